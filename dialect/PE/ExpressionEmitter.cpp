@@ -282,6 +282,9 @@ FailureOr<Value> Emitter::emitLet(const Expression &expression) {
   FailureOr<Value> value = emit(expression.children[0]);
   if (failed(value))
     return failure();
+  // Explanations write the value under its name.
+  if (Operation *op = value->getDefiningOp())
+    op->setLoc(NameLoc::get(builder.getStringAttr(expression.text), op->getLoc()));
   names[expression.text] = *value;
   FailureOr<Value> result = emit(expression.children[1]);
   names.erase(expression.text);

@@ -2,13 +2,12 @@
 
 #include "passes/Analysis/Explain.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Analysis/Content.h"
 #include "passes/Analysis/ExplainMask.h"
+#include "passes/Analysis/ExplainRotation.h"
 #include "passes/Analysis/Formula.h"
+#include "passes/Analysis/Price.h"
 #include "passes/Analysis/ScoreFactor.h"
-#include "passes/Analysis/Slice.h"
 #include "passes/Analysis/Structure.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -77,96 +76,26 @@ SmallVector<std::string> parametersOf(func::FuncOp function, TermOp term) {
   return names;
 }
 
-/// Operations per score, and how many of them are divisions, exp, log and the like.
-struct Operations {
-  int64_t all = 0, functions = 0;
-};
-
-/// The multiplications and additions of one output of a chain of layers, and its functions.
-Operations operationsOf(PiecewiseOpInterface op) {
-  Operations count;
-  const SmallVector<ChainLink> chain = op.getChain();
-  for (auto [n, link] : llvm::enumerate(chain)) {
-    auto weight = cast<RankedTensorType>(link.weight.getType());
-    const bool isLast = n + 1 == chain.size();
-    // The last layer has one row per head, of which one is used.
-    int64_t size = 1;
-    for (auto [axis, extent] : llvm::enumerate(weight.getShape()))
-      if (!(isLast && axis == 0) && !ShapedType::isDynamic(extent))
-        size *= extent;
-    count.all += 2 * size;
-    if (isLast)
-      continue;
-    const int64_t units = ShapedType::isDynamic(weight.getDimSize(0)) ? 1 : weight.getDimSize(0);
-    count.all += units;
-    if (link.function != Activation::Relu && link.function != Activation::Identity)
-      count.functions += units;
-  }
-  return count;
-}
-
-/// Those of a sum's region, for all its summands. Of a bound that a call gives, one is counted.
-Operations operationsOf(SumOp sum) {
-  Operations count;
-  sum.getBody().walk([&](Operation *op) {
-    if (op->hasTrait<OpTrait::ConstantLike>() || isa<YieldOp>(op))
-      return;
-    ++count.all;
-    count.functions += isa<math::MathDialect>(op->getDialect()) || isa<arith::DivFOp>(op);
-  });
-  const int64_t summands = sum.getCount().value_or(1);
-  return {(count.all + 1) * summands, count.functions * summands};
-}
-
-/// The operations of a general term per pair; what depends on i or j alone runs less often.
-Operations operationsOf(TermOp term, DifferenceRange range) {
-  RegionDependence dependence(*term.getPart(TermPart::Pair).getParent(), range);
-  Operations count;
-  for (Operation *op : collectSlice(term.getPartValue(TermPart::Pair))) {
-    const bool isCast = isa<arith::IndexCastOp, arith::SIToFPOp, arith::ExtFOp, arith::TruncFOp,
-                            arith::ExtSIOp, arith::TruncIOp>(op);
-    const Dependence &d = dependence.of(op->getResult(0));
-    const unsigned row = Dependence::Batch | Dependence::Head | Dependence::Query;
-    if (isCast || op->hasTrait<OpTrait::ConstantLike>() || d.isWithin(row))
-      continue;
-    if (auto chain = dyn_cast<PiecewiseOpInterface>(op)) {
-      Operations own = operationsOf(chain);
-      count.all += own.all;
-      count.functions += own.functions;
-      continue;
-    }
-    if (auto cosines = dyn_cast<CosineSumEvalOp>(op)) {
-      count.all += 3 * cosines.getTerms(); // an angle, its cosine, a sum
-      count.functions += cosines.getTerms();
-      continue;
-    }
-    if (auto sum = dyn_cast<SumOp>(op)) {
-      Operations own = operationsOf(sum);
-      count.all += own.all;
-      count.functions += own.functions;
-      continue;
-    }
-    ++count.all;
-    const bool isMath = isa<math::MathDialect>(op->getDialect()) && !isa<math::AbsFOp>(op);
-    count.functions += isMath || isa<arith::DivFOp>(op);
-  }
-  return count;
-}
-
-Operations operationsPerScore(TermOp term, DifferenceRange range, bool isShiftInvariant) {
+/// What a term costs at every pair; its code where it has no cheaper class.
+Price priceOfTerm(func::FuncOp function, TermOp term, bool isShiftInvariant) {
+  const auto fixed = [](int64_t all) { return Price(Operations{all, 0}); };
   switch (term.getTermClass()) {
   case TermClass::Row:
-    return {isShiftInvariant ? 0 : 1, 0};
+    return fixed(isShiftInvariant ? 0 : 1);
   case TermClass::RowColumn:
-    return {2, 0};
+    return fixed(2);
   case TermClass::Column:
   case TermClass::Affine:
   case TermClass::Distance:
-    return {1, 0};
+    return fixed(1);
   case TermClass::Segments:
-    return {2 * std::max<int64_t>(piecewiseOf(term).getDegree().value_or(1), 1), 0};
-  case TermClass::General:
-    return operationsOf(term, range);
+    return fixed(2 * std::max<int64_t>(piecewiseOf(term).getDegree().value_or(1), 1));
+  case TermClass::General: {
+    Block &pair = term.getPart(TermPart::Pair);
+    SmallVector<std::string> names = llvm::map_to_vector(
+        term.getCaptures(), [&](Value capture) { return nameOfCapture(function, capture); });
+    return priceOf(term.getPartValue(TermPart::Pair), pair, pair.getArgument(3), names);
+  }
   }
   llvm_unreachable("all classes are listed");
 }
@@ -175,18 +104,6 @@ Operations operationsPerScore(TermOp term, DifferenceRange range, bool isShiftIn
 int64_t depthsOf(AttentionOp attention) {
   RankedTensorType q = attention.getQuery().getType(), v = attention.getValue().getType();
   return q.isDynamicDim(3) || v.isDynamicDim(3) ? 0 : q.getDimSize(3) + v.getDimSize(3);
-}
-
-/// What a term costs on top of the attention itself, which has 2 (D + Dv) operations per score.
-std::string priceOf(TermOp term, DifferenceRange range, bool isShiftInvariant, int64_t depths) {
-  const Operations count = operationsPerScore(term, range, isShiftInvariant);
-  std::string text = std::to_string(count.all) + (count.all == 1 ? " operation" : " operations");
-  text += " per score";
-  if (count.functions)
-    text += ", " + std::to_string(count.functions) + " of them division, exp, log or the like";
-  if (depths)
-    text += "; attention without a bias has " + std::to_string(2 * depths);
-  return text;
 }
 
 /// What would make a general term cheaper; empty for the other classes.
@@ -228,8 +145,9 @@ llvm::json::Array describeAxes(func::FuncOp function, ValueRange captures) {
 }
 
 llvm::json::Object explainTerm(func::FuncOp function, TermOp term, AttentionOp attention,
-                               DifferenceRange range, int64_t depths) {
+                               int64_t depths) {
   Cost cost = costOf(term, attention.isShiftInvariant());
+  const Price price = priceOfTerm(function, term, attention.isShiftInvariant());
   llvm::json::Array parameters;
   for (const std::string &name : parametersOf(function, term))
     parameters.push_back(name);
@@ -240,14 +158,17 @@ llvm::json::Object explainTerm(func::FuncOp function, TermOp term, AttentionOp a
                             {"parameters", std::move(parameters)},
                             {"data", describeAxes(function, term.getCaptures())},
                             {"location", describePlaces(term.getLoc())},
-                            {"price", priceOf(term, range, attention.isShiftInvariant(), depths)},
+                            {"price", describe(price, "score", depths)},
+                            {"operations", asJson(price, "score")},
                             {"advice", adviceFor(term)},
                             {"forward", cost.forward},
                             {"backward", cost.backward}};
 }
 
-/// The formula of scalar code, with its parameters and where it is written.
-llvm::json::Object explainRegion(func::FuncOp function, Operation *op) {
+/// The formula of scalar code, its parameters, where it is written, and the price of what reads an
+/// argument among `inner`.
+llvm::json::Object explainRegion(func::FuncOp function, Operation *op, ValueRange inner,
+                                 StringRef per, int64_t depths) {
   SmallVector<std::string> captures;
   llvm::json::Array parameters;
   for (Value capture : op->getOperands()) {
@@ -256,19 +177,27 @@ llvm::json::Object explainRegion(func::FuncOp function, Operation *op) {
   }
   Block &body = op->getRegion(0).front();
   Value root = cast<YieldOp>(body.getTerminator()).getValues()[0];
+  const Price price = priceOf(root, body, inner, captures);
   return llvm::json::Object{{"formula", formulaOf(root, body, captures)},
                             {"parameters", std::move(parameters)},
                             {"data", describeAxes(function, op->getOperands())},
-                            {"location", describePlaces(op->getLoc())}};
+                            {"location", describePlaces(op->getLoc())},
+                            {"operations", asJson(price, per)},
+                            {"price", describe(price, per, depths)}};
 }
 
 /// A function of the score; null without one.
-llvm::json::Value explainScore(func::FuncOp function, AttentionOp attention) {
+llvm::json::Value explainScore(func::FuncOp function, AttentionOp attention, int64_t depths) {
   auto score = attention.getScore() ? attention.getScore().getDefiningOp<ScoreFnOp>() : ScoreFnOp();
   if (!score)
     return nullptr;
-  llvm::json::Object result = explainRegion(function, score);
-  result["in_queries"] = isQueryFactor(score);
+  Block &body = score.getBody().front();
+  const bool inQueries = isQueryFactor(score);
+  const Value ofPair[] = {body.getArgument(0), body.getArgument(4)};
+  llvm::json::Object result =
+      inQueries ? explainRegion(function, score, body.getArguments().take_front(5), "query", 0)
+                : explainRegion(function, score, ofPair, "score", depths);
+  result["in_queries"] = inQueries;
   return result;
 }
 
@@ -334,7 +263,7 @@ llvm::json::Value explainSink(func::FuncOp function, AttentionOp attention) {
     return nullptr;
   if (Value logits = sink.getLogits())
     return llvm::json::Object{{"parameter", nameOfCapture(function, logits)}};
-  return explainRegion(function, sink);
+  return explainRegion(function, sink, sink.getBody().front().getArguments(), "query", 0);
 }
 
 /// The factor on weights, which may be a draw alone.
@@ -344,12 +273,13 @@ FactorFnOp factorOf(AttentionOp attention) {
 }
 
 /// What weights are multiplied by but for chance alone; null without.
-llvm::json::Value explainFactor(func::FuncOp function, AttentionOp attention) {
+llvm::json::Value explainFactor(func::FuncOp function, AttentionOp attention, int64_t depths) {
   FactorFnOp factor = factorOf(attention);
   if (!factor ||
       factor.getBody().front().front().getNextNode() == factor.getBody().front().getTerminator())
     return nullptr;
-  return explainRegion(function, factor);
+  Block &body = factor.getBody().front();
+  return explainRegion(function, factor, body.getArgument(3), "weight", depths);
 }
 
 /// Weights that are left out by chance; null without. Of several draws the last: the clause's own.
@@ -399,16 +329,19 @@ llvm::json::Value explainPositions(AttentionOp attention) {
 }
 
 FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionOp attention,
-                                               int64_t depths) {
+                                               HeadDims dims) {
+  int64_t depths = dims.head && dims.value ? dims.head + dims.value : 0;
   if (int64_t known = depthsOf(attention))
     depths = known;
+  RankedTensorType queries = attention.getQuery().getType();
+  const int64_t headDim = queries.isDynamicDim(3) ? dims.head : queries.getDimSize(3);
   FailureOr<SmallVector<TermOp>> found = termsOf(attention);
   if (failed(found))
     return failure();
   DifferenceRange range = attention.getMaskRange().value_or(DifferenceRange());
   llvm::json::Array terms, dropped;
   for (TermOp term : *found)
-    terms.push_back(explainTerm(function, term, attention, range, depths));
+    terms.push_back(explainTerm(function, term, attention, depths));
   if (auto notes = attention->getAttrOfType<ArrayAttr>("pe.dropped"))
     for (auto note : notes.getAsRange<StringAttr>())
       dropped.push_back(note.getValue());
@@ -417,7 +350,9 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
                             {"min_difference", boundOf(range.min, DifferenceRange::kUnboundedMin)},
                             {"max_difference", boundOf(range.max, DifferenceRange::kUnboundedMax)},
                             {"masks", explainMasks(function, attention)},
-                            {"score", explainScore(function, attention)},
+                            {"prologues", explainPrologues(function, attention)},
+                            {"rotation", explainRotation(function, attention, headDim, depths)},
+                            {"score", explainScore(function, attention, depths)},
                             {"sink", explainSink(function, attention)},
                             {"sides", explainSides(attention)},
                             {"dropout", explainDropout(function, attention)},
@@ -426,7 +361,7 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
                             {"dropped", std::move(dropped)}};
   if (llvm::json::Array contents = explainContents(function, attention, range); !contents.empty())
     result["contents"] = std::move(contents);
-  if (llvm::json::Value factor = explainFactor(function, attention); factor.getAsObject())
+  if (llvm::json::Value factor = explainFactor(function, attention, depths); factor.getAsObject())
     result["factor"] = std::move(factor);
   if (Value value = attention.getValueContent())
     if (auto op = value.getDefiningOp<ContentFnOp>())
@@ -545,6 +480,10 @@ void printContent(llvm::raw_ostream &os, const llvm::json::Object &content, Stri
      << "; backward: " << *content.getString("backward") << "\n";
 }
 
+void printPrice(llvm::raw_ostream &os, const llvm::json::Object &code) {
+  os << "    price: " << *code.getString("price") << "\n";
+}
+
 void printSink(llvm::raw_ostream &os, const llvm::json::Object &sink) {
   if (std::optional<StringRef> parameter = sink.getString("parameter")) {
     os << "  sink " << *parameter << "[h]";
@@ -553,25 +492,39 @@ void printSink(llvm::raw_ostream &os, const llvm::json::Object &sink) {
     printData(os, *sink.getArray("data"));
   }
   os << "\n    forward: where a row's statistics start; backward: one sum per query\n";
+  if (sink.getString("price"))
+    printPrice(os, sink);
+}
+
+void printScore(llvm::raw_ostream &os, const llvm::json::Object &score) {
+  os << "  score " << *score.getString("formula") << "\n    at " << *score.getString("location");
+  printData(os, *score.getArray("data"));
+  if (*score.getBoolean("in_queries"))
+    os << "\n    forward: a factor on the queries, one product per element; backward: one product "
+          "per element and one sum per query; in narrower types than f32 its code for every "
+          "score\n";
+  else
+    os << "\n    forward: its code for every score; backward: its code and its derivative\n";
+  printPrice(os, score);
+}
+
+void printFactor(llvm::raw_ostream &os, const llvm::json::Object &factor) {
+  os << "  factor " << *factor.getString("formula") << "\n    at " << *factor.getString("location");
+  printData(os, *factor.getArray("data"));
+  os << "\n    forward: its code for every weight; backward: its code and its derivative\n";
+  printPrice(os, factor);
 }
 
 void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) {
   os << "attention at " << *attention.getString("location") << ": "
      << *attention.getString("normalizer") << ", " << describeKeys(attention) << "\n";
   printMasks(os, *attention.getArray("masks"));
+  printPrologues(os, *attention.getArray("prologues"));
+  if (const llvm::json::Object *rotation = attention.getObject("rotation"))
+    printRotation(os, *rotation);
   const llvm::json::Array &terms = *attention.getArray("terms");
-  if (const llvm::json::Object *score = attention.getObject("score")) {
-    os << "  score " << *score->getString("formula") << "\n    at "
-       << *score->getString("location");
-    printData(os, *score->getArray("data"));
-    if (*score->getBoolean("in_queries"))
-      os << "\n    forward: a factor on the queries, one product per element; backward: one "
-            "product "
-            "per element and one sum per query; in narrower types than f32 its code for every "
-            "score\n";
-    else
-      os << "\n    forward: its code for every score; backward: its code and its derivative\n";
-  }
+  if (const llvm::json::Object *score = attention.getObject("score"))
+    printScore(os, *score);
   if (const llvm::json::Array *contents = attention.getArray("contents"))
     for (const llvm::json::Value &content : *contents)
       printContent(os, *content.getAsObject(), "content");
@@ -579,12 +532,8 @@ void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) 
     printContent(os, *content, "value content");
   if (const llvm::json::Object *sink = attention.getObject("sink"))
     printSink(os, *sink);
-  if (const llvm::json::Object *factor = attention.getObject("factor")) {
-    os << "  factor " << *factor->getString("formula") << "\n    at "
-       << *factor->getString("location");
-    printData(os, *factor->getArray("data"));
-    os << "\n    forward: its code for every weight; backward: its code and its derivative\n";
-  }
+  if (const llvm::json::Object *factor = attention.getObject("factor"))
+    printFactor(os, *factor);
   if (std::optional<StringRef> positions = attention.getString("positions"))
     os << "  positions: " << *positions << "; data of tokens is read at the row and the column\n";
   printDropout(os, attention.getObject("dropout"), "weights", "score");
@@ -613,10 +562,10 @@ void printEmbed(llvm::raw_ostream &os, const llvm::json::Object &embed) {
 
 } // namespace
 
-FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function, int64_t depths) {
+FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function, HeadDims dims) {
   llvm::json::Array attentions;
   WalkResult walk = function.walk([&](AttentionOp attention) {
-    FailureOr<llvm::json::Object> explained = explainAttention(function, attention, depths);
+    FailureOr<llvm::json::Object> explained = explainAttention(function, attention, dims);
     if (failed(explained))
       return WalkResult::interrupt();
     attentions.push_back(std::move(*explained));
@@ -638,8 +587,8 @@ FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function, int64
   return llvm::json::Value(std::move(result));
 }
 
-FailureOr<std::string> explainStructure(func::FuncOp function, int64_t depths) {
-  FailureOr<llvm::json::Value> data = explainStructureAsJson(function, depths);
+FailureOr<std::string> explainStructure(func::FuncOp function, HeadDims dims) {
+  FailureOr<llvm::json::Value> data = explainStructureAsJson(function, dims);
   if (failed(data))
     return failure();
   std::string text;

@@ -27,15 +27,21 @@
 
 namespace mlir::pe {
 
-/// The text above, one paragraph per attention. `depths` is D + Dv, for prices, where the types
-/// leave it open (0: unknown). Fails, with an error, where termsOf does.
-FailureOr<std::string> explainStructure(func::FuncOp function, int64_t depths = 0);
+/// D and Dv where the types leave them open; 0: unknown.
+struct HeadDims {
+  int64_t head = 0, value = 0;
+};
+
+/// The text above, one paragraph per attention. Fails, with an error, where termsOf does.
+FailureOr<std::string> explainStructure(func::FuncOp function, HeadDims dims = {});
 
 /// The same as data: {"attentions": [{"location", "normalizer", "min_difference",
-/// "max_difference" (null: unbounded), "masks": [(ExplainMask.h)], "terms": [{"class", "reason",
-/// "formula", "parameters", "location", "forward", "backward", "price", "advice"}], "dropped":
-/// [text]}]}.
-FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function, int64_t depths = 0);
+/// "max_difference" (null: unbounded), "masks": [(ExplainMask.h)], "rotation", "prologues":
+/// (ExplainRotation.h), "terms": [{"class", "reason", "formula", "parameters", "location",
+/// "forward", "backward", "price", "operations" (Price.h), "advice"}], "dropped": [text]}]}.
+/// Functions of the score, factors and sinks have "formula", "location", "price" and "operations"
+/// too.
+FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function, HeadDims dims = {});
 
 /// The name of a captured value: that of the function argument, else a description.
 std::string nameOfCapture(func::FuncOp function, Value capture);

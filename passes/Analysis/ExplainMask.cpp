@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Analysis/Explain.h"
 #include "passes/Analysis/Formula.h"
+#include "passes/Analysis/Price.h"
 #include "passes/Analysis/ScalarRange.h"
 
 namespace mlir::pe {
@@ -20,15 +21,23 @@ constexpr StringLiteral kBlocks =
     "without a mask, in others it is evaluated for every pair";
 constexpr StringLiteral kPairs = "code, evaluated for every pair: it says nothing about blocks";
 
-/// A part of a mask as it is written, or the name of its op.
-std::string formulaOfMask(func::FuncOp function, Operation *op) {
+/// Adds a part of a mask as it is written, or the name of its op, and the price of code.
+void addFormula(llvm::json::Object &mask, func::FuncOp function, Operation *op) {
   auto code = dyn_cast<MaskFnOp>(op);
-  if (!code)
-    return op->getName().getStringRef().str();
+  if (!code) {
+    mask["formula"] = op->getName().getStringRef();
+    return;
+  }
   SmallVector<std::string> captures = llvm::map_to_vector(
       code.getCaptures(), [&](Value capture) { return nameOfCapture(function, capture); });
   Block &body = code.getBody().front();
-  return formulaOf(cast<YieldOp>(body.getTerminator()).getValues()[0], body, captures);
+  Value root = cast<YieldOp>(body.getTerminator()).getValues()[0];
+  mask["formula"] = formulaOf(root, body, captures);
+  if (mask["form"] == "interval")
+    return;
+  const Price price = priceOf(root, body, body.getArgument(3), captures);
+  mask["price"] = describe(price, "pair");
+  mask["operations"] = asJson(price, "pair");
 }
 
 } // namespace
@@ -52,13 +61,14 @@ llvm::json::Array explainMasks(func::FuncOp function, AttentionOp attention) {
     if (auto code = mask.getDefiningOp<MaskFnOp>(); code && !isInterval)
       blocks = knowsBlocks(cast<YieldOp>(code.getBody().front().getTerminator()).getValues()[0],
                            RegionDependence(code.getBody()));
-    masks.push_back(llvm::json::Object{{"formula", formulaOfMask(function, mask.getDefiningOp())},
-                                       {"location", describeLocation(mask.getLoc())},
-                                       {"form", isInterval ? "interval" : "code"},
-                                       {"blocks", blocks},
-                                       {"cost", isInterval ? kInterval
-                                                : blocks   ? kBlocks
-                                                           : kPairs}});
+    llvm::json::Object found{{"location", describeLocation(mask.getLoc())},
+                             {"form", isInterval ? "interval" : "code"},
+                             {"blocks", blocks},
+                             {"cost", isInterval ? kInterval
+                                      : blocks   ? kBlocks
+                                                 : kPairs}};
+    addFormula(found, function, mask.getDefiningOp());
+    masks.push_back(std::move(found));
   }
   return masks;
 }
@@ -68,6 +78,8 @@ void printMasks(llvm::raw_ostream &os, const llvm::json::Array &masks) {
     const llvm::json::Object &mask = *each.getAsObject();
     os << "  mask " << *mask.getString("formula") << "\n    at " << *mask.getString("location")
        << "\n    form: " << *mask.getString("cost") << "\n";
+    if (std::optional<StringRef> price = mask.getString("price"))
+      os << "    price: " << *price << "\n";
   }
 }
 

@@ -6,6 +6,7 @@
 //     mask q_doc[b, i] == k_doc[b, j]
 //       at documents.mlir:7:11
 //       form: code; blocks of 64 x 64 pairs that it empties are left out, ...
+//       price: 2 operations per pair
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_ANALYSIS_EXPLAINMASK_H
@@ -16,8 +17,8 @@
 
 namespace mlir::pe {
 
-/// [{"formula", "location", "form": "interval" or "code", "blocks": truth value, "cost"}], after
-/// pe-expand-masks.
+/// [{"formula", "location", "form": "interval" or "code", "blocks": truth value, "cost"; of code
+/// "price", "operations" (Price.h)}], after pe-expand-masks.
 llvm::json::Array explainMasks(func::FuncOp function, AttentionOp attention);
 
 void printMasks(llvm::raw_ostream &os, const llvm::json::Array &masks);

@@ -22,21 +22,25 @@ struct Text {
   Binding binding = kAtom;
 };
 
+/// The values that the user has named, in the order of their definitions.
+struct Definitions {
+  /// "let x = (i - j) / w[h] in let y = ... in formula"
+  std::string around(std::string formula) const {
+    std::string text;
+    for (const auto &[name, definition] : all)
+      text += "let " + name + " = " + definition + " in ";
+    return text + formula;
+  }
+
+  std::vector<std::pair<std::string, std::string>> all;
+  DenseMap<Value, std::string> names;
+};
+
 class Writer {
 public:
-  Writer(Block &region, ArrayRef<std::string> names) {
-    static constexpr StringRef all[] = {"s", "b", "h", "i", "j"};
-    static constexpr StringRef token[] = {"p", "d", "dim", "n"};
-    // Only a function of the score has a real first argument.
-    const bool hasScore = isa<FloatType>(region.getArgument(0).getType());
-    static constexpr StringRef content[] = {"b", "h", "i", "j", "d", "dim"};
-    ArrayRef<StringRef> leading = ArrayRef(all).drop_front(hasScore ? 0 : 1);
-    if (isa_and_nonnull<EmbeddingFnOp>(region.getParentOp()))
-      leading = token;
-    else if (isa_and_nonnull<ContentFnOp>(region.getParentOp()))
-      leading = content;
-    else if (isa_and_nonnull<SinkFnOp>(region.getParentOp()))
-      leading = leading.drop_back(); // no j
+  Writer(Block &region, ArrayRef<StringRef> leading, ArrayRef<std::string> names,
+         Definitions &definitions)
+      : region(region), definitions(definitions) {
     for (auto [number, argument] : llvm::enumerate(region.getArguments()))
       if (number < leading.size())
         arguments[argument] = leading[number].str();
@@ -52,16 +56,34 @@ public:
   }
 
 private:
+  std::optional<std::string> nameOf(Operation *op);
   Text writeOperation(Operation *op);
   Text writeSum(SumOp sum);
   Text infix(StringRef symbol, Operation *op, Binding binding);
   Text call(StringRef name, ValueRange operands);
 
+  Block &region;
+  Definitions &definitions;
   DenseMap<Value, std::string> arguments;
   unsigned sums = 0; ///< around the text that is being written
   /// Values are expanded where they are used, so a text can be exponentially long; this limits it.
   size_t written = 0;
 };
+
+/// What the arguments of a region of scalar code are called, those for captures left out.
+ArrayRef<StringRef> leadingNames(Block &region) {
+  static constexpr StringRef all[] = {"s", "b", "h", "i", "j"};
+  static constexpr StringRef token[] = {"p", "d", "dim", "n"};
+  static constexpr StringRef content[] = {"b", "h", "i", "j", "d", "dim"};
+  if (isa_and_nonnull<EmbeddingFnOp>(region.getParentOp()))
+    return token;
+  if (isa_and_nonnull<ContentFnOp>(region.getParentOp()))
+    return content;
+  // Only a function of the score has a real first argument.
+  const bool hasScore = isa<FloatType>(region.getArgument(0).getType());
+  ArrayRef<StringRef> leading = ArrayRef(all).drop_front(hasScore ? 0 : 1);
+  return isa_and_nonnull<SinkFnOp>(region.getParentOp()) ? leading.drop_back() : leading; // no j
+}
 
 Text Writer::infix(StringRef symbol, Operation *op, Binding binding) {
   std::string left = inside(op->getOperand(0), binding);
@@ -142,9 +164,64 @@ Value absoluteOf(Operation *op) {
   return {};
 }
 
+/// The operand of a negation, which integers compute as 0 - x; or null.
+Value negatedOf(Operation *op) {
+  if (auto negated = dyn_cast<arith::NegFOp>(op))
+    return negated.getOperand();
+  auto difference = dyn_cast<arith::SubIOp>(op);
+  return difference && matchPattern(difference.getLhs(), m_Zero()) ? difference.getRhs() : Value();
+}
+
+/// Whether `op` is a - a // b * b, which is how a formula's a % b is computed; of integers and of
+/// reals.
+bool isRemainder(Operation *op) {
+  if (!isa<arith::SubIOp, arith::SubFOp>(op))
+    return false;
+  Value a = op->getOperand(0);
+  Operation *product = op->getOperand(1).getDefiningOp();
+  if (!isa_and_nonnull<arith::MulIOp, arith::MulFOp>(product))
+    return false;
+  Operation *quotient = product->getOperand(0).getDefiningOp();
+  if (auto floor = dyn_cast_or_null<math::FloorOp>(quotient))
+    quotient = floor.getOperand().getDefiningOp();
+  return isa_and_nonnull<arith::FloorDivSIOp, arith::DivFOp>(quotient) &&
+         quotient->getOperand(0) == a && quotient->getOperand(1) == product->getOperand(1) &&
+         isa<arith::DivFOp>(quotient) ==
+             isa_and_nonnull<math::FloorOp>(product->getOperand(0).getDefiningOp());
+}
+
+/// The name that a let has given to the result, where its value may be written once in front: not
+/// inside of a sum, and not where the name stands for another value too.
+std::optional<std::string> Writer::nameOf(Operation *op) {
+  auto named = dyn_cast<NameLoc>(op->getLoc());
+  if (!named || op->getBlock() != &region || op->getNumResults() != 1)
+    return std::nullopt;
+  Value value = op->getResult(0);
+  if (auto known = definitions.names.find(value); known != definitions.names.end())
+    return known->second;
+  std::string name = named.getName().str();
+  for (const auto &[other, definition] : definitions.all)
+    if (other == name)
+      return std::nullopt;
+  for (const auto &[argument, other] : arguments)
+    if (other == name)
+      return std::nullopt;
+  std::string definition = writeOperation(op).text;
+  definitions.names[value] = name;
+  definitions.all.emplace_back(name, definition);
+  return name;
+}
+
 Text Writer::writeOperation(Operation *op) {
   if (Value whole = absoluteOf(op))
     return call("abs", whole);
+  if (isRemainder(op)) {
+    std::string left = inside(op->getOperand(0), kProduct);
+    return {left + " % " + inside(op->getOperand(1).getDefiningOp()->getOperand(1), kSign),
+            kProduct};
+  }
+  if (Value negated = negatedOf(op))
+    return {"-" + inside(negated, kSign), kSign};
   Attribute constant;
   if (matchPattern(op, m_Constant(&constant))) {
     std::string number = numberOf(constant);
@@ -173,8 +250,6 @@ Text Writer::writeOperation(Operation *op) {
       .Case<arith::MulFOp, arith::MulIOp>([&](Operation *) { return infix("*", op, kProduct); })
       .Case<arith::DivFOp>([&](Operation *) { return infix("/", op, kProduct); })
       .Case<arith::FloorDivSIOp>([&](Operation *) { return infix("//", op, kProduct); })
-      .Case<arith::NegFOp>(
-          [&](Operation *) { return Text{"-" + inside(op->getOperand(0), kSign), kSign}; })
       .Case<arith::MaximumFOp, arith::MaxNumFOp, arith::MaxSIOp>(
           [&](Operation *) { return call("max", op->getOperands()); })
       .Case<arith::MinimumFOp, arith::MinNumFOp, arith::MinSIOp>(
@@ -197,9 +272,10 @@ Text Writer::write(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || written > 2 * kMaxFormula)
     return {"...", kAtom};
-  Text text = writeOperation(op);
   written += op->getNumOperands() + 1;
-  return text;
+  if (std::optional<std::string> name = nameOf(op))
+    return {*name, kAtom};
+  return writeOperation(op);
 }
 
 } // namespace
@@ -208,8 +284,15 @@ static std::string shortened(std::string text) {
   return text.size() > kMaxFormula ? text.substr(0, kMaxFormula) + " ..." : text;
 }
 
+std::string formulaOf(Value root, Block &region, ArrayRef<StringRef> leading,
+                      ArrayRef<std::string> names) {
+  Definitions definitions;
+  std::string text = Writer(region, leading, names, definitions).write(root).text;
+  return shortened(definitions.around(std::move(text)));
+}
+
 std::string formulaOf(Value root, Block &region, ArrayRef<std::string> names) {
-  return shortened(Writer(region, names).write(root).text);
+  return formulaOf(root, region, leadingNames(region), names);
 }
 
 /// A summand as text, and whether it is subtracted: "2 * a[h] * (i - j) / c[h]". Constant
@@ -244,15 +327,18 @@ static std::pair<bool, std::string> signedText(const Summand &summand, Writer &w
 std::string formulaOfSum(ArrayRef<SourcedSummand> summands,
                          llvm::function_ref<SmallVector<std::string>(BiasFnOp)> namesOf) {
   std::string text;
+  Definitions definitions;
   for (const auto &[source, summand] : summands) {
-    Writer writer(BiasFnOp(source).getBody().front(), namesOf(source));
+    Block &region = BiasFnOp(source).getBody().front();
+    const SmallVector<std::string> names = namesOf(source);
+    Writer writer(region, leadingNames(region), names, definitions);
     auto [isNegative, magnitude] = signedText(summand, writer);
     if (text.empty())
       text = (isNegative ? "-" : "") + magnitude;
     else
       text += (isNegative ? " - " : " + ") + magnitude;
   }
-  return shortened(text);
+  return shortened(definitions.around(std::move(text)));
 }
 
 } // namespace mlir::pe

@@ -9,7 +9,8 @@
 //   %v = arith.mulf %s, %y : f32                ==>   slopes[h] * (i - j)
 //
 // Conversions are left out, a network is mlp(x), and what is longer than `kMaxFormula` ends in
-// "...".
+// "...". A value whose location is a name (NameLoc), as those of `let x = ... in`, is written once:
+// "let x = (i - j) / w[h] in (1 - x * x) * exp(-x)".
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +26,10 @@ constexpr size_t kMaxFormula = 200;
 /// The formula of `root`, a value of the region of a bias or of a function of the score; `names`
 /// are those of the captures.
 std::string formulaOf(Value root, Block &region, ArrayRef<std::string> names);
+
+/// The same, where the arguments in front of the captures are called `leading`.
+std::string formulaOf(Value root, Block &region, ArrayRef<StringRef> leading,
+                      ArrayRef<std::string> names);
 
 /// The formula of a sum: "a[h] * (i - j) - 2 * exp(j)". `namesOf` gives the names of the captures
 /// of a bias.

@@ -102,10 +102,14 @@ private:
     APInt integer;
     if (matchPattern(value, m_ConstantInt(&integer)))
       return hullOf({integer.signedRoundToDouble()});
-    if (!reaches(value, query()))
-      return Interval();
+    Known known = value.getDefiningOp() ? intervalOfResult(value.getDefiningOp()) : Known();
+    // What does not read the position, like 1 / tau[h], may be anything.
+    return known || reaches(value, query()) ? known : Known(Interval());
+  }
+
+  Known intervalOfResult(Operation *op) {
     SmallVector<Interval> in;
-    for (Value operand : value.getDefiningOp()->getOperands()) {
+    for (Value operand : op->getOperands()) {
       if (isa<ShapedType>(operand.getType()))
         continue;
       Known known = intervalOf(operand);
@@ -113,7 +117,7 @@ private:
         return std::nullopt;
       in.push_back(*known);
     }
-    return intervalOf(value.getDefiningOp(), in);
+    return intervalOf(op, in);
   }
 
   Known intervalOf(Operation *op, ArrayRef<Interval> in) {

@@ -148,13 +148,13 @@ struct Explanation {
 
 Expected<Explanation> explain(Compilation &compilation, const mlir::pe::CompileOptions &options) {
   const std::string &entry = options.entry;
-  const int64_t depths = options.headDim + options.valueDim;
+  const mlir::pe::HeadDims dims = {options.headDim, options.valueDim};
   Explanation result;
   for (auto function : compilation.getModule().getOps<mlir::func::FuncOp>()) {
     if (!function.isPublic() || (!entry.empty() && function.getName() != entry))
       continue;
-    auto text = mlir::pe::explainStructure(function, depths);
-    auto json = mlir::pe::explainStructureAsJson(function, depths);
+    auto text = mlir::pe::explainStructure(function, dims);
+    auto json = mlir::pe::explainStructureAsJson(function, dims);
     if (mlir::failed(text) || mlir::failed(json))
       return compilation.takeError("cannot explain the function");
     result.text = *text;
@@ -231,18 +231,6 @@ Expected<std::string> emitCode(mlir::ModuleOp module, const CompileRequest &requ
   return emitPtx(module, *chip);
 }
 
-/// What a call does with tensors that are not contiguous (BoundPlan::canUse, BoundCall).
-static std::string explainViews(const std::string &target) {
-  std::string text =
-      "views: tensors are used where they lie; one whose rows are not contiguous, or "
-      "not at multiples of 16 bytes, is copied once per call";
-  if (target == "cpu")
-    text += "; so are, for 512 or more queries and keys, rows a multiple of 1 KiB apart, which "
-            "collide in "
-            "the caches: k and v forward, q and d_o backward (from 192 on if a multiple of 4 KiB)";
-  return text + "\n";
-}
-
 Expected<CompiledCode> MlirJit::compile(const CompileRequest &request) {
   auto options = optionsOf(request);
   if (!options)
@@ -258,7 +246,6 @@ Expected<CompiledCode> MlirJit::compile(const CompileRequest &request) {
     return plan.error();
   CompiledCode code;
   code.explainText = std::move(explanation->text);
-  code.explainText += explainViews(request.target);
   code.explainJson = std::move(explanation->json);
   code.plan = std::move(*plan);
   code.plan.target = request.target;

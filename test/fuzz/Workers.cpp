@@ -231,14 +231,20 @@ void waitForAny(const std::vector<std::unique_ptr<Worker>> &workers,
 
 } // namespace
 
-void runTasks(uint64_t first, uint64_t last, uint64_t stride, const Limits &limits,
+namespace {
+volatile std::sig_atomic_t isInterrupted = 0;
+}
+
+bool runTasks(uint64_t first, uint64_t last, uint64_t stride, const Limits &limits,
               const Task &task, const std::function<void(const Outcome &)> &onOutcome) {
   std::signal(SIGPIPE, SIG_IGN);
+  // The processes inherit this, so that a terminal's Ctrl-C does not look like a crash of theirs.
+  std::signal(SIGINT, [](int) { isInterrupted = 1; });
   std::vector<std::unique_ptr<Worker>> workers;
   for (int n = 0; n < limits.jobs; ++n)
     workers.push_back(std::make_unique<Worker>(limits, task));
   uint64_t next = first;
-  while (true) {
+  while (!isInterrupted) {
     bool isBusy = false;
     for (const auto &worker : workers) {
       if (!worker->isBusy() && next < last) {
@@ -248,9 +254,10 @@ void runTasks(uint64_t first, uint64_t last, uint64_t stride, const Limits &limi
       isBusy |= worker->isBusy();
     }
     if (!isBusy)
-      return;
+      return true;
     waitForAny(workers, onOutcome);
   }
+  return false;
 }
 
 } // namespace pe::fuzz

@@ -43,8 +43,9 @@ using Progress = std::function<void(const std::string &phase)>;
 using Task = std::function<std::string(uint64_t number, const Progress &progress)>;
 
 /// Runs tasks first, first + stride, ... below last; outcomes arrive in any order. The calling
-/// process must have one thread.
-void runTasks(uint64_t first, uint64_t last, uint64_t stride, const Limits &limits,
+/// process must have one thread. Once SIGINT has arrived, no task begins and those that run are
+/// given up without an outcome; false then.
+bool runTasks(uint64_t first, uint64_t last, uint64_t stride, const Limits &limits,
               const Task &task, const std::function<void(const Outcome &)> &onOutcome);
 
 } // namespace pe::fuzz

@@ -4,8 +4,8 @@
 //   pe-fuzz-programs --print=SEED          the program and the options of `pe run`
 //   pe-fuzz-programs --minimize=SEED       the smallest program found that fails in the same way
 //
-// Prints what was found, grouped, and a last line that counts. Exit 1 if anything was found, or if
-// too many programs were refused for the run to be meaningful.
+// Prints what was found, grouped, and a last line that counts, after Ctrl-C too (exit 130). Exit 1
+// if anything was found, or if too many programs were refused for the run to be meaningful.
 //
 //===----------------------------------------------------------------------===//
 
@@ -146,8 +146,8 @@ int runSeeds(const Options &options) {
                           progress);
   };
   const uint64_t last = options.seed + options.count;
-  runTasks(options.seed, last, 1, options.limits, task,
-           [&](const Outcome &outcome) { tally.add(outcome); });
+  const bool isWhole = runTasks(options.seed, last, 1, options.limits, task,
+                                [&](const Outcome &outcome) { tally.add(outcome); });
   std::fputs(tally.triage.report("pe-fuzz-programs --minimize=").c_str(), stdout);
   for (const auto &[message, seeds] : tally.refusals)
     std::printf("%zu refused (%s): %s\n", seeds.size(), listSeeds(seeds).c_str(), message.c_str());
@@ -157,12 +157,17 @@ int runSeeds(const Options &options) {
   for (const auto &[message, count] : tally.limits)
     std::printf("%d beyond a limit of %s\n", count, message.c_str());
   auto number = [](uint64_t count) { return static_cast<unsigned long>(count); };
+  if (!isWhole)
+    std::printf("interrupted after %lu of %lu programs\n", number(tally.programs),
+                number(options.count));
   std::printf("slowest: seed %lu, %.1f s\n", number(tally.slowestSeed), tally.slowest);
   std::printf(
       "seeds %lu to %lu: %lu programs, %lu refused, %lu ill-conditioned, %lu evaluated twice, "
       "%lu failed\n",
       number(options.seed), number(last - 1), number(tally.programs), number(tally.refused),
       number(tally.illConditioned.size()), number(tally.checkedTwice), number(tally.failed));
+  if (!isWhole)
+    return 130;
   if (double(tally.refused + tally.illConditioned.size()) >
       kMostRefused * double(options.count) + 2) {
     std::printf("too few of the programs were compared\n");

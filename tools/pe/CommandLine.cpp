@@ -3,6 +3,7 @@
 
 #include "runtime/core/Error.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <set>
@@ -88,6 +89,19 @@ Status findMistake(const CLI::App &command, const std::string &name,
       return checked;
   }
   return Status::success();
+}
+
+std::vector<std::string> joinValues(const std::vector<std::string> &arguments,
+                                    const std::vector<std::string> &switches) {
+  std::vector<std::string> joined;
+  for (size_t n = 0; n < arguments.size(); ++n) {
+    const std::string &argument = arguments[n];
+    const bool takesNext = argument.starts_with("--") && argument.find('=') == std::string::npos &&
+                           std::ranges::find(switches, argument) == switches.end() &&
+                           n + 1 < arguments.size() && !arguments[n + 1].starts_with("--");
+    joined.push_back(takesNext ? argument + "=" + arguments[++n] : argument);
+  }
+  return joined;
 }
 
 Error describe(const CLI::ParseError &error, const std::string &command) {

@@ -21,6 +21,11 @@ namespace pe::cli {
 Status findMistake(const CLI::App &command, const std::string &name,
                    const std::vector<std::string> &arguments);
 
+/// The arguments with every "--name value" as "--name=value", for commands that read flags of the
+/// second form. `switches` take no value from the next word.
+std::vector<std::string> joinValues(const std::vector<std::string> &arguments,
+                                    const std::vector<std::string> &switches);
+
 /// Other errors that CLI11 found: a missing FILE or option, a value that is not an accepted choice.
 Error describe(const CLI::ParseError &error, const std::string &command);
 

@@ -4,6 +4,8 @@
 #include "tools/pe/Commands.h"
 #include "tools/pe/Run.h"
 
+#include <unistd.h>
+
 namespace pe::cli {
 
 namespace {
@@ -47,7 +49,7 @@ Expected<std::string> emit(const CompileCommandOptions &options) {
     if (Status target = checkTarget(options); !target)
       return target.takeError();
   if (options.emit == "package") {
-    auto program = api::loadProgram(options.file, options.entry);
+    auto program = loadFile(options.file, options.entry);
     if (!program)
       return program.takeError();
     auto targets = targetsOf(options);
@@ -57,6 +59,8 @@ Expected<std::string> emit(const CompileCommandOptions &options) {
   }
   if (options.materialize)
     return makeError("--materialize: expected --emit=package with it, found --emit=", options.emit);
+  if (Status exists = checkFile(options.file); !exists)
+    return exists.takeError();
   auto program = Program::load(options.file, options.entry);
   if (!program)
     return program.takeError();
@@ -71,6 +75,11 @@ Expected<std::string> emit(const CompileCommandOptions &options) {
 Status compile(const CompileCommandOptions &options) {
   if (Status output = checkOutput("-o", options.out); !output)
     return output;
+  const bool isBinary = options.emit == "package" || options.emit == "object";
+  if (isBinary && options.out.empty() && ::isatty(STDOUT_FILENO))
+    return makeError("--emit=", options.emit,
+                     " writes binary data, found a terminal as the "
+                     "output; add -o FILE");
   auto bytes = emit(options);
   if (!bytes)
     return bytes.takeError();
@@ -82,7 +91,7 @@ Status compile(const CompileCommandOptions &options) {
 
 /// Nothing is loaded for GPUs: this works on a machine without one.
 Status explainForGpu(const ExplainOptions &options) {
-  auto program = api::loadProgram(options.file, options.entry);
+  auto program = loadFile(options.file, options.entry);
   if (!program)
     return program.takeError();
   if ((*program)->packaged)
@@ -102,6 +111,8 @@ Status explain(const ExplainOptions &options) {
     return target;
   if (options.target == "cuda")
     return explainForGpu(options);
+  if (Status exists = checkFile(options.file); !exists)
+    return exists.takeError();
   auto program = Program::load(options.file, options.entry);
   if (!program)
     return program.takeError();

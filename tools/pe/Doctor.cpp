@@ -4,43 +4,115 @@
 #include "runtime/device/cpu/Peak.h"
 #include "runtime/device/cpu/ThreadPool.h"
 #include "runtime/device/cuda/Device.h"
+#include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
 
-namespace pe::cli {
+#include <nlohmann/json.hpp>
 
-static int runDoctor() {
-  int problems = 0;
+namespace pe::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// What the machine has. `problems` lists what keeps pe from working.
+struct Findings {
+  Json json;
+  std::vector<std::string> problems;
+};
+
+void findCpu(Findings &found) {
   const cpu::CpuInfo &host = cpu::hostCpu();
-  std::printf("cpu        %s, kernels for %s\n", host.name.c_str(), cpu::nameOf(host.level));
+  found.json["cpu"] = {{"name", host.name}, {"kernels", cpu::nameOf(host.level)}};
   if (host.level == cpu::Level::Unsupported) {
-    std::printf("           problem: pe needs AVX2 and FMA (x86-64-v3)\n");
-    ++problems;
-  } else {
-    cpu::ThreadPool pool;
-    std::printf("threads    %d; measured FMA peak %.0f GFLOP/s (fp32, all of them)\n",
-                pool.threads(), cpu::measureFmaPeak(pool, host.level));
+    found.problems.emplace_back("pe needs AVX2 and FMA (x86-64-v3)");
+    found.json["cpu"]["problem"] = found.problems.back();
+    return;
   }
-  api::Compiler &compiler = api::Compiler::instance();
-  if (auto jit = compiler.jitProvider().get()) {
-    std::printf("compiler   libpe-jit with LLVM %s\n", (*jit)->llvmVersion().c_str());
-  } else {
-    std::printf("compiler   problem: %s\n", jit.error().getMessage().c_str());
-    ++problems;
-  }
-  api::DiskCache::Usage usage = compiler.diskCache().usage();
-  std::printf("cache      %s: %llu entries, %.1f MB%s\n", compiler.diskCache().getFolder().c_str(),
-              static_cast<unsigned long long>(usage.entries), usage.bytes * 1e-6,
-              usage.writable ? "" : "; not usable: every start compiles again");
-  if (auto device = cuda::Device::open())
-    std::printf("gpu        %s (%s), %d multiprocessors, driver for CUDA %d.%d\n",
-                (*device)->name.c_str(), (*device)->chip().c_str(), (*device)->multiprocessors,
-                (*device)->driver.version / 1000, (*device)->driver.version % 1000 / 10);
-  else
-    std::printf("gpu        none: %s\n", device.error().getMessage().c_str());
-  std::printf("%s\n", problems ? "not ready" : "ready");
-  return problems ? 1 : 0;
+  cpu::ThreadPool pool;
+  found.json["cpu"]["threads"] = pool.threads();
+  found.json["cpu"]["peak_gflops"] = cpu::measureFmaPeak(pool, host.level);
 }
 
-Action addDoctor(CLI::App &) { return runDoctor; }
+void findCompiler(Findings &found) {
+  if (auto jit = api::Compiler::instance().jitProvider().get()) {
+    found.json["compiler"] = {{"library", "libpe-jit"}, {"llvm", (*jit)->llvmVersion()}};
+    return;
+  } else {
+    found.problems.push_back(jit.error().getMessage());
+  }
+  found.json["compiler"] = {{"problem", found.problems.back()}};
+}
+
+void findCache(Findings &found) {
+  const api::DiskCache &cache = api::Compiler::instance().diskCache();
+  const api::DiskCache::Usage usage = cache.usage();
+  found.json["cache"] = {{"folder", cache.getFolder()},
+                         {"entries", usage.entries},
+                         {"bytes", usage.bytes},
+                         {"writable", usage.writable}};
+}
+
+void findGpu(Findings &found) {
+  auto device = cuda::Device::open();
+  if (!device) {
+    found.json["gpu"] = {{"none", device.error().getMessage()}};
+    return;
+  }
+  const int version = (*device)->driver.version;
+  found.json["gpu"] = {
+      {"name", (*device)->name},
+      {"chip", (*device)->chip()},
+      {"multiprocessors", (*device)->multiprocessors},
+      {"cuda", std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10)}};
+}
+
+void print(const Json &found) {
+  const auto text = [](const Json &of, const char *key) { return of[key].get<std::string>(); };
+  const Json &cpu = found["cpu"], &compiler = found["compiler"], &cache = found["cache"],
+             &gpu = found["gpu"];
+  std::printf("cpu        %s, kernels for %s\n", text(cpu, "name").c_str(),
+              text(cpu, "kernels").c_str());
+  if (cpu.contains("problem"))
+    std::printf("           problem: %s\n", text(cpu, "problem").c_str());
+  else
+    std::printf("threads    %d; measured FMA peak %.0f GFLOP/s (fp32, all of them)\n",
+                cpu["threads"].get<int>(), cpu["peak_gflops"].get<double>());
+  if (compiler.contains("problem"))
+    std::printf("compiler   problem: %s\n", text(compiler, "problem").c_str());
+  else
+    std::printf("compiler   libpe-jit with LLVM %s\n", text(compiler, "llvm").c_str());
+  std::printf("cache      %s: %llu entries, %.1f MB%s\n", text(cache, "folder").c_str(),
+              cache["entries"].get<unsigned long long>(), cache["bytes"].get<double>() * 1e-6,
+              cache["writable"].get<bool>() ? "" : "; not usable: every start compiles again");
+  if (gpu.contains("none"))
+    std::printf("gpu        none: %s\n", text(gpu, "none").c_str());
+  else
+    std::printf("gpu        %s (%s), %d multiprocessors, driver for CUDA %s\n",
+                text(gpu, "name").c_str(), text(gpu, "chip").c_str(),
+                gpu["multiprocessors"].get<int>(), text(gpu, "cuda").c_str());
+  std::printf("%s\n", found["ready"].get<bool>() ? "ready" : "not ready");
+}
+
+int runDoctor(bool asJson) {
+  Findings found;
+  findCpu(found);
+  findCompiler(found);
+  findCache(found);
+  findGpu(found);
+  found.json["ready"] = found.problems.empty();
+  if (asJson)
+    std::printf("%s\n", found.json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  else
+    print(found.json);
+  return found.problems.empty() ? 0 : 1;
+}
+
+} // namespace
+
+Action addDoctor(CLI::App &app) {
+  auto json = std::make_shared<bool>(false);
+  addSwitch(app, "--json", *json, "As JSON; exit status 1 if pe is not ready, as without");
+  return [json] { return runDoctor(*json); };
+}
 
 } // namespace pe::cli

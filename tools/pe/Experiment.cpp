@@ -5,6 +5,8 @@
 #include "runtime/core/File.h"
 #include "runtime/plan/JsonText.h"
 #include "runtime/train/session/Options.h"
+#include "tools/pe/Commands.h"
+#include "tools/pe/Run.h"
 
 #include <algorithm>
 #include <array>
@@ -205,9 +207,10 @@ std::string encodingFileOf(const std::string &name) {
 
 std::string experimentFileOf(const std::string &name) {
   std::error_code ignored;
-  return std::filesystem::is_directory(name, ignored)
-             ? (std::filesystem::path(name) / "experiment.json").string()
-             : name;
+  const std::string found = findExperiment(name);
+  return std::filesystem::is_directory(found, ignored)
+             ? (std::filesystem::path(found) / "experiment.json").string()
+             : found;
 }
 
 Expected<Experiment> readExperiment(const std::string &file, bool quick) {

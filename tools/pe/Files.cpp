@@ -1,4 +1,5 @@
 //===- Files.cpp - how a file is named and compiled ---===//
+#include "runtime/core/Error.h"
 #include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/Run.h"
@@ -25,13 +26,58 @@ std::string findExamples() {
   return PE_EXAMPLES_DIR;
 }
 
+/// What "alibi", "alibi.mlir" or "examples/encodings/alibi.mlir" calls pe's own example; empty for
+/// other paths.
+static std::string exampleNameOf(const std::string &file) {
+  const fs::path path(file);
+  const bool isInExamples = path.parent_path() == kExamples;
+  const bool isSource = path.extension() == ".mlir";
+  if ((path.has_parent_path() && !isInExamples) || (path.has_extension() && !isSource))
+    return "";
+  return path.stem().string();
+}
+
 std::string findFile(const std::string &file) {
   std::error_code ignored;
-  const fs::path path(file);
-  if (path.parent_path() != kExamples || fs::exists(path, ignored))
+  const std::string name = exampleNameOf(file);
+  if (name.empty() || fs::exists(file, ignored))
     return file;
-  const fs::path own = fs::path(findExamples()) / path.filename();
+  const fs::path own = fs::path(findExamples()) / (name + ".mlir");
   return fs::exists(own, ignored) ? own.string() : file;
+}
+
+Status checkFile(const std::string &file) {
+  std::error_code ignored;
+  const std::string name = exampleNameOf(file);
+  if (name.empty() || fs::exists(file, ignored))
+    return Status::success();
+  std::vector<std::string> known;
+  for (const fs::directory_entry &entry : fs::directory_iterator(findExamples(), ignored))
+    if (entry.path().extension() == ".mlir")
+      known.push_back(entry.path().stem().string());
+  return makeError("cannot open '", file, "': no such file, and no example of pe has this name",
+                   suggestChoice(name, known));
+}
+
+Expected<std::shared_ptr<const api::ProgramState>> loadFile(const std::string &file,
+                                                            const std::string &entry) {
+  if (Status exists = checkFile(file); !exists)
+    return exists.takeError();
+  return api::loadProgram(file, entry);
+}
+
+std::string findExperiment(const std::string &name) {
+  std::error_code ignored;
+  const fs::path path(name);
+  if (fs::exists(path, ignored) || path.filename().empty() ||
+      (path.has_parent_path() && path.parent_path() != "examples"))
+    return name;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  const fs::path installed = program.parent_path().parent_path() / "share/pe/experiments";
+  for (const fs::path &folder : {installed, fs::path(findExamples()).parent_path()})
+    if (fs::exists(folder / path.filename() / "experiment.json", ignored))
+      return (folder / path.filename()).string();
+  return name;
 }
 
 Status checkOutput(const std::string &option, const std::string &file) {
@@ -47,7 +93,8 @@ Status checkOutput(const std::string &option, const std::string &file) {
 }
 
 void addFileOptions(CLI::App &app, FileOptions &options) {
-  app.add_option("FILE", options.file, "A .mlir source or a compiled package")
+  app.add_option("FILE", options.file,
+                 "A .mlir source, a compiled package, or the name of one of pe's examples")
       ->required()
       ->transform(findFile);
   app.add_option("--entry", options.entry, "Public function to use; default: the only one");

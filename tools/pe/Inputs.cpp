@@ -66,8 +66,8 @@ Expected<Sizes> parseShape(const std::string &text, const EntryInfo &entry) {
   return sizes;
 }
 
-Expected<TensorMap> randomInputs(const EntryInfo &entry, const Sizes &sizes, uint64_t seed,
-                                 const Positions &positions) {
+Expected<plan::SizeValues> sizeValuesOf(const EntryInfo &entry, const Sizes &sizes,
+                                        const Positions &positions) {
   const auto at = [&](const char *name) { return sizes.at(name); };
   const plan::CallSizes call = {at("b"), at("h"), at("hkv"), at("sq"), at("sk")};
   plan::SizeValues values = call.values(at("d"), at("dv"));
@@ -85,8 +85,17 @@ Expected<TensorMap> randomInputs(const EntryInfo &entry, const Sizes &sizes, uin
           entry.requirements, [&](const auto &requirement) { return requirement.size == name; });
       if (!name.empty() && name == argument.sizes[axis] && values.count(name) == 0 && !isRequired)
         return makeError("--shape: expected ", name, "=NUMBER, the size of an axis of '",
-                         entry.name, "', found none");
+                         argument.name, "', found none");
     }
+  return values;
+}
+
+Expected<TensorMap> randomInputs(const EntryInfo &entry, const Sizes &sizes, uint64_t seed,
+                                 const Positions &positions) {
+  auto known = sizeValuesOf(entry, sizes, positions);
+  if (!known)
+    return known.takeError();
+  const plan::SizeValues &values = *known;
   auto inputs = api::randomArguments(entry, seed, values);
   if (!inputs)
     return inputs;

@@ -5,6 +5,7 @@
 #include "pe/Positions.h"
 #include "pe/Signature.h"
 #include "runtime/core/Tensor.h"
+#include "runtime/plan/CallSizes.h"
 
 #include <map>
 #include <string>
@@ -17,6 +18,11 @@ using Sizes = std::map<std::string, int64_t>;
 /// "b=1,h=8,sq=1024": unnamed sizes keep their defaults, hkv = h, sk = sq, dv = d. What else may be
 /// given are the sizes of the entry's arguments: dm of tokens, and axes that the user has named.
 Expected<Sizes> parseShape(const std::string &text, const EntryInfo &entry);
+
+/// The sizes by the names of plans, those of axes that the user has named among them; an error for
+/// an axis of an argument without a size.
+Expected<plan::SizeValues> sizeValuesOf(const EntryInfo &entry, const Sizes &sizes,
+                                        const Positions &positions = {});
 
 /// Random arguments (data standard normal, parameters by pe.init) and cotangents "d_RESULT" of a
 /// call at `positions`.

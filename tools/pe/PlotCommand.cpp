@@ -145,6 +145,8 @@ Status Plot::drawAll(bool ofRun, const std::function<Pictures(const Kind &)> &dr
 Status Plot::execute() {
   if (Status good = checkOptions(); !good)
     return good;
+  if (Status exists = checkFile(options.file); !exists)
+    return exists;
   auto run = isRun(options.file);
   if (!run)
     return run.error();
@@ -171,7 +173,8 @@ Status Plot::execute() {
 Action addPlot(CLI::App &app) {
   auto options = std::make_shared<PlotOptions>();
   app.add_option("FILE", options->file,
-                 "An encoding (.mlir or package), or a RUN: a log of pe train, results.json of pe "
+                 "An encoding (.mlir, package or the name of one of pe's examples), or a RUN: a "
+                 "log of pe train, results.json of pe "
                  "demo, a table of pe bench --json, or a folder of them")
       ->required()
       ->transform(findFile);
@@ -189,9 +192,12 @@ Action addPlot(CLI::App &app) {
       ->delimiter(',');
   app.add_option("--dims", options->dims, "Dimensions of an embedding; default: five of them")
       ->delimiter(',');
-  app.add_option("--shape", options->shape, "Sizes without --in: h=8,hkv=8,d=64, of tokens dm=64");
+  app.add_option(
+      "--shape", options->shape,
+      "Sizes without --in: h=8,hkv=8,d=64, of tokens dm=64, and axes that the file names");
   app.add_option("--in", options->in,
-                 "Parameters (safetensors), or a checkpoint of pe train with --layer");
+                 "Parameters (safetensors), or a checkpoint of pe train (its folder or file) with "
+                 "--layer");
   app.add_option("--layer", options->layer, "Of a checkpoint")->capture_default_str();
   app.add_option("--random", options->seed, "Without --in, parameters by their pe.init, and data")
       ->capture_default_str();

@@ -1,9 +1,11 @@
 //===- PlottedEncoding.cpp - an encoding with values for its parameters ---===//
 #include "runtime/api/Inputs.h"
 #include "runtime/core/Safetensors.h"
+#include "runtime/train/trainer/Checkpoint.h"
 #include "tools/pe/Plot.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <numeric>
 
@@ -19,6 +21,23 @@ bool isOperand(const ValueInfo &argument) {
 bool isTokens(const ValueInfo &argument) {
   return argument.sizes == std::vector<std::string>{"b", "r", "model"} &&
          argument.parameter.init.empty();
+}
+
+/// One more than the highest layer of a checkpoint that has parameters of an encoding; 0 in other
+/// files.
+int64_t countLayers(const Safetensors &file) {
+  constexpr std::string_view prefix = "layer", suffix = ".attention.bias.";
+  int64_t count = 0;
+  for (const NamedTensor &tensor : file.tensors) {
+    if (!tensor.name.starts_with(prefix))
+      continue;
+    int64_t layer = 0;
+    const char *first = tensor.name.data() + prefix.size();
+    auto [end, code] = std::from_chars(first, tensor.name.data() + tensor.name.size(), layer);
+    if (code == std::errc() && std::string_view(end).starts_with(suffix))
+      count = std::max(count, layer + 1);
+  }
+  return count;
 }
 
 constexpr int64_t kLongestWeights = 256;
@@ -41,14 +60,23 @@ Status PlottedEncoding::readParameters() {
     parametersFrom = "parameters drawn with seed " + std::to_string(settings.seed) + "; ";
   if (settings.in.empty())
     return Status::success();
+  std::error_code ignored;
+  if (std::filesystem::is_directory(settings.in, ignored)) {
+    auto model = train::modelFileOf(settings.in);
+    if (!model)
+      return model.error();
+    settings.in = *std::move(model);
+  }
   auto file = readSafetensors(settings.in);
   if (!file)
     return file.error();
+  const int64_t layers = countLayers(*file);
+  const bool isCheckpoint = layers > 0;
+  if (isCheckpoint && settings.layer >= layers)
+    return makeError("--layer: the checkpoint has layers 0 to ", layers - 1, ", found ",
+                     settings.layer);
   const std::string layer = "layer" + std::to_string(settings.layer) + ".attention.bias.";
   const EntryInfo &entry = program->description->entry;
-  bool isCheckpoint = false;
-  for (const NamedTensor &tensor : file->tensors)
-    isCheckpoint |= tensor.name.starts_with(layer);
   for (const ValueInfo &argument : entry.arguments) {
     const std::string wanted = (isCheckpoint ? layer : "") + argument.name;
     for (const NamedTensor &tensor : file->tensors)
@@ -138,8 +166,10 @@ Expected<TensorMap> PlottedEncoding::argumentsFor(int64_t queries, int64_t keys,
   call["sq"] = queries;
   call["sk"] = keys;
   call["dv"] = valueDim;
-  const plan::CallSizes numbers = {1, call["h"], call["hkv"], queries, keys};
-  const plan::SizeValues values = numbers.values(call["d"], valueDim);
+  auto known = sizeValuesOf(entry, call);
+  if (!known)
+    return known.takeError();
+  const plan::SizeValues &values = *known;
   TensorMap arguments;
   EntryInfo drawn = entry;
   drawn.arguments.clear();

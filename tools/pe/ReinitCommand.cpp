@@ -69,6 +69,13 @@ Status readSettings(const ReinitOptions &options, reinit::ModelJob &job) {
   return Status::success();
 }
 
+/// How the matrices of a fused tensor are projected apart.
+std::string adviceFor(const std::string &part) {
+  if (part == "gate_up")
+    return "split it in the checkpoint first, or leave it out by --exclude=gate_up";
+  return "--split-qkv=" + part + " projects query, key and value apart";
+}
+
 Status run(const ReinitOptions &options) {
   keepFreedMemory();
   reinit::ModelJob job = options.job;
@@ -88,6 +95,11 @@ Status run(const ReinitOptions &options) {
   if (outcome->zero)
     std::printf(", %lld of zeros left alone", static_cast<long long>(outcome->zero));
   std::printf("; %lld tensors in %s\n", static_cast<long long>(outcome->tensors), job.out.c_str());
+  if (outcome->inPlace)
+    std::printf("replaced %s in place\n", job.in.c_str());
+  if (!outcome->fused.empty())
+    std::printf("'%s' looks fused and was projected as one matrix: %s\n", outcome->fused.c_str(),
+                adviceFor(outcome->fusedPart).c_str());
   return Status::success();
 }
 
@@ -121,7 +133,8 @@ Action addReinit(CLI::App &app) {
   app.add_option("--in", options->job.in,
                  "Model: a safetensors file, or a folder with model.safetensors.index.json")
       ->required();
-  app.add_option("--out", options->job.out, "Where the result goes: a file, or a folder of shards")
+  app.add_option("--out", options->job.out,
+                 "Where the result goes: a file, or a folder of shards; that of --in is replaced")
       ->required();
   app.add_option("--engine", options->engine,
                  "qdwh (float64, exact), quintic (float32, products only) or cubic (published)")

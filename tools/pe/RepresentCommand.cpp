@@ -49,7 +49,7 @@ Status represent(const RepresentOptions &options) {
        {std::pair("--out", &options.out), std::pair("--out-params", &options.outParams)})
     if (Status output = checkOutput(option, *file); !output)
       return output;
-  auto program = api::loadProgram(options.file, options.entry);
+  auto program = loadFile(options.file, options.entry);
   if (!program)
     return program.takeError();
   if ((*program)->packaged)
@@ -88,7 +88,9 @@ Status represent(const RepresentOptions &options) {
 
 Action addRepresent(CLI::App &app) {
   auto options = std::make_shared<RepresentOptions>();
-  app.add_option("FILE", options->file, "A .mlir source")->required()->transform(findFile);
+  app.add_option("FILE", options->file, "A .mlir source, or the name of one of pe's examples")
+      ->required()
+      ->transform(findFile);
   app.add_option("--entry", options->entry, "Public function to use; default: the only one");
   app.add_option("--length", options->length, "The position up to which biases are the same")
       ->required();

@@ -27,9 +27,16 @@ void addFileOptions(CLI::App &app, FileOptions &options);
 /// Adds --early-exit=on|off.
 void addEarlyExit(CLI::App &app, FileOptions &options);
 
-/// The file itself if it exists; else pe's own example of that name, for
-/// "examples/encodings/NAME" in any folder; else `file`.
+/// The file itself if it exists; else pe's own example of that name, for NAME, NAME.mlir and
+/// examples/encodings/NAME.mlir in any folder; else `file`.
 std::string findFile(const std::string &file);
+/// An error if what findFile has returned is neither a file nor the path of one in some folder.
+Status checkFile(const std::string &file);
+/// Reads a source or a package; the error of a file that does not exist is checkFile's.
+Expected<std::shared_ptr<const api::ProgramState>> loadFile(const std::string &file,
+                                                            const std::string &entry);
+/// The experiment itself if it exists; else pe's own, for NAME and examples/NAME in any folder.
+std::string findExperiment(const std::string &name);
 /// "examples/encodings" of this folder, or that of pe.
 std::string findExamples();
 /// An error if a file cannot be written there because its folder is missing; nothing for "".

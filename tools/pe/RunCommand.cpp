@@ -8,6 +8,7 @@
 #include "tools/pe/Timing.h"
 
 #include <charconv>
+#include <chrono>
 
 namespace pe::cli {
 namespace {
@@ -35,10 +36,12 @@ private:
   Status compile();
   void noteRowsWithoutKeys() const;
   Status compute();
+  Status call();
   Status materialize();
   Status compareWithReference();
   Status time();
   Status write();
+  void noteResults() const;
 
   RunOptions options;
   std::shared_ptr<const api::ProgramState> program;
@@ -46,7 +49,8 @@ private:
   std::shared_ptr<const api::CompiledFunction> function;
   std::unique_ptr<cpu::ThreadPool> pool;
   int repeats = 0;
-  Sizes sizes; // by the names of --shape
+  double seconds = 0; // of the call, without compiling
+  Sizes sizes;        // by the names of --shape
   TensorMap inputs, arguments, cotangents, found;
   Positions positions;
 };
@@ -175,6 +179,13 @@ void Run::noteRowsWithoutKeys() const {
 }
 
 Status Run::compute() {
+  const auto start = std::chrono::steady_clock::now();
+  Status status = call();
+  seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return status;
+}
+
+Status Run::call() {
   auto forward = function->runner->forward(arguments, positions, *pool);
   if (!forward)
     return forward.error();
@@ -305,7 +316,7 @@ Status Run::checkOptions() {
 Status Run::execute() {
   if (Status good = checkOptions(); !good)
     return good;
-  auto loaded = api::loadProgram(options.file, options.entry);
+  auto loaded = loadFile(options.file, options.entry);
   if (!loaded)
     return loaded.error();
   program = *loaded;
@@ -339,7 +350,22 @@ Status Run::execute() {
   if (repeats && function)
     if (Status timed = time(); !timed)
       return timed;
+  noteResults();
   return write();
+}
+
+/// Says what a call did of which nothing was asked.
+void Run::noteResults() const {
+  const bool isAsked = options.check || options.materialize || repeats || !options.out.empty() ||
+                       !options.explain.empty();
+  if (isAsked)
+    return;
+  std::string shapes;
+  for (const auto &[name, tensor] : found)
+    shapes += (shapes.empty() ? "" : ", ") + name + " " + toString(tensor.shape());
+  std::printf(
+      "ran in %.2g s: %s; nothing was asked for: --check, --out=FILE, --time or --explain\n",
+      seconds, shapes.c_str());
 }
 
 } // namespace

@@ -185,6 +185,11 @@ static void warn(train::Session &session) {
                          "the encoding decays; scalars and vectors do with pe.decay = true\n");
 }
 
+static Status checkEncoding(const std::string &file, const std::string &flag) {
+  Status exists = file == "none" ? Status::success() : checkFile(findFile(file));
+  return exists ? Status::success() : Status(exists.takeError().within(flag));
+}
+
 static Expected<int> train(const std::vector<std::string> &arguments) {
   keepFreedMemory();
   auto options = train::parseTrainOptions(arguments);
@@ -209,7 +214,10 @@ static Expected<int> train(const std::vector<std::string> &arguments) {
   cpu::ThreadPool::Options threads;
   threads.threads = config.threads;
   cpu::ThreadPool pool(threads);
-  auto session = train::openSession(*options, findFile(config.encoding), pool);
+  const std::string encoding = findFile(config.encoding);
+  if (Status exists = checkEncoding(encoding, "--encoding"); !exists)
+    return exists.takeError();
+  auto session = train::openSession(*options, encoding, pool);
   if (!session)
     return session.takeError();
   printData((*session)->corpus());
@@ -282,6 +290,8 @@ static Expected<Experiment> experimentOf(const std::vector<std::string> &encodin
   experiment.title = "Positional encodings, compared";
   for (const std::string &name : encodings) {
     const std::string file = encodingFileOf(name);
+    if (Status exists = checkEncoding(file, "--encodings"); !exists)
+      return exists.takeError();
     for (const NamedFlags &row : experiment.rows)
       if (row.values.at("encoding") == file)
         return makeError("--encodings: '", file, "' is given twice");

@@ -68,9 +68,12 @@ int main(int argc, char **argv) {
   using namespace pe::cli;
   // A file that reaches its size limit is an error of that file and must not end the process.
   std::signal(SIGXFSZ, SIG_IGN);
-  if (argc > 1)
-    if (std::optional<int> status = runTrainCommand(argv[1], {argv + 2, argv + argc}))
+  if (argc > 1) {
+    const std::vector<std::string> arguments =
+        joinValues({argv + 2, argv + argc}, {"--help", "--quick", "--resume"});
+    if (std::optional<int> status = runTrainCommand(argv[1], arguments))
       return finish(argv[1], *status);
+  }
   CLI::App app(
       "pe: positional encodings, compiled.\n"
       "Write an encoding in the pe dialect; pe finds the cheapest exact way to compute it\n"

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -182,6 +183,11 @@ Status Transformation::projectTensor(const SafetensorsFile &file, const Entry &e
     readValues(tensor.dtype, bytes.data(), values);
     return done;
   };
+  if (const std::string_view part = fusedPartOf(entry.name);
+      !part.empty() && choice.parts.size() == 1 && counts.fused.empty()) {
+    counts.fused = entry.name;
+    counts.fusedPart = part;
+  }
   for (int64_t item = 0; item < count; ++item) {
     Slice slice{entry.name + (stack ? "[" + std::to_string(item) + "]" : ""), rows, cols};
     std::vector<double> values, old;
@@ -258,6 +264,8 @@ Status Transformation::run() {
     return done;
   if (Status loaded = blas::load(); !loaded)
     return loaded;
+  std::error_code ignored;
+  counts.inPlace = std::filesystem::equivalent(job.in, job.out, ignored);
   bool made = false;
   if (Status done = makeFolder(made); !done)
     return done;

@@ -31,6 +31,11 @@ struct ModelOutcome {
   int64_t tensors = 0;
   /// Matrices that were projected, and zero ones that were left alone.
   int64_t projected = 0, zero = 0;
+  /// Of tensors that were projected as one matrix though their names say that several are fused in
+  /// them: the first name, and the part of it that says so.
+  std::string fused, fusedPart;
+  /// Whether the output replaced the input.
+  bool inPlace = false;
 };
 
 /// Tells `observe` about every matrix as soon as it is done.

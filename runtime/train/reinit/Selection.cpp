@@ -88,6 +88,19 @@ bool contains(const std::string &name, std::string_view part) {
   return name.find(part) != std::string::npos;
 }
 
+} // namespace
+
+std::string_view fusedPartOf(const std::string &name) {
+  constexpr std::string_view parts[] = {"c_attn", "query_key_value", "qkv",
+                                        "Wqkv",   "in_proj",         "gate_up"};
+  for (std::string_view part : parts)
+    if (contains(name, part))
+      return part;
+  return {};
+}
+
+namespace {
+
 /// Why this tensor cannot be projected at all, or empty.
 std::string whyNoMatrix(const Entry &entry, bool stack) {
   if (entry.shape.size() == 3 && !stack)

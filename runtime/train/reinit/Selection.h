@@ -34,6 +34,10 @@ struct Choice {
   std::vector<int64_t> parts;
 };
 
+/// The part of a name that says that several matrices are fused in the tensor ("c_attn", "qkv"), or
+/// empty.
+std::string_view fusedPartOf(const std::string &name);
+
 /// One choice per tensor. A pattern that is malformed or matches nothing it could apply to is an
 /// error, and so is a choice of no tensor at all.
 Expected<std::vector<Choice>> choose(const std::vector<const SafetensorsFile::Entry *> &tensors,

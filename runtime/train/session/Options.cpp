@@ -97,6 +97,8 @@ Status readArguments(const std::vector<std::string> &arguments, Values &values,
       return makeError(argument.substr(0, equals), ": expected no value",
                        argument.starts_with("--resume=") ? " or 'if-any'" : "", ", found '",
                        argument.substr(equals + 1), "'");
+    } else if (argument.starts_with("--") && findFlag(argument.substr(2))) {
+      return makeError(argument, ": expected a value, found none; write ", argument, "=VALUE");
     } else if (!argument.starts_with("--") || equals == std::string::npos) {
       return makeError("expected --name=value, found '", argument, "'");
     } else {

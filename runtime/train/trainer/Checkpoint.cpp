@@ -413,6 +413,19 @@ Expected<SavedRun> readSavedRun(const std::string &directory) {
 }
 
 /// The files of a warm start; only a checkpoint's folder has the optimizer's.
+Expected<std::string> modelFileOf(const std::string &folder) {
+  std::error_code failure;
+  const std::string own = folder + "/" + kModelFile;
+  if (fs::is_regular_file(own, failure))
+    return own;
+  if (!hasCheckpoint(folder))
+    return makeError("expected a checkpoint of pe train in '", folder, "', found none");
+  auto name = latestName(folder);
+  if (!name)
+    return name;
+  return folder + "/" + *name + "/" + kModelFile;
+}
+
 struct WarmStart {
   std::string modelPath, optimizerPath;
   Safetensors model, optimizer;

@@ -39,6 +39,10 @@ Status makeCheckpointFolder(const std::string &directory);
 Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata,
                       const std::vector<StatePart> &more = {}, int64_t keep = 1);
 
+/// The model's file of the latest checkpoint in a folder of pe train, or of DIR/step-N itself; an
+/// error if there is none.
+Expected<std::string> modelFileOf(const std::string &folder);
+
 /// Whether there is something to resume from: DIR/latest, even if it cannot be read.
 bool hasCheckpoint(const std::string &directory);
 

@@ -3,7 +3,7 @@
 
 // CHECK:      attention at {{.*}}explain-structure.mlir:{{[0-9]+}}:8: softmax, keys with 0 <= i - j <= 127
 // CHECK-NEXT:   bias shift[h]
-// CHECK-NEXT:     at {{.*}}explain-structure.mlir:[[#@LINE + 40]]:8, parameters shift
+// CHECK-NEXT:     at {{.*}}explain-structure.mlir:[[#@LINE + 48]]:8, parameters shift
 // CHECK-NEXT:     class: row, because it is one number per head
 // CHECK-NEXT:     forward: nothing per score, as softmax is unchanged by a number added to a whole row; backward: nothing per score
 // CHECK-NEXT:     price: 0 operations per score; attention without a bias has 256
@@ -22,6 +22,8 @@
 // JSON-NEXT:     "min_difference": 0,
 // JSON-NEXT:     "normalizer": "softmax",
 // JSON-NEXT:     "positions": null,
+// JSON-NEXT:     "prologues": [],
+// JSON-NEXT:     "rotation": null,
 // JSON-NEXT:     "score": null,
 // JSON-NEXT:     "sides": null,
 // JSON-NEXT:     "sink": null,
@@ -34,6 +36,12 @@
 // JSON-NEXT:         "formula": "s[h] * (i - j)",
 // JSON-NEXT:         "forward": "one addition per score of a multiple of i - j",
 // JSON-NEXT:         "location":
+// JSON-NEXT:         "operations": {
+// JSON-NEXT:           "all": 1,
+// JSON-NEXT:           "functions": 0,
+// JSON-NEXT:           "per": "score",
+// JSON-NEXT:           "times": []
+// JSON-NEXT:         },
 // JSON-NEXT:         "parameters": [
 // JSON-NEXT:           "s"
 // JSON-NEXT:         ],

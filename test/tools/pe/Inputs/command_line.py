@@ -38,7 +38,7 @@ cases = [
 plot = ["plot", nope, "--out=dir"]
 cases += [
     (["plot"], "pe plot: error: expected FILE, found none"),
-    (["plot", "x"], "pe plot: error: file 'x': cannot open: No such file"),
+    (["plot", "x"], "pe plot: error: cannot open 'x': no such file, and no example of pe has"),
     (["plot", "empty"], "empty:1:1: error: expected a public function"),
     (["plot", "garbage"], "garbage:1:1: error: "),
     (plot + ["--kinds=bias"], "pe plot: error: unknown option --kinds; did you mean '--kind'?"),
@@ -63,7 +63,7 @@ for command in ["run", "explain", "compile"]:
     cases += [
         (name, error + "expected FILE, found none"),
         (name + [""], error + "file '': cannot open"),
-        (name + ["none.mlir"], error + "file 'none.mlir': cannot open: No such file"),
+        (name + ["none.mlir"], error + "cannot open 'none.mlir': no such file, and no example of"),
         (name + ["dir"], error + "file 'dir': expected a file, found a directory"),
         (name + ["/dev/zero"], error + "file '/dev/zero': expected a file, found a device"),
         (name + ["empty"], "empty:1:1: error: expected a public function"),
@@ -122,6 +122,7 @@ cases += [
     (["demo", "--steps=0"], "--steps: expected at least 1, found 0"),
     (["demo", "--threads=-1"], "--threads: expected 1 to 1024"),
     (["demo", "--data=none"], "expected a directory with text files, found nothing at 'none'"),
+    (["train", "--layers"], "--layers: expected a value, found none; write --layers=VALUE"),
     (["train", "layers"], "pe train: error: expected --name=value, found 'layers'"),
     (["train", "--layer=1"], "unknown flag '--layer'; did you mean '--layers'?"),
     (["train", "--layers=0"], "--layers: expected at least 1, found 0"),
@@ -143,7 +144,7 @@ cases += [
     (["train", "--final-lr=2"], "--final-lr: expected a number from 0 to 1, found '2'"),
     (["train", "--accumulate=0"], "--accumulate: expected at least 1, found 0"),
     (["train", "--plateau-window=4"], "expected --reinit-iters and --reinit-at=plateau with"),
-    (["train", "--encoding=none.mlir"], "file 'none.mlir': cannot open"),
+    (["train", "--encoding=none.mlir"], "--encoding: cannot open 'none.mlir': no such file"),
     (["train", "--data=none"], "found nothing at 'none'"),
     (["train", "--config=dir"], "file 'dir': expected a file, found a directory"),
     (["train", "--phases=empty"],

@@ -139,7 +139,8 @@ expect(query["dfi_after"] < 1e-12 and query["rank"] == 8 and query["iterations"]
 for threads in ["2", "5"]:
     succeed("--in=model", "--out=again", f"--threads={threads}")
     expect(open("again", "rb").read() == open("out", "rb").read(), f"bits on {threads} threads")
-succeed("--in=again", "--out=again", "--engine=quintic")  # in place, of an isometry already
+printed = succeed("--in=again", "--out=again", "--engine=quintic")  # of an isometry already
+expect("replaced again in place" in printed, "in place, said")
 expect(load("again")[0] == before, "in place")
 
 # -- Choices ---------------------------------------------------------------------------------------
@@ -159,6 +160,11 @@ stack = load("out")[1]["layers.0.experts.w1"]
 for index in range(3):
     expect(is_isometry(matrix(stack, index), math.sqrt(6 / 4), 1e-6), f"matrix {index} of a stack")
 changed("--split-qkv=c_attn")
+printed = succeed("--in=model", "--out=out", "--include=c_attn")
+expect("'layers.0.self_attn.c_attn.weight' looks fused and was projected as one matrix: "
+       "--split-qkv=c_attn projects" in printed, "a fused name")
+printed = succeed("--in=model", "--out=out", "--include=c_attn", "--split-qkv=c_attn")
+expect("looks fused" not in printed, "a fused name that is split")
 fused = matrix(load("out")[1]["layers.0.self_attn.c_attn.weight"])
 for part in range(3):
     expect(is_isometry(fused[8 * part:8 * part + 8], 1, 0.05), f"part {part} of qkv")

@@ -1,0 +1,257 @@
+//===- ExplainRotation.cpp - Prologues and rotations in words -------------===//
+
+#include "passes/Analysis/ExplainRotation.h"
+
+#include "mlir/IR/Builders.h"
+#include "passes/Analysis/Explain.h"
+#include "passes/Analysis/Formula.h"
+#include "passes/Analysis/Price.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Regex.h"
+
+#include <cmath>
+
+namespace mlir::pe {
+namespace {
+
+SmallVector<std::string> namesOf(func::FuncOp function, Operation *op) {
+  return llvm::map_to_vector(op->getOperands(),
+                             [&](Value operand) { return nameOfCapture(function, operand); });
+}
+
+/// 4.000000e+00 as 4, wherever it stands in the text.
+std::string withShortNumbers(StringRef text) {
+  llvm::Regex number("-?[0-9]+\\.[0-9]+(e[-+][0-9]+)?");
+  std::string result;
+  SmallVector<StringRef> match;
+  while (number.match(text, &match)) {
+    double value = 0;
+    match[0].getAsDouble(value);
+    result += text.take_front(match[0].data() - text.data());
+    result += llvm::formatv("{0}", llvm::format("%.10g", value)).str();
+    text = text.drop_front(match[0].data() - text.data() + match[0].size());
+  }
+  return result + text.str();
+}
+
+/// "base = 10000, scaling = <yarn, factor = 4>": the attributes as they are written.
+std::string attributesOf(Operation *op) {
+  SmallVector<std::string> parts;
+  for (NamedAttribute attribute : op->getAttrDictionary()) {
+    if (auto flag = dyn_cast<BoolAttr>(attribute.getValue()); flag && !flag.getValue())
+      continue;
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    attribute.getValue().print(stream, /*elideType=*/true);
+    parts.push_back(attribute.getName().str() + " = " + withShortNumbers(text));
+  }
+  return llvm::join(parts, ", ");
+}
+
+llvm::json::Array arrayOf(ArrayRef<std::string> names) {
+  llvm::json::Array array;
+  for (const std::string &name : names)
+    array.push_back(name);
+  return array;
+}
+
+/// Scalar code that is emitted to be read only: its arguments are `leading`, then the operands of
+/// the op.
+struct Scratch {
+  Scratch(Operation *op, ArrayRef<Type> leading) {
+    block.addArguments(leading, SmallVector<Location>(leading.size(), op->getLoc()));
+    for (Value operand : op->getOperands())
+      block.addArgument(operand.getType(), op->getLoc());
+  }
+  ValueRange operands(size_t leading) { return block.getArguments().drop_front(leading); }
+
+  Block block;
+};
+
+/// The number that `root` is when `pair` has the value `number`, or none.
+std::optional<double> evaluate(Value root, Value pair, int64_t number) {
+  Builder builder(root.getContext());
+  DenseMap<Value, Attribute> known = {{pair, builder.getIndexAttr(number)}};
+  for (Operation &op : *root.getParentBlock()) {
+    SmallVector<OpFoldResult> results;
+    // An op may first be folded in place.
+    for (int attempt = 0; attempt < 3 && results.empty(); ++attempt) {
+      SmallVector<Attribute> operands = llvm::map_to_vector(
+          op.getOperands(), [&](Value operand) { return known.lookup(operand); });
+      if (failed(op.fold(operands, results)))
+        break;
+    }
+    for (auto [value, result] : llvm::zip(op.getResults(), results))
+      if (auto attribute = dyn_cast<Attribute>(result))
+        known[value] = attribute;
+      else if (Attribute found = known.lookup(cast<Value>(result)))
+        known[value] = found;
+  }
+  auto found = dyn_cast_or_null<FloatAttr>(known.lookup(root));
+  return found ? std::optional(found.getValueAsDouble()) : std::nullopt;
+}
+
+/// The formula of the frequencies and, where they are constants, the first and the last.
+void addFrequencies(llvm::json::Object &result, RotationOpInterface op, int64_t headDim,
+                    ArrayRef<std::string> names) {
+  OpBuilder builder(op->getContext());
+  Type index = builder.getIndexType();
+  Scratch scratch(op, {index, index, index});
+  builder.setInsertionPointToEnd(&scratch.block);
+  Value pair = scratch.block.getArgument(1);
+  const RotationPoint point{scratch.block.getArgument(0), pair, scratch.block.getArgument(2),
+                            headDim};
+  Value root = op.buildFrequency(builder, op->getLoc(), point, scratch.operands(3));
+  const StringRef leading[] = {"h", "p", "length"};
+  result["formula"] = formulaOf(root, scratch.block, leading, names);
+  const int64_t pairs = op.getRotatedDims(headDim) / 2;
+  std::optional<double> first = evaluate(root, pair, 0), last = evaluate(root, pair, pairs - 1);
+  if (first && last && std::isfinite(*first) && std::isfinite(*last)) {
+    result["first"] = *first;
+    result["last"] = *last;
+  }
+}
+
+constexpr StringLiteral kTurned =
+    "queries and keys are turned once per call, outside of the kernel";
+
+std::string number(double value) { return llvm::formatv("{0}", llvm::format("%.6g", value)).str(); }
+
+void printHead(llvm::raw_ostream &os, StringRef what, const llvm::json::Object &op) {
+  os << "  " << what << " " << *op.getString("op");
+  if (StringRef attributes = *op.getString("attributes"); !attributes.empty())
+    os << " {" << attributes << "}";
+  os << "\n    at " << *op.getString("location");
+  llvm::ListSeparator comma;
+  const llvm::json::Array &parameters = *op.getArray("parameters");
+  os << (parameters.empty() ? "" : ", parameters ");
+  for (const llvm::json::Value &name : parameters)
+    os << comma << *name.getAsString();
+}
+
+void printTail(llvm::raw_ostream &os, const llvm::json::Object &op) {
+  os << "\n    forward: " << *op.getString("forward")
+     << "; backward: " << *op.getString("backward");
+  if (std::optional<StringRef> price = op.getString("price"))
+    os << "\n    price: " << *price;
+  os << "\n";
+}
+
+llvm::json::Object describeOp(func::FuncOp function, Operation *op, ArrayRef<std::string> names) {
+  return llvm::json::Object{{"op", op->getName().getStringRef()},
+                            {"attributes", attributesOf(op)},
+                            {"location", describeLocation(op->getLoc())},
+                            {"parameters", arrayOf(names)}};
+}
+
+} // namespace
+
+llvm::json::Value explainRotation(func::FuncOp function, AttentionOp attention, int64_t headDim,
+                                  int64_t depths) {
+  auto op = attention.getRotation() ? attention.getRotation().getDefiningOp<RotationOpInterface>()
+                                    : RotationOpInterface();
+  if (!op)
+    return nullptr;
+  const SmallVector<std::string> names = namesOf(function, op);
+  const bool hasTables = static_cast<bool>(op.getTables());
+  llvm::json::Object result = describeOp(function, op, names);
+  result["interleaved"] = op.isInterleavedPairs();
+  result["per_head"] = op.isPerHead();
+  result["tables"] = hasTables;
+  result["forward"] =
+      (hasTables ? "rows of the tables are copied"
+                 : "an angle, a cosine and a sine per position and pair in float64") +
+      std::string(op.isPerHead() ? " for every head" : "") + ", once per call; " + kTurned.str();
+  result["backward"] = std::string("their gradients are turned back once per call") +
+                       (names.empty() ? ""
+                                      : ", and the gradients of the parameters are sums over "
+                                        "positions");
+  if (!headDim)
+    return result;
+  const int64_t dims = op.getRotatedDims(headDim);
+  result["pairs"] = dims / 2;
+  result["dims"] = dims;
+  result["head_dim"] = headDim;
+  result["magnitude"] = op.getMagnitude(headDim);
+  if (!hasTables)
+    addFrequencies(result, op, headDim, names);
+  // Four multiplications and two additions turn a pair.
+  const Price price(Operations{3 * dims, 0});
+  result["operations"] = asJson(price, "row");
+  result["price"] = describe(price, "query and per key of a head", depths);
+  return result;
+}
+
+void printRotation(llvm::raw_ostream &os, const llvm::json::Object &rotation) {
+  printHead(os, "rotation", rotation);
+  const bool isInterleaved = *rotation.getBoolean("interleaved");
+  if (std::optional<int64_t> pairs = rotation.getInteger("pairs")) {
+    os << "\n    pairs: " << *pairs << ", "
+       << (isInterleaved ? "interleaved (x_2p, x_{2p+1})"
+                         : "halves (x_p, x_{p+" + std::to_string(*pairs) + "})")
+       << ", of ";
+    const int64_t dims = *rotation.getInteger("dims"), head = *rotation.getInteger("head_dim");
+    os << (dims == head ? "all " : "the first ") << dims << " dims";
+    if (dims != head)
+      os << " of " << head;
+  } else {
+    os << "\n    pairs: " << (isInterleaved ? "interleaved (x_2p, x_{2p+1})" : "halves");
+  }
+  if (*rotation.getBoolean("tables"))
+    os << "\n    angles: tables with a row for every position and a column for every pair";
+  constexpr size_t kReadable = 100; // a longer one says less than its first and last number
+  if (std::optional<StringRef> formula = rotation.getString("formula");
+      formula && formula->size() <= kReadable)
+    os << "\n    frequency of pair p: " << *formula;
+  std::optional<double> first = rotation.getNumber("first"), last = rotation.getNumber("last");
+  if (first && last)
+    os << "\n    frequencies: " << number(*first) << " at p = 0 to " << number(*last)
+       << " at p = " << *rotation.getInteger("pairs") - 1 << ", in radians per position";
+  if (double magnitude = rotation.getNumber("magnitude").value_or(1.0); magnitude != 1.0)
+    os << "\n    cosines and sines are multiplied by " << number(magnitude);
+  printTail(os, rotation);
+}
+
+llvm::json::Array explainPrologues(func::FuncOp function, AttentionOp attention) {
+  llvm::json::Array all;
+  for (Value value : attention.getPrologues()) {
+    auto op = value.getDefiningOp<PrologueOpInterface>();
+    if (!op)
+      continue;
+    const SmallVector<std::string> names = namesOf(function, op);
+    llvm::json::Object result = describeOp(function, op, names);
+    result["of"] = !op.changesKeys()      ? "queries"
+                   : !op.changesQueries() ? "keys"
+                                          : "queries and keys";
+    OpBuilder builder(op->getContext());
+    Type index = builder.getIndexType();
+    Scratch scratch(op, {builder.getF32Type(), index, index, index, index});
+    builder.setInsertionPointToEnd(&scratch.block);
+    auto at = [&](unsigned n) { return scratch.block.getArgument(n); };
+    const RowPoint point{at(1), at(2), at(3), at(4)};
+    Value root = op.buildElement(builder, op->getLoc(), point, at(0), scratch.operands(5));
+    const StringRef leading[] = {"x", "b", "h", "position", "d"};
+    const Price price =
+        priceOf(root, scratch.block, scratch.block.getArguments().take_front(5), names);
+    result["formula"] = formulaOf(root, scratch.block, leading, names);
+    result["operations"] = asJson(price, "element");
+    result["price"] = describe(price, "element");
+    result["forward"] = "its code for every element, once per call, outside of the kernel";
+    result["backward"] = "its reverse mode for every element, once per call";
+    all.push_back(std::move(result));
+  }
+  return all;
+}
+
+void printPrologues(llvm::raw_ostream &os, const llvm::json::Array &prologues) {
+  for (const llvm::json::Value &each : prologues) {
+    const llvm::json::Object &prologue = *each.getAsObject();
+    printHead(os, ("prologue of " + *prologue.getString("of")).str(), prologue);
+    os << "\n    every element x becomes " << *prologue.getString("formula");
+    printTail(os, prologue);
+  }
+}
+
+} // namespace mlir::pe
