@@ -15,9 +15,16 @@ namespace {
 constexpr std::array<std::string_view, kLineColors> kLines = {
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7f7f7f", "#8b5a2b"};
 
+/// The same hues, light enough for dark paper.
+constexpr std::array<std::string_view, kLineColors> kDarkLines = {
+    "#58a6e8", "#ff8c42", "#2ec4a0", "#e39ac5", "#9ad4f5", "#f5c242", "#b0b0b0", "#c79a6b"};
+
+using Anchors = std::vector<Rgb>;
 /// Dark violet, blue, teal, green, yellow.
-constexpr std::array<Rgb, 5> kAnchors = {
-    {{62, 8, 80}, {58, 76, 140}, {30, 140, 142}, {96, 198, 96}, {250, 230, 50}}};
+const Anchors kAnchors = {
+    {62, 8, 80}, {58, 76, 140}, {30, 140, 142}, {96, 198, 96}, {250, 230, 50}};
+const Anchors kNegative = {{247, 245, 240}, {140, 184, 222}, {46, 112, 186}, {18, 44, 104}};
+const Anchors kPositive = {{247, 245, 240}, {240, 168, 130}, {206, 74, 62}, {106, 12, 36}};
 constexpr int kColors = 256;
 
 double linearOf(uint8_t channel) {
@@ -44,14 +51,8 @@ double distance(const OkLab &a, const OkLab &b) {
   return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
 }
 
-/// A curve through the anchors (Catmull and Rom's), so that no hue changes at once.
-OkLab curveAt(double place) {
-  static const std::vector<OkLab> points = [] {
-    std::vector<OkLab> all;
-    for (const Rgb &anchor : kAnchors)
-      all.push_back(toOkLab(anchor));
-    return all;
-  }();
+/// A curve through the points (Catmull and Rom's), so that no hue changes at once.
+OkLab curveAt(const std::vector<OkLab> &points, double place) {
   const int last = static_cast<int>(points.size()) - 1;
   const int at = std::min(static_cast<int>(place), last - 1);
   const double t = place - at;
@@ -66,21 +67,24 @@ OkLab curveAt(double place) {
   return lab;
 }
 
-/// The curve at equal steps of its length.
-std::array<Rgb, kColors> makeTable() {
+/// The curve through the anchors at equal steps of its length.
+std::array<Rgb, kColors> makeTable(const Anchors &anchors) {
   constexpr int kSteps = 4096;
-  const double end = kAnchors.size() - 1.0;
+  const double end = static_cast<double>(anchors.size()) - 1;
+  std::vector<OkLab> points;
+  for (const Rgb &anchor : anchors)
+    points.push_back(toOkLab(anchor));
   std::vector<double> length = {0};
   for (int n = 1; n <= kSteps; ++n)
-    length.push_back(length.back() +
-                     distance(curveAt(end * (n - 1) / kSteps), curveAt(end * n / kSteps)));
+    length.push_back(length.back() + distance(curveAt(points, end * (n - 1) / kSteps),
+                                              curveAt(points, end * n / kSteps)));
   std::array<Rgb, kColors> table{};
   for (int n = 0; n < kColors; ++n) {
     const double wanted = length.back() * n / (kColors - 1);
     const auto found = std::lower_bound(length.begin(), length.end(), wanted);
     const double step =
         static_cast<double>(std::min<std::ptrdiff_t>(found - length.begin(), kSteps));
-    table[n] = toRgb(curveAt(end * step / kSteps));
+    table[n] = toRgb(curveAt(points, end * step / kSteps));
   }
   return table;
 }
@@ -97,11 +101,21 @@ OkLab toOkLab(const Rgb &color) {
           0.0259040371 * l + 0.7827717662 * m - 0.8086757660 * s};
 }
 
-Rgb mapColor(double fraction) {
-  static const std::array<Rgb, kColors> table = makeTable();
+static Rgb colorAt(const std::array<Rgb, kColors> &table, double fraction) {
   if (!(fraction > 0))
     return table.front();
   return table[static_cast<size_t>(std::lround(std::min(fraction, 1.0) * (kColors - 1)))];
+}
+
+Rgb mapColor(double fraction) {
+  static const std::array<Rgb, kColors> table = makeTable(kAnchors);
+  return colorAt(table, fraction);
+}
+
+Rgb mapSignedColor(double fraction) {
+  static const std::array<Rgb, kColors> negative = makeTable(kNegative),
+                                        positive = makeTable(kPositive);
+  return fraction < 0 ? colorAt(negative, -fraction) : colorAt(positive, fraction);
 }
 
 std::string hexOf(const Rgb &color) {
@@ -111,5 +125,7 @@ std::string hexOf(const Rgb &color) {
 }
 
 std::string_view lineColor(size_t index) { return kLines[index % kLines.size()]; }
+
+std::string_view darkLineColor(size_t index) { return kDarkLines[index % kDarkLines.size()]; }
 
 } // namespace pe::chart

@@ -15,7 +15,31 @@ namespace {
 
 /// Colours in the picture: few enough for short files, too many to be seen as steps.
 constexpr int kLevels = 64;
-constexpr double kBar = 9, kBarGap = 7, kBarText = 46, kPanelTop = 20, kPanelBottom = 24;
+constexpr double kBar = 9, kBarGap = 7, kBarText = 36, kBarLabel = 12, kPanelTop = 20,
+                 kPanelBottom = 24, kLeft = 26, kLegend = 16;
+/// A panel that would be smaller has a row with fewer others.
+constexpr double kSmallestPanel = 110;
+constexpr const char *kInfinityColor = "#7d7d86";
+
+/// How numbers become colours.
+struct Colouring {
+  Range range;
+  bool isSigned = false;
+
+  /// Of 0 to kLevels, over the range, or over twice the largest absolute value around 0.
+  int levelOf(double value) const {
+    const double low = isSigned ? -most() : range.low, high = isSigned ? most() : range.high;
+    const double share = high > low ? (value - low) / (high - low) : 0.5;
+    return std::clamp(static_cast<int>(std::lround(share * kLevels)), 0, kLevels);
+  }
+  std::string colorOf(int level) const {
+    const double share = static_cast<double>(level) / kLevels;
+    return hexOf(isSigned ? mapSignedColor(2 * share - 1) : mapColor(share));
+  }
+
+private:
+  double most() const { return std::max(std::abs(range.low), std::abs(range.high)); }
+};
 
 class Drawing {
 public:
@@ -23,16 +47,34 @@ public:
   std::string draw();
 
 private:
+  void place();
   Range rangeOf(const HeatmapPanel &panel) const;
+  bool isSigned() const;
   void drawPanel(SvgWriter &svg, const HeatmapPanel &panel, double left, double top);
-  void drawCells(SvgWriter &svg, const HeatmapPanel &panel, const Range &range, double left,
+  void drawCells(SvgWriter &svg, const HeatmapPanel &panel, const Colouring &colouring, double left,
                  double top);
-  void drawBar(SvgWriter &svg, const Range &range, double left, double top);
+  void drawBar(SvgWriter &svg, const Colouring &colouring, double left, double top);
   void drawTicks(SvgWriter &svg, const HeatmapPanel &panel, double left, double top);
+  void drawLegend(SvgWriter &svg, double y);
 
   const Heatmap &map;
   double rowText = 0;
+  /// Pixels of a matrix and of a panel with its bar; panels per row.
+  double size = 0, panelWidth = 0;
+  int columns = 1;
+  bool hasEmpty = false, hasInfinity = false;
 };
+
+/// Whether there is a number near 0, compared with their differences, in every panel.
+bool Drawing::isSigned() const {
+  return map.colors == HeatmapColors::Signed && map.fullLabel.empty() &&
+         std::all_of(map.panels.begin(), map.panels.end(), [&](const HeatmapPanel &panel) {
+           const Range range = rangeOf(panel);
+           const double gap = std::max(range.low, -range.high); // between 0 and the nearest
+           return range.isEmpty() || gap <= range.high - range.low ||
+                  (range.low == range.high && gap <= 0);
+         });
+}
 
 Range Drawing::rangeOf(const HeatmapPanel &panel) const {
   Range range;
@@ -57,14 +99,13 @@ size_t columnsOf(const HeatmapPanel &panel) {
 }
 
 /// One path per colour: runs of equal cells as strokes one row thick.
-void Drawing::drawCells(SvgWriter &svg, const HeatmapPanel &panel, const Range &range, double left,
-                        double top) {
+void Drawing::drawCells(SvgWriter &svg, const HeatmapPanel &panel, const Colouring &colouring,
+                        double left, double top) {
+  constexpr int kEmpty = -1, kInfinity = -2;
   auto level = [&](double value) {
-    if (!isDrawable(value))
-      return -1;
-    const double share =
-        range.high > range.low ? (value - range.low) / (range.high - range.low) : 0.5;
-    return std::clamp(static_cast<int>(std::lround(share * kLevels)), 0, kLevels);
+    if (isDrawable(value))
+      return colouring.levelOf(value);
+    return std::isinf(value) && value < 0 ? kInfinity : kEmpty;
   };
   std::map<int, std::string> paths;
   for (size_t i = 0; i < panel.rows.size(); ++i) {
@@ -73,46 +114,62 @@ void Drawing::drawCells(SvgWriter &svg, const HeatmapPanel &panel, const Range &
       const int color = level(row[begin]);
       for (end = begin + 1; end < row.size() && level(row[end]) == color; ++end)
         ;
-      if (color >= 0)
+      if (color != kEmpty)
         paths[color] += format("M%zu %zu.5h%zu", begin, i, end - begin);
+      hasEmpty |= color == kEmpty;
+      hasInfinity |= color == kInfinity;
     }
   }
   const double rows = static_cast<double>(std::max<size_t>(panel.rows.size(), 1));
-  svg.raw(format("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
-                 "fill=\"#888\" fill-opacity=\"0.13\"/>\n",
-                 left, top, map.size, map.size));
+  svg.raw(format("<rect class=\"masked\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
+                 "fill=\"#d3d3d8\"/>\n",
+                 left, top, size, size));
   svg.raw(format("<g class=\"cells\" transform=\"translate(%.1f %.1f) scale(%.6g %.6g)\" "
                  "shape-rendering=\"crispEdges\">\n",
-                 left, top, map.size / static_cast<double>(columnsOf(panel)), map.size / rows));
+                 left, top, size / static_cast<double>(columnsOf(panel)), size / rows));
   for (const auto &[color, path] : paths)
-    svg.raw("<path stroke=\"" + hexOf(mapColor(static_cast<double>(color) / kLevels)) + "\" d=\"" +
-            path + "\"/>\n");
+    svg.raw("<path stroke=\"" +
+            (color == kInfinity ? std::string(kInfinityColor) : colouring.colorOf(color)) +
+            "\" d=\"" + path + "\"/>\n");
+  if (const auto [x, y] = map.outlined; x >= 0 && y >= 0)
+    svg.raw(format("<rect x=\"%lld\" y=\"%lld\" width=\"1\" height=\"1\" fill=\"none\" "
+                   "stroke=\"#000000\" stroke-width=\"1.5\" "
+                   "vector-effect=\"non-scaling-stroke\"/>\n",
+                   static_cast<long long>(x), static_cast<long long>(y)));
   svg.raw("</g>\n");
 }
 
-void Drawing::drawBar(SvgWriter &svg, const Range &range, double left, double top) {
+/// The range from below to above, with ticks, and what it means.
+void Drawing::drawBar(SvgWriter &svg, const Colouring &colouring, double left, double top) {
+  const Range &range = colouring.range;
   if (range.isEmpty())
     return;
-  if (range.low == range.high) { // one colour, that of the middle
+  const std::string small = "font-size=\"9\"";
+  double textRoom = 0;
+  if (range.low == range.high) { // one colour
     svg.raw(format("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>\n",
-                   left, top, kBar, map.size, hexOf(mapColor(0.5)).c_str()));
-    svg.text(left + kBar + 3, top + map.size / 2 + 3, formatNumber(range.low), Anchor::Start,
-             "font-size=\"9\"");
-    return;
+                   left, top, kBar, size, colouring.colorOf(colouring.levelOf(range.low)).c_str()));
+    svg.text(left + kBar + 3, top + size / 2 + 3, formatNumber(range.low), Anchor::Start, small);
+    textRoom = textWidth(formatNumber(range.low), 9);
+  } else {
+    const double height = size / kLevels;
+    svg.raw("<g shape-rendering=\"crispEdges\">\n");
+    for (int i = 0; i < kLevels; ++i) {
+      const double value = range.low + (i + 0.5) / kLevels * (range.high - range.low);
+      svg.raw(format("<rect x=\"%.1f\" y=\"%.2f\" width=\"%.1f\" height=\"%.2f\" fill=\"%s\"/>\n",
+                     left, top + size - (i + 1) * height, kBar, height + 0.3,
+                     colouring.colorOf(colouring.levelOf(value)).c_str()));
+    }
+    svg.raw("</g>\n");
+    const Scale scale{.low = range.low, .high = range.high, .from = top + size, .to = top};
+    for (double tick : scale.ticks(28)) {
+      svg.line(left + kBar, scale(tick), left + kBar + 2, scale(tick), "axis");
+      svg.text(left + kBar + 4, scale(tick) + 3, formatNumber(tick), Anchor::Start, small);
+      textRoom = std::max(textRoom, textWidth(formatNumber(tick), 9));
+    }
   }
-  const double height = map.size / kLevels;
-  svg.raw("<g shape-rendering=\"crispEdges\">\n");
-  for (int i = 0; i < kLevels; ++i)
-    svg.raw(format("<rect x=\"%.1f\" y=\"%.2f\" width=\"%.1f\" height=\"%.2f\" fill=\"%s\"/>\n",
-                   left, top + map.size - (i + 1) * height, kBar, height + 0.3,
-                   hexOf(mapColor((i + 0.5) / kLevels)).c_str()));
-  svg.raw("</g>\n");
-  const Scale scale{.low = range.low, .high = range.high, .from = top + map.size, .to = top};
-  for (double tick : scale.ticks(28)) {
-    svg.line(left + kBar, scale(tick), left + kBar + 2, scale(tick), "axis");
-    svg.text(left + kBar + 4, scale(tick) + 3, formatNumber(tick), Anchor::Start,
-             "font-size=\"9\"");
-  }
+  if (!map.valueLabel.empty())
+    svg.textUpwards(left + kBar + textRoom + 14, top + size / 2, map.valueLabel, 9);
 }
 
 void Drawing::drawTicks(SvgWriter &svg, const HeatmapPanel &panel, double left, double top) {
@@ -143,38 +200,81 @@ void Drawing::drawTicks(SvgWriter &svg, const HeatmapPanel &panel, double left, 
 }
 
 void Drawing::drawPanel(SvgWriter &svg, const HeatmapPanel &panel, double left, double top) {
-  const Range range = rangeOf(panel);
+  const Colouring colouring{rangeOf(panel), isSigned()};
   svg.text(left, top - 5, panel.title);
-  drawCells(svg, panel, range, left, top);
+  drawCells(svg, panel, colouring, left, top);
   drawTicks(svg, panel, left, top);
-  drawBar(svg, range, left + map.size + kBarGap, top);
+  // One bar at the end of a row explains all of it.
+  const bool isLast =
+      &panel == &map.panels.back() || (&panel - map.panels.data() + 1) % columns == 0;
+  if (map.fullLabel.empty() && (!map.sharedColors || isLast))
+    drawBar(svg, colouring, left + size + kBarGap, top);
 }
 
-std::string Drawing::draw() {
-  const int count = static_cast<int>(map.panels.size());
-  const int columns = std::max(1, std::min(map.perRow, count));
-  const int rows = std::max(1, (count + columns - 1) / columns);
+/// What the neutral colours mean.
+void Drawing::drawLegend(SvgWriter &svg, double y) {
+  double x = kLeft + rowText + 10;
+  auto entry = [&](const std::string &attributes, const std::string &name) {
+    svg.raw(format("<rect x=\"%.1f\" y=\"%.1f\" width=\"9\" height=\"9\" ", x, y - 8) + attributes +
+            "/>\n");
+    svg.text(x + 13, y, name, Anchor::Start, "font-size=\"9\"");
+    x += 13 + textWidth(name, 9) + 16;
+  };
+  if (!map.fullLabel.empty())
+    entry("fill=\"" + hexOf(mapColor(0.5)) + "\"", map.fullLabel);
+  if (hasEmpty && !map.emptyLabel.empty())
+    entry("class=\"masked\" fill=\"#d3d3d8\"", map.emptyLabel);
+  if (hasInfinity && !map.infinityLabel.empty())
+    entry(std::string("fill=\"") + kInfinityColor + "\"", map.infinityLabel);
+}
+
+/// The size of panels, and how many stand in a row.
+void Drawing::place() {
   for (const HeatmapPanel &panel : map.panels)
     rowText = std::max(
         rowText,
         textWidth(formatNumber(map.yFirst + map.yStep * static_cast<double>(panel.rows.size())),
                   9));
-  const double left = 26, top = map.subtitle.empty() ? 28 : 42, bottom = 24;
-  const double panelWidth = rowText + 10 + map.size + kBarGap + kBar + kBarText;
-  const double panelHeight = kPanelTop + map.size + kPanelBottom;
-  double width = left + columns * panelWidth;
-  for (const auto &[text, size] : {std::pair(&map.title, 13.5), std::pair(&map.subtitle, 10.0)})
-    width = std::max(width, left + textWidth(*text, size) + 12);
-  const double height = top + rows * panelHeight + bottom;
-  SvgWriter svg(width, height);
-  svg.title(left, map.title, map.subtitle);
+  const int count = static_cast<int>(map.panels.size());
+  const double bar = kBarGap + kBar + kBarText + kBarLabel;
+  const double around = rowText + 10 + (map.sharedColors ? 8 : bar);
+  const double room = map.width - kLeft - (map.sharedColors ? bar : 0);
+  columns = std::max(1, std::min(map.perRow, count));
+  size = map.size;
+  if (map.width > 0) {
+    while (columns > 1 && room / columns - around < kSmallestPanel)
+      --columns;
+    size = std::min(size, room / columns - around);
+  }
+  panelWidth = around + size;
+}
+
+std::string Drawing::draw() {
+  place();
+  const int count = static_cast<int>(map.panels.size());
+  const int rows = std::max(1, (count + columns - 1) / columns);
+  const double words = map.width > 0 ? map.width - kLeft - 12 : 1e9;
+  const std::vector<std::string> subtitle = wrapText(map.subtitle, 10, words);
+  const double panelHeight = kPanelTop + size + kPanelBottom,
+               top = SvgWriter::topBelow(subtitle) - 4;
+  const bool hasLegend = !map.emptyLabel.empty();
+  const double bar = map.sharedColors ? kBarGap + kBar + kBarText + kBarLabel : 0;
+  double width = kLeft + columns * panelWidth + bar;
+  for (const auto &[text, letters] : {std::pair(&map.title, 13.5), std::pair(&map.subtitle, 10.0)})
+    width = std::max(width, kLeft + textWidth(*text, letters) + 12);
+  width = map.width > 0 ? map.width : width;
+  const double bottom = top + rows * panelHeight + 14;
+  SvgWriter svg(width, bottom + 10 + (hasLegend ? kLegend : 0));
+  svg.title(kLeft, map.title, subtitle);
   for (int n = 0; n < count; ++n)
-    drawPanel(svg, map.panels[n], left + (n % columns) * panelWidth + rowText + 10,
-              top + (n / columns) * panelHeight + kPanelTop);
-  std::string legend = map.xLabel;
-  if (!map.valueLabel.empty())
-    legend += "   (colour: " + map.valueLabel + ")";
-  svg.text(left + columns * panelWidth / 2, height - 10, legend, Anchor::Middle);
+    drawPanel(svg, map.panels[n], kLeft + (n % columns) * panelWidth + rowText + 10,
+              top + static_cast<double>(n / columns) * panelHeight + kPanelTop);
+  // Below the matrices of one row.
+  const double first = kLeft + rowText + 10;
+  svg.text((first + first + (columns - 1) * panelWidth + size) / 2, bottom, map.xLabel,
+           Anchor::Middle);
+  if (hasLegend)
+    drawLegend(svg, bottom + kLegend);
   svg.textUpwards(15, top + rows * panelHeight / 2, map.yLabel);
   return svg.finish();
 }

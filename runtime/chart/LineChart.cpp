@@ -6,6 +6,7 @@
 #include "runtime/chart/SvgWriter.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 namespace pe::chart {
@@ -17,6 +18,8 @@ std::string colorOf(const LineChart &chart, size_t series) {
   const int chosen = chart.series[series].color;
   return std::string(lineColor(chosen < 0 ? series : static_cast<size_t>(chosen)));
 }
+
+bool isMinusInfinity(double value) { return std::isinf(value) && value < 0; }
 
 class Drawing {
 public:
@@ -32,12 +35,21 @@ private:
   /// Whether the point has a place, at (x, y).
   bool place(const std::pair<double, double> &point, double &x, double &y) const;
   std::string markerAt(const Series &series, const std::string &color, double x, double y) const;
+  /// Where a number of the x axis is.
+  double acrossOf(double value) const { return x(hasZero && value == 0 ? zero : value); }
+  bool hasPlace(double value) const {
+    return isDrawable(value) &&
+           (chart.x == Scale::Kind::Linear || value > 0 || (hasZero && value == 0));
+  }
+  void drawInfinities(SvgWriter &svg, size_t index) const;
+  void drawClipMark(SvgWriter &svg, size_t index) const;
 
   const LineChart &chart;
   Scale x, y;
   bool hasZero = false;
   double zero = 0; // where 0 stands on a logarithmic axis
   double height = 0, top = 0, labelRoom = 0;
+  std::vector<std::string> subtitle;
 };
 
 void Drawing::findScales() {
@@ -45,7 +57,8 @@ void Drawing::findScales() {
   const bool logX = chart.x != Scale::Kind::Linear, logY = chart.y != Scale::Kind::Linear;
   for (const Series &series : chart.series)
     for (auto [px, py] : series.points) {
-      if (!isDrawable(px) || !isDrawable(py) || (logY && !(py > 0)))
+      const bool isShown = isDrawable(py) ? !logY || py > 0 : isMinusInfinity(py);
+      if (!isDrawable(px) || !isShown)
         continue;
       hasZero |= logX && chart.zeroBesideLog && px == 0;
       if (!logX || px > 0)
@@ -69,11 +82,12 @@ void Drawing::findScales() {
   x = {.kind = chart.x, .low = hasZero ? zero : xs.low, .high = xs.high};
   const double high =
       chart.yMax > 0 && chart.yMax > ys.low ? std::min(ys.high, chart.yMax) : ys.high;
+  const double low = chart.yMin && *chart.yMin < high ? std::max(ys.low, *chart.yMin) : ys.low;
   if (logY) {
-    y = {.kind = chart.y, .low = ys.low / 1.3, .high = high * 1.3};
+    y = {.kind = chart.y, .low = low / 1.3, .high = high * 1.3};
   } else {
-    const double margin = 0.05 * (high - ys.low);
-    y = {.kind = chart.y, .low = ys.low - margin, .high = high + margin};
+    const double margin = 0.05 * (high - low);
+    y = {.kind = chart.y, .low = low - (low > ys.low ? 0 : margin), .high = high + margin};
   }
 }
 
@@ -85,7 +99,9 @@ void Drawing::placeAxes() {
     labelRoom = std::max(labelRoom, textWidth(series.name, kFontSize) + 30);
   }
   labelRoom = std::max(labelRoom, 24.0);
-  top = chart.subtitle.empty() ? 32 : 46;
+  // What x.from is at most, before the ticks are known.
+  subtitle = wrapText(chart.subtitle, 10, std::max(chart.width - 90, 300.0));
+  top = SvgWriter::topBelow(subtitle);
   height = std::max(chart.height, top + kBottom + static_cast<double>(named) * kLabelGap);
   y.from = height - kBottom;
   y.to = top;
@@ -121,11 +137,9 @@ void Drawing::drawAxes(SvgWriter &svg) {
 
 bool Drawing::place(const std::pair<double, double> &point, double &px, double &py) const {
   const auto [u, v] = point;
-  const bool atZero = hasZero && u == 0;
-  if (!isDrawable(u) || !isDrawable(v) || (chart.y != Scale::Kind::Linear && !(v > 0)) ||
-      (chart.x != Scale::Kind::Linear && !(u > 0) && !atZero))
+  if (!hasPlace(u) || !isDrawable(v) || (chart.y != Scale::Kind::Linear && !(v > 0)))
     return false;
-  px = x(atZero ? zero : u);
+  px = acrossOf(u);
   py = y(v);
   return true;
 }
@@ -133,10 +147,51 @@ bool Drawing::place(const std::pair<double, double> &point, double &px, double &
 std::string Drawing::markerAt(const Series &series, const std::string &color, double px,
                               double py) const {
   if (series.marker == Marker::Square)
-    return format("<rect x=\"%.1f\" y=\"%.1f\" width=\"6\" height=\"6\" fill=\"#ffffff\" "
+    return format("<rect x=\"%.1f\" y=\"%.1f\" width=\"6\" height=\"6\" fill-opacity=\"0\" "
                   "stroke-width=\"1.5\" stroke=\"%s\"/>\n",
                   px - 3, py - 3, color.c_str());
   return format("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", px, py, color.c_str());
+}
+
+/// A dashed line along the lower end of the frame where the series is -inf, crossed at its ends.
+void Drawing::drawInfinities(SvgWriter &svg, size_t index) const {
+  const auto &points = chart.series[index].points;
+  auto isHere = [&](size_t n) {
+    return isMinusInfinity(points[n].second) && hasPlace(points[n].first);
+  };
+  std::string path;
+  for (size_t begin = 0, end; begin < points.size(); begin = end) {
+    end = begin + 1;
+    if (!isHere(begin))
+      continue;
+    while (end < points.size() && isHere(end))
+      ++end;
+    const double from = acrossOf(points[begin].first), to = acrossOf(points[end - 1].first);
+    path += format("M%.1f %.1fl6 -6m-6 0l6 6M%.1f %.1fH%.1f", from - 3, y.from - 1, from,
+                   y.from - 4, to);
+  }
+  if (!path.empty())
+    svg.raw("<path fill=\"none\" stroke-width=\"1.5\" stroke-dasharray=\"9 4\" stroke=\"" +
+            colorOf(chart, index) + "\" d=\"" + path + "\"/>\n");
+}
+
+/// A triangle where the line first leaves the frame through its lower end.
+void Drawing::drawClipMark(SvgWriter &svg, size_t index) const {
+  const Series &series = chart.series[index];
+  double beforeX = 0, beforeY = 0, px = 0, py = 0;
+  bool hasBefore = false;
+  for (const auto &point : series.points) {
+    const bool isPlaced = place(point, px, py);
+    if (isPlaced && hasBefore && beforeY <= y.from && py > y.from) {
+      const double at = beforeX + (px - beforeX) * (y.from - beforeY) / (py - beforeY);
+      svg.raw(format("<path fill=\"%s\" d=\"M%.1f %.1fh9l-4.5 7z\"/>\n",
+                     colorOf(chart, index).c_str(), at - 4.5, y.from - 4));
+      return;
+    }
+    hasBefore = isPlaced;
+    beforeX = px;
+    beforeY = py;
+  }
 }
 
 void Drawing::drawSeries(SvgWriter &svg, size_t index) {
@@ -164,6 +219,7 @@ void Drawing::drawSeries(SvgWriter &svg, size_t index) {
                    color.c_str(), series.faint ? " stroke-opacity=\"0.35\"" : "") +
             path + "\"/>\n");
   svg.raw(markers);
+  drawInfinities(svg, index);
 }
 
 /// Names at the line ends, in the order of the ends, each no nearer to the next than a line of
@@ -205,9 +261,9 @@ void Drawing::drawLabels(SvgWriter &svg) {
 std::string Drawing::draw() {
   findScales();
   placeAxes();
-  const double words = std::max(textWidth(chart.title, 13.5), textWidth(chart.subtitle, 10));
-  SvgWriter svg(std::max({chart.width, x.to + labelRoom, x.from + words + 8}), height);
-  svg.title(x.from, chart.title, chart.subtitle);
+  SvgWriter svg(
+      std::max({chart.width, x.to + labelRoom, x.from + textWidth(chart.title, 13.5) + 8}), height);
+  svg.title(x.from, chart.title, subtitle);
   drawAxes(svg);
   // A nested drawing with the same coordinates clips lines at the frame.
   const double width = x.to - x.from + 8, tall = y.from - y.to + 8;
@@ -217,6 +273,8 @@ std::string Drawing::draw() {
   for (size_t i = 0; i < chart.series.size(); ++i)
     drawSeries(svg, i);
   svg.raw("</svg>\n");
+  for (size_t i = 0; i < chart.series.size(); ++i)
+    drawClipMark(svg, i);
   drawLabels(svg);
   return svg.finish();
 }

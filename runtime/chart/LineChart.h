@@ -14,6 +14,7 @@
 
 #include "runtime/chart/Axis.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,7 +26,8 @@ enum class Marker { None, Circle, Square };
 struct Series {
   /// Empty: no label.
   std::string name;
-  /// A point that is not drawable interrupts the line.
+  /// A point that is not drawable interrupts the line; -inf is marked at the lower end of the
+  /// frame.
   std::vector<std::pair<double, double>> points;
   /// Of the palette; -1: the place in the chart.
   int color = -1;
@@ -44,6 +46,8 @@ struct LineChart {
   bool zeroBesideLog = false;
   /// Values above it are clipped at the frame; 0: no clipping.
   double yMax = 0;
+  /// Values below it are clipped at the frame, and a triangle marks where a line leaves it.
+  std::optional<double> yMin;
   double width = 620, height = 340;
 };
 

@@ -2,6 +2,10 @@
 
 #include "runtime/chart/SvgWriter.h"
 
+#include "runtime/chart/Axis.h"
+#include "runtime/chart/ColorMap.h"
+
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 
@@ -60,6 +64,33 @@ std::string escapeXml(std::string_view text) {
   return out;
 }
 
+std::vector<std::string> wrapText(const std::string &text, double size, double width) {
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    if (!lines.empty() && textWidth(lines.back() + " " + word, size) <= width)
+      lines.back() += " " + word;
+    else
+      lines.push_back(word);
+    at = end + 1;
+  }
+  return lines;
+}
+
+std::string asFile(const std::string &svg) {
+  std::string style =
+      "<style>@media (prefers-color-scheme:dark){.page{fill:#0d1117}.ink{fill:#e6edf3}"
+      ".soft{fill:#9da7b1}.axis{stroke:#9da7b1}.grid{stroke:#30363d}.masked{fill:#333b45}";
+  for (size_t n = 0; n < kLineColors; ++n) {
+    const std::string light(lineColor(n)), dark(darkLineColor(n));
+    for (const char *what : {"stroke", "fill"})
+      style += format("[%s=\"%s\"]{%s:%s}", what, light.c_str(), what, dark.c_str());
+  }
+  const size_t begin = svg.find('\n') + 1;
+  return svg.substr(0, begin) + style + "}</style>\n" + svg.substr(begin);
+}
+
 SvgWriter::SvgWriter(double width, double height) {
   out = format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
                "height=\"%.0f\" font-family=\"system-ui, Helvetica, Arial, sans-serif\" "
@@ -80,15 +111,23 @@ void SvgWriter::text(double x, double y, std::string_view content, Anchor anchor
   out += ">" + escapeXml(content) + "</text>\n";
 }
 
-void SvgWriter::title(double x, std::string_view title, std::string_view subtitle) {
+constexpr double kSubtitleGap = 13;
+
+void SvgWriter::title(double x, std::string_view title, const std::vector<std::string> &subtitle) {
   text(x, 19, title, Anchor::Start, "font-size=\"13\" font-weight=\"600\"");
-  if (!subtitle.empty())
-    text(x, 34, subtitle, Anchor::Start, "class=\"soft\" font-size=\"10\" fill=\"#666677\"");
+  for (size_t n = 0; n < subtitle.size(); ++n)
+    text(x, 34 + kSubtitleGap * static_cast<double>(n), subtitle[n], Anchor::Start,
+         "class=\"soft\" font-size=\"10\" fill=\"#666677\"");
 }
 
-void SvgWriter::textUpwards(double x, double y, std::string_view content) {
+double SvgWriter::topBelow(const std::vector<std::string> &subtitle) {
+  return 32 + (subtitle.empty() ? 0 : kSubtitleGap * static_cast<double>(subtitle.size()) + 1);
+}
+
+void SvgWriter::textUpwards(double x, double y, std::string_view content, double size) {
   text(0, 0, content, Anchor::Middle,
-       format("transform=\"translate(%.1f %.1f) rotate(-90)\"", x, y));
+       format("transform=\"translate(%.1f %.1f) rotate(-90)\"", x, y) +
+           (size == kFontSize ? "" : format(" font-size=\"%.0f\"", size)));
 }
 
 void SvgWriter::line(double x1, double y1, double x2, double y2, std::string_view kind) {

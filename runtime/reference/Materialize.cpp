@@ -2,6 +2,8 @@
 
 #include "runtime/reference/Evaluator.h"
 
+#include <algorithm>
+
 namespace pe::reference {
 namespace {
 
@@ -79,20 +81,28 @@ const Operation *findOnlyMlp(const Program &program) {
 
 } // namespace
 
-Expected<Materialized> materialize(const Program &program, const TensorMap &inputs,
-                                   const Positions &positions) {
-  Evaluator evaluator(program, positions, {.rounding = {}, .threads = 1});
+/// Binds the inputs and returns the problem of the function's only attention, which is not run: a
+/// second attention may read the first one's result.
+static Expected<const AttentionProblem *> prepareOnly(Evaluator &evaluator,
+                                                      const TensorMap &inputs) {
   if (Status status = evaluator.bind(inputs, /*grad=*/false); !status)
     return status.takeError();
-  // A second attention may read the first one's result, so only a single one can be prepared
-  // without being run.
   if (Status status = evaluator.forward(/*run=*/false); !status)
     return status.takeError();
   auto problems = evaluator.problems();
   if (problems.size() != 1)
     return makeError("expected a function with one attention to materialize its bias, found ",
                      problems.size());
-  const AttentionProblem &problem = *problems[0];
+  return problems[0];
+}
+
+Expected<Materialized> materialize(const Program &program, const TensorMap &inputs,
+                                   const Positions &positions) {
+  Evaluator evaluator(program, positions, {.rounding = {}, .threads = 1});
+  auto prepared = prepareOnly(evaluator, inputs);
+  if (!prepared)
+    return prepared.takeError();
+  const AttentionProblem &problem = **prepared;
   Materialized result;
   result.allowed = toTensor(allowedPairs(problem));
   const AttentionSizes &sizes = problem.sizes;
@@ -113,6 +123,33 @@ Expected<Materialized> materialize(const Program &program, const TensorMap &inpu
     }
   }
   return result;
+}
+
+Expected<Tensor> materializeScores(const Program &program, const TensorMap &inputs,
+                                   const Positions &positions, const std::vector<double> &scores) {
+  Evaluator evaluator(program, positions, {.rounding = {}, .threads = 1});
+  auto prepared = prepareOnly(evaluator, inputs);
+  if (!prepared)
+    return prepared.takeError();
+  const AttentionProblem &problem = **prepared;
+  if (!problem.score)
+    return Tensor();
+  const AttentionSizes &sizes = problem.sizes;
+  Array values =
+      Array::zeros({sizes.queryHeads, sizes.queries, static_cast<int64_t>(scores.size())});
+  ScalarEvaluator evaluate(*problem.graph, *problem.score, *problem.parameters);
+  double *next = values.data.data();
+  for (int64_t head = 0; head < sizes.queryHeads; ++head) {
+    evaluate.startHead(0, head, sizes.headStart + head, sizes.headsTotal);
+    for (int64_t row = 0; row < sizes.queries; ++row) {
+      evaluate.startRow(problem.positions.query(0, row));
+      const int64_t own = sizes.queryStart + row - sizes.keyStart;
+      const auto key = problem.positions.key(0, std::clamp<int64_t>(own, 0, sizes.keys - 1));
+      for (double score : scores)
+        *next++ = evaluate.evaluate(key, score);
+    }
+  }
+  return toTensor(values);
 }
 
 Expected<Tensor> materializeBias(const Program &program, const TensorMap &inputs,

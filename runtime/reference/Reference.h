@@ -97,6 +97,12 @@ struct Materialized {
 Expected<Materialized> materialize(const Program &program, const TensorMap &inputs,
                                    const Positions &positions);
 
+/// The function of the score that the function's only attention has: its values at `scores` for
+/// every head and query of the first batch entry, with the key at the query's own position (the
+/// last key, if there is none): [Hq, Sq, scores], in f64. Undefined without such a function.
+Expected<Tensor> materializeScores(const Program &program, const TensorMap &inputs,
+                                   const Positions &positions, const std::vector<double> &scores);
+
 /// The dense bias of the function's only attention, [B, Hq, Sq, Sk], in f64; 0 without biases.
 Expected<Tensor> materializeBias(const Program &program, const TensorMap &inputs,
                                  const Positions &positions);

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "tools/pe/Grid.h"
 
+#include "runtime/chart/Smoothing.h"
 #include "runtime/core/File.h"
 #include "runtime/core/Hash.h"
 #include "runtime/device/cpu/ThreadPool.h"
@@ -66,9 +67,9 @@ public:
     constexpr int64_t kInterval = 10;
     const double bits = report.loss / std::numbers::ln2;
     if (!report.skipped)
-      smooth = result.curve.empty() && smooth == 0 ? bits : 0.9 * smooth + 0.1 * bits;
+      smooth.add(bits);
     if (trainer.steps() % kInterval == 0)
-      result.curve.emplace_back(trainer.steps(), smooth);
+      result.curve.emplace_back(trainer.steps(), smooth.value());
   }
   void onAccuracy(const std::map<int64_t, double> &byLength) override {
     result.accuracy = byLength;
@@ -82,7 +83,7 @@ public:
 
 private:
   train::EncodingResult &result;
-  double smooth = 0;
+  chart::RunningMean smooth{0.9};
 };
 
 /// A file's name from a row's: letters, digits and a few marks.

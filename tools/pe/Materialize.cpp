@@ -100,6 +100,7 @@ Expected<MaterializedCall> materializeCall(const api::ProgramState &program,
     Status used = useReference(call);
     return used ? Expected<MaterializedCall>(std::move(call)) : used.takeError();
   }
+  call.structure = (*function)->runner->getPlan().structure;
   auto run = (*function)->runner->forward(arguments, positions, pool);
   if (!run)
     return run.takeError();

@@ -16,6 +16,9 @@ struct MaterializedCall {
   Tensor bias;         ///< [B, Hq, Sq, Sk]
   Tensor cosine, sine; ///< [Sq, pairs], or undefined
   bool isCompiled = false;
+  /// What the compiler found, "softmax + affine" (plan::Plan::structure); empty without compiled
+  /// code.
+  std::string structure;
   /// Both compared, on the pairs that attention takes into account. Empty without compiled code.
   reference::Report report;
 };

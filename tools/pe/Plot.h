@@ -24,6 +24,9 @@ struct PlotOptions {
   std::optional<int64_t> length;
   int64_t layer = 0;
   int threads = 0;
+  /// The side of an image of length^2 tokens.
+  std::optional<int64_t> grid;
+  bool fullRange = false, sharedScale = false;
 };
 
 struct Picture {
@@ -31,6 +34,20 @@ struct Picture {
   std::string svg, csv;
 };
 using Pictures = Expected<std::vector<Picture>>;
+
+/// What a bias is a function of, by the classes of its terms.
+enum class BiasShape : uint8_t {
+  None,
+  /// Seen from one query, of the distance.
+  Distance,
+  /// A number per query, one per key, or the sum of both.
+  RowColumn,
+  /// Of anything.
+  General,
+};
+
+/// The shape of the bias of a function with this structure (plan::Plan::structure).
+BiasShape biasShapeOf(const std::string &structure);
 
 /// An encoding with values for its parameters.
 class PlottedEncoding {
@@ -56,8 +73,18 @@ public:
   /// applied to the unit vectors as values, and the reference's.
   struct Weights {
     Tensor found, expected, allowed;
+    /// In f64, softmax of the same queries and keys under the same mask, without an encoding.
+    Tensor plain;
+    /// The function's other results of one number per query, [1, H, length], by name.
+    TensorMap rows, expectedRows;
   };
-  Expected<Weights> weights(int64_t length) const;
+  /// Queries and keys are standard normal, or zero, so that all scores are equal.
+  enum class Scores : uint8_t { Normal, Equal };
+  Expected<Weights> weights(int64_t length, Scores scores) const;
+  /// The function of the score at `scores` for some queries and every head, in f64 (the
+  /// reference's materializeScores). Undefined without such a function.
+  Expected<Tensor> scores(const std::vector<int64_t> &queries,
+                          const std::vector<double> &scores) const;
   /// What an entry @embed adds to the tokens at positions 0 to `length` - 1, [length, Dm].
   struct Embedded {
     Tensor found, expected;
@@ -66,15 +93,19 @@ public:
   Expected<Embedded> embedding(int64_t length) const;
   /// Whether the function embeds tokens and attends to nothing.
   bool isEmbedding() const { return embeds; }
-  /// Whether a query sees keys behind it.
+  /// Whether a query sees keys after it.
   bool seesLaterKeys() const { return looksAhead; }
-  bool hasBias() const { return biased; }
+  BiasShape biasShape() const { return shape; }
 
 private:
   Status readParameters();
   Status findHeads();
-  Expected<TensorMap> argumentsFor(int64_t queries, int64_t keys, int64_t valueDim,
-                                   bool withData) const;
+  Status probe();
+  Expected<TensorMap> argumentsFor(int64_t first, int64_t queries, int64_t keys,
+                                   int64_t valueDim) const;
+  Expected<std::pair<TensorMap, TensorMap>> runBoth(const CompileOptions &options,
+                                                    const TensorMap &arguments) const;
+  Status feedData(int64_t first, int64_t queries, int64_t keys, TensorMap &arguments) const;
 
   PlotOptions settings;
   std::string title, parametersFrom;
@@ -83,15 +114,23 @@ private:
   Sizes sizes;
   TensorMap given; // from --in
   std::vector<int64_t> shown;
-  bool looksAhead = false, biased = false, embeds = false;
+  bool looksAhead = false, embeds = false;
+  BiasShape shape = BiasShape::None;
 };
 
 Pictures plotBias(const PlottedEncoding &encoding);
 Pictures plotDistance(const PlottedEncoding &encoding);
+Pictures plotParts(const PlottedEncoding &encoding);
+Pictures plotGrid(const PlottedEncoding &encoding);
 Pictures plotQueries(const PlottedEncoding &encoding);
 Pictures plotFunction(const PlottedEncoding &encoding);
 Pictures plotRotation(const PlottedEncoding &encoding);
+Pictures plotScore(const PlottedEncoding &encoding);
+Pictures plotMask(const PlottedEncoding &encoding);
 Pictures plotWeights(const PlottedEncoding &encoding);
+Pictures plotDifference(const PlottedEncoding &encoding);
+Pictures plotFlat(const PlottedEncoding &encoding);
+Pictures plotRows(const PlottedEncoding &encoding);
 Pictures plotEmbedding(const PlottedEncoding &encoding);
 Pictures plotDimensions(const PlottedEncoding &encoding);
 

@@ -1,4 +1,5 @@
 //===- PlotCommand.cpp - pe plot ---===//
+#include "runtime/chart/SvgWriter.h"
 #include "runtime/core/File.h"
 #include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
@@ -22,19 +23,31 @@ struct Kind {
 };
 
 const Kind kKinds[] = {
-    {"bias", "of a FILE: the bias of every query and key, a heatmap per head (--length=128)",
+    {"bias", "of a FILE: the bias of every query and key, a heatmap per head (--length=64)",
      plotBias},
     {"distance", "of a FILE: the bias by distance, on a logarithmic axis (from the last --query)",
      plotDistance},
+    {"parts", "of a FILE: a number per query plus one per key, both by position (--length=64)",
+     plotParts},
     {"query", "of a FILE: the bias of one query, a picture for each --query", plotQueries},
+    {"grid", "of a FILE: one query of an image of N x N tokens (--grid=N), by row and column",
+     plotGrid},
     {"function", "of a FILE: the function that a pe.mlp has learned, such as FIRE's f",
      plotFunction},
-    {"rotation", "of a FILE: cosines and sines that turn queries and keys (--length=128)",
+    {"rotation", "of a FILE: cosines and sines that turn queries and keys (--length=64)",
      plotRotation},
-    {"weights", "of a FILE: attention weights of a short input (--length=32)", plotWeights},
+    {"score", "of a FILE: what a pe.score_fn makes of the score s of a pair", plotScore},
+    {"mask", "of a FILE: which pairs attention takes into account (--length=64)", plotMask},
+    {"weights", "of a FILE: weights of random queries and keys (--length=32)", plotWeights},
+    {"difference", "of a FILE: what the encoding changes in them (--length=32)", plotDifference},
+    {"flat", "of a FILE: the weights of one query where all scores are equal (--length=32)",
+     plotFlat},
+    {"rows", "of a FILE: results of one number per query, such as the log-sum-exp (--length=32)",
+     plotRows},
     {"embedding", "of a FILE: what is added to tokens, by position and dimension (--length=128)",
      plotEmbedding},
-    {"dimensions", "of a FILE: some dimensions (--dims) of that, by position", plotDimensions},
+    {"dimensions", "of a FILE: some dimensions (--dims) of that, by position (--length=128)",
+     plotDimensions},
     {"training", "of a RUN: the training loss by step", nullptr, plotTraining},
     {"lengths", "of a RUN: bits per character by context length", nullptr, plotLengths},
     {"roofline", "of a RUN: speed below the machine's limits (pe bench --json)", nullptr,
@@ -100,7 +113,7 @@ Status Plot::write(const std::vector<Picture> &pictures) {
     const std::string stem = (fs::path(options.out) / picture.name).lexically_normal().string();
     if (Status written = writeFileAtomically(stem + ".csv", picture.csv); !written)
       return written;
-    if (Status written = writeFileAtomically(stem + ".svg", picture.svg); !written)
+    if (Status written = writeFileAtomically(stem + ".svg", chart::asFile(picture.svg)); !written)
       return written;
     std::printf("%s.svg %s.csv\n", stem.c_str(), stem.c_str());
   }
@@ -183,11 +196,16 @@ Action addPlot(CLI::App &app) {
       ->delimiter(',');
   app.add_option("--out", options->out, "Folder for the .svg and .csv files")
       ->capture_default_str();
-  app.add_option("--length", options->length,
-                 "Positions of bias, rotation, weights and embeddings");
+  app.add_option("--length", options->length, "Positions; every kind has its own default (below)");
   app.add_option("--query", options->queries,
-                 "Queries of distance and query; default: the middle, 128 and 8192")
+                 "Queries; default: the middle of the length, and of a bias by distance also 128 "
+                 "and 8192")
       ->delimiter(',');
+  app.add_option("--grid", options->grid, "The side of an image of N x N tokens (kind grid)");
+  app.add_flag("--full-range", options->fullRange,
+               "Draw all logits; default: those at most 30 below the largest");
+  app.add_flag("--shared-scale", options->sharedScale,
+               "One scale of colours for all heads; default: each its own");
   app.add_option("--heads", options->heads, "Heads to draw; default: the first eight")
       ->delimiter(',');
   app.add_option("--dims", options->dims, "Dimensions of an embedding; default: five of them")

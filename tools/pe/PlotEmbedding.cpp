@@ -1,6 +1,7 @@
 //===- PlotEmbedding.cpp - pictures of what is added to tokens ---===//
 #include "runtime/chart/Heatmap.h"
 #include "runtime/chart/LineChart.h"
+#include "runtime/chart/SvgWriter.h"
 #include "tools/pe/Plot.h"
 
 #include <algorithm>
@@ -69,7 +70,9 @@ Pictures plotEmbedding(const PlottedEncoding &encoding) {
                      .valueLabel = "embedding",
                      .xStep = static_cast<double>(step),
                      .yStep = static_cast<double>(dimStep),
-                     .size = 340};
+                     .colors = chart::HeatmapColors::Signed,
+                     .size = 340,
+                     .width = chart::kPictureWidth};
   Csv csv({"position", "dimension", "embedding", "reference"});
   chart::HeatmapPanel panel;
   for (int64_t dim = 0; dim < width; dim += dimStep) {
@@ -95,7 +98,8 @@ Pictures plotDimensions(const PlottedEncoding &encoding) {
                                   std::to_string(embedded->found.dim(1)),
                          .subtitle = subtitle(encoding, *embedded),
                          .xLabel = "position",
-                         .yLabel = "embedding"};
+                         .yLabel = "embedding",
+                         .width = chart::kPictureWidth};
   Csv csv({"dimension", "position", "embedding", "reference"});
   for (int64_t dim : *dims) {
     chart::Series series{.name = "dim " + std::to_string(dim)};

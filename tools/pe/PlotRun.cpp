@@ -1,5 +1,7 @@
 //===- PlotRun.cpp - pictures of training and of speed ---===//
 #include "runtime/chart/LineChart.h"
+#include "runtime/chart/Smoothing.h"
+#include "runtime/chart/SvgWriter.h"
 #include "tools/pe/Plot.h"
 
 #include <algorithm>
@@ -21,34 +23,34 @@ Error lacks(const PlottedRun &run, const std::string &what) {
 
 } // namespace
 
-/// The loss of every step, faint, and its running mean.
+/// The loss of every step, faint, and its mean over the steps around it.
 Pictures plotTraining(const PlottedRun &run) {
+  constexpr double kDecay = 0.9;
   chart::LineChart chart{
       .title = run.name + ": training loss",
-      .subtitle = "thin: every step; thick: running mean (0.9 of the last, 0.1 of the new)",
+      .subtitle = "thin: every step; thick: mean over the steps around it, weighted 0.9^distance",
       .xLabel = "step",
-      .yLabel = "loss (bits per character)"};
+      .yLabel = "loss (bits per character)",
+      .width = chart::kPictureWidth};
   Csv csv({"run", "step", "bits_per_char", "running_mean"});
   int color = 0;
   for (const train::RunRecord &record : run.file.runs) {
     if (record.loss.empty())
       continue;
+    std::vector<double> losses;
+    for (const auto &[step, bits] : record.loss)
+      losses.push_back(bits);
+    const std::vector<double> means = chart::smoothed(losses, kDecay);
     chart::Series raw{.color = color, .faint = true};
     chart::Series mean{.name = record.name, .color = color++};
-    double sum = 0, weight = 0;
     const size_t every = (record.loss.size() + kMostSteps - 1) / kMostSteps;
     for (size_t n = 0; n < record.loss.size(); ++n) {
-      const auto [step, bits] = record.loss[n];
-      if (std::isfinite(bits)) {
-        sum = 0.9 * sum + 0.1 * bits;
-        weight = 0.9 * weight + 0.1;
-      }
       if (n % every && n + 1 < record.loss.size())
         continue;
-      const double smooth = weight > 0 ? sum / weight : std::nan("");
+      const auto [step, bits] = record.loss[n];
       raw.points.emplace_back(step, bits);
-      mean.points.emplace_back(step, smooth);
-      csv.add({record.name, step, bits, smooth});
+      mean.points.emplace_back(step, means[n]);
+      csv.add({record.name, step, bits, means[n]});
     }
     chart.series.push_back(std::move(raw));
     chart.series.push_back(std::move(mean));
@@ -64,7 +66,8 @@ Pictures plotLengths(const PlottedRun &run) {
                              "lower is better; the same held-out characters at every length",
                          .xLabel = "context (characters)",
                          .yLabel = "bits per character",
-                         .x = chart::Scale::Kind::Log2};
+                         .x = chart::Scale::Kind::Log2,
+                         .width = chart::kPictureWidth};
   Csv csv({"run", "length", "bits_per_char"});
   for (const train::RunRecord &record : run.file.runs) {
     chart::Series series{.name = record.name, .marker = chart::Marker::Circle};
@@ -123,7 +126,8 @@ Pictures plotRoofline(const PlottedRun &run) {
                          .xLabel = "useful operations per byte of tensors read and written",
                          .yLabel = "GFLOP/s",
                          .x = chart::Scale::Kind::Log10,
-                         .y = chart::Scale::Kind::Log10};
+                         .y = chart::Scale::Kind::Log10,
+                         .width = chart::kPictureWidth};
   chart.series.push_back(roofOf(peak, bandwidth, std::min(intensities.low, ridge) / 4,
                                 std::max(intensities.high, ridge) * 2));
   int color = 0;

@@ -1,13 +1,18 @@
 //===- PlottedEncoding.cpp - an encoding with values for its parameters ---===//
 #include "runtime/api/Inputs.h"
+#include "runtime/core/Random.h"
 #include "runtime/core/Safetensors.h"
+#include "runtime/train/api/FedData.h"
+#include "runtime/train/model/ProjectedInputs.h"
 #include "runtime/train/trainer/Checkpoint.h"
 #include "tools/pe/Plot.h"
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <numeric>
+#include <sstream>
 
 namespace pe::cli {
 namespace {
@@ -43,7 +48,55 @@ int64_t countLayers(const Safetensors &file) {
 constexpr int64_t kLongestWeights = 256;
 constexpr int64_t kEmbeddingWidth = 64; // without --shape=dm=
 
+/// Softmax of the scores <q_i, k_j> / sqrt(D) over the allowed keys, [1, H, length, length].
+Tensor plainWeights(const Tensor &q, const Tensor &k, const Tensor &allowed) {
+  const int64_t heads = q.dim(1), group = heads / k.dim(1), length = q.dim(2), depth = q.dim(3);
+  Tensor weights = Tensor::zeros(DType::F64, {1, heads, length, length});
+  for (int64_t row = 0; row < heads * length; ++row) {
+    const int64_t head = row / length, query = row % length;
+    const float *a = q.data<float>() + row * depth;
+    double *out = weights.data<double>() + row * length, sum = 0;
+    for (int64_t key = 0; key < length; ++key)
+      if (allowed.data<double>()[query * length + key] != 0) {
+        const float *b = k.data<float>() + (head / group * length + key) * depth;
+        sum += out[key] = std::exp(std::inner_product(a, a + depth, b, 0.0) /
+                                   std::sqrt(static_cast<double>(depth)));
+      }
+    for (int64_t key = 0; key < length && sum > 0; ++key)
+      out[key] /= sum;
+  }
+  return weights;
+}
+
+/// The document of each of `count` tokens: a few of random lengths.
+std::vector<int32_t> drawDocuments(int64_t count, uint64_t seed) {
+  Random random(seed, "documents");
+  std::vector<int32_t> documents;
+  for (int32_t document = 0; static_cast<int64_t>(documents.size()) < count; ++document) {
+    const auto length = static_cast<int64_t>(random.uniform(0.1, 0.5) * static_cast<double>(count));
+    documents.resize(std::min(count, static_cast<int64_t>(documents.size()) + length + 1),
+                     document);
+  }
+  return documents;
+}
+
 } // namespace
+
+BiasShape biasShapeOf(const std::string &structure) {
+  BiasShape shape = BiasShape::None;
+  std::stringstream words(structure);
+  for (std::string word; words >> word;) {
+    const bool ofDistance = word == "affine" || word == "distance" || word == "segments";
+    const bool ofRowColumn = word == "row" || word == "column" || word == "row_column";
+    if (!ofDistance && !ofRowColumn && word != "general")
+      continue;
+    const BiasShape own = ofDistance    ? BiasShape::Distance
+                          : ofRowColumn ? BiasShape::RowColumn
+                                        : BiasShape::General;
+    shape = shape == BiasShape::None || shape == own ? own : BiasShape::General;
+  }
+  return shape;
+}
 
 Error PlottedEncoding::lacks(const std::string &what) const {
   return makeError("expected a function with ", what, ", found none in @",
@@ -147,19 +200,33 @@ Expected<PlottedEncoding> PlottedEncoding::load(const PlotOptions &options) {
       result.sizes["dm"] = kEmbeddingWidth;
     return result;
   }
-  // A short call tells what there is to see.
-  auto probe = result.read(4, 1, 9);
-  if (!probe)
-    return probe.takeError();
-  const double *allowed = probe->expected.allowed.data<double>();
-  result.looksAhead = std::count(allowed + 5, allowed + 9, 1.0) == 4;
-  result.biased = probe->expected.hasBias;
+  if (Status probed = result.probe(); !probed)
+    return probed.takeError();
   return result;
 }
 
-/// Arguments of one call: those given, others drawn with the seed.
-Expected<TensorMap> PlottedEncoding::argumentsFor(int64_t queries, int64_t keys, int64_t valueDim,
-                                                  bool withData) const {
+/// A short call tells what there is to see.
+Status PlottedEncoding::probe() {
+  constexpr int64_t kLength = 9, kQuery = 4;
+  auto call = read(0, kLength, kLength);
+  if (!call)
+    return call.takeError();
+  const double *allowed = call->expected.allowed.data<double>() + kQuery * kLength;
+  looksAhead = std::count(allowed + kQuery + 1, allowed + kLength, 1.0) == kLength - kQuery - 1;
+  std::string structure = call->structure;
+  if (program->packaged)
+    if (auto plan = program->packaged->find("cpu", ""))
+      structure = (*plan)->structure;
+  shape = biasShapeOf(structure);
+  if (shape == BiasShape::None && call->expected.hasBias)
+    shape = BiasShape::General;
+  return Status::success();
+}
+
+/// Arguments of one call with queries from position `first` on: those given, data as training feeds
+/// it, others drawn with the seed.
+Expected<TensorMap> PlottedEncoding::argumentsFor(int64_t first, int64_t queries, int64_t keys,
+                                                  int64_t valueDim) const {
   const EntryInfo &entry = program->description->entry;
   Sizes call = sizes;
   call["b"] = 1;
@@ -175,8 +242,10 @@ Expected<TensorMap> PlottedEncoding::argumentsFor(int64_t queries, int64_t keys,
   drawn.arguments.clear();
   for (const ValueInfo &argument : entry.arguments) {
     auto found = given.find(argument.name);
-    if (found == given.end() || (isOperand(argument) && !withData)) {
-      drawn.arguments.push_back(argument);
+    if (found == given.end() || isOperand(argument)) {
+      const auto fed = train::findFedData(argument);
+      if (!fed || *fed == train::FedData::Projected)
+        drawn.arguments.push_back(argument);
       continue;
     }
     auto shape = api::shapeOf(argument, values);
@@ -192,12 +261,49 @@ Expected<TensorMap> PlottedEncoding::argumentsFor(int64_t queries, int64_t keys,
   if (!random)
     return random.takeError();
   arguments.merge(*random);
+  if (Status fed = feedData(first, queries, keys, arguments); !fed)
+    return fed.takeError();
   return argumentsOf(arguments, entry);
+}
+
+/// Adds the data that training knows by name, and makes of what is drawn for projections what
+/// training makes of them. Where training has whole sequences, keys end in padding here.
+Status PlottedEncoding::feedData(int64_t first, int64_t queries, int64_t keys,
+                                 TensorMap &arguments) const {
+  std::vector<int32_t> documents = drawDocuments(keys, settings.seed);
+  const auto prefix = static_cast<int32_t>(
+      Random(settings.seed, "choice.0").below(static_cast<uint64_t>(keys / 2 + 1)));
+  train::AttentionInputs in;
+  in.batch = 1;
+  in.headDim = headDim();
+  in.documents = documents.data();
+  in.prefixes = &prefix;
+  in.seed = settings.seed;
+  for (const ValueInfo &argument : program->description->entry.arguments) {
+    const auto kind = train::findFedData(argument);
+    if (!kind || given.count(argument.name) || argument.optional)
+      continue;
+    Tensor &tensor = arguments[argument.name];
+    if (*kind == train::FedData::Projected) {
+      const int64_t length = tensor.dim(tensor.rank() - 1);
+      for (int64_t line = 0; line < tensor.numel() / length; ++line)
+        train::applyForm(train::projectedInputOf(argument).form,
+                         {tensor.data<float>() + line * length, static_cast<size_t>(length)});
+      continue;
+    }
+    in.length = *kind == train::FedData::Lengths ? std::max<int64_t>(3 * keys / 4, 1) : keys;
+    tensor = train::makeFedData(*kind, in);
+    const bool isOfQueries = argument.sizes.size() == 2 && argument.sizes[1] == "r";
+    if (isOfQueries && first + queries > keys)
+      return makeError("tensor '", argument.name, "': expected queries at positions of keys");
+    tensor = isOfQueries ? tensor.slice(1, first, queries).clone() : tensor.clone();
+  }
+  return Status::success();
 }
 
 Expected<MaterializedCall> PlottedEncoding::read(int64_t first, int64_t queries,
                                                  int64_t keys) const {
-  auto arguments = argumentsFor(queries, keys, 8, /*withData=*/false);
+  auto arguments = argumentsFor(first, queries, keys, 8);
   if (!arguments)
     return arguments.takeError();
   CompileOptions options;
@@ -261,44 +367,21 @@ Expected<PlottedEncoding::Embedded> PlottedEncoding::embedding(int64_t length) c
   return Embedded{ofTokens(found[output]), ofTokens(expected->outputs[output]), !program->packaged};
 }
 
-Expected<PlottedEncoding::Weights> PlottedEncoding::weights(int64_t length) const {
-  if (length < 1 || length > kLongestWeights)
-    return makeError("--length: expected 1 to ", kLongestWeights, " for kind weights, found ",
-                     length);
-  const EntryInfo &entry = program->description->entry;
-  const int64_t depth = (length + 7) / 8 * 8;
-  auto arguments = argumentsFor(length, length, depth, /*withData=*/false);
-  if (!arguments)
-    return arguments.takeError();
-  // Values are unit vectors: row i of the output is the weights of query i.
-  for (const ValueInfo &argument : entry.arguments)
-    if (isOperand(argument) && argument.sizes.back() == "e") {
-      Tensor &values = (*arguments)[argument.name];
-      for (int64_t h = 0; h < values.dim(1); ++h)
-        for (int64_t j = 0; j < length; ++j)
-          for (int64_t e = 0; e < depth; ++e)
-            values.data<float>()[(h * length + j) * depth + e] = j == e ? 1.0F : 0.0F;
-    }
-  CompileOptions options;
-  options.headDim = headDim();
-  options.valueDim = depth;
-  options.earlyExit = false;
-  if (program->packaged)
-    options.target = "reference"; // a package is compiled for one value dim
+/// The compiled attention's results and the reference's, compared.
+Expected<std::pair<TensorMap, TensorMap>>
+PlottedEncoding::runBoth(const CompileOptions &options, const TensorMap &arguments) const {
   auto function = api::compileProgram(*program, options);
   if (!function)
     return function.takeError();
-  auto run = (*function)->runner->forward(*arguments, {}, *pool);
+  auto run = (*function)->runner->forward(arguments, {}, *pool);
   if (!run)
     return run.takeError();
   auto parsed = reference::parseProgram(program->description->program);
   if (!parsed)
     return parsed.takeError();
-  auto expected = reference::evaluate(*parsed, *arguments, {}, /*grad=*/false);
-  auto masks = reference::materialize(*parsed, *arguments, {});
-  if (!expected || !masks)
-    return expected ? masks.takeError() : expected.takeError();
-  const std::string &output = entry.results.front().name;
+  auto expected = reference::evaluate(*parsed, arguments, {}, /*grad=*/false);
+  if (!expected)
+    return expected.takeError();
   TensorMap found = (*run)->results();
   auto report = reference::compare(*expected, found);
   if (!report)
@@ -307,8 +390,84 @@ Expected<PlottedEncoding::Weights> PlottedEncoding::weights(int64_t length) cons
     return makeError("the compiled weights differ from the float64 reference beyond the stated "
                      "tolerance\n",
                      report->table());
+  return std::pair(std::move(found), std::move(expected->outputs));
+}
+
+Expected<PlottedEncoding::Weights> PlottedEncoding::weights(int64_t length, Scores scores) const {
+  if (length < 1 || length > kLongestWeights)
+    return makeError("--length: expected 1 to ", kLongestWeights, " for kind weights, found ",
+                     length);
+  const EntryInfo &entry = program->description->entry;
+  const int64_t depth = (length + 7) / 8 * 8;
+  auto arguments = argumentsFor(0, length, length, depth);
+  if (!arguments)
+    return arguments.takeError();
+  std::vector<const Tensor *> operands; // q, k
+  for (const ValueInfo &argument : entry.arguments) {
+    if (!isOperand(argument))
+      continue;
+    Tensor &tensor = (*arguments)[argument.name];
+    if (argument.sizes.back() != "e") {
+      operands.push_back(&tensor);
+      if (scores == Scores::Equal)
+        std::fill_n(tensor.data<float>(), tensor.numel(), 0.0F);
+      continue;
+    }
+    // Values are unit vectors: row i of the output is the weights of query i.
+    for (int64_t n = 0; n < tensor.numel(); ++n)
+      tensor.data<float>()[n] = n % depth == n / depth % length ? 1.0F : 0.0F;
+  }
+  CompileOptions options;
+  options.headDim = headDim();
+  options.valueDim = depth;
+  options.earlyExit = false;
+  if (program->packaged)
+    options.target = "reference"; // a package is compiled for one value dim
+  auto parsed = reference::parseProgram(program->description->program);
+  if (!parsed)
+    return parsed.takeError();
+  auto masks = reference::materialize(*parsed, *arguments, {});
+  if (!masks)
+    return masks.takeError();
+  auto both = runBoth(options, *arguments);
+  if (!both)
+    return both.takeError();
+  auto &[found, expected] = *both;
   auto cut = [&](const Tensor &tensor) { return tensor.slice(3, 0, length).clone(); };
-  return Weights{cut(found[output]), cut(expected->outputs[output]), masks->allowed};
+  const std::string &output = entry.results.front().name;
+  Weights weights{cut(found[output]), cut(expected[output]), masks->allowed, {}, {}, {}};
+  if (operands.size() == 2)
+    weights.plain = plainWeights(*operands[0], *operands[1], masks->allowed);
+  for (const ValueInfo &result : entry.results)
+    if (result.dims.size() == 3) {
+      weights.rows[result.name] = found[result.name];
+      weights.expectedRows[result.name] = expected[result.name];
+    }
+  return weights;
+}
+
+Expected<Tensor> PlottedEncoding::scores(const std::vector<int64_t> &queries,
+                                         const std::vector<double> &scores) const {
+  auto parsed = reference::parseProgram(program->description->program);
+  if (!parsed)
+    return parsed.takeError();
+  const auto count = static_cast<int64_t>(scores.size());
+  Tensor all =
+      Tensor::empty(DType::F64, {headCount(), static_cast<int64_t>(queries.size()), count});
+  for (size_t n = 0; n < queries.size(); ++n) {
+    auto arguments = argumentsFor(queries[n], 1, queries[n] + 1, 8);
+    if (!arguments)
+      return arguments.takeError();
+    Positions positions;
+    positions.queryStart = queries[n];
+    auto values = reference::materializeScores(*parsed, *arguments, positions, scores);
+    if (!values || !values->isDefined())
+      return values;
+    for (int64_t head = 0; head < headCount(); ++head)
+      std::copy_n(values->data<double>() + head * count, count,
+                  all.data<double>() + (head * all.dim(1) + static_cast<int64_t>(n)) * count);
+  }
+  return all;
 }
 
 } // namespace pe::cli

@@ -127,58 +127,7 @@ private:
   void fillData(const AttentionInputs &in, TensorMap &data) const {
     for (const DataArgument &argument : known->data)
       if (argument.kind != FedData::Projected)
-        data[argument.name] = dataOf(argument.kind, in);
-  }
-
-  static Tensor dataOf(FedData kind, const AttentionInputs &in) {
-    const int64_t tokens = in.batch * in.length;
-    switch (kind) {
-    case FedData::Documents:
-      return Tensor::borrow(const_cast<int32_t *>(in.documents), DType::I32, {in.batch, in.length});
-    case FedData::Prefixes:
-      return Tensor::borrow(const_cast<int32_t *>(in.prefixes), DType::I32, {in.batch});
-    case FedData::Boundaries: {
-      std::vector<int32_t> starts = {0};
-      for (int64_t i = 1; i < in.length; ++i)
-        if (in.documents[i] != in.documents[i - 1])
-          starts.push_back(static_cast<int32_t>(i));
-      starts.push_back(static_cast<int32_t>(in.length));
-      Tensor result = Tensor::empty(DType::I32, {static_cast<int64_t>(starts.size())});
-      std::copy(starts.begin(), starts.end(), result.data<int32_t>());
-      return result;
-    }
-    case FedData::Lengths: {
-      Tensor result = Tensor::empty(DType::I32, {in.batch});
-      std::fill_n(result.data<int32_t>(), in.batch, static_cast<int32_t>(in.length));
-      return result;
-    }
-    case FedData::Positions: {
-      Tensor result = Tensor::empty(DType::I32, {in.batch, in.length});
-      for (int64_t i = 0; i < tokens; ++i)
-        result.data<int32_t>()[i] = static_cast<int32_t>(i % in.length);
-      return result;
-    }
-    case FedData::Cosines:
-    case FedData::Sines: {
-      const int64_t pairs = in.headDim / 2;
-      Tensor result = Tensor::empty(DType::F32, {in.length, pairs});
-      for (int64_t i = 0; i < in.length * pairs; ++i) {
-        const double exponent = -2.0 * static_cast<double>(i % pairs) / in.headDim;
-        const double angle = static_cast<double>(i / pairs) * std::pow(10000.0, exponent);
-        result.data<float>()[i] =
-            static_cast<float>(kind == FedData::Cosines ? std::cos(angle) : std::sin(angle));
-      }
-      return result;
-    }
-    case FedData::Seed: {
-      Tensor result = Tensor::empty(DType::I64, {});
-      *result.data<int64_t>() = static_cast<int64_t>(in.seed);
-      return result;
-    }
-    case FedData::Projected:
-      break;
-    }
-    return {};
+        data[argument.name] = makeFedData(argument.kind, in);
   }
 
   Status backwardPart(const AttentionInputs &in, size_t index, const HeadRows<const float> &dO,

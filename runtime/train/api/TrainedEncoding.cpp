@@ -34,27 +34,6 @@ func.func @attention(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.
 }
 )";
 
-struct KnownData {
-  std::string_view name;
-  DType dtype;
-  size_t rank;
-  FedData kind;
-};
-constexpr KnownData kKnownData[] = {
-    {"q_doc", DType::I32, 2, FedData::Documents},
-    {"k_doc", DType::I32, 2, FedData::Documents},
-    {"cu_seqlens", DType::I32, 1, FedData::Boundaries},
-    {"kv_len", DType::I32, 1, FedData::Lengths},
-    {"prefix", DType::I32, 1, FedData::Prefixes},
-    {"q_pos", DType::I32, 2, FedData::Positions},
-    {"k_pos", DType::I32, 2, FedData::Positions},
-    {"cos", DType::F32, 2, FedData::Cosines},
-    {"sin", DType::F32, 2, FedData::Sines},
-    {"seed", DType::I64, 0, FedData::Seed},
-    {"f", DType::F32, 3, FedData::Projected},
-    {"key_bias", DType::F32, 2, FedData::Projected},
-};
-
 bool has(const std::vector<ValueInfo> &values, const std::string &name) {
   return std::any_of(values.begin(), values.end(),
                      [&](const ValueInfo &value) { return value.name == name; });
@@ -146,23 +125,15 @@ Expected<Shape> shapeOf(const ValueInfo &argument, const plan::SizeValues &sizes
 }
 
 Status addData(const ValueInfo &argument, TrainedFunction &function) {
-  for (const KnownData &known : kKnownData)
-    if (known.name == argument.name && known.dtype == argument.dtype &&
-        known.rank == argument.dims.size()) {
-      function.data.push_back({argument.name, known.kind});
-      if (known.kind == FedData::Projected)
-        function.projected.push_back(
-            {argument.name,
-             argument.name == "f" ? ProjectedInput::Form::LogGates : ProjectedInput::Form::Plain,
-             argument.dims.size() == 3});
-      return Status::success();
-    }
-  std::vector<std::string> names;
-  for (const KnownData &known : kKnownData)
-    names.emplace_back(known.name);
+  if (const auto kind = findFedData(argument)) {
+    function.data.push_back({argument.name, *kind});
+    if (*kind == FedData::Projected)
+      function.projected.push_back(projectedInputOf(argument));
+    return Status::success();
+  }
   return makeError("'", argument.name,
                    "' is data that training does not know; besides q, k, v it feeds ",
-                   joinChoices(names),
+                   joinChoices(namesOfFedData()),
                    " of their usual types (a parameter is f32 and has a pe.init)", kInPython)
       .at(argument.location);
 }

@@ -9,31 +9,11 @@
 #define PE_RUNTIME_TRAIN_API_TRAINEDENCODING_H
 
 #include "runtime/api/Compiler.h"
+#include "runtime/train/api/FedData.h"
 #include "runtime/train/model/AttentionFunction.h"
 #include "runtime/train/session/Session.h"
 
 namespace pe::train {
-
-/// What training feeds to an argument of data.
-enum class FedData : uint8_t {
-  /// q_doc, k_doc: the document of each token.
-  Documents,
-  /// cu_seqlens: where documents begin; sequences are called one by one then.
-  Boundaries,
-  /// kv_len: the sequence's length.
-  Lengths,
-  /// prefix: the sequence's prefix.
-  Prefixes,
-  /// q_pos, k_pos: 0, 1 ...
-  Positions,
-  /// cos, sin: tables of the usual rotation, base 10000.
-  Cosines,
-  Sines,
-  /// seed: another one for every layer and step.
-  Seed,
-  /// f, key_bias: projections of the layer's input.
-  Projected,
-};
 
 struct DataArgument {
   std::string name;

@@ -17,12 +17,30 @@ double logSigmoid(double y) { return std::min(y, 0.0) - std::log1p(std::exp(-std
 /// Its derivative, sigmoid(-y).
 double sigmoidOfMinus(double y) { return 1 / (1 + std::exp(y)); }
 
+/// The number of one token before sums along the sequence.
+float valueOf(Form form, float y) {
+  return form == Form::Plain ? y : static_cast<float>(logSigmoid(y));
+}
+
+void sumAlong(std::span<float> sequence) {
+  double total = 0;
+  for (float &value : sequence)
+    value = static_cast<float>(total += value);
+}
+
 /// Where a number of a piece lies by head.
 int64_t placeOf(const Piece &piece, int64_t row, int64_t column, int64_t width, int64_t length) {
   return (piece.sequence * width + column) * length + piece.position + row;
 }
 
 } // namespace
+
+void applyForm(Form form, std::span<float> sequence) {
+  for (float &value : sequence)
+    value = valueOf(form, value);
+  if (form == Form::LogGates)
+    sumAlong(sequence);
+}
 
 ProjectedInputs::ProjectedInputs(const std::string &prefix, int64_t dim, int64_t heads,
                                  const std::vector<ProjectedInput> &list, ParameterLayout &layout) {
@@ -57,19 +75,15 @@ void ProjectedInputs::project(const Weights &weights, const Piece &piece, int64_
         if (input.bias >= 0)
           y += weights.values[input.bias + column];
         input.byHead.data<float>()[placeOf(piece, row, column, input.width, length)] =
-            input.form == Form::Plain ? y : static_cast<float>(logSigmoid(y));
+            valueOf(input.form, y);
       }
   }
 }
 
 void ProjectedInputs::sum(int64_t sequences, int64_t length) {
   for (Input &input : inputs)
-    for (int64_t line = 0; line < sequences * input.width && input.form == Form::LogGates; ++line) {
-      float *values = input.byHead.data<float>() + line * length;
-      double total = 0;
-      for (int64_t i = 0; i < length; ++i)
-        values[i] = static_cast<float>(total += values[i]);
-    }
+    for (int64_t line = 0; line < sequences * input.width && input.form == Form::LogGates; ++line)
+      sumAlong({input.byHead.data<float>() + line * length, static_cast<size_t>(length)});
 }
 
 std::vector<const float *> ProjectedInputs::values() const {

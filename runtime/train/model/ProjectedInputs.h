@@ -14,7 +14,12 @@
 #include "runtime/train/model/Parameters.h"
 #include "runtime/train/model/WeightGradients.h"
 
+#include <span>
+
 namespace pe::train {
+
+/// Turns projections y of one sequence, bias included, into what attention reads.
+void applyForm(ProjectedInput::Form form, std::span<float> sequence);
 
 class ProjectedInputs {
 public:

@@ -40,6 +40,7 @@ svg { max-width: 100%; height: auto; } code { font-size: .9em; overflow-wrap: an
 .claims td { text-align: left; }
 svg .page { fill: var(--page); } svg .ink { fill: var(--ink); } svg .soft { fill: var(--soft); }
 svg .axis { stroke: var(--ink); } svg .grid { stroke: var(--grid); }
+svg .masked { fill: var(--grid); }
 )css";
 
 /// A length costs visibly more bits than the shortest.

@@ -4,6 +4,7 @@
 #include "runtime/chart/Csv.h"
 #include "runtime/chart/Heatmap.h"
 #include "runtime/chart/LineChart.h"
+#include "runtime/chart/Smoothing.h"
 #include "runtime/chart/SvgWriter.h"
 
 #include <algorithm>
@@ -22,6 +23,12 @@ size_t count(const std::string &text, const std::string &part) {
 }
 
 bool contains(const std::string &text, const std::string &part) { return count(text, part) > 0; }
+
+/// The coordinates of the path of the first series.
+std::string pathOf(const std::string &svg) {
+  const size_t begin = svg.find(" d=\"", svg.find("class=\"line\""));
+  return svg.substr(begin, svg.find("\"/>", begin) - begin);
+}
 
 TEST(Axis, TicksAreRoundAndInside) {
   EXPECT_EQ(axisTicks(0, 10, 5), (std::vector<double>{0, 2, 4, 6, 8, 10}));
@@ -109,6 +116,51 @@ TEST(ColorMap, LightnessOnlyRises) {
   EXPECT_GT(toOkLab(mapColor(1))[0], 0.9);
 }
 
+TEST(ColorMap, SignedNumbersDivergeFromNearWhite) {
+  EXPECT_GT(toOkLab(mapSignedColor(0))[0], 0.95);
+  EXPECT_EQ(mapSignedColor(NAN), mapSignedColor(0));
+  for (double sign : {-1.0, 1.0}) {
+    double before = 1;
+    std::vector<double> steps;
+    for (int n = 0; n < 16; ++n) {
+      const OkLab here = toOkLab(mapSignedColor(sign * n / 16)),
+                  next = toOkLab(mapSignedColor(sign * (n + 1) / 16));
+      steps.push_back(distance(here, next));
+      EXPECT_LT(next[0], before);
+      before = next[0];
+    }
+    const auto [least, most] = std::minmax_element(steps.begin(), steps.end());
+    EXPECT_LT(*most / *least, 1.25);
+  }
+  EXPECT_LT(toOkLab(mapSignedColor(-1))[2], -0.05); // blue
+  EXPECT_GT(toOkLab(mapSignedColor(1))[1], 0.05);   // red
+}
+
+TEST(ColorMap, NoCellHasTheColorOfALine) {
+  // A style sheet for dark screens changes lines by their colour.
+  for (size_t line = 0; line < kLineColors; ++line)
+    for (int n = -64; n <= 64; ++n) {
+      EXPECT_NE(lineColor(line), hexOf(mapSignedColor(n / 64.0)));
+      EXPECT_NE(lineColor(line), hexOf(mapColor(n / 64.0)));
+    }
+}
+
+/// Relative luminance of "#rrggbb", as WCAG 2 defines it.
+double luminance(std::string_view hex) {
+  double sum = 0;
+  const double weights[] = {0.2126, 0.7152, 0.0722};
+  for (int c = 0; c < 3; ++c) {
+    const double value = std::stoi(std::string(hex.substr(1 + 2 * c, 2)), nullptr, 16) / 255.0;
+    sum += weights[c] * (value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4));
+  }
+  return sum;
+}
+
+TEST(ColorMap, LinesHaveContrastOnDarkPaper) {
+  for (size_t n = 0; n < kLineColors; ++n)
+    EXPECT_GT((luminance(darkLineColor(n)) + 0.05) / (luminance("#0d1117") + 0.05), 4.5) << n;
+}
+
 TEST(ColorMap, WhiteIsLightAndBlackIsDark) {
   EXPECT_NEAR(toOkLab({255, 255, 255})[0], 1, 1e-6);
   EXPECT_NEAR(toOkLab({255, 255, 255})[1], 0, 1e-6);
@@ -134,6 +186,51 @@ TEST(Svg, EscapesText) {
             "????????"); // surrogate, U+FFFF, overlong
 }
 
+TEST(Svg, WrapsText) {
+  EXPECT_EQ(wrapText("", 10, 100), std::vector<std::string>{});
+  EXPECT_EQ(wrapText("a bb ccc", 10, 1000), std::vector<std::string>{"a bb ccc"});
+  EXPECT_EQ(wrapText("aaaa bbbb cccc", 10, 60), (std::vector<std::string>{"aaaa bbbb", "cccc"}));
+  EXPECT_EQ(wrapText("longer", 10, 1), std::vector<std::string>{"longer"});
+}
+
+TEST(Svg, FilesHaveColorsForDarkScreens) {
+  const std::string svg = toSvg(LineChart{.series = {{.name = "a", .points = {{0, 1}, {1, 2}}}}});
+  const std::string file = asFile(svg);
+  EXPECT_FALSE(contains(svg, "<style>"));
+  EXPECT_TRUE(contains(file, "@media (prefers-color-scheme:dark){.page{"));
+  EXPECT_TRUE(contains(file, "[stroke=\"" + std::string(lineColor(0)) + "\"]"));
+  EXPECT_LT(file.find("<svg"), file.find("<style>"));
+  EXPECT_LT(file.find("</style>"), file.find("class=\"page\""));
+}
+
+TEST(Smoothing, MeansHaveNoBiasFromTheirStart) {
+  RunningMean mean(0.9);
+  EXPECT_TRUE(std::isnan(mean.value()));
+  EXPECT_DOUBLE_EQ(mean.add(6.5), 6.5);
+  EXPECT_DOUBLE_EQ(mean.add(4.25), (0.9 * 0.1 * 6.5 + 0.1 * 4.25) / (1 - 0.9 * 0.9));
+  RunningMean constant(0.9);
+  for (int n = 0; n < 5; ++n)
+    EXPECT_DOUBLE_EQ(constant.add(3), 3);
+}
+
+TEST(Smoothing, CurvesAreNotDelayed) {
+  std::vector<double> falling;
+  for (int n = 0; n < 300; ++n)
+    falling.push_back(6 - 0.01 * n);
+  const std::vector<double> means = smoothed(falling, 0.9);
+  for (int n = 0; n < 200; ++n) // a mean of earlier values alone is 0.09 above
+    EXPECT_NEAR(means[n], falling[n], 1e-9) << n;
+  EXPECT_NEAR(means.back(), falling.back() + 0.09, 1e-3); // nothing later is known
+}
+
+TEST(Smoothing, ValuesThatAreNotFiniteDoNotCount) {
+  const std::vector<double> means = smoothed({1, NAN, 1, INFINITY, 1}, 0.5);
+  for (double mean : means)
+    EXPECT_DOUBLE_EQ(mean, 1);
+  EXPECT_TRUE(std::isnan(smoothed({NAN}, 0.5)[0]));
+  EXPECT_TRUE(smoothed({}, 0.5).empty());
+}
+
 TEST(LineChart, DrawsWithoutData) {
   EXPECT_TRUE(contains(toSvg(LineChart{}), "</svg>"));
   LineChart one{.series = {{.name = "a", .points = {{5, 5}}}}};
@@ -149,11 +246,40 @@ TEST(LineChart, DrawsWithoutData) {
 
 TEST(LineChart, ValuesThatAreNotFiniteInterruptTheLine) {
   LineChart chart{.series = {{.name = "a", .points = {{0, 1}, {1, 2}, {2, NAN}, {3, 1}, {4, 3}}}}};
-  const std::string svg = toSvg(chart);
-  const size_t begin = svg.find(" d=\"", svg.find("class=\"line\""));
-  const std::string path = svg.substr(begin, svg.find("\"/>", begin) - begin);
+  const std::string path = pathOf(toSvg(chart));
   EXPECT_EQ(count(path, "M"), 2u);
   EXPECT_EQ(count(path, "L"), 2u);
+}
+
+TEST(LineChart, MarksWhereALineIsClipped) {
+  LineChart chart{.series = {{.name = "a", .points = {{0, 0}, {1, -10}, {2, -1000}, {3, -2000}}},
+                             {.name = "b", .points = {{0, 0}, {3, -5}}}}};
+  EXPECT_FALSE(contains(toSvg(chart), "l-4.5 7z"));
+  EXPECT_TRUE(contains(toSvg(chart), ">-2000<"));
+  chart.yMin = -30;
+  const std::string svg = toSvg(chart);
+  EXPECT_EQ(count(svg, "l-4.5 7z"), 1u);
+  EXPECT_TRUE(contains(svg, ">-30<"));
+  EXPECT_FALSE(contains(svg, ">-40<"));
+  EXPECT_EQ(count(pathOf(svg), "L"), 3u); // the line goes on, out of the frame
+}
+
+TEST(LineChart, MarksMinusInfinity) {
+  LineChart chart{.series = {{.name = "a", .points = {{1, 0}, {2, -1}}}}};
+  const auto crosses = [&] { return count(toSvg(chart), "l6 -6m-6 0l6 6"); };
+  EXPECT_EQ(crosses(), 0u);
+  chart.series[0].points.insert(chart.series[0].points.end(), {{3, -INFINITY}, {800, -INFINITY}});
+  EXPECT_EQ(crosses(), 1u);
+  EXPECT_TRUE(contains(toSvg(chart), ">800<")); // the axis has room for it
+  EXPECT_FALSE(contains(toSvg(chart), "inf"));
+}
+
+TEST(LineChart, LongSubtitlesAreSeveralLines) {
+  LineChart chart{.width = 400};
+  for (int n = 0; n < 30; ++n)
+    chart.subtitle += "words ";
+  EXPECT_GE(count(toSvg(chart), "class=\"soft\""), 2u);
+  EXPECT_TRUE(contains(toSvg(chart), "width=\"400\""));
 }
 
 TEST(LineChart, ZeroHasAPlaceBesideALogarithm) {
@@ -198,6 +324,53 @@ TEST(Heatmap, SharesColorsOnRequest) {
   EXPECT_EQ(darkest(), 2u);
   map.sharedColors = true;
   EXPECT_EQ(darkest(), 1u);
+}
+
+TEST(Heatmap, SignedNumbersHaveColorsAroundZero) {
+  Heatmap map{.panels = {{.rows = {{-4, 0, 2}}}}, .colors = HeatmapColors::Signed};
+  const std::string svg = toSvg(map);
+  for (double share : {-1.0, 0.0, 0.5})
+    EXPECT_TRUE(contains(svg, "<path stroke=\"" + hexOf(mapSignedColor(share)))) << share;
+  EXPECT_FALSE(contains(svg, hexOf(mapSignedColor(1)))); // the bar ends at the largest number
+}
+
+TEST(Heatmap, SignedNumbersFarFromZeroAreSequential) {
+  Heatmap map{.panels = {{.rows = {{5.0, 5.25, 5.5}}}}, .colors = HeatmapColors::Signed};
+  EXPECT_TRUE(contains(toSvg(map), "<path stroke=\"" + hexOf(mapColor(1))));
+  EXPECT_FALSE(contains(toSvg(map), hexOf(mapSignedColor(1))));
+}
+
+TEST(Heatmap, NeutralColorsHaveALegend) {
+  Heatmap map{.valueLabel = "bias (logits)",
+              .panels = {{.rows = {{1, NAN, 2}, {3, 4, -INFINITY}}}}};
+  EXPECT_FALSE(contains(toSvg(map), ">masked<"));
+  map.emptyLabel = "masked";
+  const std::string svg = toSvg(map);
+  EXPECT_TRUE(contains(svg, ">masked<"));
+  EXPECT_TRUE(contains(svg, ">-inf<"));
+  EXPECT_TRUE(contains(svg, ">bias (logits)<"));
+  EXPECT_TRUE(contains(svg, "M2 1.5h1")); // the cell of -inf, in its own colour
+  map.panels[0].rows[1][2] = 5;
+  EXPECT_FALSE(contains(toSvg(map), ">-inf<"));
+}
+
+TEST(Heatmap, CellsOfOneMeaningHaveALegendInPlaceOfABar) {
+  Heatmap map{.valueLabel = "x",
+              .panels = {{.rows = {{1, NAN}}}},
+              .fullLabel = "seen",
+              .emptyLabel = "masked"};
+  EXPECT_TRUE(contains(toSvg(map), ">seen<"));
+  EXPECT_FALSE(contains(toSvg(map), ">x<"));
+}
+
+TEST(Heatmap, PanelsFitTheWidth) {
+  Heatmap map{.valueLabel = "x", .size = 240, .width = kPictureWidth};
+  for (int n = 0; n < 8; ++n) {
+    map.panels.push_back({.rows = {{0.0, 1.0 + n}, {2, 3}}});
+    EXPECT_TRUE(contains(toSvg(map), "width=\"700\"")) << n;
+  }
+  map.sharedColors = true; // one bar per row of panels: four of them fit
+  EXPECT_EQ(count(toSvg(map), ">x<"), 2u);
 }
 
 TEST(Heatmap, DrawsWithoutData) {

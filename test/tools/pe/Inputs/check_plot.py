@@ -3,6 +3,7 @@
 import csv
 import math
 import os
+import re
 import sys
 import xml.etree.ElementTree as xml
 
@@ -27,9 +28,12 @@ def pictures():
         root = xml.parse(os.path.join(folder, name + ".svg")).getroot()
         space = "{http://www.w3.org/2000/svg}"
         assert root.tag == space + "svg", root.tag
+        assert root.get("width") == "700", (name, root.get("width"))
+        assert "prefers-color-scheme" in root.find(space + "style").text
         width, height = float(root.get("width")), float(root.get("height"))
         texts = root.findall(".//" + space + "text")
-        assert texts[0].text.startswith(name.rsplit("-", 1)[0].split("-query")[0]), texts[0].text
+        stem = re.split("-(query|grid|rows)-|-[a-z]+$", name)[0]
+        assert texts[0].text.startswith(stem), texts[0].text
         assert len(texts) >= 6, "axes without ticks"
         for text in texts:
             x, y = float(text.get("x")), float(text.get("y"))
@@ -91,6 +95,53 @@ def golden(name):
             far = [row for row in rows("fire-distance") if row["head"] == head]
             close(far[0]["bias"], mine[0]["value"], 1)
             close(far[-1]["bias"], mine[-1]["value"], 1)
+    if name == "softcap":
+        table = rows("softcap-score")
+        assert len({row["score"] for row in table}) == 401
+        for row in table:
+            close(row["f"], 30 * math.tanh(row["score"] / 30), 30)
+    if name == "flat":
+        # Without scores, a stick is halved at every key; a sink of logit 0 counts as one more key.
+        for row in rows("stick_breaking-flat"):
+            assert row["query"] == 31 and row["key"] < 31
+            close(row["weight"], 0.5 ** (31 - row["key"]), 1)
+        for row in rows("attention_sink-flat"):
+            close(row["weight"], 1 / 33)
+            close(row["uniform"], 1 / 32)
+        for row in rows("log_sum_exp-rows-lse"):
+            close(row["value"], math.log(row["query"] + 1), 1)
+    if name == "dropout":
+        left = [row["weight"] == 0 for row in rows("dropout-difference")]
+        assert 0.03 < sum(left) / len(left) < 0.2
+        for row in rows("dropout-difference"):
+            if row["weight"]:
+                close(row["weight"], row["without"] / 0.9, 1)
+    if name == "data":
+        # Sums of logarithms of gates fall; documents follow each other; padding is at the end.
+        for head in range(4):
+            part = [row["of_key"] for row in rows("forgetting-parts") if row["head"] == head]
+            assert part[0] == 0 and all(a < b for a, b in zip(part, part[1:]))
+            assert 0.3 < part[-1] / len(part) < 1.5
+        for row in rows("forgetting-parts"):
+            close(row["of_query"], -row["of_key"], 50, 1e-5)
+        seen = {(row["query"], row["key"]): row["seen"] for row in rows("document_mask-mask")}
+        starts = [min(j for j in range(i + 1) if seen[i, j]) for i in range(64)]
+        assert starts == sorted(starts) and 2 <= len(set(starts)) <= 12
+        assert all(seen[i, j] == (starts[i] <= j <= i) for i, j in seen)
+        seen = {(row["query"], row["key"]): row["seen"] for row in rows("key_padding-mask")}
+        assert all(seen[i, j] == (j <= i and j < 48) for i, j in seen)
+    if name == "grid":
+        for row in rows("alibi-2d-grid-105"):
+            distance = abs(row["row"] - 7) + abs(row["column"] - 7)
+            close(row["bias"], -slope(row["head"], 4) * distance, 14)
+        assert len(rows("alibi-2d-grid-105")) == 4 * 14 * 14
+    if name == "mean":
+        for row in rows("general-distance"):
+            distance = int(row["distance"])
+            pairs = [math.cos(0.1 * i * (i - distance)) for i in range(distance, 24)]
+            close(row["mean"], sum(pairs) / len(pairs), 1, 1e-4)
+            close(row["least"], min(pairs), 1, 1e-4)
+            close(row["largest"], max(pairs), 1, 1e-4)
     if name == "sinusoidal":
         table = rows("sinusoidal-embedding")
         assert len(table) == 40 * 16
