@@ -1,5 +1,6 @@
 """Encodings as modules: what `pe.attention` takes as `encoding`."""
 
+from ._arguments import check_arguments
 from ._biases import (ALiBi, Forgetting, KerpleLog, KerplePower, KeyBias, RelativeTable, Sandwich,
                       T5)
 from ._content import MusicTransformer, Shaw, TransformerXL
@@ -12,3 +13,6 @@ __all__ = ["ALiBi", "Algebraic", "AttentionSink", "Binary", "ClampedFIRE", "FIRE
            "KerpleLog", "KerplePower", "KeyBias", "Learned", "LengthScale", "Mixture",
            "MusicTransformer", "NoPE", "Positions", "RSE", "RelativeTable", "RoPE", "RotationTable",
            "Sandwich", "Shaw", "Sinusoidal", "Softcap", "StickBreaking", "T5", "TransformerXL"]
+
+for _name in __all__:
+    check_arguments(globals()[_name])
