@@ -1,8 +1,8 @@
 //===- Check.cpp - A function's results against the reference -------------===//
 #include "runtime/api/Check.h"
 
-#include "runtime/plan/Plan.h"
 #include "runtime/device/common/Runner.h"
+#include "runtime/plan/Plan.h"
 
 #include <nlohmann/json.hpp>
 
