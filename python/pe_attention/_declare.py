@@ -39,8 +39,17 @@ class Declaration:
 
     def __post_init__(self) -> None:
         _rule(self.init)
-        if self.min is not None and not math.isfinite(self.min):
-            raise InputError(f"min: expected a finite number, found {self.min}")
+        if self.min is not None:
+            self._check_min(self.min)
+
+    def _check_min(self, least: object) -> None:
+        if isinstance(least, bool) or not isinstance(least, (int, float)) or \
+                not math.isfinite(least):
+            raise InputError(f"min: expected a finite number, found {least!r}")
+        rule, numbers = _rule(self.init)
+        below = [n for n in numbers if rule in ("number", "list") and n < least]
+        if below:
+            raise InputError(f"init: expected at least min={least}, found {below[0]}")
 
     def shape(self, known: dict[str, int | None]) -> tuple[int, ...]:
         """The sizes as numbers, with those of `known` in place of words."""
@@ -66,8 +75,12 @@ class Declaration:
             parts.append(f"pe.init = {_real(self.init)}")
         if self.min is not None:
             parts.append(f"pe.min = {_real(self.min)}")
+        # The dialect decays what has two axes or more. Both deviations and the default of fewer
+        # axes are written out.
         if not self.decay:
             parts.append("pe.decay = false")
+        elif len(self.sizes) < 2:
+            parts.append("pe.decay = true")
         if self.axes:
             parts.append(f"pe.axes = {self.axes}")
         return ", ".join(parts)
@@ -79,8 +92,10 @@ def per_head(init: Init = 0.0, *, size: int | Sequence[int] = (), min: float | N
     """A parameter with a number per head, `p[h]`; with `size` a row or more of them, `p[h, n]`.
 
     `init` is a number, a list with one per head, or a rule: "normal(std)", "uniform(a,b)",
-    "xavier(gain)", "linear", "linear(fan_in)", "slopes(geometric)". `min` is a bound that
-    `pe.param_groups` keeps; `decay` says whether weight decay applies.
+    "xavier(gain)", "linear", "linear(fan_in)", "slopes(geometric)". Formulas never read less than
+    `min`, whatever training made of the parameter: they read `min` in its place, and the gradient
+    passes where it raises the parameter. `pe.param_groups(...).keep(optimizer)` keeps the parameter
+    itself above it. `decay` says whether weight decay applies.
     """
     return Declaration(("heads", *_sizes(size)), init, min, decay)
 

@@ -9,7 +9,7 @@ from ._arguments import OUTSIDE, checked
 from ._errors import InputError
 from ._formula import PAIR, SCORED, FormulaEncoding
 from ._split import Parts, split
-from ._trace import Source, trace
+from ._trace import Source, refuse_compiled, trace
 from ._trace.tracer import Tracer
 
 
@@ -19,16 +19,19 @@ def from_flex(score_mod: Callable[..., Any] | None = None,
               heads: int | None = None) -> FormulaEncoding:
     """The encoding of a `score_mod(score, b, h, q_idx, kv_idx)` and a `mask_mod(b, h, q_idx,
     kv_idx)`, one of which may be left out. Tensors that they refer to become arguments, and get
-    gradients where they require them. `heads` is needed for `dense` alone."""
+    gradients where they require them. What they mean is what FlexAttention makes of them: negative
+    indices count from the end, and what they refer to is read anew by every call. `heads` is needed
+    for `dense` alone, where no tensor has a number per head."""
     if score_mod is None and mask_mod is None:
         raise InputError("from_flex: expected score_mod, mask_mod or both, found neither")
+    refuse_compiled()
 
     def trace_both(_: dict[str, Source]) -> tuple[Tracer, Parts]:
         if score_mod is None:
             assert mask_mod is not None
-            tracer, mask = trace(mask_mod, {**PAIR}, truth=True)
+            tracer, mask = trace(mask_mod, {**PAIR}, truth=True, wraps=True, heads=heads)
             return tracer, Parts((mask,), None, None)
-        tracer, result = trace(score_mod, SCORED)
+        tracer, result = trace(score_mod, SCORED, wraps=True, heads=heads)
         parts = split(tracer.graph, result)
         if mask_mod is not None:
             mask = trace_into(tracer, mask_mod)

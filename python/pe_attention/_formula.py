@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -12,6 +13,7 @@ from torch import nn
 
 from ._arguments import OUTSIDE, checked
 from ._assemble import Piece, dump, join
+from ._attention import constant_in_graphs
 from ._declare import Declaration
 from ._dense import Evaluation, Positions
 from ._errors import CompileError, InputError
@@ -19,9 +21,10 @@ from ._masks import Mask
 from ._module import Encoding
 from ._split import Parts, split
 from ._tensors import as_int32
-from ._trace import REAL, TRUTH, WHOLE, Graph, Region, Source, refuse, trace
-from ._trace.graph import Node
+from ._trace import REAL, TRUTH, WHOLE, Graph, Region, Source, refuse, refuse_compiled, trace
+from ._trace.graph import Layers, Node
 from ._trace.place import definition
+from ._trace.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from ._trace.tracer import Tracer
@@ -49,6 +52,9 @@ class FormulaMask(Mask):
                         for n in region.numbers}
         self.structure = dump(region.piece("pe.mask_fn", "mask", {}))
 
+    def follow(self) -> None:
+        """Traces the formula again if what its function refers to has been replaced."""
+
     def arguments(self) -> tuple[torch.Tensor, ...]:
         return tuple([as_int32(name, tensor) for name, tensor in self.tensors.items()])
 
@@ -60,8 +66,13 @@ class FormulaMask(Mask):
         return FormulaMask(self.graph, step, self.tensors, name)
 
     def dense(self, q_len: int, k_len: int, *, q_start: int | None = None, k_start: int = 0,
-              batch: int = 1, heads: int = 1) -> torch.Tensor:
+              batch: int = 1, heads: int | None = None) -> torch.Tensor:
         """Whether each pair takes part, as a tensor [batch, heads, q_len, k_len]."""
+        self.follow()
+        heads = heads or counted_heads(self.graph, [self.result]) or 1
+        if heads == 1 and self.graph.reads_input(self.result, "h"):
+            raise InputError("dense: expected the number of heads, as the mask depends on h; write "
+                             "heads=8")
         first = k_start + k_len - q_len if q_start is None else q_start
         device = next((t.device for t in self.tensors.values()), None)
         at = Positions.of(batch, heads, range(first, first + q_len),
@@ -73,30 +84,184 @@ class FormulaMask(Mask):
         return f"~pe.mask({self.name[1:]})" if self.name[:1] == "~" else f"pe.mask({self.name})"
 
 
+def _is_same_memory(one: object, other: object) -> bool:
+    return isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor) and \
+        one.shape == other.shape and one.numel() > 0 and one.data_ptr() == other.data_ptr()
+
+
+def counted_heads(graph: Graph, steps: Sequence[int]) -> int | None:
+    """The number of heads that captured tensors have on the axes that are read at h."""
+    found: dict[int, str] = {}
+    for step in graph.needed(steps):
+        node = graph.nodes[step]
+        if node.op == "read" and isinstance(node.data, int):
+            source = graph.sources[node.data]
+            for axis, operand in enumerate(node.operands):
+                index = graph.nodes[operand]
+                if source.captured and index.op == "input" and index.data == "h" and \
+                        source.shape[axis] != 1:
+                    found.setdefault(source.shape[axis], source.name)
+        elif isinstance(node.data, Layers):
+            source = graph.sources[node.data.sources[-2]]
+            if source.captured and source.shape[0] != 1:
+                found.setdefault(source.shape[0], source.name)
+    if len(found) > 1:
+        raise InputError("heads: expected tensors with the same number of heads, found " +
+                         " and ".join(f"{n} of {name}" for n, name in found.items()))
+    return next(iter(found), None)
+
+
 def _inputs(at: Positions) -> dict[str, torch.Tensor]:
     return {"b": at.b, "h": at.h, "i": at.i, "j": at.j}
 
 
+class _Following:
+    """How a formula is traced again, and what its function referred to when it was traced."""
+
+    def __init__(self, trace_again: Callable[[], Any]) -> None:
+        self.trace_again = trace_again
+        self.surroundings: list[Surroundings] = []
+
+    def note(self, tracer: Tracer) -> None:
+        self.surroundings = tracer.surroundings
+        for surroundings in self.surroundings:
+            surroundings.watch_only(tracer.captured.values())
+
+    def has_changed(self) -> bool:
+        """Whether the formula has to be traced again."""
+        return any([surroundings.changed() is not None for surroundings in self.surroundings])
+
+
+@constant_in_graphs
+def _trace_again(owner: FollowingMask | Traced) -> bool:
+    """Traces a formula again, while PyTorch compiles too: it runs this as it is, and what was read
+    before guards the graph."""
+    owner.trace_again()
+    return True
+
+
+class FollowingMask(FormulaMask):
+    """A mask that is traced again when what its function refers to is replaced."""
+
+    def __init__(self, trace_mask: Callable[[], tuple[Tracer, int]], name: str) -> None:
+        self._following: _Following | None = _Following(trace_mask)
+        self._structure, self.name = "", name
+        self.trace_again()
+
+    def trace_again(self) -> None:
+        assert self._following is not None
+        tracer, result = self._following.trace_again()
+        super().__init__(tracer.graph, result, tracer.captured, self.name)
+        self._following.note(tracer)
+
+    def follow(self) -> None:
+        if self._following is not None and self._following.has_changed():
+            _trace_again(self)
+
+    @property
+    def structure(self) -> str:  # type: ignore[override]
+        self.follow()
+        return self._structure
+
+    @structure.setter
+    def structure(self, text: str) -> None:
+        self._structure = text
+
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_following": None}
+
+
 class Traced(Encoding):
     """An encoding by traced formulas, with the parameters that they declare and the tensors that
-    they capture."""
+    they capture.
+
+    Where the function is there, its numbers and tensors are followed: they are traced again when
+    they are replaced. Copies, and what pickle restores, have tensors of their own and no function.
+    """
 
     name: str
 
-    def declare_all(self, declarations: Mapping[str, Declaration]) -> dict[str, Source]:
-        """Declares the parameters; gives what a formula sees of each."""
+    def begin(self, trace_with: Callable[[dict[str, Source]], tuple[Tracer, Any]],
+              declarations: Mapping[str, Declaration]) -> None:
+        """Declares the parameters and traces the formula for the first time."""
         for key, declaration in declarations.items():
             self.declare(key, declaration)
-        return {key: Source(key, tuple(getattr(self, key).shape), REAL,
-                            declaration.sizes[:1] == ("heads",))
-                for key, declaration in declarations.items()}
+        sources = {key: Source(key, tuple(getattr(self, key).shape), REAL,
+                               declaration.sizes[:1] == ("heads",))
+                   for key, declaration in declarations.items()}
+        # Names of captured tensors, and those that are parameters of a module around the function.
+        self._captured: tuple[str, ...] = ()
+        self._owned: frozenset[str] = frozenset()
+        self._following: _Following | None = _Following(lambda: trace_with(sources))
+        self.trace_again()
 
-    def keep(self, name: str, tensor: torch.Tensor) -> None:
-        """A tensor from outside, which remains what it is there: its gradients arrive there."""
-        if isinstance(tensor, nn.Parameter):
-            self.register_parameter(name, tensor)
-        else:
-            self.register_buffer(name, tensor, persistent=False)
+    def trace_again(self) -> None:
+        assert self._following is not None
+        tracer, traced = self._following.trace_again()
+        self.take(tracer, traced)
+        self._following.note(tracer)
+        owned = {number for s in tracer.surroundings for number in s.owned()}
+        self._owned = frozenset(key for key, t in tracer.captured.items() if id(t) in owned)
+
+    def take(self, tracer: Tracer, traced: Any) -> None:
+        """Makes the encoding what was traced."""
+        raise NotImplementedError
+
+    def check_declarations(self, graph: Graph, steps: Sequence[int]) -> None:
+        """Refuses a declared parameter that the formula does not read."""
+        used = {graph.sources[n].name for n in graph.read_sources(steps)}
+        for key in self.declarations:
+            if key not in used:
+                raise refuse(f"{key} is declared and not read by the formula; use it, or leave the "
+                             f"declaration out", graph.place)
+
+    def keep(self, tensors: Mapping[str, torch.Tensor]) -> None:
+        """Tensors from outside, which remain what they are there: their gradients arrive there."""
+        for name in self._captured:
+            if name not in tensors or getattr(self, name) is not tensors[name]:
+                delattr(self, name)
+        for name, tensor in tensors.items():
+            if name in self._parameters or name in self._buffers:
+                continue
+            if isinstance(tensor, nn.Parameter):
+                self.register_parameter(name, tensor)
+            else:
+                self.register_buffer(name, tensor, persistent=False)
+        self._captured = tuple(tensors)
+
+    def follow(self) -> None:
+        if self._following is not None and self._following.has_changed():
+            _trace_again(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_following": None}
+
+    def __copy__(self) -> Traced:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        for name in ("_parameters", "_buffers", "_programs"):
+            made.__dict__[name] = dict(self.__dict__[name])
+        if self._following is not None:
+            made._following = copy.copy(self._following)
+        return made
+
+    # A parameter that a module around the function has is in the state of that module. It is left
+    # out here if it is there already, and may be missing here.
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str,
+                            keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        for name in self._owned:
+            own = destination.get(prefix + name)
+            if own is not None and any(_is_same_memory(own, other) for key, other in
+                                       destination.items() if key != prefix + name):
+                del destination[prefix + name]
+
+    def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *rest: Any) -> None:
+        super()._load_from_state_dict(state_dict, prefix, *rest)  # type: ignore[no-untyped-call]
+        missing: list[str] = rest[2]
+        missing[:] = [key for key in missing if key not in {prefix + name for name in self._owned}]
 
     def _get_name(self) -> str:
         return self.name
@@ -109,16 +274,31 @@ class FormulaEncoding(Traced):
                  declarations: Mapping[str, Declaration], heads: int | None) -> None:
         super().__init__(heads)
         self.name = name
-        tracer, parts = trace_with(self.declare_all(declarations))
+        self.begin(trace_with, declarations)
+
+    def take(self, tracer: Tracer, traced: Parts) -> None:
+        parts = traced
+        self.check_declarations(tracer.graph, [step for step in (*parts.masks, parts.score,
+                                                                 parts.bias) if step is not None])
         self.graph, self.parts = tracer.graph, parts
-        self._masks = tuple(FormulaMask(self.graph, step, tracer.captured, name)
+        self._masks = tuple(FormulaMask(self.graph, step, tracer.captured, self.name)
                             for step in parts.masks)
         steps = [step for step in (parts.score, parts.bias) if step is not None]
         used = {self.graph.sources[n].name for n in self.graph.read_sources(steps)}
-        for key, tensor in tracer.captured.items():
-            if key in used:
-                self.keep(key, tensor)
+        self.keep({key: t for key, t in tracer.captured.items() if key in used})
+        counted = counted_heads(self.graph, [*steps, *parts.masks])
+        if self.heads and counted and self.heads != counted:
+            raise InputError(f"heads: expected {counted}, which the tensors of the formula have, "
+                             f"found {self.heads}")
         self._write()
+
+    def heads_of(self, data: Mapping[str, torch.Tensor]) -> int | None:
+        steps = [s for s in (self.parts.score, self.parts.bias) if s is not None]
+        return self.heads or counted_heads(self.graph, steps)
+
+    def reads_heads(self) -> bool:
+        return any(self.graph.reads_input(step, "h") for step in
+                   (self.parts.score, self.parts.bias) if step is not None)
 
     def _write(self) -> None:
         attributes = {name: d.attributes() for name, d in self.declarations.items()}
@@ -154,7 +334,7 @@ class FormulaEncoding(Traced):
         first = k_start + k_len - q_len if q_start is None else q_start
         at = Positions.of(batch, heads, range(first, first + q_len),
                           range(k_start, k_start + k_len), score.dtype, score.device)
-        tensors = {name: getattr(self, name) for name, _ in self._order}
+        tensors = {name: self.parameter(name) for name, _ in self._order}
         evaluation = Evaluation(self.graph, {"score": score, **_inputs(at)}, tensors, score.dtype)
         new = score if self.parts.score is None else evaluation.value(self.parts.score)
         new = new if self.parts.bias is None else new + evaluation.value(self.parts.bias)
@@ -197,11 +377,12 @@ class Formula:
 
     @checked(least={"heads": 1}, name="formula", outside=OUTSIDE)
     def __call__(self, heads: int | None = None) -> FormulaEncoding:
-        return FormulaEncoding(getattr(self, "__name__", "formula"), self._trace,
-                               self.declarations, heads)
+        refuse_compiled()
+        return FormulaEncoding(getattr(self, "__name__", "formula"),
+                               functools.partial(self._trace, heads), self.declarations, heads)
 
-    def _trace(self, sources: dict[str, Source]) -> tuple[Tracer, Parts]:
-        tracer, result = trace(self.function, self.inputs, sources)
+    def _trace(self, heads: int | None, sources: dict[str, Source]) -> tuple[Tracer, Parts]:
+        tracer, result = trace(self.function, self.inputs, sources, heads=heads)
         if "score" in self.inputs:
             return tracer, split(tracer.graph, result)
         return tracer, Parts((), None, result)

@@ -7,7 +7,7 @@ import json
 import os
 import threading
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -32,6 +32,14 @@ def _address_of_name(name: str) -> int:
 def _words_of(scalars: tuple[tuple[str, int], ...]) -> array[int]:
     """Numbers of a call as pe_run takes them: the address of each name, and its value."""
     return array("q", [word for name, value in scalars for word in (_address_of_name(name), value)])
+
+
+def _view_words(name: str, pointer: int, view: View) -> list[int]:
+    """A tensor of a call as pe_view has it."""
+    dtype, shape, strides = view
+    none = [0] * (MAX_RANK - len(shape))
+    return [_address_of_name(name), pointer, dtype | len(shape) << 32, *shape, *none, *strides,
+            *none]
 
 
 class _Workspaces(threading.local):
@@ -136,11 +144,8 @@ class Views:
     def _learn(self, key: object, views: Sequence[View], pointers: Sequence[int]) \
             -> tuple[array[int], int]:
         words = array("q")
-        for name, pointer, (dtype, shape, strides) in zip(self.names, pointers, views, strict=True):
-            rank = len(shape)
-            none = [0] * (MAX_RANK - rank)
-            words.extend([_address_of_name(name), pointer, dtype | rank << 32, *shape, *none,
-                          *strides, *none])
+        for name, pointer, view in zip(self.names, pointers, views, strict=True):
+            words.extend(_view_words(name, pointer, view))
         size = ctypes.c_int64()
         if _library.library().pe_workspace(self.function.handle, self.half, words.buffer_info()[0],
                                            len(self.names), ctypes.byref(size)):
@@ -198,6 +203,23 @@ class Function:
                 if name.isidentifier():
                     sizes.setdefault(name, size)
         return sizes
+
+    def judge(self, inputs: Mapping[str, tuple[int, View]], found: Mapping[str, tuple[int, View]],
+              scalars: Sequence[tuple[str, int]]) -> dict[str, Any]:
+        """What pe_check says of results and gradients. Tensors are an address and a view each, by
+        name: arguments and cotangents, and what was found."""
+        words = _words_of(tuple([(name, int(value)) for name, value in scalars]))
+        lists = [array("q", [word for name, (pointer, view) in tensors.items()
+                             for word in _view_words(name, pointer, view)])
+                 for tensors in (inputs, found)]
+        text = ctypes.c_char_p()
+        if _library.library().pe_check(
+                self.handle, lists[0].buffer_info()[0], len(inputs), lists[1].buffer_info()[0],
+                len(found), words.buffer_info()[0], len(scalars), ctypes.byref(text)):
+            raise _library.last_error()
+        assert text.value is not None
+        judged: dict[str, Any] = json.loads(text.value.decode())
+        return judged
 
     def close(self) -> None:
         _library.library().pe_close(self.handle)

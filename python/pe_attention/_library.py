@@ -96,6 +96,7 @@ def _load() -> ctypes.CDLL:
         "pe_describe": [handle, POINTER(c_char_p)],
         "pe_workspace": [handle, c_int32, words, c_int32, POINTER(c_int64)],
         "pe_run": [handle, c_int32, words, c_int32, words, c_int32, words],
+        "pe_check": [handle, words, c_int32, words, c_int32, words, c_int32, POINTER(c_char_p)],
         "pe_close": [handle],
         "pe_last_error_info": [POINTER(_ErrorInfo)],
     }

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ._arguments import checked
-from ._formula import PAIR, FormulaMask
-from ._trace import trace
+from ._formula import PAIR, FollowingMask, FormulaMask
+from ._trace import refuse_compiled, trace
+from ._trace.tracer import Tracer
 
 
 @checked(outside="make the mask before, outside of the compiled function, and use it there; the "
@@ -17,8 +18,12 @@ def mask(function: Callable[..., Any]) -> FormulaMask:
 
     The function compares positions, and whole numbers of tensors that it refers to:
     `pe.mask(lambda b, h, i, j: document[b, i] == document[b, j])`. They are captured: a later call
-    uses the numbers that they have then.
+    uses the numbers that they have then. A number or a tensor that the function refers to and that
+    is replaced by another is followed too.
     """
-    tracer, result = trace(function, PAIR, truth=True)
-    return FormulaMask(tracer.graph, result, tracer.captured,
-                       getattr(function, "__name__", "function"))
+    refuse_compiled()
+
+    def trace_mask() -> tuple[Tracer, int]:
+        return trace(function, PAIR, truth=True)
+
+    return FollowingMask(trace_mask, getattr(function, "__name__", "function"))

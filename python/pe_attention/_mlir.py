@@ -60,7 +60,7 @@ class TextEncoding(Encoding):
         return () if mask is None else (mask,)
 
     def mask_arguments(self, data: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        return tuple([view_of(name, data[name] if name in data else getattr(self, name), kind)
+        return tuple([view_of(name, data[name] if name in data else self.parameter(name), kind)
                       for name, kind in self._mask_order])
 
     def _assemble(self, mask: Mask | None, options: Options) -> Program:
@@ -93,8 +93,10 @@ def declared(parameter: Parameter, sizes: Mapping[str, int]) -> Declaration | No
                              f"'{word}'; write sizes={{'{word}': 16}}")
     least = re.search(r"pe\.min = ([^,}]+)", parameter.attributes)
     value: Init = init[2] if init[2] is not None else float(init[1])
-    return Declaration(tuple(shape) or (1,), value, float(least[1]) if least else None,
-                       "pe.decay = false" not in parameter.attributes, as_number=not shape)
+    decay = re.search(r"pe\.decay = (true|false)", parameter.attributes)
+    decays = decay[1] == "true" if decay else len(shape) > 1
+    return Declaration(tuple(shape) or (1,), value, float(least[1]) if least else None, decays,
+                       as_number=not shape)
 
 
 @checked(least={"heads": 1, "head_dim": 1, "value_dim": 1}, outside=OUTSIDE)
@@ -107,11 +109,32 @@ def from_mlir(text_or_path: str | Path, heads: int | None = None, *, head_dim: i
     argument is a tensor that calls bring: `pe.attention(q, k, v, encoding(f=f))`. The text's mask
     is part of the encoding; one that is given to a call has to hold as well.
     """
+    if not isinstance(text_or_path, (str, Path)):
+        raise InputError(f"from_mlir: expected the text of a program or the path of a file, found "
+                         f"{type(text_or_path).__name__}")
     text, file = str(text_or_path), ""
-    if isinstance(text_or_path, Path) or (text.endswith(".mlir") and "\n" not in text):
+    if isinstance(text_or_path, Path) or ("\n" not in text and "func.func" not in text):
         file = text
         try:
             text = Path(file).read_text(encoding="utf-8")
-        except OSError as error:
-            raise CompileError(f"from_mlir: cannot read it: {error.strerror}", file) from None
+        except (OSError, ValueError) as error:
+            raise _unreadable(file, error) from None
     return TextEncoding(text, file, heads, head_dim, value_dim, sizes or {})
+
+
+def _unreadable(file: str, error: Exception) -> CompileError:
+    """What to say of a path that cannot be read, or of a name that is none."""
+    if isinstance(error, UnicodeDecodeError):
+        return CompileError("from_mlir: expected a text in the pe dialect, found a binary file",
+                            file)
+    if "/" in file or file.endswith(".mlir"):
+        return CompileError(f"from_mlir: cannot read it: {getattr(error, 'strerror', error)}", file)
+    advice = ""
+    if file:
+        name = file.replace("_", "").lower()
+        from . import nn
+
+        known = max((c for c in nn.__all__ if name.startswith(c.lower())), key=len, default="")
+        advice = f"; the encoding of this name is the class pe.nn.{known}" if known else ""
+    return CompileError(f"from_mlir: expected the text of a program or the path of a .mlir file, "
+                        f"found the name {file!r}{advice}")

@@ -10,6 +10,7 @@ from torch import nn
 
 from ._arguments import named
 from ._assemble import Argument, Piece, assemble, dump, intersect, join
+from ._at_least import at_least
 from ._declare import Declaration, initialise
 from ._dense import Positions
 from ._errors import InputError
@@ -33,9 +34,6 @@ class Encoding(nn.Module):
     """
 
     declarations: dict[str, Declaration]
-    # The text as a string, by which calls find their program; None with masks of its own.
-    structure: str | None
-
     @named({}, "Encoding")
     def __init__(self, heads: int | None = None, head_dim: int | None = None,
                  value_dim: int | None = None) -> None:
@@ -49,7 +47,7 @@ class Encoding(nn.Module):
         self._piece = Piece()
         self._order: tuple[tuple[str, str], ...] = ()
         self._programs: dict[tuple[str, Options], Program] = {}
-        self.structure = None
+        self._structure: str | None = None
 
     # Parameters
 
@@ -70,10 +68,23 @@ class Encoding(nn.Module):
         for name, declaration in self.declarations.items():
             initialise(getattr(self, name), declaration.init, name)
 
+    def needed_data(self) -> tuple[str, ...]:
+        """The tensors that every call has to bring."""
+        return self._data
+
+    def expected_data(self) -> str:
+        """The tensors that calls bring, for messages."""
+        return ", ".join(self._data) or "none"
+
+    def decays(self, name: str) -> bool:
+        """Whether weight decay applies to a parameter: as declared, else from two axes on."""
+        declaration = self.declarations.get(name)
+        return declaration.decay if declaration else getattr(self, name).dim() > 1
+
     @torch.no_grad()
     def clamp_(self) -> None:
-        """Raises numbers below the declared `min` to it; to be called after a step of training
-        (`pe.param_groups(model).keep(optimizer)` does)."""
+        """Raises numbers below the declared `min` to it, which is what calls read in their place.
+        `pe.param_groups(model).keep(optimizer)` does so after every step."""
         for name, declaration in self.declarations.items():
             if declaration.min is not None:
                 getattr(self, name).clamp_(min=declaration.min)
@@ -95,7 +106,17 @@ class Encoding(nn.Module):
     def _set(self, piece: Piece, order: Sequence[tuple[str, str]]) -> None:
         self._piece, self._order = piece, tuple(order)
         self._programs = {}
-        self.structure = None if self.own_masks() else dump(piece)
+        self._structure = None if self.own_masks() else dump(piece)
+
+    @property
+    def structure(self) -> str | None:
+        """The text as a string, by which calls find their program; None with masks of its own."""
+        self.follow()
+        return self._structure
+
+    def follow(self) -> None:
+        """Writes the text anew if what it was made from has changed. Of most encodings nothing
+        can."""
 
     def piece(self) -> Piece:
         """The text of the encoding without its masks, with `%{name}` in place of names."""
@@ -107,15 +128,21 @@ class Encoding(nn.Module):
 
     def own_arguments(self, data: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """The tensors that the arguments of `piece` stand for, in their order."""
-        return tuple([view_of(name, data[name] if name in data else getattr(self, name), view)
+        return tuple([view_of(name, data[name] if name in data else self.parameter(name), view)
                       for name, view in self._order])
+
+    def parameter(self, name: str) -> torch.Tensor:
+        """The tensor `name` of this module as calls read it: with its declared `min`."""
+        declaration = self.declarations.get(name)
+        tensor: torch.Tensor = getattr(self, name)
+        return tensor if declaration is None else at_least(tensor, declaration.min)
 
     def arguments(self) -> tuple[torch.Tensor, ...]:
         """The tensors of the program beyond q, k and v, without those of a call's mask, sink and
         the like, in order."""
         if self._data:
-            names = ", ".join(f"{name}=..." for name in self._data)
-            raise InputError(f"{type(self).__name__}: expected the tensors {', '.join(self._data)} "
+            names = ", ".join(f"{name}={name}" for name in self.needed_data())
+            raise InputError(f"{type(self).__name__}: expected the tensors {self.expected_data()} "
                              f"of this call; pass encoding({names}) to pe.attention")
         return self.all_arguments({})
 
@@ -129,6 +156,7 @@ class Encoding(nn.Module):
 
     def program(self, mask: Mask | None = None, options: Options = Options()) -> Program:
         """The program of an attention with this encoding."""
+        self.follow()
         key = ("" if mask is None else mask.structure, options)
         if key not in self._programs:
             self._programs[key] = self._assemble(mask, options)
@@ -156,6 +184,10 @@ class Encoding(nn.Module):
         """This encoding with the tensors that a call brings, such as `forgetting(f=f)`."""
         return Bound(self, data)
 
+    def __radd__(self, other: object) -> Encoding:
+        """Of `sum([a, b])`, which begins with 0."""
+        return self if type(other) is int and other == 0 else NotImplemented
+
     def __add__(self, other: Encoding) -> Encoding:
         return Sum(self, other) if isinstance(other, Encoding) else NotImplemented
 
@@ -168,7 +200,7 @@ class Encoding(nn.Module):
     def full_bias(self, at: Positions, data: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """`bias` of this module's parameters and the tensors that a call brings."""
         names = [name for name, _ in self._order]
-        tensors = {name: data[name] if name in data else getattr(self, name) for name in names}
+        tensors = {name: data[name] if name in data else self.parameter(name) for name in names}
         return self.bias(at, {name: tensor.to(at.dtype) if tensor.is_floating_point() else tensor
                               for name, tensor in tensors.items()})
 
@@ -178,9 +210,13 @@ class Encoding(nn.Module):
         are not part of it. Without `q_start` the last query meets the last key."""
         return _dense(self, {}, q_len, k_len, q_start, k_start, batch, dtype)
 
-    def heads_of(self, data: Mapping[str, torch.Tensor]) -> int:
-        """The heads of a dense bias: 1 if it is the same for any number of them."""
-        return self.heads or 1
+    def heads_of(self, data: Mapping[str, torch.Tensor]) -> int | None:
+        """The number of heads that the encoding is for; None if it is for any number."""
+        return self.heads
+
+    def reads_heads(self) -> bool:
+        """Whether an encoding for any number of heads differs from head to head."""
+        return False
 
     def extra_repr(self) -> str:
         return f"heads={self.heads}" if self.heads is not None else ""
@@ -189,8 +225,14 @@ class Encoding(nn.Module):
 def _dense(encoding: Encoding, data: Mapping[str, torch.Tensor], q_len: int, k_len: int,
            q_start: int | None, k_start: int, batch: int, dtype: torch.dtype) -> torch.Tensor:
     first = k_start + k_len - q_len if q_start is None else q_start
+    encoding.follow()
     known = [*data.values(), *encoding.parameters(), *encoding.buffers()]
     heads = encoding.heads_of(data)
+    if heads is None and encoding.reads_heads():
+        raise InputError("dense: expected the number of heads, as the formula depends on h and "
+                         "reads no tensor that has a number per head; write heads=8 where the "
+                         "encoding is made")
+    heads = heads or 1
     at = Positions.of(batch, heads, range(first, first + q_len), range(k_start, k_start + k_len),
                       dtype, known[0].device if known else None)
     return encoding.full_bias(at, data).to(dtype).expand(batch, heads, q_len, k_len)
@@ -224,7 +266,17 @@ class Sum(Encoding):
         super().__init__(counts.pop() if counts else None)
         self.terms = nn.ModuleList(flat)
         self._data = tuple(dict.fromkeys(name for term in flat for name in term._data))
-        self._set(join([term.piece() for term in flat]), ())
+        self._write()
+
+    def _write(self) -> None:
+        self._pieces = [term.piece() for term in self.parts()]
+        self._set(join(self._pieces), ())
+
+    def follow(self) -> None:
+        for term in self.parts():
+            term.follow()
+        if any([term._piece is not piece for term, piece in zip(self.parts(), self._pieces)]):
+            self._write()
 
     def parts(self) -> tuple[Encoding, ...]:
         return tuple(term for term in self.terms if isinstance(term, Encoding))
@@ -246,8 +298,15 @@ class Sum(Encoding):
         for term in self.parts():
             term.reset_parameters()
 
-    def heads_of(self, data: Mapping[str, torch.Tensor]) -> int:
-        return max(term.heads_of(data) for term in self.parts())
+    def heads_of(self, data: Mapping[str, torch.Tensor]) -> int | None:
+        counts = {count for term in self.parts() if (count := term.heads_of(data))}
+        if len(counts) > 1:
+            raise InputError(f"+: expected encodings with the same number of heads, found "
+                             f"{' and '.join(map(str, sorted(counts)))}")
+        return next(iter(counts), self.heads)
+
+    def reads_heads(self) -> bool:
+        return any(term.reads_heads() for term in self.parts())
 
     def full_bias(self, at: Positions, data: Mapping[str, torch.Tensor]) -> torch.Tensor:
         first, *rest = [term.full_bias(at, data) for term in self.parts()]
@@ -261,7 +320,7 @@ class Bound:
         expected = encoding._data
         if set(expected) != set(data):
             raise InputError(f"{type(encoding).__name__}: expected the tensors "
-                             f"{', '.join(expected) or 'none'}, found {', '.join(data) or 'none'}")
+                             f"{encoding.expected_data()}, found {', '.join(data) or 'none'}")
         for name, tensor in data.items():
             check_tensor(name, tensor)
         self.encoding, self.data = encoding, dict(data)

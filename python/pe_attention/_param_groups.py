@@ -31,15 +31,19 @@ class ParamGroups(list[dict[str, Any]]):
 
 @checked()
 def param_groups(model: nn.Module, **options: Any) -> ParamGroups:
-    """The parameters of a model as groups: those that encodings declare without decay have
-    `weight_decay` 0. `options` are those of all groups, such as `lr=3e-4`.
+    """The parameters of a model as groups: `weight_decay` is 0 for those of encodings that do not
+    decay. `options` are those of all groups, such as `lr=3e-4`.
 
-    Bounds are kept by `groups = pe.param_groups(model)` and
-    `groups.keep(torch.optim.AdamW(groups, lr=3e-4))`.
+    Parameters of `pe.per_head`, `pe.scalar` and `pe.vector` decay with `decay=True`. In `pe.nn`,
+    and of tensors that a formula captures, those with two axes or more do (tables, the matrices of
+    FIRE's network), and slopes, scales and biases do not. All other parameters of the model are in
+    the first group. `groups = pe.param_groups(model)` and then
+    `groups.keep(torch.optim.AdamW(groups, lr=3e-4))` also keep each `min`.
     """
     encodings = [module for module in model.modules() if isinstance(module, Encoding)]
-    still = {id(getattr(e, name)) for e in encodings
-             for name, declaration in e.declarations.items() if not declaration.decay}
+    still = {id(parameter) for encoding in encodings
+             for name, parameter in encoding.named_parameters(recurse=False)
+             if not encoding.decays(name)}
     parameters = list(model.parameters())
     decayed = [p for p in parameters if id(p) not in still]
     others = [p for p in parameters if id(p) in still]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -13,6 +13,9 @@ from ._dense import Evaluation
 from ._errors import InputError
 from ._formula import Formula, Traced
 from ._trace import WHOLE, Region, refuse, trace
+
+if TYPE_CHECKING:
+    from ._trace.tracer import Tracer
 
 PAIR_OF_DIMS = {"h": WHOLE, "p": WHOLE, "n": WHOLE}
 
@@ -23,28 +26,28 @@ class FormulaRotation(Traced):
     def __init__(self, formula: RotationFormula, heads: int | None) -> None:
         super().__init__(heads)
         self.name = getattr(formula, "__name__", "formula")
-        tracer, self.result = trace(formula.function, formula.inputs,
-                                    self.declare_all(formula.declarations))
-        self.graph = tracer.graph
+        self.formula = formula
+        self.begin(lambda sources: trace(formula.function, formula.inputs, sources),
+                   formula.declarations)
+
+    def take(self, tracer: Tracer, traced: int) -> None:
+        self.graph, self.result = tracer.graph, traced
+        self.check_declarations(self.graph, [traced])
         region = Region(self.graph, self.result, real="f64")
         if any(self.graph.nodes[step].op == "mlp" for step in region.steps):
             raise refuse("expected no network in the frequencies of a rotation; write its layers "
                          "as sums, or give tables to pe.nn.RotationTable", self.graph.place)
-        for number in region.numbers:
-            source = self.graph.sources[number]
-            if source.captured:
-                self.keep(source.name, tracer.captured[source.name])
-        attributes = {name: d.attributes() for name, d in formula.declarations.items()}
-        piece = region.piece("pe.rotation_fn", "rotate", attributes, formula.settings)
-        self._set(piece, [(self.graph.sources[number].name,
-                           "whole" if self.graph.sources[number].kind == WHOLE else "same")
-                          for number in region.numbers])
+        sources = [self.graph.sources[number] for number in region.numbers]
+        self.keep({s.name: tracer.captured[s.name] for s in sources if s.captured})
+        attributes = {name: d.attributes() for name, d in self.formula.declarations.items()}
+        piece = region.piece("pe.rotation_fn", "rotate", attributes, self.formula.settings)
+        self._set(piece, [(s.name, "whole" if s.kind == WHOLE else "same") for s in sources])
 
     def frequencies(self, pairs: int, *, heads: int | None = None) -> torch.Tensor:
         """The radians per position of each of `pairs` pairs of dims, [heads, pairs] in float64 and
         plain PyTorch, differentiable. `heads` is the number the encoding was made with, or 1."""
         count = heads or self.heads or 1
-        tensors = {name: getattr(self, name) for name, _ in self._order}
+        tensors = {name: self.parameter(name) for name, _ in self._order}
         device = next((t.device for t in tensors.values()), None)
         inputs = {"h": torch.arange(count, device=device)[:, None],
                   "p": torch.arange(pairs, device=device)[None, :],

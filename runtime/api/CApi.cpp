@@ -4,6 +4,7 @@
 #include "pe/reinit.h"
 
 #include "runtime/api/CArguments.h"
+#include "runtime/api/Check.h"
 #include "runtime/api/Describe.h"
 #include "runtime/api/Guard.h"
 #include "runtime/api/Handles.h"
@@ -211,6 +212,48 @@ template <typename Load> Status open(const pe_options *given, pe_function **func
   return Status::success();
 }
 
+/// Scalars of a call as positions; an error for one that is not a position.
+Expected<pe::Positions> positionsOf(const pe::plan::Scalars &scalars) {
+  pe::Positions positions;
+  for (const auto &[name, value] : scalars) {
+    if (name == "q_start")
+      positions.queryStart = value;
+    else if (name == "k_start")
+      positions.keyStart = value;
+    else if (name == "head_start")
+      positions.headStart = value;
+    else if (name == "heads_total")
+      positions.headsTotal = value;
+    else
+      return makeError("scalar '", name, "': expected q_start, k_start, head_start or heads_total");
+  }
+  return positions;
+}
+
+/// The judgement of pe_check as JSON.
+Expected<std::string> check(const pe_function &function, const pe_view *inputs, int32_t count,
+                            const pe_view *found, int32_t found_count,
+                            const pe::plan::Scalars &scalars) {
+  auto given = tensorsOf(inputs, count);
+  if (!given)
+    return given.takeError();
+  auto results = tensorsOf(found, found_count);
+  if (!results)
+    return results.takeError();
+  auto positions = positionsOf(scalars);
+  if (!positions)
+    return positions.takeError();
+  const pe::jit::Description &description = *function.program->description;
+  bool grad = false;
+  for (const pe::ValueInfo &result : description.entry.results)
+    grad |= given->count("d_" + result.name) > 0;
+  auto judged =
+      pe::api::judge(description, *function.compiled, *given, *results, *positions, grad, 0);
+  if (!judged)
+    return judged.takeError();
+  return judged->json();
+}
+
 /// The threads of a call: the host's, or pe's own.
 class Threads {
 public:
@@ -414,6 +457,28 @@ int pe_result(const pe_call *call, const char *name, pe_view *tensor) {
         known += (known.empty() ? "" : ", ") + found;
       }
     return makeError("expected a result or gradient of ", known, ", found '", name, "'");
+  });
+}
+
+int pe_check(const pe_function *function, const pe_view *inputs, int32_t count,
+             const pe_view *found, int32_t found_count, const pe_scalar *scalars,
+             int32_t scalar_count, const char **json) {
+  return guarded([&]() -> Status {
+    FunctionHandle open;
+    if (Status s = find(function, open); !s)
+      return s;
+    if (!json)
+      return missing("json");
+    pe::plan::Scalars words;
+    if (Status s = readScalars(scalars, scalar_count, words); !s)
+      return s;
+    auto text = check(*open, inputs, count, found, found_count, words);
+    if (!text)
+      return text.takeError();
+    thread_local std::string kept;
+    kept = *std::move(text);
+    *json = kept.c_str();
+    return Status::success();
   });
 }
 

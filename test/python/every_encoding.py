@@ -44,7 +44,7 @@ FILES = {
     "kerple_log": (lambda: nn.KerpleLog(2), pe.causal),
     "kerple_power": (lambda: nn.KerplePower(2), pe.causal),
     "key_bias": (nn.KeyBias, pe.causal),
-    "music_transformer": (lambda depth=16: nn.MusicTransformer(depth), pe.causal),
+    "music_transformer": (lambda depth=16: nn.MusicTransformer(head_dim=depth), pe.causal),
     "nope": (nn.NoPE, pe.causal),
     "relative_table": (lambda: nn.RelativeTable(2), pe.causal),
     "rope": (nn.RoPE, pe.causal),
@@ -68,8 +68,8 @@ FILES = {
                                               "original_length": 2048}), pe.causal),
     "sandwich": (lambda: nn.Sandwich(2), pe.causal),
     "score_fn": (lambda: nn.LengthScale(2), pe.causal),
-    "shaw": (lambda depth=16: nn.Shaw(depth), pe.causal),
-    "shaw_values": (lambda depth=16: nn.Shaw(depth, values=True), pe.causal),
+    "shaw": (lambda depth=16: nn.Shaw(head_dim=depth), pe.causal),
+    "shaw_values": (lambda depth=16: nn.Shaw(head_dim=depth, values=True), pe.causal),
     "sliding_window": (nn.NoPE, WINDOW),
     "softcap": (nn.Softcap, pe.causal),
     "stick_breaking": (nn.StickBreaking, pe.causal),
@@ -78,9 +78,9 @@ FILES = {
     "stick_breaking_remainder": (lambda: nn.StickBreaking(remainder=True), pe.causal),
     "t5": (lambda: nn.T5(2), pe.causal),
     "t5_bidirectional": (lambda: nn.T5(2, bidirectional=True), None),
-    "transformer_xl": (lambda depth=16: nn.TransformerXL(2, depth), pe.causal),
-    "transformer_xl_projected": (lambda depth=16: nn.TransformerXL(2, depth, projected=True),
-                                 pe.causal),
+    "transformer_xl": (lambda depth=16: nn.TransformerXL(2, head_dim=depth), pe.causal),
+    "transformer_xl_projected": (
+        lambda depth=16: nn.TransformerXL(2, head_dim=depth, projected=True), pe.causal),
 }
 # Files that are another part of the package, and where it is tested.
 ELSEWHERE = {
@@ -96,8 +96,8 @@ ELSEWHERE = {
 EMBEDDINGS = {"algebraic": (lambda: nn.Algebraic(), {}),
               "algebraic_normalized": (lambda: nn.Algebraic(normalized=True), {}),
               "binary": (lambda: nn.Binary(), {}), "sinusoidal": (lambda: nn.Sinusoidal(), {}),
-              "learned": (lambda: nn.Learned(12, 16), {"table": "table"}),
-              "mixture": (lambda: nn.Mixture(12, 16), {"alpha": "alpha", "rel": "rel"})}
+              "learned": (lambda: nn.Learned(length=12, dim=16), {"table": "table"}),
+              "mixture": (lambda: nn.Mixture(length=12, dim=16), {"alpha": "alpha", "rel": "rel"})}
 
 
 class Call(NamedTuple):

@@ -120,6 +120,62 @@ def test_indices():
     refused(beyond, "expected an index from -5 to 4 on axis 1", "TABLE[")
 
 
+def test_axes_of_heads():
+    """An axis that counts heads is read at h alone."""
+
+    def at_query():
+        pe.bias(amp=pe.per_head(1.0))(lambda b, h, i, j, amp: amp[i])(4)
+
+    def swapped():
+        pe.bias(t=pe.per_head(1.0, size=64))(lambda b, h, i, j, t: t[i - j, h])(4)
+
+    def of_batch():
+        pe.bias(amp=pe.per_head(1.0))(lambda b, h, i, j, amp: torch.exp(amp)[(b + h) % 4])(4)
+
+    refused(at_query, r"the axis of amp counts heads and is read at i; did you mean amp\[h\]\?",
+            "amp[i]")
+    refused(swapped, r"the first axis of t counts heads and is read at an index that depends on i "
+                     r"and j; did you mean t\[h, \.\.\.\]\?", "t[i - j")
+    refused(of_batch, r"depends on b; did you mean amp\[h\]\?", "torch.exp")
+
+
+def test_indices_outside_for_every_pair():
+    def negative():
+        pe.bias(lambda b, h, i, j: SLOPES[h - 3])(3)
+
+    def partly():
+        pe.bias(lambda b, h, i, j: SLOPES[h - 1])(3)
+
+    def more_heads():
+        pe.bias(w=pe.vector(3))(lambda b, h, i, j, w: w[h])(4)
+
+    def large():
+        pe.bias(lambda b, h, i, j: TABLE[h, abs(i - j) + 5])(3)
+
+    def constant():
+        pe.bias(lambda b, h, i, j: SLOPES[-4])(3)
+
+    refused(negative, "an index from 0 to 2, found -3 to -1 over the 3 heads", "SLOPES[")
+    refused(partly, "an index from 0 to 2, found -1 to 1 over the 3 heads", "SLOPES[")
+    refused(more_heads, "axis 0 of w: .* found 0 to 3 over the 4 heads", "w[h]")
+    refused(large, "axis 1 of TABLE: .* found one that is at least 5 at every pair", "TABLE[")
+    refused(constant, "expected an index from -3 to 2 on axis 0 of <SLOPES", "SLOPES[")
+    # Python's own meaning of a constant index, and remainders, are right.
+    pe.bias(lambda b, h, i, j: SLOPES[-1] + SLOPES[(h + 1) % 3] + TABLE[h, (i - j) % 5])(3)
+
+
+def test_unread_parameters():
+    def call():
+        @pe.bias(amp=pe.per_head(1.0), tau=pe.scalar(1.0))
+        def wrong(b, h, i, j, amp, tau):
+            return amp[h]
+
+        wrong(heads=2)
+
+    refused(call, "tau is declared and not read by the formula; use it, or leave the decl",
+            "@pe.bias")
+
+
 def test_results():
     def tensor():
         @pe.bias

@@ -60,6 +60,56 @@ def test_score_mods(name):
     compare(o, expected, [q, k, v, *captured], d_o, 2e-5)
 
 
+# Negative indices count from the end, as in FlexAttention: of differences, heads and tensors.
+WRAPPED = {
+    "difference": lambda s, b, h, q, k: s + TABLE_2D[(h + 1), q - k],
+    "head": lambda s, b, h, q, k: s + SLOPES[h - 3] * (k - q),
+    "looked up": lambda s, b, h, q, k: s + SLOPES[INDEX[h] - 1],
+    "nested": lambda s, b, h, q, k: torch.where(INDEX[h - 2] > 0, s * GAIN[h - 1], s),
+}
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_negative_indices(name):
+    function = WRAPPED[name]
+    encoding = pe.from_flex(function)
+    q, k, v, d_o = inputs(2, 3, 19, 23, 16)
+    new = function(scores(q, k), *positions())
+    assert torch.allclose(encoding.score(scores(q, k)), new, atol=1e-6)
+    captured = [t for t in (SLOPES, TABLE_2D, GAIN) if any(t is p for p in encoding.buffers())]
+    compare(pe.attention(q, k, v, encoding), weigh(new, v, new > -INFINITY), [q, k, v, *captured],
+            d_o, 2e-5)
+    mask = pe.from_flex(mask_mod=lambda b, h, q, k: INDEX[k % 3 - 3] <= q)
+    allowed = INDEX[torch.arange(23) % 3 - 3] <= torch.arange(4, 23)[:, None]
+    compare(pe.attention(q, k, v, mask), weigh(scores(q, k), v, allowed), [q, k, v], d_o, 2e-5)
+
+
+def test_indices_that_are_never_negative_stay_as_they_are():
+    encoding = pe.from_flex(lambda s, b, h, q, k: s + TABLE[h, abs(q - k) % 12] + TABLE[h, q // 4])
+    assert "arith.select" not in encoding.program().text
+
+
+def test_heads_of_dense_biases():
+    """All heads: those of the tensors, or as asked for; an error where nothing says how many."""
+    encoding = pe.from_flex(CASES["alibi"][0])
+    assert encoding.dense(4, 4).shape == (1, 3, 4, 4)
+    slope = pe.from_flex(lambda s, b, h, q, k: s - 2.0 ** -h * (q - k))
+    with pytest.raises(pe.InputError, match="expected the number of heads, as the formula depends"):
+        slope.dense(4, 4)
+    known = pe.from_flex(lambda s, b, h, q, k: s - 2.0 ** -h * (q - k), heads=3)
+    assert known.dense(4, 4).shape == (1, 3, 4, 4)
+    assert (slope + pe.nn.ALiBi(2)).dense(4, 4).shape == (1, 2, 4, 4)
+    assert pe.from_flex(CASES["relative"][0]).dense(4, 4).shape == (1, 1, 4, 4)
+    with pytest.raises(pe.InputError, match="heads: expected 3, which the tensors of the formula"):
+        pe.from_flex(CASES["alibi"][0], heads=2)
+    with pytest.raises(pe.InputError, match="found 3 of SLOPES and 23 of TABLE_2D"):
+        pe.from_flex(lambda s, b, h, q, k: s + SLOPES[h] + TABLE_2D[h, k])
+    mask = pe.mask(lambda b, h, i, j: j <= i + h)
+    assert mask.dense(4, 4, heads=2).shape == (1, 2, 4, 4)
+    with pytest.raises(pe.InputError, match="as the mask depends on h; write heads=8"):
+        mask.dense(4, 4)
+
+
 def test_mask_mod():
     """A mask_mod beside a score_mod, both with captured tensors, under another mask and a sink."""
     document = torch.tensor([[0] * 10 + [1] * 13, [0] * 5 + [1] * 18])

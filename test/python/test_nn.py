@@ -53,7 +53,10 @@ def _canonical(printed: str) -> list[str]:
     attribute = re.compile(r'pe\.\w+ = (?:"[^"]*"|\[[^\]]*\]|[^,}]+)')
     names: dict[str, str] = {}
     for argument in re.finditer(r'(%\w+): (\S+) (\{pe\.[^%]*\}|\{[^%]*\})', head[1]):
-        attributes = ", ".join(sorted(attribute.findall(argument[3])))
+        # Weight decay is the default from two axes on, and is not below.
+        usual = "true" if argument[2].count("x") > 1 else "false"
+        attributes = ", ".join(sorted(set(attribute.findall(argument[3])) -
+                                      {f"pe.decay = {usual}"}))
         names[argument[1]] = f"<{argument[2]} {attributes}>"
     text = "\n".join(lines)
     for value in sorted(set(re.findall(r"%\w+", text)) - set(names), key=text.index):
@@ -226,6 +229,31 @@ def test_embeddings(name):
         arguments["alpha"] = arguments["alpha"].reshape(())
     expected = pe.compile(EXAMPLES / f"{name}.mlir")(x=x, **arguments)["y"]
     assert torch.allclose(module(x), torch.as_tensor(expected), atol=2e-5)
+
+
+def decayed_of(encoding):
+    """The names of the parameters of an encoding that decay."""
+    decayed = {id(p) for group in pe.param_groups(encoding) if "weight_decay" not in group
+               for p in group["params"]}
+    return {name for name, p in encoding.named_parameters() if id(p) in decayed}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_decay_by_rank(name):
+    """Of pe.nn, tables and matrices decay; numbers and rows of them do not."""
+    encoding = FILES[name][0]()
+    assert decayed_of(encoding) == {n for n, p in encoding.named_parameters() if p.dim() > 1}
+    again = pe.from_mlir(encoding.program().text, heads=2, head_dim=16)
+    assert {n for n, d in again.declarations.items() if d.decay} == decayed_of(encoding)
+
+
+def test_decay_as_asked():
+    """`decay=True` asks for it, whatever the rank; captured tensors go by their rank."""
+    rows, table = (torch.nn.Parameter(torch.ones(shape)) for shape in ((2,), (2, 4)))
+    encoding = pe.bias(a=pe.per_head(1.0, decay=True), c=pe.scalar(1.0))(
+        lambda b, h, i, j, a, c: a[h] * c * rows[h] * table[h, i % 4])(2)
+    assert decayed_of(encoding) == {"a", "table"}
+    assert "pe.decay = true" in encoding.program().text
 
 
 def test_param_groups():

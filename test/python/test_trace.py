@@ -234,7 +234,8 @@ class Formulas:
 def test_random_formulas(seed):
     """Compiled random formulas, and their dense biases, against PyTorch on float64 tensors."""
     source = Formulas(seed).real(3 if seed % 2 else 2)
-    code = compile(f"lambda b, h, i, j, p, w: {source} + 0 * p[h]", f"<formula {seed}>", "eval")
+    text = f"lambda b, h, i, j, p, w: {source} + 0 * p[h] + 0 * w[0]"
+    code = compile(text, f"<formula {seed}>", "eval")
     function = eval(code, {"torch": torch, "F": F})
     encoding = pe.bias(p=pe.per_head("normal(1)"), w=pe.vector(5, "normal(1)"))(function)(heads=3)
     h, i, j = grid()

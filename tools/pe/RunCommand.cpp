@@ -1,6 +1,6 @@
 //===- RunCommand.cpp - pe run ---===//
+#include "runtime/api/Check.h"
 #include "runtime/core/Safetensors.h"
-#include "runtime/reference/Compare.h"
 #include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/Materialize.h"
@@ -224,48 +224,14 @@ Status Run::materialize() {
 Status Run::compareWithReference() {
   if (!options.check || options.target == "reference")
     return Status::success();
-  auto parsed = reference::parseProgram(description->program);
-  if (!parsed)
-    return parsed.error();
   TensorMap all = arguments;
   all.insert(cotangents.begin(), cotangents.end());
-  reference::EvaluateOptions evaluation;
-  evaluation.threads = options.threads;
-  auto results = reference::evaluate(*parsed, all, positions, options.grad, evaluation);
-  if (!results)
-    return results.error();
-  reference::CompareOptions comparison;
-  comparison.computation = function->runner->getPlan().dtype;
-  auto approximations = reference::approximationsOf(function->explainJson);
-  if (!approximations)
-    return approximations.error();
-  comparison.approximations = *std::move(approximations);
-  std::optional<reference::Results> rounded;
-  if (comparison.computation != DType::F32) {
-    evaluation.rounding = comparison.computation;
-    auto evaluated = reference::evaluate(*parsed, all, positions, options.grad, evaluation);
-    if (!evaluated)
-      return evaluated.error();
-    rounded = *std::move(evaluated);
-    comparison.rounded = &*rounded;
-  }
-  auto report = reference::compare(*results, found, comparison);
-  if (!report)
-    return report.error();
-  std::fputs(report->table().c_str(), stderr);
-  if (report->passes() && results->outsideReads.empty())
-    return Status::success();
-  if (!results->outsideReads.empty()) {
-    const reference::OutsideRead &read = results->outsideReads.front();
-    return makeError(read.message()).at(read.location);
-  }
-  if (const reference::TensorReport *tensor = report->findNothingFinite())
-    return makeError("'", tensor->name, "' has no finite element",
-                     results->badScore.empty() ? "" : "; ", results->badScore);
-  if (std::string name = report->findUnbounded(); !name.empty())
-    return makeError("'", name, "' cannot be judged: a bound above 1 is no bound; logits reach ",
-                     results->maxLogit, ", and their rounding alone may change every weight");
-  return makeError("results differ from the float64 reference beyond the stated tolerance");
+  auto judged = api::judge(*description, *function, all, found, positions, options.grad,
+                           static_cast<unsigned>(options.threads));
+  if (!judged)
+    return judged.error();
+  std::fputs(judged->report.table().c_str(), stderr);
+  return judged->status();
 }
 
 Status Run::time() {

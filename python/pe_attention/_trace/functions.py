@@ -63,6 +63,9 @@ def call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
 
 
 def _unknown(name: str) -> str:
+    if name in _TO_PYTHON:
+        return f"{_TO_PYTHON[name]} needs a number that is known now; leave it out, and use the " \
+               f"value itself"
     known = [*FUNCTIONS, *_STRUCTURAL, *_ALIASES]
     close = difflib.get_close_matches(name, [n for n in known if n != "plain_add"], 3)
     advice = f"; did you mean {' or '.join(close)}?" if close else (
@@ -336,6 +339,12 @@ _STRUCTURAL: dict[str, Callable[..., Any]] = {
 }
 
 
+# What makes a number of Python of a tensor.
+_TO_PYTHON = {"item": ".item()", "tolist": ".tolist()", "numpy": ".numpy()", "__array__": "numpy",
+              "__float__": "float()", "__int__": "int()", "__bool__": "a truth value",
+              "__index__": "an index or a bound of range()", "__complex__": "complex()"}
+
+
 class _Watch(TorchFunctionMode):
     """Sees what a formula does with real tensors too: functions of them that have a counterpart
     become part of the formula, others are computed and noted."""
@@ -356,8 +365,12 @@ class _Watch(TorchFunctionMode):
         tensors = [x for x in found if isinstance(x, torch.Tensor)]
         outside = [x for x in tensors if not made.get(id(x), (x, False))[1]]
         plain = _ALIASES.get(name, name)
-        if outside and (plain in FUNCTIONS or plain in _STRUCTURAL) and func is not \
-                torch.Tensor.__bool__ and plain not in ("bool", "float", "int"):
+        method = getattr(func, "__name__", "")
+        if outside and method in _TO_PYTHON:
+            raise refuse(f"{_TO_PYTHON[method]} takes the number that a tensor has now, which "
+                         f"would stay in the formula when the tensor changes; use the tensor "
+                         f"itself, which every call reads")
+        if outside and (plain in FUNCTIONS or plain in _STRUCTURAL):
             return call(name, args, kwargs)
         result = func(*args, **kwargs)
         for tensor in _flat([result]):

@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .._errors import CompileError, InputError
+from .bounds import inputs_of, range_of, values_by_head
 from .graph import REAL, TRUTH, WHOLE, Graph, Layers, Node, Place, Source
 from .place import definition, here, refuse
+from .surroundings import Surroundings
 from .values import Array, Chain, Index, Number, Value
 
 if TYPE_CHECKING:
@@ -24,8 +26,12 @@ _TAKEN = frozenset({"q", "k", "v", "o", "lse", "seed", "sink", "b", "h", "i", "j
 class Tracer:
     """The graph that grows, and the tensors that the formula reads from outside."""
 
-    def __init__(self, inputs: Mapping[str, str], names: Mapping[int, str]) -> None:
+    def __init__(self, inputs: Mapping[str, str], names: Mapping[int, str], *,
+                 wraps: bool = False, heads: int | None = None) -> None:
         self.graph = Graph(tuple(inputs))
+        # Whether negative indices count from the end, as PyTorch has it, and the number of heads.
+        self.wraps, self.heads = wraps, heads
+        self.surroundings: list[Surroundings] = []
         self.inputs = {name: Number(self, self.graph.add(Node("input", (), kind, name)), kind)
                        for name, kind in inputs.items()}
         self.captured: dict[str, torch.Tensor] = {}
@@ -85,11 +91,55 @@ class Tracer:
         number = self.graph.source(source)
 
         def read(index: Index) -> Number:
+            index = tuple(self._index(source, axis, number) for axis, number in enumerate(index))
             kind = WHOLE if source.kind == TRUTH else source.kind
             element = self.step("read", kind, *index, data=number)
             return self.truth(element) if source.kind == TRUTH else element
 
         return Array(self, source.shape, source.kind, read, number, source.name)
+
+    def _index(self, source: Source, axis: int, index: Number) -> Number:
+        """The index of a read of this axis, checked. It counts from the end below 0 if it wraps."""
+        size, name = source.shape[axis], source.name or "the tensor"
+        if source.per_head and axis == 0:
+            self._check_head_index(source, index)
+        if index.is_input("h") and source.captured:
+            return index  # such an axis counts heads, which every call checks
+        if not self.wraps:
+            self._check_range(name, axis, size, index)
+            return index
+        low, _ = range_of(self.graph, index.step)
+        if low is not None and low >= 0:
+            return index
+        negative = self.step("lt", TRUTH, index, self.constant(0))
+        wrapped = self.step("add", WHOLE, index, self.constant(size))
+        return self.step("select", WHOLE, negative, wrapped, index)
+
+    def _check_head_index(self, source: Source, index: Number) -> None:
+        found = [name for name in inputs_of(self.graph, index.step) if name != "h"]
+        if not found:
+            return
+        what = found[0] if index.is_input(found[0]) else \
+            f"an index that depends on {' and '.join(found)}"
+        rank = len(source.shape)
+        axis = "the axis" if rank == 1 else "the first axis"
+        raise refuse(f"{axis} of {source.name} counts heads and is read at {what}; did you mean "
+                     f"{source.name}[h{', ...' if rank > 1 else ''}]?", self.place)
+
+    def _check_range(self, name: str, axis: int, size: int, index: Number) -> None:
+        """Refuses an index that is outside the axis for every pair, or for some head."""
+        values = values_by_head(self.graph, index.step, self.heads) if self.heads else None
+        low, high = (min(values), max(values)) if values else range_of(self.graph, index.step)
+        found = ""
+        if values and (min(values) < 0 or max(values) >= size):
+            found = f"{low} to {high} over the {self.heads} heads"
+        elif high is not None and high < 0:
+            found = f"one that is at most {high} at every pair, where element 0 would be read"
+        elif low is not None and low >= size:
+            found = f"one that is at least {low} at every pair"
+        if found:
+            raise refuse(f"axis {axis} of {name}: expected an index from 0 to {size - 1}, found "
+                         f"{found}", self.place)
 
     def flat(self, array: Array) -> Array:
         """A weight [n, 1] as [n]."""
@@ -203,24 +253,31 @@ def names_of(function: Callable[..., Any]) -> dict[int, str]:
     return found
 
 
-def trace(function: Callable[..., Any], inputs: Mapping[str, str],
-          parameters: Mapping[str, Source] | None = None, *, truth: bool = False,
-          into: Tracer | None = None) -> tuple[Tracer, int]:
-    """The steps of `function` over numbers `inputs` (name: kind) and tensors `parameters`, and the
-    number of its result: a truth value with `truth`, else a real number. `into` is a tracer of
-    another function, whose inputs and captured tensors are shared."""
+def refuse_compiled() -> None:
+    """Raises where a formula is first traced while PyTorch compiles the code around it."""
     import torch
-
-    from .functions import watch
 
     if torch.compiler.is_compiling():
         raise InputError("formula: expected it outside of compiled code, found it in a function "
                          "that torch.compile traces; make the encoding or mask before, and use it "
                          "in the function")
+
+
+def trace(function: Callable[..., Any], inputs: Mapping[str, str],
+          parameters: Mapping[str, Source] | None = None, *, truth: bool = False,
+          into: Tracer | None = None, wraps: bool = False,
+          heads: int | None = None) -> tuple[Tracer, int]:
+    """The steps of `function` over numbers `inputs` (name: kind) and tensors `parameters`, and the
+    number of its result: a truth value with `truth`, else a real number. `into` is a tracer of
+    another function, whose inputs and captured tensors are shared. With `wraps` negative indices
+    count from the end."""
+    from .functions import watch
+
     names = names_of(function)
-    tracer = into or Tracer(inputs, names)
+    tracer = into or Tracer(inputs, names, wraps=wraps, heads=heads)
     tracer.names = {**tracer.names, **names}
     tensors = {name: tracer.tensor(source) for name, source in (parameters or {}).items()}
+    tracer.surroundings.append(Surroundings(function))
     with watch(tracer):
         result = function(*(tracer.inputs[name] for name in inputs), **tensors)
     place = definition(function)

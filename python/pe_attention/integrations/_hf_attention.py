@@ -76,7 +76,7 @@ class Attached:
         if key not in self._sums:
             parts = self.parts()
             if softcap is not None:
-                parts.append(encodings.Softcap(softcap))
+                parts.append(encodings.Softcap(cap=softcap))
             if placed:
                 parts.append(encodings.Positions())
             self._sums[key] = Sum(*parts) if len(parts) > 1 else parts[0] if parts else None

@@ -1,6 +1,7 @@
 """Encodings as modules: what `pe.attention` takes as `encoding`."""
 
 from .._arguments import check_constructor
+from ._arguments import check_arguments
 from ._biases import (ALiBi, Forgetting, KerpleLog, KerplePower, KeyBias, RelativeTable, Sandwich,
                       T5)
 from ._content import MusicTransformer, Shaw, TransformerXL
@@ -16,3 +17,4 @@ __all__ = ["ALiBi", "Algebraic", "AttentionSink", "Binary", "ClampedFIRE", "FIRE
 
 for _name in __all__:
     check_constructor(globals()[_name])
+    check_arguments(globals()[_name])

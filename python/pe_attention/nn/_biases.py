@@ -167,9 +167,15 @@ class Forgetting(Encoding):
         self._alone = _OwnForgetting(key)
 
     def forward(self, **data: torch.Tensor) -> Bound:
-        return super().forward(**data) if "f_q" in data else self._alone.forward(**data)
+        return self._alone.forward(**data) if set(data) == {"f"} else super().forward(**data)
 
-    def heads_of(self, data: Tensors) -> int:
+    def needed_data(self) -> tuple[str, ...]:
+        return ("f",)
+
+    def expected_data(self) -> str:
+        return "f (f_q may be left out where every query's position has a key)"
+
+    def heads_of(self, data: Tensors) -> int | None:
         return data["f"].shape[1]
 
     def bias(self, at: Positions, p: Tensors) -> torch.Tensor:
@@ -184,7 +190,7 @@ class _OwnForgetting(Encoding):
         self.define(f"%{{b}} = pe.bias_fn(%{{f}} : {key[0]}) "
                     'expr "${f}[b, h, i] - ${f}[b, h, j]"', "bias(%{b})", data={"f": key})
 
-    def heads_of(self, data: Tensors) -> int:
+    def heads_of(self, data: Tensors) -> int | None:
         return data["f"].shape[1]
 
     def bias(self, at: Positions, p: Tensors) -> torch.Tensor:

@@ -13,7 +13,7 @@ class Shaw(Encoding):
     """<q_i, rel_k[clamp(i - j, -clip, clip)]> beside each score; with `values` a vector rel_v
     of the distance beside each value too."""
 
-    def __init__(self, head_dim: int, *, clip: int = 16, values: bool = False,
+    def __init__(self, *, head_dim: int, clip: int = 16, values: bool = False,
                  value_dim: int | None = None) -> None:
         super().__init__(None, head_dim, value_dim)
         rows = 2 * clip + 1
@@ -36,7 +36,7 @@ class MusicTransformer(Encoding):
     """<q_i, er[length - 1 - (i - j)]> beside each score, for at most `length` positions between a
     query and a key."""
 
-    def __init__(self, head_dim: int, *, length: int = 2048) -> None:
+    def __init__(self, *, head_dim: int, length: int = 2048) -> None:
         super().__init__(None, head_dim)
         self.declare("er", Declaration((length, "depth"), "normal(1)", decay=True,
                                        axes='["offset", "depth"]'))
@@ -48,7 +48,7 @@ class TransformerXL(Encoding):
     """<q_i + u_h, k_j> + <q_i + v_bias_h, r_(i-j)> with sines r of the distance, which are
     multiplied with a learned matrix if they are `projected`."""
 
-    def __init__(self, heads: int, head_dim: int, *, projected: bool = False) -> None:
+    def __init__(self, heads: int, *, head_dim: int, projected: bool = False) -> None:
         super().__init__(heads, head_dim)
         for name in ("u", "v_bias"):
             self.declare(name, Declaration(("heads", "depth"), "normal(0.02)", decay=True,

@@ -44,7 +44,7 @@ class Sinusoidal(_Embedding):
 class Learned(_Embedding):
     """A learned vector per position below `length`."""
 
-    def __init__(self, length: int, dim: int) -> None:
+    def __init__(self, *, length: int, dim: int) -> None:
         super().__init__()
         self.table = nn.Parameter(torch.empty(length, dim).normal_())
 
@@ -60,7 +60,7 @@ class Learned(_Embedding):
 class Algebraic(_Embedding):
     """p / (longest - 1)^(d / (dim - 1)); `normalized` (p / (longest - 1))^(d / (dim - 1))."""
 
-    def __init__(self, longest: int = 5000, *, normalized: bool = False) -> None:
+    def __init__(self, *, longest: int = 5000, normalized: bool = False) -> None:
         super().__init__()
         self.longest, self.normalized = longest, normalized
 
@@ -72,7 +72,7 @@ class Algebraic(_Embedding):
 class Binary(_Embedding):
     """The binary digits of the position, lowest first, `bits` of them."""
 
-    def __init__(self, bits: int = 13) -> None:
+    def __init__(self, *, bits: int = 13) -> None:
         super().__init__()
         self.bits = bits
 
@@ -83,7 +83,7 @@ class Binary(_Embedding):
 class Mixture(_Embedding):
     """alpha times `Sinusoidal` plus 1 - alpha times a learned vector of the offset from the end."""
 
-    def __init__(self, length: int, dim: int, alpha: float = 0.5) -> None:
+    def __init__(self, *, length: int, dim: int, alpha: float = 0.5) -> None:
         super().__init__()
         self.alpha = nn.Parameter(torch.tensor([float(alpha)]))
         self.rel = nn.Parameter(torch.empty(max(2 * length - 1, 0), dim).normal_())

@@ -21,25 +21,36 @@ def _check_activation(name: str, value: str) -> None:
         raise InputError(f"{name}: expected one of {', '.join(_ACTIVATIONS)}, found {value!r}")
 
 
+def _layers(name: str, hidden: int | Sequence[int]) -> tuple[int, ...]:
+    """The sizes of the hidden layers; a number is one layer of that size."""
+    sizes = hidden if isinstance(hidden, (list, tuple)) else (hidden,)
+    if not all(type(size) is int and size > 0 for size in sizes):
+        raise InputError(f"{name}: hidden: expected whole numbers of at least 1, as in "
+                         f"hidden=(32, 32), found {hidden!r}")
+    return tuple(sizes)
+
+
 class FIRE(Encoding):
     """f_h(log(|c (i - j)| + 1) / (log(|c max(i, L)| + 1) + epsilon)) with a network f.
 
-    `hidden` are the sizes of its hidden layers. `threshold` is "learned" (L = |L_multiplier
-    initial_length|), "fixed" (L = initial_length) or "none" (i in place of max(i, L)); with
-    `log=False` t is |i - j| over max(i, L) or i. One object in several layers is FIRE-S.
+    `hidden` are the sizes of its hidden layers; a number is one layer. `threshold` is "learned"
+    (L = |L_multiplier initial_length|), "fixed" (L = initial_length) or "none" (i in place of
+    max(i, L)); with `log=False` t is |i - j| over max(i, L) or i. One object in several layers is
+    FIRE-S.
     """
 
-    def __init__(self, heads: int, *, hidden: Sequence[int] = (32,), activation: str = "relu",
-                 final_activation: str = "identity", threshold: str = "learned", log: bool = True,
-                 initial_length: float = 512.0, epsilon: float = 1e-6) -> None:
+    def __init__(self, heads: int, *, hidden: int | Sequence[int] = (32,),
+                 activation: str = "relu", final_activation: str = "identity",
+                 threshold: str = "learned", log: bool = True, initial_length: float = 512.0,
+                 epsilon: float = 1e-6) -> None:
         super().__init__(heads)
         _check_activation("activation", activation)
         _check_activation("final_activation", final_activation)
         if threshold not in ("learned", "fixed", "none"):
             raise InputError(f"threshold: expected 'learned', 'fixed' or 'none', found "
                              f"{threshold!r}")
-        self.hidden, self.activation, self.final_activation = tuple(hidden), activation, \
-            final_activation
+        self.hidden = _layers("FIRE", hidden)
+        self.activation, self.final_activation = activation, final_activation
         self.threshold, self.log = threshold, log
         self.initial_length, self.epsilon = float(initial_length), float(epsilon)
         if log:
@@ -76,11 +87,11 @@ class ClampedFIRE(Encoding):
     """f(clamp(log(1 + |i - j|) / log(1 + L_h), 0, 1)) with a threshold L_h = exp(log_threshold_h)
     per head and one network for all heads."""
 
-    def __init__(self, heads: int, *, hidden: Sequence[int] = (32,), activation: str = "gelu",
-                 length: float = 8192.0) -> None:
+    def __init__(self, heads: int, *, hidden: int | Sequence[int] = (32,),
+                 activation: str = "gelu", length: float = 8192.0) -> None:
         super().__init__(heads)
         _check_activation("activation", activation)
-        self.hidden, self.activation = tuple(hidden), activation
+        self.hidden, self.activation = _layers("ClampedFIRE", hidden), activation
         self.declare("log_threshold", per_head(math.log(length)))
         self._layers = _declare_layers(self, [1, *self.hidden], 1, "xavier(0.1)", 0.0)
         self.define("%{t} = pe.clamped_log threshold(%{log_threshold} : tensor<?xf32>)\n"
@@ -100,8 +111,8 @@ def _declare_layers(encoding: Encoding, sizes: Sequence[int], last: Size,
         outputs: Size = sizes[number] if number < len(sizes) else last
         shape: tuple[Size, ...] = (outputs,) if number == 1 else (outputs, inputs)
         first = bias if bias != "linear" or number == 1 else f"linear({inputs})"
-        encoding.declare(f"w{number}", Declaration(shape, weight, decay=True))
-        encoding.declare(f"b{number}", Declaration((outputs,), first, decay=True))
+        encoding.declare(f"w{number}", Declaration(shape, weight, decay=len(shape) > 1))
+        encoding.declare(f"b{number}", Declaration((outputs,), first))
         names += [f"w{number}", f"b{number}"]
     return names
 

@@ -66,7 +66,7 @@ class RoPE(Encoding):
     `learned` makes the base a parameter of each of `heads` heads.
     """
 
-    def __init__(self, base: float = 10000.0, *, interleaved: bool = False,
+    def __init__(self, *, base: float = 10000.0, interleaved: bool = False,
                  rotary_dims: int | None = None, scaling: Mapping[str, float | str] | None = None,
                  heads: int | None = None, learned: bool = False) -> None:
         super().__init__(heads)

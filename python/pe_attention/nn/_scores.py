@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import torch
 
-from .._declare import Declaration
+from .._declare import per_head
 from .._dense import Positions as At
 from .._errors import InputError
 from .._module import Encoding
@@ -26,7 +26,7 @@ class NoPE(Encoding):
 class Softcap(Encoding):
     """cap tanh(s / cap) in place of the score s."""
 
-    def __init__(self, cap: float = 30.0) -> None:
+    def __init__(self, *, cap: float = 30.0) -> None:
         super().__init__()
         if not cap > 0:
             raise InputError(f"cap: expected a number above 0, found {cap}")
@@ -39,7 +39,7 @@ class LengthScale(Encoding):
 
     def __init__(self, heads: int) -> None:
         super().__init__(heads)
-        self.declare("g", Declaration(("heads",), 1.0, decay=True))
+        self.declare("g", per_head(1.0))
         self.define('%{s} = pe.score_fn(%{g} : tensor<?xf32>) expr "s * log(1 + i) * ${g}[h]"',
                     "score(%{s})")
 
@@ -49,7 +49,7 @@ class AttentionSink(Encoding):
 
     def __init__(self, heads: int) -> None:
         super().__init__(heads)
-        self.declare("sink", Declaration(("heads",), 0.0, decay=True))
+        self.declare("sink", per_head(0.0))
         self.define("", "sink(%{sink} : tensor<?xf32>)")
 
 

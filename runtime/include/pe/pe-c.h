@@ -207,6 +207,19 @@ int pe_backward(const pe_function *function, pe_call *call, const pe_view *cotan
 int pe_result(const pe_call *call, const char *name, pe_view *tensor);
 void pe_call_free(pe_call *call);
 
+/*===-- Checking results --------------------------------------------------===*/
+
+/* Compares results and gradients of a call with the float64 reference, by the bounds of
+   `pe run --check`, and gives JSON: "passes", "message" (empty, or what failed), "max_logit" and a
+   list "tensors", each with "name", "line" (as pe run prints it), "passes", "error", "norm",
+   "bound", "scale", "not_finite" (elements) and "problem". The text lives until this thread's next
+   pe_check. `inputs` are all arguments of the call, and its cotangents if gradients are checked;
+   `found` are its results, and then the gradients of all floating arguments, each "d_NAME".
+   Tensors are contiguous memory of the host. Of functions compiled from a source. */
+int pe_check(const pe_function *function, const pe_view *inputs, int32_t count,
+             const pe_view *found, int32_t found_count, const pe_scalar *scalars,
+             int32_t scalar_count, const char **json);
+
 /*===-- Reinit: weights onto scaled isometries ----------------------------===*/
 
 /* Zeros and NULL are defaults: "qdwh", 10 steps of "cubic" from its "fro" norm, "muon", "out-in",

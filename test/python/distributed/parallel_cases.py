@@ -92,7 +92,7 @@ CASES = [
     Case("stick_breaking_remainder", pe.nn.StickBreaking(remainder=True), methods=GATHER),
     Case("sink", _learned(pe.nn.ALiBi(HEADS, learned=True)) +
          _learned(pe.nn.AttentionSink(HEADS)), methods=RING),
-    Case("shaw_values", pe.nn.Shaw(DEPTH, clip=4, values=True), methods=RING),
+    Case("shaw_values", pe.nn.Shaw(head_dim=DEPTH, clip=4, values=True), methods=RING),
     Case("key_bias", pe.nn.KeyBias(), mask=None, data={"key_bias": (_per_key(BATCH), 1)},
          methods=METHODS),
     Case("forgetting", pe.nn.Forgetting(), data=_forgetting()),

@@ -184,7 +184,7 @@ def test_refused_calls():
         with pytest.raises(pe.InputError, match=message):
             model(TOKENS, **settings)
     tokens, mask = padded("left")
-    use(model, lambda layer: pe.nn.Shaw(16) + pe.nn.LengthScale(HEADS))
+    use(model, lambda layer: pe.nn.Shaw(head_dim=16) + pe.nn.LengthScale(HEADS))
     model(tokens, attention_mask=padded("right")[1])
     with pytest.raises(pe.InputError, match="its content takes no positions; pad on the right"):
         model(tokens, attention_mask=mask)

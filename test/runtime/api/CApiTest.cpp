@@ -141,6 +141,40 @@ TEST_F(CApi, BothHalvesOnTheCallersMemory) {
   EXPECT_EQ(std::memcmp(result.data, dQ.data(), kCount * 4), 0);
 }
 
+// Right results pass with the line that `pe run --check` prints; a changed gradient fails by name.
+TEST_F(CApi, CheckJudgesResults) {
+  std::vector<float> dK(kCount), dV(kCount);
+  const std::vector<pe_view> gradients = {full("d_q", dQ), full("d_k", dK), full("d_v", dV)};
+  ASSERT_EQ(run(function, PE_FORWARD, with({full("o", o), lseView()})), 0) << pe_last_error();
+  std::vector<pe_view> views = with({full("o", o), lseView(), full("d_o", dO)});
+  views.insert(views.end(), gradients.begin(), gradients.end());
+  ASSERT_EQ(run(function, PE_BACKWARD, views), 0) << pe_last_error();
+
+  const std::vector<pe_view> inputs = with({full("d_o", dO)});
+  std::vector<pe_view> found = {full("o", o)};
+  found.insert(found.end(), gradients.begin(), gradients.end());
+  const auto judge = [&](const std::vector<pe_scalar> &scalars = {}) -> std::string {
+    const char *json = nullptr;
+    if (pe_check(function, inputs.data(), int32_t(inputs.size()), found.data(),
+                 int32_t(found.size()), scalars.data(), int32_t(scalars.size()), &json))
+      return pe_last_error();
+    return json;
+  };
+  std::string text = judge();
+  EXPECT_TRUE(text.starts_with("{\"passes\":true,\"message\":\"\"")) << text;
+  EXPECT_NE(text.find("\"line\":\"d_q                  error "), std::string::npos) << text;
+  dK[3] += 0.01f;
+  text = judge();
+  EXPECT_TRUE(text.starts_with("{\"passes\":false")) << text;
+  EXPECT_NE(text.find("beyond the stated tolerance"), std::string::npos) << text;
+  EXPECT_NE(judge({{"rows", 1}}).find("scalar 'rows': expected q_start, k_start, head_start or "),
+            std::string::npos);
+  found.pop_back();
+  EXPECT_NE(judge().find("\"problem\":\"missing\""), std::string::npos);
+  expectError(pe_check(function, nullptr, 0, nullptr, 0, nullptr, 0, nullptr),
+              "argument 'json': expected an address, found none");
+}
+
 /// log(exp(a) + exp(b)) in double.
 double logAdd(double a, double b) {
   const double high = std::max(a, b);

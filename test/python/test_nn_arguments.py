@@ -1,0 +1,85 @@
+"""What pe.nn is made with: misplaced, misspelt and mistyped arguments are one pe.InputError."""
+
+import inspect
+
+import pytest
+import torch
+
+import pe_attention as pe
+from pe_attention import nn
+
+WRONG = {
+    "a head dim": (lambda: nn.RoPE(64), "the head dim is taken from the query; the base is base="),
+    "buckets without a name": (lambda: nn.T5(8, 32), r"expected heads alone .*write buckets=32"),
+    "a name of transformers": (lambda: nn.T5(8, num_buckets=32), "num_buckets; write buckets=32"),
+    "two names": (lambda: nn.T5(num_heads=8, max_dist=64),
+                  "num_heads; write heads=8; unknown argument max_dist; write max_distance=64"),
+    "theta": (lambda: nn.RoPE(rope_theta=5e5), "rope_theta; write base=500000.0"),
+    "dim of a rotation": (lambda: nn.RoPE(dim=64), "leave it out: the head dim is taken from the"),
+    "dim of tokens": (lambda: nn.Sinusoidal(d_model=64), "the width is taken from the tokens"),
+    "longest text": (lambda: nn.ALiBi(8, max_seq_len=2048), "leave it out: any length works"),
+    "a device": (lambda: nn.ALiBi(8, device="cpu"), r"move the module afterwards, with \.to"),
+    "a misspelt name": (lambda: nn.ALiBi(8, learnt=True), "learnt; did you mean learned?"),
+    "an unknown name": (lambda: nn.ALiBi(8, zzz=1), "unknown argument zzz; expected heads, learned"),
+    "no heads": (lambda: nn.ALiBi(), "ALiBi: expected heads=8, found none"),
+    "heads twice": (lambda: nn.ALiBi(8, heads=8), "heads: found twice"),
+    "a text": (lambda: nn.T5("8"), "heads: expected a whole number of at least 1, found '8'"),
+    "a switch": (lambda: nn.T5(8, bidirectional=1), "bidirectional: expected True or False"),
+    "a base": (lambda: nn.RoPE(base=float("nan")), "base: expected a finite number, found nan"),
+    "a layer": (lambda: nn.FIRE(8, hidden=(32, 0)), r"hidden=\(32, 32\), found \(32, 0\)"),
+    "a scaling": (lambda: nn.RoPE(scaling="yarn"), "scaling: expected a mapping such as"),
+    "a cap": (lambda: nn.Softcap(8), "the cap is cap=30.0"),
+    "an embedding": (lambda: nn.Learned(512, 768), r"write Learned\(length=512, dim=768\)"),
+    "an argument of none": (lambda: nn.NoPE(8), "expected no argument without its name, found 8"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_arguments(name):
+    make, text = WRONG[name]
+    with pytest.raises(pe.InputError, match=text):
+        make()
+
+
+@pytest.mark.parametrize("name", nn.__all__)
+def test_nothing_but_heads_goes_without_its_name(name):
+    parameters = list(inspect.signature(getattr(nn, name)).parameters.values())
+    plain = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    assert plain in ([], ["heads"])
+    with pytest.raises(pe.InputError, match=f"^{name}: "):
+        getattr(nn, name)(8, 64)
+    with pytest.raises(pe.InputError, match=f"^{name}: unknown argument nothing_like_it"):
+        getattr(nn, name)(nothing_like_it=1)
+
+
+def test_a_number_is_one_layer():
+    assert nn.FIRE(8, hidden=64).hidden == (64,)
+    assert nn.ClampedFIRE(8, hidden=16).w1.shape == (16,)
+
+
+def test_sums():
+    """`sum` begins with 0."""
+    both = sum([nn.ALiBi(2), nn.T5(2)])
+    assert [type(part).__name__ for part in both.parts()] == ["ALiBi", "T5"]
+    with pytest.raises(TypeError):
+        1 + nn.ALiBi(2)
+
+
+def test_missing_data():
+    q = torch.randn(1, 2, 4, 8)
+    text = r"expected the tensors f \(f_q may be left out .*pass encoding\(f=f\) to pe.attention"
+    with pytest.raises(pe.InputError, match=text):
+        pe.attention(q, q, q, nn.Forgetting())
+    with pytest.raises(pe.InputError, match=r"expected the tensors f \(f_q may .*found f_q$"):
+        nn.Forgetting()(f_q=q)
+
+
+def test_names_in_place_of_programs():
+    with pytest.raises(pe.CompileError, match="found the name 'alibi'; .* the class pe.nn.ALiBi$"):
+        pe.from_mlir("alibi", heads=4)
+    with pytest.raises(pe.CompileError, match="the class pe.nn.KerpleLog$"):
+        pe.from_mlir("kerple_log", heads=4)
+    with pytest.raises(pe.CompileError, match="found the name 'mine'$"):
+        pe.from_mlir("mine")
+    with pytest.raises(pe.CompileError, match="mine.mlir: from_mlir: cannot read it: No such file"):
+        pe.from_mlir("mine.mlir")
