@@ -246,8 +246,8 @@ is_compiling: Callable[[], bool] = lambda: False
 
 
 # The advice for encodings that are made in compiled code.
-OUTSIDE = ("make the encoding before, for example in __init__ of the model, and use it in the compiled "
-           "function")
+OUTSIDE = ("make the encoding before, for example in __init__ of the model, and use it in the "
+           "compiled function")
 # Of functions that were called. Dynamo cannot trace a closure that holds them.
 _checked: dict[Callable[..., Any], _Parameters] = {}
 

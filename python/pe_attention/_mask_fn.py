@@ -17,7 +17,8 @@ def mask(function: Callable[..., Any]) -> FormulaMask:
 
     The function compares positions, and whole numbers of tensors that it refers to:
     `pe.mask(lambda b, h, i, j: document[b, i] == document[b, j])`. They are captured: a later call
-    uses the numbers that they have then.
+    uses the numbers that they have then. Those of int64 are checked to fit 32 bits in every call;
+    int32 needs no check. `&` and `|` join masks, and `~` takes all other pairs.
     """
     tracer, result = trace(function, PAIR, truth=True)
     return FormulaMask(tracer.graph, result, tracer.captured,
