@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._arguments import checked
+from ._arguments import check_function, checked
 from ._formula import PAIR, FormulaMask
 from ._trace import trace
 
@@ -20,6 +20,7 @@ def mask(function: Callable[..., Any]) -> FormulaMask:
     uses the numbers that they have then. Those of int64 are checked to fit 32 bits in every call;
     int32 needs no check. `&` and `|` join masks, and `~` takes all other pairs.
     """
+    check_function("function", function, PAIR)
     tracer, result = trace(function, PAIR, truth=True)
     return FormulaMask(tracer.graph, result, tracer.captured,
                        getattr(function, "__name__", "function"))
