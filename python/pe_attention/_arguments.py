@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import numbers
 import operator
 import os
@@ -68,7 +69,10 @@ def is_whole(value: object) -> bool:
 def is_number(value: object) -> bool:
     """A finite real number."""
     if isinstance(value, numbers.Real):
-        return not isinstance(value, bool) and abs(value) <= sys.float_info.max
+        try:
+            return not isinstance(value, bool) and math.isfinite(value)
+        except OverflowError:  # a whole number beyond all floats
+            return False
     return is_a(value, "torch", "SymInt") or is_a(value, "torch", "SymFloat")
 
 
@@ -78,6 +82,19 @@ def whole_number(name: str, value: Any) -> int:
     if not -2**31 <= value < 2**31:
         raise InputError(f"{name}: expected a whole number of 32 bits, found {value}")
     return operator.index(value)
+
+
+def check_function(name: str, function: Callable[..., Any], inputs: Iterable[str]) -> None:
+    """Refuses a function that does not take these inputs, as far as it has a signature."""
+    given = list(inputs)
+    try:
+        inspect.signature(function).bind(*given)
+    except TypeError:
+        raise InputError(f"{name}: expected a function of ({', '.join(given)}), found one of "
+                         f"{inspect.signature(function)}") from None
+    except ValueError:
+        raise InputError(f"{name}: expected a function of ({', '.join(given)}), found "
+                         f"{found(function)}") from None
 
 
 # --- Annotations -------------------------------------------------------------
@@ -246,8 +263,8 @@ is_compiling: Callable[[], bool] = lambda: False
 
 
 # The advice for encodings that are made in compiled code.
-OUTSIDE = ("make the encoding before, for example in __init__ of the model, and use it in the compiled "
-           "function")
+OUTSIDE = ("make the encoding before, for example in __init__ of the model, and use it in the "
+           "compiled function")
 # Of functions that were called. Dynamo cannot trace a closure that holds them.
 _checked: dict[Callable[..., Any], _Parameters] = {}
 
@@ -327,3 +344,5 @@ def check_constructor(cls: type, **least: int) -> None:
     `least` says otherwise."""
     make = checked(least={"*": 1, **least}, name=cls.__name__, outside=OUTSIDE)
     cls.__init__ = make(cls.__init__)  # type: ignore[misc]
+    if "forward" in vars(cls):
+        setattr(cls, "forward", named({}, cls.__name__)(vars(cls)["forward"]))

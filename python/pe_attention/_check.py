@@ -9,11 +9,13 @@ import torch
 
 from ._arguments import checked, named
 from ._attention import Ready, attention, options_of, prepare, results_of
+from ._errors import InputError
 from ._kinds import HINTS, check_encoding, check_mask
 from ._masks import Mask
 from ._module import Bound
 from ._not_finite import first_not_finite
 from ._run import CODES, Call, function_of
+from ._tensors import check_tensor
 
 if TYPE_CHECKING:
     from ._encoding import Encoding

@@ -180,6 +180,7 @@ class Encoding(nn.Module):
 
     # Other uses
 
+    @named({}, "encoding")
     def forward(self, **data: torch.Tensor) -> Bound:
         """This encoding with the tensors that a call brings, such as `forgetting(f=f)`."""
         return Bound(self, data)

@@ -1,8 +1,8 @@
 """The operators under torch.vmap.
 
-A batch of queries, keys and values is folded into their own batch, so that it stays one call, unless
-the program has formulas, which may read the number b of a sequence. Everything else, gradients per
-sample among it, is one call per sample.
+A batch of queries, keys and values is folded into their own batch, so that it stays one call,
+unless the program has formulas, which may read the number b of a sequence. Everything else,
+gradients per sample among it, is one call per sample.
 """
 
 from __future__ import annotations

@@ -56,6 +56,29 @@ def test_masks_join_masks_alone(join: Callable[..., Any], other: Any) -> None:
             join(*pair)
 
 
+@pytest.mark.parametrize("use", [
+    lambda: pe.causal ^ pe.causal, lambda: pe.causal + pe.causal, lambda: -pe.causal,
+    lambda: pe.nn.ALiBi(4) + pe.causal, lambda: pe.causal - 1])
+def test_masks_have_no_other_operators(use: Callable[[], Any]) -> None:
+    with pytest.raises(pe.InputError, match="expected no operator but &, \\| and ~"):
+        use()
+
+
+def test_functions_of_other_inputs() -> None:
+    for function in (lambda i, j: j <= i, int, min):
+        with pytest.raises(pe.InputError, match="function: expected a function of \\(b, h, i, j"):
+            pe.mask(function)
+
+
+def test_encodings_that_are_called_like_layers() -> None:
+    with pytest.raises(pe.InputError, match="expected no arguments by position, found 1"):
+        pe.nn.ALiBi(4)(Q)
+    with pytest.raises(pe.InputError, match="expected no arguments by position, found 1"):
+        pe.nn.Forgetting()(Q)
+    with pytest.raises(pe.InputError, match="x: expected a tensor, found None"):
+        pe.nn.Sinusoidal()(None)
+
+
 def test_masks_are_not_called_and_are_not_tensors() -> None:
     with pytest.raises(pe.InputError, match="write mask=pe.causal"):
         pe.causal()

@@ -96,7 +96,8 @@ _FITS = {
     "int": {"negative"}, "object": set(VALUES), "Any": set(VALUES),
     "torch.Tensor": {"tensor", "whole", "meta", "complex tensor"},
     "Tensor": {"tensor", "whole", "meta", "complex tensor"},
-    "Split": {"dict"}, "Init": {"real", "negative"}, "Callable": {"lambda", "class"}, "Target": {"lambda", "class"},
+    "Split": {"dict"}, "Init": {"real", "negative"}, "Callable": {"lambda", "class"},
+    "Target": {"lambda", "class"},
 }
 # Kinds that are wrong in spite of the annotation: numbers out of a range, tensors of other shapes.
 _WRONG = {"negative": ("heads", "head_dim", "value_dim", "size", "length", "bits", "left", "right",
@@ -153,8 +154,9 @@ def _calls() -> Iterator[Call]:
                 yield (f"{name}({parameter.name}: {kind})",
                        lambda call=call, named={**right, parameter.name: VALUES[kind]}: call(named))
             if parameter.default is parameter.empty:
-                yield (f"{name}() without {parameter.name}", lambda call=call, named={
-                    key: value for key, value in right.items() if key != parameter.name}: call(named))
+                rest = {key: right[key] for key in right if key != parameter.name}
+                yield (f"{name}() without {parameter.name}",
+                       lambda call=call, named=rest: call(named))
         if not any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
             yield (f"{name}() with one argument more",
                    lambda function=function, count=len(by_position): function(*[2] * (count + 1)))
@@ -198,6 +200,6 @@ def test_words_of_other_libraries() -> None:
     from pe_attention._kinds import HINTS
 
     for name, hint in HINTS.items():
-        with pytest.raises(pe.InputError, match=f"attention: expected no argument {name}, ") as error:
+        with pytest.raises(pe.InputError) as error:
             pe.attention(Q, Q, Q, **{name: None})
-        assert str(error.value).endswith(hint)
+        assert str(error.value) == f"attention: expected no argument {name}, found None; {hint}"

@@ -51,7 +51,7 @@ def attention_of_shards(query: torch.Tensor, key: torch.Tensor, value: torch.Ten
     ready = prepare(q, k, v, encoding, mask, options, target, heads, sink, documents,
                     of_shards=True)
     split = any(p.is_shard(1) for p in placements)
-    call = Call(ready.program.text, ready.target, *starts[:2], int(offsets[1]),
+    call = Call(ready.program.text, ready.target, starts[0], starts[1], int(offsets[1]),
                 heads if split else None)
     function = _run.function_of(ready.tensors, call, torch.is_grad_enabled())
     tensors = [*ready.tensors[:3],

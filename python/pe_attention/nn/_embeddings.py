@@ -5,12 +5,14 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from .._arguments import checked
 from .._errors import InputError
 
 
 class _Embedding(nn.Module):
     """Adds a vector of the position to tokens [batch, length, dim]; the first one is at `start`."""
 
+    @checked(name="encoding")
     def forward(self, x: torch.Tensor, start: int = 0) -> torch.Tensor:
         if x.dim() != 3:
             raise InputError(f"x: expected tokens [batch, length, dim], found {list(x.shape)}")

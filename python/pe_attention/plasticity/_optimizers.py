@@ -26,7 +26,7 @@ Optimizers = Optimizer | Iterable[Optimizer]
 
 def as_list(optimizers: Optimizers) -> list[Optimizer]:
     if hasattr(optimizers, "param_groups"):
-        optimizers = [optimizers]  # type: ignore[list-item]
+        optimizers = [optimizers]
     if not isinstance(optimizers, Iterable):
         raise InputError(f"optimizers: expected torch.optim.Optimizers, found {shown(optimizers)}")
     listed = list(optimizers)

@@ -242,9 +242,9 @@ def _coefficients(steps: str | Coefficients, iters: int | None) -> tuple[Coeffic
         return MUON, 1.0
     if steps == "polar-express":
         return POLAR_EXPRESS, 1.01  # above one its polynomials grow fast
-    if (isinstance(steps, str) or not isinstance(steps, Sequence)
-            or any(not isinstance(step, Sequence) or len(step) != 3 or not all(map(is_number, step))
-                   for step in steps)):
+    if isinstance(steps, str) or not isinstance(steps, Sequence) or not all(
+            isinstance(step, Sequence) and len(step) == 3 and all(map(is_number, step))
+            for step in steps):
         raise InputError("steps: expected cubic, muon, polar-express or a list of (a, b, c), found "
                          f"{steps!r}")
     return steps, 1.0

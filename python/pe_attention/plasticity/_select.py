@@ -121,7 +121,8 @@ class Selection:
                 f"target: expected one of {', '.join(TARGETS)} or a function of (name, module), "
                 f"found {target!r}")
         if split is not None and not isinstance(split, Mapping):
-            raise InputError(f"split: expected parts by name as in {{'qkv': 3}}, found {found(split)}")
+            raise InputError(
+                f"split: expected parts by name as in {{'qkv': 3}}, found {found(split)}")
         self.model, self.target, self.split = model, target, dict(split or {})
         self.unused = set(self.split)
         self.embedded = {
