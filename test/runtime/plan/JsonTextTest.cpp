@@ -21,7 +21,7 @@ TEST(JsonText, MistakesHaveAPlaceAndACause) {
   EXPECT_EQ(errorOf("{\n  \"a\": 1,\n}"),
             "f.json:3:1: expected JSON, found unexpected '}'; expected string literal");
   EXPECT_EQ(errorOf("[tru]"),
-            "f.json:1:5: expected JSON, found invalid literal; last read: 'tru]'");
+            "f.json:1:5: expected JSON, found invalid literal; last read: '[tru]'");
 }
 
 TEST(JsonText, NumbersBeyondFloat64AreRefused) {
