@@ -128,10 +128,10 @@ SmallVector<Requirement> RotationFnOp::getRequirements() {
       const bool isShared = index == AxisIndex::Head && extent == "1";
       if (index == AxisIndex::Other || extent == wanted || isShared)
         continue;
-      const std::string what = "entries of tensor '" + nameOfArgument(capture).str() +
-                               "', one per " + (index == AxisIndex::Head ? "head" : "pair of dims");
-      all.push_back({extent, wanted, what});
-      all.push_back({wanted, extent, what});
+      const std::string name = "tensor '" + nameOfArgument(capture).str() + "'";
+      const std::string counted = index == AxisIndex::Head ? "heads" : "pairs of dims";
+      all.push_back({extent, wanted, "entries of " + name + ", as many as " + counted});
+      all.push_back({wanted, extent, counted + ", as many as entries of " + name});
     }
   return all;
 }

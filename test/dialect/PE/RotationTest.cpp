@@ -18,7 +18,11 @@ protected:
   /// keys end at `length`.
   double frequencyOf(const std::string &text, int64_t dims, int64_t pair, int64_t length) {
     auto module = parse(text);
-    auto function = *module->getOps<mlir::func::FuncOp>().begin();
+    return foldedFrequency(module.get(), dims, pair, length);
+  }
+
+  double foldedFrequency(mlir::ModuleOp module, int64_t dims, int64_t pair, int64_t length) {
+    auto function = *module.getOps<mlir::func::FuncOp>().begin();
     auto op = *function.getOps<mlir::pe::RotationOpInterface>().begin();
     mlir::OpBuilder builder(op);
     auto index = [&](int64_t value) {
@@ -30,7 +34,7 @@ protected:
     function.getBody().front().getTerminator()->erase();
     builder.setInsertionPointToEnd(&function.getBody().front());
     mlir::func::ReturnOp::create(builder, op.getLoc(), frequency);
-    (void)mlir::applyPatternsGreedily(module.get(), {});
+    (void)mlir::applyPatternsGreedily(module, {});
     auto constant = function.getBody()
                         .front()
                         .getTerminator()
@@ -40,8 +44,11 @@ protected:
   }
 
   mlir::OwningOpRef<mlir::ModuleOp> parse(const std::string &text) {
+    return parseOp("pe.rotary {" + text + "}");
+  }
+  mlir::OwningOpRef<mlir::ModuleOp> parseOp(const std::string &text) {
     return mlir::parseSourceString<mlir::ModuleOp>(
-        "func.func @f() {\n  %r = pe.rotary {" + text + "}\n  return\n}", &harness.context);
+        "func.func @f() {\n  %r = " + text + "\n  return\n}", &harness.context);
   }
 
   ScalarHarness harness;
@@ -61,6 +68,17 @@ TEST_F(Frequencies, AreThePublishedOnes) {
 TEST_F(Frequencies, OfFewDims) {
   EXPECT_DOUBLE_EQ(frequencyOf("base = 10000.0, rotary_dims = 8", 64, 1, 10), 0.1);
   EXPECT_DOUBLE_EQ(frequencyOf("base = 10000.0", 64, 16, 10), 0.01);
+}
+
+TEST_F(Frequencies, OfAFormula) {
+  auto frequencyBy = [&](const std::string &formula, int64_t pair) {
+    auto module = parseOp("pe.rotation_fn attributes {rotary_dims = 8} expr \"" + formula + "\"");
+    return foldedFrequency(module.get(), 64, pair, 10);
+  };
+  EXPECT_DOUBLE_EQ(frequencyBy("10000 ^ (-p / n)", 1), 0.1);
+  EXPECT_EQ(frequencyBy("select(p < int(0.75 * n), 10000 ^ (-p / n), 0)", 3), 0.0);
+  // Literals are f64: as an f32, 0.1 would be off by 1.5e-9.
+  EXPECT_EQ(frequencyBy("0.1 * p", 3), 0.1 * 3);
 }
 
 TEST_F(Frequencies, Magnitudes) {
