@@ -134,7 +134,7 @@ std::string misplacedAttributes(StringRef before, StringRef source, MLIRContext 
 }
 
 /// Messages about one character, from the text around it; empty where there is no better one.
-std::string rewordBySource(StringRef message, StringRef before, StringRef source, StringRef text,
+std::string rewordBySource(StringRef message, StringRef before, StringRef source,
                            MLIRContext *context) {
   SmallVector<StringRef> groups;
   source = source.ltrim(" \t"); // the place may be the end of the token before
@@ -147,8 +147,6 @@ std::string rewordBySource(StringRef message, StringRef before, StringRef source
   if (message == "expected ','" && source.starts_with(")") &&
       lastOperation(before) == "pe.attention")
     return "expected the types of q, k and v, as in (!qkv, !qkv, !qkv) -> !qkv";
-  if (text.contains('\0'))
-    return "expected a program in the pe dialect, found a binary file";
   if (source.starts_with("#") && message.contains("attribute name"))
     return "expected an operation, found '#'; comments begin with //";
   return {};
@@ -170,6 +168,8 @@ std::string wrongElementType(StringRef operation, StringRef found) {
 } // namespace
 
 std::string rewordParserMessage(const Diagnostic &diagnostic, StringRef text) {
+  if (text.contains('\0'))
+    return "expected a program in the pe dialect, found a binary file";
   const std::string message = diagnostic.str();
   MLIRContext *context = diagnostic.getLocation()->getContext();
   StringRef source = textAt(diagnostic.getLocation(), text);
@@ -199,8 +199,8 @@ std::string rewordParserMessage(const Diagnostic &diagnostic, StringRef text) {
   if (message == "expected ':'" &&
       llvm::Regex("^[[:space:]]*(bias|rotate|score|mask)[[:space:]]*\\(").match(source))
     return "expected ':'; clauses such as mask(...) come before the attributes in braces";
-  if (std::string reworded = rewordBySource(message, textBefore(diagnostic.getLocation(), text),
-                                            source, text, context);
+  if (std::string reworded =
+          rewordBySource(message, textBefore(diagnostic.getLocation(), text), source, context);
       !reworded.empty())
     return reworded;
   if (matches("^'([^']+)' op operand #[0-9]+ must be .*, but got '([^']+)'"))

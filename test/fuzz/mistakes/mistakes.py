@@ -125,6 +125,10 @@ def dense_row(program, tree, names, tensors):
             score += formula.evaluate(tree, here)
         elif program.clause == "factor":
             value = formula.evaluate(tree, here)
+        elif program.clause == "content":
+            terms = (x * formula.evaluate(tree, {**here, "d": d, "dim": SIZES["d"]})
+                     for d, x in enumerate(q))
+            score += sum(terms) / math.sqrt(SIZES["d"])
         scores.append(float(score))
         factors.append(float(value))
         values.append(vector("v", j))
