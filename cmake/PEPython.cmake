@@ -66,3 +66,11 @@ install(PROGRAMS $<TARGET_FILE:pe-jit-static> DESTINATION ${package}/lib COMPONE
 install(PROGRAMS $<TARGET_FILE:pe-cli> DESTINATION ${package}/bin COMPONENT python)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/encodings DESTINATION ${package}/examples
   COMPONENT python FILES_MATCHING PATTERN "*.mlir")
+# What `pe compare NAME` finds.
+file(GLOB experiments RELATIVE ${PROJECT_SOURCE_DIR}/examples CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/examples/*/experiment.json)
+foreach(experiment ${experiments})
+  cmake_path(GET experiment PARENT_PATH name)
+  install(FILES ${PROJECT_SOURCE_DIR}/examples/${experiment}
+    DESTINATION ${package}/examples/${name} COMPONENT python)
+endforeach()

@@ -72,12 +72,9 @@ std::string findExperiment(const std::string &name) {
   if (fs::exists(path, ignored) || path.filename().empty() ||
       (path.has_parent_path() && path.parent_path() != "examples"))
     return name;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  const fs::path installed = program.parent_path().parent_path() / "share/pe/experiments";
-  for (const fs::path &folder : {installed, fs::path(findExamples()).parent_path()})
-    if (fs::exists(folder / path.filename() / "experiment.json", ignored))
-      return (folder / path.filename()).string();
-  return name;
+  // Experiments lie beside the encodings, in the source and in the Python package.
+  const fs::path own = fs::path(findExamples()).parent_path() / path.filename();
+  return fs::exists(own / "experiment.json", ignored) ? own.string() : name;
 }
 
 Status checkOutput(const std::string &option, const std::string &file) {

@@ -14,7 +14,7 @@
 // JSON:      "rotation": {
 // JSON:        "attributes": "base = 10000",
 // JSON:        "first": 1,
-// JSON:        "last": 1.333521
+// JSON:        "last": 0.00013335
 // JSON:        "op": "pe.rotary",
 // JSON:        "pairs": 32,
 func.func @plain(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
