@@ -181,15 +181,13 @@ Value LinePart::findRest() {
     add(Size, size);
     add(Moment, s.mul(size, s.toFloat(at[2], f64)));
   });
-  if (Value rowSums = this->rowSums(); rowSums || attention.dLse) {
+  if (Value rowSums = this->rowSums()) {
     const bool isPerHead = sumHead() == "hq";
     SmallVector<StringRef> group = {"ceildiv(hq,hkv)", "r"};
     t.foreach (ArrayRef(group).drop_front(isPerHead), [&](Scalar &s, ValueRange at) {
       Value head = isPerHead ? at[1] : s.add(s.mul(at[1], s.size(group[0])), at[2]);
-      Value sum =
-          rowSums ? s.create<arith::ExtFOp>(f64, readElement(s, rowSums, {at[0], head, at.back()}))
-                  : knownSum(s, at[0], head, at.back());
-      Value negated = s.create<arith::NegFOp>(sum);
+      Value sum = readElement(s, rowSums, {at[0], head, at.back()});
+      Value negated = s.create<arith::NegFOp>(s.create<arith::ExtFOp>(f64, sum));
       accumulateElement(s, negated, totals, {at[0], at[1], s.index(Sum)});
     });
   }
@@ -224,7 +222,8 @@ Value LinePart::restAt(Scalar &s, Value rest, Value batch, Value head, Value pla
 void LinePart::finish() {
   if (!vjp->isActive())
     return;
-  const bool isTotalKnown = !rows && (rowSums() || attention.isShiftInvariant());
+  const bool isTotalKnown =
+      !rows && (rowSums() || (attention.isShiftInvariant() && !attention.dLse));
   Value rest = isTotalKnown ? findRest() : Value();
   TileBuilder t = beginStage(context.plan, name + "_finish", Phase::Finish, {});
   SmallVector<StringRef> outer = heads(), inner;

@@ -4,12 +4,12 @@
 // columns' total would be multiplied by functions that are large far from position 0, so it is
 // subtracted where the weight is. Under softmax without a start of its statistics a row of dS sums
 // to the cotangent of its log-sum-exp, if there is one, and to 0 otherwise. So a function of the
-// query alone needs no sum at all (`RowShift`), and the total is known.
+// query alone needs no sum at all (`RowShift`), and without that cotangent the total is known.
 //
-// Everywhere else rows are added up, and if one parameter is in both parts, the columns' total is
-// compared with the rows'. Rows of 16-bit outputs are added up for such a parameter too: rounding
-// moves their sums by more than it tolerates, since it multiplies positions, of which only the
-// difference counts. What they are off by then cancels against the columns.
+// If one parameter is in both parts and the total is not known, rows are added up and the columns'
+// total is compared with theirs. Rows of 16-bit outputs are added up for such a parameter too:
+// rounding moves their sums by more than it tolerates, since it multiplies positions, of which only
+// the difference counts. What they are off by then cancels against the columns.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/LinePart.h"
@@ -29,7 +29,8 @@ public:
       parts.emplace_back(context, term, part,
                          kinds.size() == 1 ? this->name : this->name + "_" + pe::nameOf(part).str(),
                          attention);
-    const bool addsUpRows = !attention.isShiftInvariant() || roundsOutput(attention);
+    const bool addsUpRows =
+        !attention.isShiftInvariant() || attention.dLse || roundsOutput(attention);
     if (parts.size() == 2 && addsUpRows && sharesParameter(context)) {
       parts[0].keepSums();
       parts[1].balanceBy(parts[0]);
