@@ -56,9 +56,9 @@ class Mask:
                          f"mask already, write mask={self!r}")
 
     def _no_operator(self, *other: object) -> NoReturn:
-        raise InputError(f"{self!r}: expected no operator but &, | and ~, found another; {_JOIN}. A "
-                         f"call takes an encoding and a mask apart: pe.attention(q, k, v, encoding, "
-                         f"mask=mask)")
+        raise InputError(f"{self!r}: expected no operator but &, | and ~, found another; {_JOIN}. "
+                         f"A call takes an encoding and a mask apart: pe.attention(q, k, v, "
+                         f"encoding, mask=mask)")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __xor__ = __rxor__ = _no_operator
     __neg__ = __pos__ = __lt__ = __le__ = __gt__ = __ge__ = _no_operator

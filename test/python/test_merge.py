@@ -118,7 +118,7 @@ def test_refusals():
              (o, lse, o[:, :, :2], lse), {}),
             ("lse1: expected the shape [1, 2, 3] by o1", (o, o, o, lse), {}),
             ("o2: expected torch.float32", (o, lse, o.bfloat16(), lse), {}),
-            ("o1: expected a tensor, found float", (1.0, lse), {}),
+            ("o1: expected a tensor, found 1.0", (1.0, lse), {}),
             ("normalizer: expected 'softmax' or 'stick_breaking'", (o, lse),
              {"normalizer": "sigmoid"}),
             ("sink: expected a logit for each of 2 heads", (o, lse), {"sink": torch.zeros(3)}),

@@ -25,11 +25,10 @@ Optimizers = Optimizer | Iterable[Optimizer]
 
 
 def as_list(optimizers: Optimizers) -> list[Optimizer]:
-    if hasattr(optimizers, "param_groups"):
-        optimizers = [optimizers]
-    if not isinstance(optimizers, Iterable):
+    is_one = hasattr(optimizers, "param_groups")
+    if not is_one and not isinstance(optimizers, Iterable):
         raise InputError(f"optimizers: expected torch.optim.Optimizers, found {shown(optimizers)}")
-    listed = list(optimizers)
+    listed = [optimizers] if is_one else list(optimizers)  # type: ignore[arg-type]
     for index, optimizer in enumerate(listed):
         found = type(optimizer).__name__
         if not isinstance(getattr(optimizer, "state", None), Mapping) or not hasattr(

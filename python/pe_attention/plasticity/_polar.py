@@ -230,6 +230,12 @@ def polar(w: Tensor, engine: str = "auto", *, seed: int = 0) -> Tensor:
     return result
 
 
+def _are_coefficients(steps: object) -> bool:
+    return isinstance(steps, Sequence) and all(
+        isinstance(step, Sequence) and len(step) == 3 and all(map(is_number, step))
+        for step in steps)
+
+
 def _coefficients(steps: str | Coefficients, iters: int | None) -> tuple[Coefficients, float]:
     """The list of steps, and what the norm is multiplied by before the first."""
     if steps == "cubic":
@@ -242,9 +248,7 @@ def _coefficients(steps: str | Coefficients, iters: int | None) -> tuple[Coeffic
         return MUON, 1.0
     if steps == "polar-express":
         return POLAR_EXPRESS, 1.01  # above one its polynomials grow fast
-    if isinstance(steps, str) or not isinstance(steps, Sequence) or not all(
-            isinstance(step, Sequence) and len(step) == 3 and all(map(is_number, step))
-            for step in steps):
+    if isinstance(steps, str) or not _are_coefficients(steps):
         raise InputError("steps: expected cubic, muon, polar-express or a list of (a, b, c), found "
                          f"{steps!r}")
     return steps, 1.0

@@ -194,7 +194,7 @@ def test_measures():
     (lambda w: polar(w[:, :0]), "found shape [3, 0]"),
     (lambda w: polar(w.int()),
      "w: expected float64, float32, bfloat16 or float16, found torch.int32"),
-    (lambda w: polar([1.0]), "w: expected a tensor, found list"),
+    (lambda w: polar([1.0]), "w: expected a tensor, found [1.0]"),
     (lambda w: polar(w.to("meta")), "meta device"),
     (lambda w: polar(torch.where(w == w[1, 2], math.nan, w)), "found nan at [1, 2]"),
     (lambda w: polar(w / 0), "expected finite values, found"),

@@ -358,7 +358,7 @@ def test_bad_arguments():
     refuse("expected a matrix to project, found none among 4 parameters (frozen)",
            nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3)).requires_grad_(False))
     refuse("found none among 2 parameters (no matrices)", nn.LayerNorm(3))
-    with pytest.raises(InputError, match="model: expected a torch.nn.Module, found Tensor"):
+    with pytest.raises(InputError, match="model: expected a torch.nn.Module, found a tensor"):
         pe.reinit(torch.zeros(3, 3))
 
 
