@@ -41,7 +41,7 @@ def PE_Dialect : Dialect {
     | `pe.name` | argument, result | the name tensors are matched by; an entry needs it |
     | `pe.init` | argument | a number or a rule such as `"normal(0.02)"` (docs/spec.md) |
     | `pe.min` | argument | a lower bound kept in training |
-    | `pe.decay` | argument | `false`: no weight decay |
+    | `pe.decay` | argument | whether weight decay applies; default: from two axes on |
     | `pe.monitor` | argument | `{name = "expression", ...}` of the parameters, logged in training |
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];

@@ -22,7 +22,7 @@ struct ParameterInfo {
   /// argument is data, not a parameter.
   std::string init;
   std::optional<double> min;
-  /// False: no weight decay.
+  /// False: no weight decay. The compiler's default is false for scalars and vectors.
   bool decay = true;
   /// Named scalar expressions that training logs.
   std::vector<std::pair<std::string, std::string>> monitor;
