@@ -33,6 +33,7 @@ def at_least(x: torch.Tensor, least: float | None) -> torch.Tensor:
     if least is None:
         return x
     if torch.is_grad_enabled() and x.requires_grad:
-        bounded: torch.Tensor = _AtLeast.apply(x, least)
+        bounded: torch.Tensor = _AtLeast.apply(  # type: ignore[no-untyped-call]
+            x, least)
         return bounded
     return x.clamp(min=least)

@@ -107,7 +107,7 @@ def check(encoding: Encoding | Bound | None = None, *, mask: Mask | None = None,
     given = [torch.randn(batch, heads, length, head_dim, generator=generator)
              for length in lengths]
     with torch.no_grad():
-        ready = prepare(*given, encoding, mask,
+        ready = prepare(given[0], given[1], given[2], encoding, mask,
                         options_of(scale, dropout_p, sink, documents, False), target, heads_total,
                         sink, documents)
     call = Call(ready.program.text, ready.target, q_start, k_start, head_start, heads_total)

@@ -159,7 +159,7 @@ class FollowingMask(FormulaMask):
             _trace_again(self)
 
     @property
-    def structure(self) -> str:  # type: ignore[override]
+    def structure(self) -> str:
         self.follow()
         return self._structure
 
@@ -259,7 +259,7 @@ class Traced(Encoding):
                 del destination[prefix + name]
 
     def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *rest: Any) -> None:
-        super()._load_from_state_dict(state_dict, prefix, *rest)  # type: ignore[no-untyped-call]
+        super()._load_from_state_dict(state_dict, prefix, *rest)
         missing: list[str] = rest[2]
         missing[:] = [key for key in missing if key not in {prefix + name for name in self._owned}]
 
