@@ -217,6 +217,14 @@ Value LinePart::restAt(Scalar &s, Value rest, Value batch, Value head, Value pla
   return s.select(isHere, readElement(s, rest, {batch, head, s.index(0)}), zero);
 }
 
+/// A sum without the rest. A sum of exactly 0 stays: its place is masked or has no weight, so that
+/// its gradients are 0.
+static Value subtractRest(Scalar &s, Value sum, Value rest) {
+  Value isZero =
+      s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, sum, s.number(0.0, s.getF64Type()));
+  return s.select(isZero, sum, s.sub(sum, rest));
+}
+
 /// The sums over what the part does not depend on, key heads and batches ascending, chained to the
 /// parameters.
 void LinePart::finish() {
@@ -240,7 +248,7 @@ void LinePart::finish() {
         return knownSum(x, batch, head, at.back());
       Value sum =
           x.create<arith::ExtFOp>(x.getF64Type(), readElement(x, sums, {batch, head, at.back()}));
-      return rest ? x.sub(sum, restAt(x, rest, batch, head, at.back())) : sum;
+      return rest ? subtractRest(x, sum, restAt(x, rest, batch, head, at.back())) : sum;
     });
     chain(s, at, total);
   });

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._arguments import OUTSIDE, checked
+from ._arguments import OUTSIDE, check_function, checked
 from ._errors import InputError
 from ._formula import PAIR, SCORED, FormulaEncoding
 from ._split import Parts, split
@@ -24,6 +24,10 @@ def from_flex(score_mod: Callable[..., Any] | None = None,
     for `dense` alone, where no tensor has a number per head."""
     if score_mod is None and mask_mod is None:
         raise InputError("from_flex: expected score_mod, mask_mod or both, found neither")
+    if score_mod is not None:
+        check_function("score_mod", score_mod, SCORED)
+    if mask_mod is not None:
+        check_function("mask_mod", mask_mod, PAIR)
     refuse_compiled()
 
     def trace_both(_: dict[str, Source]) -> tuple[Tracer, Parts]:

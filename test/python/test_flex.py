@@ -160,3 +160,10 @@ def test_modules_and_methods():
     assert layer.slopes.grad is not None and layer.slopes.grad.abs().min() > 0
     with pytest.raises(pe.InputError, match="expected score_mod, mask_mod or both, found neither"):
         pe.from_flex()
+
+
+def test_functions_of_other_inputs_are_refused():
+    with pytest.raises(pe.InputError, match=r"score_mod: expected a function of \(score, b, h, i, j\)"):
+        pe.from_flex(lambda score, b: score)
+    with pytest.raises(pe.InputError, match=r"mask_mod: expected a function of \(b, h, i, j\)"):
+        pe.from_flex(mask_mod=lambda i, j: i >= j)
