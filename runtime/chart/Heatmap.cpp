@@ -131,12 +131,14 @@ void Drawing::drawCells(SvgWriter &svg, const HeatmapPanel &panel, const Colouri
     svg.raw("<path stroke=\"" +
             (color == kInfinity ? std::string(kInfinityColor) : colouring.colorOf(color)) +
             "\" d=\"" + path + "\"/>\n");
-  if (const auto [x, y] = map.outlined; x >= 0 && y >= 0)
-    svg.raw(format("<rect x=\"%lld\" y=\"%lld\" width=\"1\" height=\"1\" fill=\"none\" "
-                   "stroke=\"#000000\" stroke-width=\"1.5\" "
-                   "vector-effect=\"non-scaling-stroke\"/>\n",
-                   static_cast<long long>(x), static_cast<long long>(y)));
   svg.raw("</g>\n");
+  if (const auto [x, y] = map.outlined; x >= 0 && y >= 0) {
+    const double cell = size / static_cast<double>(columnsOf(panel)), tall = size / rows;
+    svg.raw(format("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"none\" "
+                   "stroke=\"#000000\" stroke-width=\"1.5\"/>\n",
+                   left + static_cast<double>(x) * cell, top + static_cast<double>(y) * tall, cell,
+                   tall));
+  }
 }
 
 /// The range from below to above, with ticks, and what it means.
@@ -185,13 +187,13 @@ void Drawing::drawTicks(SvgWriter &svg, const HeatmapPanel &panel, double left, 
       if (tick == std::floor(tick)) // rows and columns are whole numbers
         use(scale(tick), formatNumber(tick));
   };
-  const Scale x = scaleOf(map.xFirst, map.xStep, columnsOf(panel), left, left + map.size);
+  const Scale x = scaleOf(map.xFirst, map.xStep, columnsOf(panel), left, left + size);
   const Scale y =
-      scaleOf(map.yFirst, map.yStep, std::max<size_t>(panel.rows.size(), 1), top, top + map.size);
+      scaleOf(map.yFirst, map.yStep, std::max<size_t>(panel.rows.size(), 1), top, top + size);
   each(x, textWidth(formatNumber(std::floor(x.high)), 9) + 14,
        [&](double at, const std::string &name) {
-         svg.line(at, top + map.size, at, top + map.size + 3, "axis");
-         svg.text(at, top + map.size + 13, name, Anchor::Middle, "font-size=\"9\"");
+         svg.line(at, top + size, at, top + size + 3, "axis");
+         svg.text(at, top + size + 13, name, Anchor::Middle, "font-size=\"9\"");
        });
   each(y, 24, [&](double at, const std::string &name) {
     svg.line(left - 3, at, left, at, "axis");

@@ -76,6 +76,8 @@ void Drawing::findScales() {
       range.widen();
     }
   };
+  if (chart.showsZero)
+    ys.add(0);
   widen(xs, logX);
   widen(ys, logY);
   zero = xs.low / 2;

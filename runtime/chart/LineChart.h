@@ -48,6 +48,8 @@ struct LineChart {
   double yMax = 0;
   /// Values below it are clipped at the frame, and a triangle marks where a line leaves it.
   std::optional<double> yMin;
+  /// A linear y axis begins at 0, or ends there.
+  bool showsZero = false;
   double width = 620, height = 340;
 };
 

@@ -105,6 +105,8 @@ private:
                                    int64_t valueDim) const;
   Expected<std::pair<TensorMap, TensorMap>> runBoth(const CompileOptions &options,
                                                     const TensorMap &arguments) const;
+  Status removeConstant(const CompileOptions &options, TensorMap arguments, Tensor &found,
+                        Tensor &expected) const;
   Status feedData(int64_t first, int64_t queries, int64_t keys, TensorMap &arguments) const;
 
   PlotOptions settings;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 namespace pe::cli {
@@ -101,16 +102,19 @@ std::vector<HeadGroup> groupHeads(const std::vector<int64_t> &heads,
 void clipLogits(const PlottedEncoding &encoding, chart::LineChart &chart) {
   if (encoding.options().fullRange)
     return;
-  double limit = INFINITY, lowest = INFINITY;
+  std::map<int, chart::Range> byHead; // by colour: a head may have several lines
+  int next = 0;
   for (const chart::Series &series : chart.series) {
-    chart::Range range;
+    chart::Range &range = byHead[series.color < 0 ? next++ : series.color];
     for (const auto &[x, y] : series.points)
       range.add(y);
-    if (range.isEmpty())
-      continue;
-    limit = std::min(limit, range.high - kShownLogits);
-    lowest = std::min(lowest, range.low);
   }
+  double limit = INFINITY, lowest = INFINITY;
+  for (const auto &[color, range] : byHead)
+    if (!range.isEmpty()) {
+      limit = std::min(limit, range.high - kShownLogits);
+      lowest = std::min(lowest, range.low);
+    }
   if (lowest >= limit)
     return;
   chart.yMin = limit;

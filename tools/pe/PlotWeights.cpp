@@ -142,10 +142,11 @@ Pictures plotDifference(const PlottedEncoding &encoding) {
     return weights.takeError();
   if (!weights->plain.isDefined())
     return encoding.lacks("an attention");
+  constexpr double kVisible = 1e-5; // below it are errors of f32
   const auto change = [&](const Tensor &of, int64_t head, int64_t i, int64_t j) {
-    return std::log(at(of, head, i, j) / at(weights->plain, head, i, j));
+    const double exact = std::log(at(of, head, i, j) / at(weights->plain, head, i, j));
+    return std::isfinite(exact) ? kVisible * std::round(exact / kVisible) : exact;
   };
-  constexpr double kVisible = 1e-4; // what f32 may be off by
   double largest = 0;
   Csv csv({"head", "query", "key", "weight", "without", "reference"});
   for (int64_t head : encoding.heads())
@@ -192,6 +193,7 @@ Pictures plotFlat(const PlottedEncoding &encoding) {
                                      "queries are zero; dashed: softmax without an encoding",
                          .xLabel = "key position",
                          .yLabel = "weight",
+                         .showsZero = true,
                          .width = chart::kPictureWidth};
   std::vector<int64_t> keys;
   double largest = 0;

@@ -291,7 +291,10 @@ Status PlottedEncoding::feedData(int64_t first, int64_t queries, int64_t keys,
                          {tensor.data<float>() + line * length, static_cast<size_t>(length)});
       continue;
     }
-    in.length = *kind == train::FedData::Lengths ? std::max<int64_t>(3 * keys / 4, 1) : keys;
+    const bool isTable = *kind == train::FedData::Cosines || *kind == train::FedData::Sines;
+    in.length = isTable                            ? std::max(keys, first + queries)
+                : *kind == train::FedData::Lengths ? std::max<int64_t>(3 * keys / 4, 1)
+                                                   : keys;
     tensor = train::makeFedData(*kind, in);
     const bool isOfQueries = argument.sizes.size() == 2 && argument.sizes[1] == "r";
     if (isOfQueries && first + queries > keys)
@@ -393,6 +396,31 @@ PlottedEncoding::runBoth(const CompileOptions &options, const TensorMap &argumen
   return std::pair(std::move(found), std::move(expected->outputs));
 }
 
+/// Subtracts from results for unit vectors as values those for zeros.
+Status PlottedEncoding::removeConstant(const CompileOptions &options, TensorMap arguments,
+                                       Tensor &found, Tensor &expected) const {
+  const EntryInfo &entry = program->description->entry;
+  const bool hasConstant = std::ranges::any_of(entry.arguments, [](const ValueInfo &argument) {
+    return !isOperand(argument) && !argument.sizes.empty() && argument.sizes.back() == "e";
+  });
+  if (!hasConstant)
+    return Status::success();
+  for (const ValueInfo &argument : entry.arguments)
+    if (isOperand(argument) && argument.sizes.back() == "e")
+      arguments[argument.name] = Tensor::zeros(DType::F32, arguments[argument.name].shape());
+  auto both = runBoth(options, arguments);
+  if (!both)
+    return both.takeError();
+  const std::string &output = entry.results.front().name;
+  const Tensor &rest = both->first[output], &expectedRest = both->second[output];
+  found = found.clone();
+  for (int64_t n = 0; n < found.numel(); ++n) {
+    found.data<float>()[n] -= rest.data<float>()[n];
+    expected.data<double>()[n] -= expectedRest.data<double>()[n];
+  }
+  return Status::success();
+}
+
 Expected<PlottedEncoding::Weights> PlottedEncoding::weights(int64_t length, Scores scores) const {
   if (length < 1 || length > kLongestWeights)
     return makeError("--length: expected 1 to ", kLongestWeights, " for kind weights, found ",
@@ -435,6 +463,10 @@ Expected<PlottedEncoding::Weights> PlottedEncoding::weights(int64_t length, Scor
   auto &[found, expected] = *both;
   auto cut = [&](const Tensor &tensor) { return tensor.slice(3, 0, length).clone(); };
   const std::string &output = entry.results.front().name;
+  // What is added to the values of the keys (value_content) is no weight.
+  if (Status removed = removeConstant(options, *arguments, found[output], expected[output]);
+      !removed)
+    return removed.takeError();
   Weights weights{cut(found[output]), cut(expected[output]), masks->allowed, {}, {}, {}};
   if (operands.size() == 2)
     weights.plain = plainWeights(*operands[0], *operands[1], masks->allowed);

@@ -369,6 +369,16 @@ TEST(Heatmap, PanelsFitTheWidth) {
     map.panels.push_back({.rows = {{0.0, 1.0 + n}, {2, 3}}});
     EXPECT_TRUE(contains(toSvg(map), "width=\"700\"")) << n;
   }
+  // Ticks, too, are those of the smaller panels.
+  map.panels.resize(3);
+  map.panels[0].rows.assign(128, std::vector<double>(128, 1));
+  const std::string svg = toSvg(map);
+  const double height = std::stod(svg.substr(svg.find(" height=\"") + 9));
+  EXPECT_TRUE(contains(svg, ">100<") && height < 250) << height;
+  const size_t tick = svg.find(">100<");
+  EXPECT_LT(std::stod(svg.substr(svg.rfind(" y=\"", tick) + 4)), height - 30);
+  for (int n = 0; n < 5; ++n)
+    map.panels.push_back(map.panels[1]);
   map.sharedColors = true; // one bar per row of panels: four of them fit
   EXPECT_EQ(count(toSvg(map), ">x<"), 2u);
 }
