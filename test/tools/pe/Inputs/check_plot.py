@@ -17,7 +17,8 @@ def rows(name):
 
 
 def close(found, expected, scale=None, bound=1e-6):
-    assert found == expected or abs(found - expected) <= bound * (scale or max(abs(expected), 1e-3)), (found, expected)
+    within = bound * (scale or max(abs(expected), 1e-3))
+    assert found == expected or abs(found - expected) <= within, (found, expected)
 
 
 def pictures():
