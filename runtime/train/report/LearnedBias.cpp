@@ -86,6 +86,7 @@ chart::Heatmap mapOf(const std::string &name, const LearnedBias &bias) {
                      .xLabel = "key",
                      .yLabel = "query",
                      .valueLabel = "bias (logits)"};
+  map.colors = chart::HeatmapColors::Signed;
   map.xStep = map.yStep = static_cast<double>(bias.step);
   for (size_t head = 0; head < bias.maps.size(); ++head)
     map.panels.push_back({.title = headName(head), .rows = bias.maps[head]});
