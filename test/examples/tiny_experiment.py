@@ -40,6 +40,14 @@ def is_about(claim, rows):
     return all(side.rpartition("@")[0] in rows for side in sides if isinstance(side, str))
 
 
+def move(claim, columns, length):
+    """Lengths that a claim names become one that is evaluated here; columns have names."""
+    for side in ("lower", "than"):
+        row, at, column = str(claim[side]).rpartition("@")
+        if at and column not in columns:
+            claim[side] = f"{row}@{length}"
+
+
 def main(root, name, out, *chosen):
     root = pathlib.Path(root)
     experiment = json.loads((root / "examples" / name / "experiment.json").read_text())
@@ -56,6 +64,7 @@ def main(root, name, out, *chosen):
     rows = experiment.get("encodings", []) + list(experiment.get("rows", {}))
     for claim in experiment["claims"]:
         assert is_about(claim, rows), claim
+        move(claim, experiment.get("columns", []), preset["eval-lengths"].rpartition(",")[2])
     if chosen:
         assert set(chosen) <= set(rows), chosen
         experiment["encodings"] = [row for row in experiment.get("encodings", []) if row in chosen]

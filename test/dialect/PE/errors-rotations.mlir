@@ -155,7 +155,7 @@ func.func @position(%base: tensor<?xf32>) {
 // -----
 
 func.func @real_index(%base: tensor<?xf32>) {
-  // expected-error @below {{expected a whole number as index, found a real one; use int(x)}}
+  // expected-error @below {{expected a whole number as index, found a real one; use a // b for the quotient rounded down, or int(x)}}
   %r = pe.rotation_fn(%base : tensor<?xf32>) expr "base[h / 2] ^ (-p / n)"
   return
 }

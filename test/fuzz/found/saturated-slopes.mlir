@@ -10,17 +10,17 @@
 // near 1.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
-             %x: tensor<37xf32> {pe.name = "x", pe.init = "uniform(7.0,7.5)"},
-             %y: tensor<37xf32> {pe.name = "y", pe.init = "uniform(-14.0,-13.5)"},
-             %z: tensor<37xf32> {pe.name = "z", pe.init = "uniform(0.9999995,0.9999999)"})
+             %x: tensor<101xf32> {pe.name = "x", pe.init = "uniform(7.0,7.5)"},
+             %y: tensor<101xf32> {pe.name = "y", pe.init = "uniform(-14.0,-13.5)"},
+             %z: tensor<101xf32> {pe.name = "z", pe.init = "uniform(0.9999995,0.9999999)"})
     -> (!t {pe.name = "o"}) {
-  %bias = pe.bias_fn(%x, %y, %z : tensor<37xf32>, tensor<37xf32>, tensor<37xf32>) {
-  ^bb0(%b: index, %h: index, %i: index, %j: index, %xs: tensor<37xf32>, %ys: tensor<37xf32>,
-       %zs: tensor<37xf32>):
+  %bias = pe.bias_fn(%x, %y, %z : tensor<101xf32>, tensor<101xf32>, tensor<101xf32>) {
+  ^bb0(%b: index, %h: index, %i: index, %j: index, %xs: tensor<101xf32>, %ys: tensor<101xf32>,
+       %zs: tensor<101xf32>):
     %place = arith.muli %i, %j : index
-    %a = pe.read %xs[%place] : tensor<37xf32>
-    %c = pe.read %ys[%place] : tensor<37xf32>
-    %e = pe.read %zs[%place] : tensor<37xf32>
+    %a = pe.read %xs[%place] : tensor<101xf32>
+    %c = pe.read %ys[%place] : tensor<101xf32>
+    %e = pe.read %zs[%place] : tensor<101xf32>
     %tanh = math.tanh %a : f32
     %expm1 = math.expm1 %c : f32
     %asin = math.asin %e : f32

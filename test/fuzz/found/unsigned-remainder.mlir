@@ -6,13 +6,13 @@
 // The remainder by -1 read as unsigned is the number itself.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
-                %p: tensor<2xf32> {pe.name = "p", pe.init = "uniform(-0.5,1.0)"})
+                %p: tensor<3xf32> {pe.name = "p", pe.init = "uniform(-0.5,1.0)"})
     -> (!t {pe.name = "o"}) {
-  %bias = pe.bias_fn(%p : tensor<2xf32>) {
-  ^bb0(%b: index, %h: index, %i: index, %j: index, %ps: tensor<2xf32>):
+  %bias = pe.bias_fn(%p : tensor<3xf32>) {
+  ^bb0(%b: index, %h: index, %i: index, %j: index, %ps: tensor<3xf32>):
     %ones = arith.constant -1 : index
     %row = arith.remui %i, %ones : index
-    %value = pe.read %ps[%row] : tensor<2xf32>
+    %value = pe.read %ps[%row] : tensor<3xf32>
     pe.yield %value : f32
   }
   %mask = pe.causal
