@@ -53,11 +53,3 @@ TEST(File, EndingsOfFilesBeingWritten) {
                              ".tmp.1.0.0", "x.tmp.1.0", ".tmp.-1.0"})
     EXPECT_FALSE(isTemporaryEnding(ending)) << ending;
 }
-
-TEST(File, PlacesAreCountedFromOne) {
-  EXPECT_EQ(placeIn("ab\ncd", 1), "1:1");
-  EXPECT_EQ(placeIn("ab\ncd", 3), "1:3"); // the end of the line
-  EXPECT_EQ(placeIn("ab\ncd", 4), "2:1");
-  EXPECT_EQ(placeIn("ab\ncd", 6), "2:3"); // behind the end
-  EXPECT_EQ(placeIn("", 1), "1:1");
-}

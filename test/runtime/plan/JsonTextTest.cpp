@@ -24,6 +24,14 @@ TEST(JsonText, MistakesHaveAPlaceAndACause) {
             "f.json:1:5: expected JSON, found invalid literal; last read: '[tru]'");
 }
 
+TEST(JsonText, PlacesAreCountedFromOne) {
+  EXPECT_EQ(placeIn("ab\ncd", 1), "1:1");
+  EXPECT_EQ(placeIn("ab\ncd", 3), "1:3"); // the end of the line
+  EXPECT_EQ(placeIn("ab\ncd", 4), "2:1");
+  EXPECT_EQ(placeIn("ab\ncd", 6), "2:3"); // past the end
+  EXPECT_EQ(placeIn("", 1), "1:1");
+}
+
 TEST(JsonText, NumbersBeyondFloat64AreRefused) {
   EXPECT_EQ(errorOf("[{\"steps\": 1e999}]"),
             "f.json:1:16: expected JSON, found the number 1e999, which is beyond float64");
