@@ -15,14 +15,14 @@
 
 func.func @table(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
                  %t: tensor<64xf32> {pe.name = "t", pe.init = "normal(1)"}) -> (!t {pe.name = "o"}) {
-  %b = pe.bias_fn(%t : tensor<64xf32>) expr "t[j]"
+  %b = pe.bias_fn(%t : tensor<64xf32>) expr "t[min(j, 63)]"
   %o = pe.attention %q, %k, %v bias(%b) : (!t, !t, !t) -> !t
   return %o : !t
 }
 
 func.func @table_stick(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
                        %t: tensor<64xf32> {pe.name = "t", pe.init = "normal(1)"}) -> (!t {pe.name = "o"}) {
-  %b = pe.bias_fn(%t : tensor<64xf32>) expr "t[j]"
+  %b = pe.bias_fn(%t : tensor<64xf32>) expr "t[min(j, 63)]"
   %m = pe.causal
   %o = pe.attention %q, %k, %v bias(%b) mask(%m) {normalizer = #pe.normalizer<stick_breaking>} : (!t, !t, !t) -> !t
   return %o : !t
