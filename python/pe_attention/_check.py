@@ -79,7 +79,7 @@ def _heads(encoding: Encoding | Bound | None, heads: int | None) -> int:
     data = encoding.data if isinstance(encoding, Bound) else {}
     module = _module_of(encoding)
     try:
-        known = module.heads_of(data)
+        known = module.heads_of(data) if hasattr(module, "heads_of") else module.heads
     except KeyError:  # tensors that the call should have brought, which `attention` names
         known = None
     return known or 2

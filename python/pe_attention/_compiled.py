@@ -205,6 +205,8 @@ def compile(source: str | os.PathLike[str], *, target: str = "cpu", head_dim: in
     text, name = _read(source)
     if dtype not in _library.DTYPES:
         raise InputError(f"dtype: expected one of {', '.join(_library.DTYPES)}, found {dtype!r}")
+    if target not in _library.TARGETS:
+        raise InputError(f"target: expected one of {', '.join(_library.TARGETS)}, found {target!r}")
     options = {"target": target, "head_dim": head_dim, "value_dim": value_dim, "dtype": dtype,
                "grad": grad}
     # Errors of the source are told here; the reference checks it without generating code.

@@ -18,6 +18,7 @@ from ._errors import CompileError, DeviceError, Error, InputError
 PACKAGE = Path(__file__).resolve().parent
 
 # pe_dtype by name, and the bytes of an element.
+TARGETS = ("cpu", "cuda", "gpu-emulator", "reference")
 DTYPES = {"f32": 0, "f64": 1, "bf16": 2, "f16": 3, "i64": 4, "i32": 5, "u8": 11, "tf32": 16}
 BYTES = {"f32": 4, "f64": 8, "bf16": 2, "f16": 2, "i64": 8, "i32": 4, "u8": 1}
 MAX_RANK = 8

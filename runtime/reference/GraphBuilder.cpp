@@ -59,7 +59,9 @@ Expected<GraphBuilder::PackedTensor> GraphBuilder::packed(const Operation &opera
                           " that is no floating tensor");
   const Array &array = found->second;
   const bool isData = axesOf(tensor) != nullptr;
-  if (array.data.empty() && !isData)
+  // Tables per batch entry have no elements where the batch has no entries.
+  const bool isOfNoBatch = array.shape.size() == 3 && array.shape[0] == 0;
+  if (array.data.empty() && !isData && !isOfNoBatch)
     return operation.fail("reads a tensor without elements, of shape ", toString(array.shape));
   auto [offset, isNew] = offsets.emplace(tensor, pack.size());
   if (isNew) {

@@ -80,7 +80,7 @@ def test_kept_parameters_stay_above():
 def test_the_first_value_is_checked():
     with pytest.raises(pe.InputError, match="init: expected at least min=0.001, found 0.0"):
         pe.per_head(0.0, min=1e-3)
-    with pytest.raises(pe.InputError, match="min: expected a finite number, found '1'"):
+    with pytest.raises(pe.InputError, match="min: expected a finite number or None, found '1'"):
         pe.scalar(2.0, min="1")
 
 

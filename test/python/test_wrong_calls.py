@@ -49,6 +49,7 @@ RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "sliding_window": (pe.sliding_window, {"left": 3}),
     "bias": (pe.bias, {"function": _formula}),
     "score_mod": (pe.score_mod, {"function": lambda score, b, h, i, j: score}),
+    "rotation": (pe.rotation, {"function": lambda h, p, n: 10000.0 ** (-p / n)}),
     "from_flex": (pe.from_flex, {"mask_mod": _condition}),
     "from_mlir": (pe.from_mlir, {"text_or_path": PROGRAM}),
     "per_head": (pe.per_head, {}),

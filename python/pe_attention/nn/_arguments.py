@@ -56,16 +56,21 @@ _MISPLACED = {
 }
 
 
+# By class: torch.compile cannot trace a function with a signature among its variables.
+_signatures: dict[str, inspect.Signature] = {}
+
+
 def check_arguments(cls: type) -> None:
     """Makes the constructor of `cls` refuse wrong arguments with an `InputError` that says what to
     write."""
     plain = cls.__init__  # type: ignore[misc]
-    signature = inspect.signature(plain)
+    name = cls.__name__
+    _signatures[name] = inspect.signature(plain)
 
     @functools.wraps(plain)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         if not torch.compiler.is_compiling():
-            _check(cls.__name__, signature, args, kwargs)
+            _check(name, _signatures[name], args, kwargs)
         plain(self, *args, **kwargs)
 
     cls.__init__ = __init__  # type: ignore[misc]

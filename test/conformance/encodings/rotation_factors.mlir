@@ -7,7 +7,7 @@ func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qk
                      %step: tensor<f32> {pe.name = "step", pe.init = 0.5})
     -> (!qkv {pe.name = "o"}) {
   %r = pe.rotation_fn(%factor, %mix, %step : tensor<?xf32>, tensor<?xf32>, tensor<f32>)
-       attributes {interleaved = true, rotary_dims = 12, magnitude = 1.1}
+       attributes {interleaved = true, rotary_dims = 6, magnitude = 1.1}
        expr "let ramp = clamp((p - 1.5) / 3, 0, 1) in select(p == n - 1, 0, 1000 ^ (-p / n) * (1 - ramp + ramp / factor[p]) + sum(t < size(mix, 0), mix[t] * exp(-step * t * p)))"
   %m = pe.causal
   %o = pe.attention %q, %k, %v rotate(%r) mask(%m) : (!qkv, !qkv, !qkv) -> !qkv
