@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ._arguments import OUTSIDE, checked
 from ._declare import Declaration
 from ._dense import Evaluation
 from ._errors import InputError
@@ -68,6 +69,7 @@ class RotationFormula(Formula):
         return FormulaRotation(self, heads)
 
 
+@checked(outside=OUTSIDE)
 def rotation(function: Callable[..., Any] | None = None, /, *, interleaved: bool = False,
              rotary_dims: int | None = None, magnitude: float = 1.0,
              **declarations: Declaration) -> Any:

@@ -89,6 +89,8 @@ class ClampedFIRE(Encoding):
 
     def __init__(self, heads: int, *, hidden: int | Sequence[int] = (32,),
                  activation: str = "gelu", length: float = 8192.0) -> None:
+        if length <= 0:
+            raise InputError(f"length: expected a number above 0, found {length!r}")
         super().__init__(heads)
         _check_activation("activation", activation)
         self.hidden, self.activation = _layers("ClampedFIRE", hidden), activation

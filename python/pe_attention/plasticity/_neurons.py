@@ -146,7 +146,11 @@ def find(model: nn.Module) -> Iterator[Neurons]:
 
 def given(model: nn.Module, pairs: Sequence[Pair]) -> Iterator[Neurons]:
     """What the caller named: (sources, reader)."""
-    for index, (sources, reader) in enumerate(pairs):
+    for index, pair in enumerate(pairs):
+        if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+            raise InputError(f"pairs[{index}]: expected (layers before, layer that reads), found "
+                             f"{pair!r}")
+        sources, reader = pair
         layers = []
         for name in (*([sources] if isinstance(sources, str) else sources), reader):
             try:

@@ -238,15 +238,15 @@ def _are_coefficients(steps: object) -> bool:
 
 def _coefficients(steps: str | Coefficients, iters: int | None) -> tuple[Coefficients, float]:
     """The list of steps, and what the norm is multiplied by before the first."""
-    if steps == "cubic":
+    if isinstance(steps, str) and steps == "cubic":
         count = checked_method("cubic", iters, None, 0).iters
         return ((1.5, -0.5, 0.0), ) * count, 1.0
     if iters is not None:
         raise InputError(
             f"iters: expected steps='cubic', whose steps are all alike, found {steps!r}")
-    if steps == "muon":
+    if isinstance(steps, str) and steps == "muon":
         return MUON, 1.0
-    if steps == "polar-express":
+    if isinstance(steps, str) and steps == "polar-express":
         return POLAR_EXPRESS, 1.01  # above one its polynomials grow fast
     if isinstance(steps, str) or not _are_coefficients(steps):
         raise InputError("steps: expected cubic, muon, polar-express or a list of (a, b, c), found "
