@@ -162,6 +162,42 @@ class TextTest(TreeTest):
                     self.expect_problem(self.check, path + ":")
             (self.root / path).unlink()
 
+    def test_plain_prose_is_accepted(self):
+        self.write("passes/a.cpp", "// A pass.\n/// Returns true if a row is empty. What follows?\n"
+                                   "// There is none.\nint behind; // after `behind`\n")
+        self.write("docs/a.md", "# Where the time goes\n\n```text\nbehind the last\n```\n")
+        self.write("test/a.mlir", "// RUN: pe-opt %s\n// CHECK: behind\n// A comment.\n")
+        self.write("tools/a.py", '"""A tool."""\n\nFOLDER = "a"\n')
+        self.expect_clean(self.check)
+
+    def test_idioms_are_found_at_their_line(self):
+        cases = {
+            "passes/a.cpp": ["// A pass.\n/// Whether a row is empty.", "// A pass.\n// What is last.",
+                             "// A pass.\n// The one\n// behind.", '// A.\nauto s = "is no\"\n"file";',
+                             "// A pass.\nint x; ///< What it costs."],
+            "dialect/a.td": ['// Ops.\ndef A { let summary = "a number of its own"; }',
+                             "// Ops.\ndef A {\n  let description = [{\n    What it does.\n  }];\n}"],
+            "tools/a.py": ['"""Whether it is a tool."""', '"""A tool."""\n\nX = "no such folder"',
+                           '"""A tool."""\n\n# It stands\n# for a row.'],
+            "docs/a.md": ["One line.\n\nA sum in\nplace of a product.", "| a | has none |"],
+            "test/a.mlir": ["// A name that is told.", "// expected-error@+1 {{it is no tensor}}"],
+            "scripts/a.sh": ["# Draws of chance."],
+        }
+        for path, texts in cases.items():
+            for text in texts:
+                self.write(path, text + "\n")
+                with self.subTest(path=path, text=text):
+                    self.expect_problem(self.check, path + ":", "found ")
+            (self.root / path).unlink()
+
+    def test_the_line_is_that_of_the_idiom(self):
+        self.write("passes/a.cpp", "// A pass.\n\n// One\n// row of\n// its own.\n")
+        self.expect_problem(self.check, "passes/a.cpp:5:", "'of its own'")
+
+    def test_files_that_later_work_replaces_are_left(self):
+        self.write("passes/ToEmulator/a.cpp", "// What is behind.\n")
+        self.expect_clean(self.check)
+
 
 class LinksTest(unittest.TestCase):
     check = staticmethod(load_script("check-links").check)
