@@ -4,7 +4,7 @@ BUILD := build
 PRESET := release
 JOBS = $(shell scripts/build-jobs)
 
-.PHONY: help demo test test-full bench build configure deps python format tidy docs clean
+.PHONY: help demo test test-full bench build configure deps python format tidy docs site clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,10 @@ tidy: build ## run clang-tidy-22 (installed by hand) over the C++ sources
 
 docs: configure ## write the reference pages of ops and passes to build/docs
 	cmake --build $(BUILD) -j $(JOBS) --target pe-docs
+
+site: configure ## write the documentation as a static site with search to build/site
+	cmake --build $(BUILD) -j $(JOBS) --target pe-cli
+	scripts/make-site $(BUILD)
 
 clean: ## remove the build trees
 	rm -rf build build-dev build-asan
