@@ -20,7 +20,7 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-//===- What is read how ----------------------------------------------------------===//
+//===- Reads of captures -----------------------------------------------------------===//
 
 std::optional<pe::ReadOp> Embedding::readOfRows(Value capture) {
   const Parameter &parameter = context.parameters[capture];

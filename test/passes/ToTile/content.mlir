@@ -31,7 +31,7 @@
 // A vector of its own per distance: contractions with a table of them, which all heads share. A table
 // that is too short for a call is refused.
 
-// PANEL:      tile.require "2048" at_least "q_start + r - k_start" of "distances i - j from 0 on that tensor 'er' has an entry for"
+// PANEL:      tile.require "2048" at_least "q_start + r - k_start" of "entries of tensor 'er' for distances i - j >= 0"
 // PANEL:      %[[P:.*]] = tile.buffer "attention_content0_panel" {{ *}}residual : <[d, t], f32>
 // PANEL:      tile.stage @attention_content0_prepare_panel {{ *}}prepare over ["d"]
 // PANEL:      tile.stage @attention_forward
