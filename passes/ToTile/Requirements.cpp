@@ -180,9 +180,9 @@ SmallVector<ValueRequirement> valueRequirementsOf(func::FuncOp function) {
 static void addOfPositions(func::FuncOp function, Collector &collector) {
   for (Value boundaries : boundariesOf(function)) {
     const std::string name = "tensor '" + nameOf(boundaries) + "'";
-    collector.add(
-        "1", "b",
-        "batch of packed documents, because " + name + " holds the boundaries of one sequence");
+    collector.add("1", "b",
+                  "batch of packed documents, because " + name +
+                      " holds the boundaries of one sequence");
     collector.add(namedExtents(boundaries).front(), "2", "boundaries in " + name);
   }
   for (auto attention : function.getOps<AttentionOp>())
