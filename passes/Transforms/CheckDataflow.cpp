@@ -1,7 +1,7 @@
-//===- CheckDataflow.cpp - From arguments through attention to results ----===//
+//===- CheckDataflow.cpp - dataflow from arguments through attention to results -===//
 //
-// Constraints dataflow-C1 to dataflow-C25 of docs/spec.md: what a call of the compiled function
-// does with its tensors. Checked after inlining, when only the entry is left.
+// Constraints dataflow-C1 to dataflow-C25 of docs/spec.md: the use of tensors in the compiled
+// function. Checked after inlining, when only the entry remains.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,7 @@ namespace mlir::pe {
 
 namespace {
 
-/// Results come from attention, each once.
+/// Results come from attention, and each is returned once.
 LogicalResult checkResults(func::ReturnOp returned) {
   if (returned.getNumOperands() == 0) // dataflow-C1
     return returned.emitError()
@@ -51,7 +51,7 @@ LogicalResult checkResults(func::ReturnOp returned) {
   return success();
 }
 
-/// Queries, keys and values are arguments with no other use: their gradients have one source.
+/// Queries, keys and values are arguments with no other use, so their gradients have one source.
 LogicalResult checkActivations(AttentionOp attention) {
   for (OpOperand &operand : attention->getOpOperands().take_front(3)) {
     const char *role = std::array{"queries", "keys", "values"}[operand.getOperandNumber()];
@@ -91,7 +91,7 @@ LogicalResult checkModes(AttentionOp attention) {
   return success();
 }
 
-/// Tokens are an argument with no other use, and what is made of them is returned.
+/// Tokens are an argument with no other use, and the embedded tokens are returned.
 LogicalResult checkEmbed(EmbedOp embed) {
   Value x = embed.getInput();
   if (!isa<BlockArgument>(x) || !x.hasOneUse()) // dataflow-C11
@@ -113,7 +113,7 @@ LogicalResult checkEmbed(EmbedOp embed) {
   return success();
 }
 
-/// What is merged are arguments with no other use, and what is made of them is returned.
+/// Merged values are arguments with no other use, and the merged results are returned.
 LogicalResult checkMerge(MergeOp merge) {
   for (auto [number, value] : llvm::enumerate(merge->getOperands()))
     if (!isa<BlockArgument>(value) || (number < 4 && !value.hasOneUse())) // dataflow-C17
@@ -129,7 +129,8 @@ LogicalResult checkMerge(MergeOp merge) {
   return success();
 }
 
-/// Captures of an embedding are arguments of the call whose unknown sizes it has.
+/// Captures of an embedding are arguments of the call, and their unknown sizes are sizes that the
+/// embedding has.
 LogicalResult checkCaptures(func::FuncOp function, EmbeddingOpInterface embedding) {
   for (Value capture : embedding->getOperands()) {
     auto argument = dyn_cast<BlockArgument>(capture);
@@ -155,14 +156,14 @@ LogicalResult checkCaptures(func::FuncOp function, EmbeddingOpInterface embeddin
   return success();
 }
 
-/// The axes of seeds: one, or one per batch entry.
+/// Returns the axes of seeds: one seed, or one per batch entry.
 ArrayAttr axesOfSeed(OpOperand &operand) {
   const bool isOne = cast<ShapedType>(operand.get().getType()).getRank() == 0;
   return Builder(operand.getOwner()->getContext())
       .getStrArrayAttr(isOne ? ArrayRef<StringRef>() : ArrayRef<StringRef>{"batch"});
 }
 
-/// The axes that an operand of attention has by its role.
+/// Returns the axes that an operand of attention has because of its role.
 ArrayAttr axesOfOperand(OpOperand &operand) {
   Builder b(operand.getOwner()->getContext());
   auto attention = cast<AttentionOp>(operand.getOwner());
@@ -194,7 +195,7 @@ LogicalResult checkAxesOfMerge(MergeOp merge, OpOperand &operand, ArrayAttr axes
                     << axes << "; they may be left out (dataflow-C6)";
 }
 
-/// Whether an op reads tensors that hold data over tokens, at the positions of a formula.
+/// Returns true if an op reads tensors of token data at the positions of a formula.
 bool readsTokens(Operation *op) {
   if (auto scalar = dyn_cast<ScalarOpInterface>(op))
     return scalar.readsTokens();
@@ -202,13 +203,13 @@ bool readsTokens(Operation *op) {
              PrologueOpInterface, FactorOpInterface, SinkOpInterface>(op);
 }
 
-/// Whether an op reads tensors that a call may leave out.
+/// Returns true if an op reads tensors that a call may omit.
 bool readsAbsent(Operation *op) {
   return isa<ScoreOpInterface, FactorOpInterface, SinkOpInterface>(op) ||
          (isa<ScalarOpInterface>(op) && readsTokens(op));
 }
 
-/// Unknown sizes have one meaning, and axes over tokens are indexed by scalar code.
+/// Unknown sizes have one meaning, and only scalar code indexes axes over tokens.
 LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
   auto axes = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes");
   const bool countsTokens =
@@ -265,7 +266,7 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
   return success();
 }
 
-/// Captures of a function of the score, or of a mask, are arguments of the call.
+/// Captures of a function of the score or of a mask are arguments of the call.
 LogicalResult checkCaptures(Operation *op) {
   for (Value capture : op->getOperands())
     if (!isa<MaskType>(capture.getType()) && !isa<BlockArgument>(capture)) // dataflow-C9
@@ -275,7 +276,7 @@ LogicalResult checkCaptures(Operation *op) {
   return success();
 }
 
-/// Seeds of a factor are one, or one per batch entry, and a sink reads no data of keys.
+/// A factor has one seed or one per batch entry, and a sink reads no data of keys.
 LogicalResult checkSeedsAndKeys(Operation *op) {
   for (OpOperand &operand : op->getOpOperands()) {
     auto argument = cast<BlockArgument>(operand.get());
@@ -309,7 +310,7 @@ LogicalResult checkContent(ContentOpInterface content) {
          << on.describe() << "; write what depends on i or j alone as a bias (dataflow-C19)";
 }
 
-/// Sizes of a shift and a matrix of queries.
+/// Checks the sizes of a shift and a matrix of queries.
 LogicalResult checkQueryTensor(Operation *op, Value tensor, ArrayRef<StringRef> words) {
   auto argument = dyn_cast_if_present<BlockArgument>(tensor);
   if (!argument)
@@ -339,7 +340,7 @@ LogicalResult checkQueryTensors(Operation *op) {
   return success();
 }
 
-/// The boundaries of documents are an argument whose size has a name of its own.
+/// The boundaries of documents are an argument whose size has a user-defined name.
 LogicalResult checkBoundaries(func::FuncOp function, MaskOpInterface documents) {
   if (!documents.getDocumentBoundaries())
     return success();
@@ -365,8 +366,8 @@ LogicalResult checkTensors(Operation *op) {
                             "result of another op (dataflow-C16)";
 }
 
-/// An axis of unknown size of what a rotation reads counts heads or pairs, or has a name of its
-/// own.
+/// An axis of unknown size of a tensor that a rotation reads counts heads or pairs, or has a
+/// user-defined name.
 LogicalResult checkCaptures(RotationFnOp rotation) {
   for (auto [number, capture] : llvm::enumerate(rotation.getCaptures())) {
     ArrayAttr axes = axesOf(capture);
