@@ -34,13 +34,13 @@ namespace {
 LogicalResult checkResults(func::ReturnOp returned) {
   if (returned.getNumOperands() == 0) // dataflow-C1
     return returned.emitError()
-           << "expected at least one result, found none; a program returns what pe.attention, "
-              "pe.merge or pe.embed makes (dataflow-C1)";
+           << "expected at least one result, found none; return the result of pe.attention, "
+              "pe.merge or pe.embed (dataflow-C1)";
   DenseSet<Value> seen;
   for (auto [number, value] : llvm::enumerate(returned.getOperands())) {
     if (!isa_and_nonnull<AttentionOp, MergeOp, EmbedOp>(value.getDefiningOp())) // dataflow-C2
       return returned.emitError() << "expected result " << number
-                                  << " to be made by pe.attention, pe.merge or pe.embed, found "
+                                  << " to be produced by pe.attention, pe.merge or pe.embed, found "
                                   << (value.getDefiningOp() ? "the result of another op"
                                                             : "an argument")
                                   << " (dataflow-C2)";
@@ -64,7 +64,7 @@ LogicalResult checkActivations(AttentionOp attention) {
       InFlightDiagnostic diagnostic =
           attention.emitError() << "expected " << role << " to have no other use, found "
                                 << std::distance(operand.get().use_begin(), operand.get().use_end())
-                                << " uses; give each use an argument of its own (dataflow-C5)";
+                                << " uses; pass a separate argument for each use (dataflow-C5)";
       diagnostic.attachNote(operand.get().getLoc()) << "this argument";
       return diagnostic;
     }
@@ -83,10 +83,10 @@ LogicalResult checkModes(AttentionOp attention) {
   if (attention.getValueContent() && !attention.getFactors().empty()) // dataflow-C23
     return attention.emitError()
            << "expected no factor(...) together with value_content(...), found "
-              "one; dropout(...) may be there (dataflow-C23)";
+              "one; dropout(...) is allowed (dataflow-C23)";
   Value queries = attention.getQueryPositions();
   if (queries && queries == attention.getKeyPositions()) // dataflow-C22
-    return attention.emitError() << "expected an argument of its own for the positions of queries "
+    return attention.emitError() << "expected separate arguments for the positions of queries "
                                     "and of keys, found one for both (dataflow-C22)";
   return success();
 }
@@ -117,11 +117,12 @@ LogicalResult checkEmbed(EmbedOp embed) {
 LogicalResult checkMerge(MergeOp merge) {
   for (auto [number, value] : llvm::enumerate(merge->getOperands()))
     if (!isa<BlockArgument>(value) || (number < 4 && !value.hasOneUse())) // dataflow-C17
-      return merge.emitError()
-             << "expected what is merged to be arguments of the entry function with no other use, "
-                "found "
-             << (isa<BlockArgument>(value) ? "one with other uses" : "the result of another op")
-             << "; merge in a program of its own (dataflow-C17)";
+      return merge.emitError() << "expected the operands of pe.merge to be arguments of the entry "
+                                  "function with no other use, "
+                                  "found "
+                               << (isa<BlockArgument>(value) ? "one with other uses"
+                                                             : "the result of another op")
+                               << "; merge in a separate program (dataflow-C17)";
   for (Value value : merge.getResults())
     if (!llvm::any_of(value.getUsers(), llvm::IsaPred<func::ReturnOp>)) // dataflow-C18
       return merge.emitError() << "expected both results of the merge to be results of the entry "
@@ -147,8 +148,8 @@ LogicalResult checkCaptures(func::FuncOp function, EmbeddingOpInterface embeddin
           (!word.empty() && (isOfTokens || sizeOfAxis(word).empty())))
         continue;
       return mlir::emitError(argument.getLoc()) // dataflow-C14
-             << "expected every unknown size of what an embedding reads to count model, query or "
-                "something of a name of its own, found "
+             << "expected every unknown size of a tensor that an embedding reads to count model, "
+                "query or a user-defined axis, found "
              << (word.empty() ? "no pe.axes" : word)
              << "; write, for instance, pe.axes = [\"rows\", \"model\"] (dataflow-C14)";
     }
@@ -190,9 +191,9 @@ LogicalResult checkAxesOfMerge(MergeOp merge, OpOperand &operand, ArrayAttr axes
   InFlightDiagnostic diagnostic = mlir::emitError(operand.get().getLoc());
   if (isOutput)
     return diagnostic << "expected no pe.axes on an output that is merged, found " << axes
-                      << "; leave them out (dataflow-C6)";
+                      << "; omit them (dataflow-C6)";
   return diagnostic << "expected pe.axes " << expected << " of this operand of pe.merge, found "
-                    << axes << "; they may be left out (dataflow-C6)";
+                    << axes << "; they may be omitted (dataflow-C6)";
 }
 
 /// Returns true if an op reads tensors of token data at the positions of a formula.
@@ -226,7 +227,7 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
       if (axes && axes != expected) // dataflow-C6
         return mlir::emitError(argument.getLoc())
                << "expected pe.axes " << expected << " of the " << (isSeed ? "seeds" : "tokens")
-               << " of pe.embed, found " << axes << "; they may be left out (dataflow-C6)";
+               << " of pe.embed, found " << axes << "; they may be omitted (dataflow-C6)";
       if (isSeed)
         continue;
       return success();
@@ -239,7 +240,7 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
       if (axes && axes != axesOfOperand(use)) // dataflow-C6
         return mlir::emitError(argument.getLoc())
                << "expected pe.axes " << axesOfOperand(use) << " of this operand of pe.attention, "
-               << "found " << axes << "; they may be left out (dataflow-C6)";
+               << "found " << axes << "; they may be omitted (dataflow-C6)";
       auto attention = cast<AttentionOp>(use.getOwner());
       hasSizes |=
           argument == attention.getQueryPositions() || argument == attention.getKeyPositions();
@@ -249,13 +250,13 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
     }
     if (countsTokens && !readsTokens(use.getOwner())) // dataflow-C7
       return use.getOwner()->emitError()
-             << "expected an argument of one number per head, found one with pe.axes " << axes
+             << "expected an argument of one value per head, found one with pe.axes " << axes
              << "; read it in pe.bias_fn, pe.score_fn or pe.mask_fn (dataflow-C7)";
   }
   if (function.getArgAttr(argument.getArgNumber(), "pe.absent") &&
       !llvm::all_of(argument.getUsers(), readsAbsent)) // dataflow-C15
     return mlir::emitError(argument.getLoc())
-           << "expected an argument with pe.absent to be read by pe.bias_fn or pe.score_fn alone "
+           << "expected an argument with pe.absent to be read only by pe.bias_fn or pe.score_fn "
               "(dataflow-C15)";
   auto type = cast<RankedTensorType>(argument.getType());
   if (!axes && !hasSizes &&
@@ -286,11 +287,11 @@ LogicalResult checkSeedsAndKeys(Operation *op) {
     if (isSeed && axes && axes != axesOfSeed(operand)) // dataflow-C6
       return mlir::emitError(argument.getLoc())
              << "expected pe.axes " << axesOfSeed(operand) << " of seeds, found " << axes
-             << "; they may be left out (dataflow-C6)";
+             << "; they may be omitted (dataflow-C6)";
     if (isa<SinkOpInterface>(op) && axes &&
         llvm::is_contained(axes.getAsValueRange<StringAttr>(), "key")) // dataflow-C24
       return op->emitError() << "expected a sink that reads no data of keys, found pe.axes " << axes
-                             << "; it is a number of the query (dataflow-C24)";
+                             << "; a sink is a function of the query (dataflow-C24)";
   }
   return success();
 }
@@ -305,9 +306,9 @@ LogicalResult checkContent(ContentOpInterface content) {
   if (on.isWithin(Dependence::Head | Dependence::Difference))
     return success();
   return emitError(vector.getLoc()) // dataflow-C19
-         << "expected a content term that depends on i and j through i - j alone, and not on b, "
+         << "expected a content term that depends on i and j only through i - j, and not on b, "
             "found one that depends on "
-         << on.describe() << "; write what depends on i or j alone as a bias (dataflow-C19)";
+         << on.describe() << "; write terms of only i or only j as a bias (dataflow-C19)";
 }
 
 /// Checks the sizes of a shift and a matrix of queries.
@@ -353,8 +354,7 @@ LogicalResult checkBoundaries(func::FuncOp function, MaskOpInterface documents) 
     return success();
   return documents->emitError() // dataflow-C21
          << "expected the boundaries of documents to be an argument of unknown size whose axis has "
-            "a "
-            "name of its own, such as pe.axes = [\"boundaries\"], found "
+            "a user-defined name, such as pe.axes = [\"boundaries\"], found "
          << (!argument ? "the result of another op" : "another one") << " (dataflow-C21)";
 }
 
@@ -387,7 +387,7 @@ LogicalResult checkCaptures(RotationFnOp rotation) {
                                                    : "at neither h nor p";
       return mlir::emitError(capture.getLoc()) // dataflow-C25
              << "expected axis " << axis << ", which pe.rotation_fn reads " << place
-             << ", to have a known size or a name of its own, such as pe.axes = "
+             << ", to have a known size or a user-defined name, such as pe.axes = "
                 "[\"pairs\"], found "
              << (word.empty() ? "no pe.axes" : word) << " (dataflow-C25)";
     }

@@ -72,10 +72,10 @@ LogicalResult checkOp(Operation &op) {
   if (isProgramOp(&op))
     return success();
   if (touchesEncodings(&op)) // program-C7
-    return op.emitError() << "expected encoding values to go straight from the op that makes them "
-                             "to the op that uses them, found them at '"
-                          << op.getName()
-                          << "'; a choice between encodings is made before compiling (program-C7)";
+    return op.emitError()
+           << "expected encoding values to go directly from the op that creates them "
+              "to the op that uses them, found them at '"
+           << op.getName() << "'; choose between encodings before compiling (program-C7)";
   return op.emitError() // program-C11
          << "expected ops of the pe dialect, constants, calls and return, found '" << op.getName()
          << "'; compute it outside and pass it as an argument (program-C11)";
@@ -107,7 +107,7 @@ LogicalResult reportCycle(func::FuncOp start, CallGraph &open) {
   func::CallOp call;
   for (func::FuncOp at = start; visited.insert(at).second; at = getCallee(call))
     call = open[at].front();
-  return call.emitError() << "expected calls without recursion, found one of @" << call.getCallee()
+  return call.emitError() << "expected no recursion, found a call of @" << call.getCallee()
                           << " inside its own execution; encodings are finite expressions "
                              "(program-C9)";
 }
@@ -187,7 +187,7 @@ LogicalResult checkPortName(const Port &port, llvm::StringMap<Location> &names) 
   if (isNew)
     return success();
   InFlightDiagnostic diagnostic = // program-C6
-      port.expected() << "to have a name of its own, found \"" << name << "\" twice (program-C6)";
+      port.expected() << "to have a unique name, found \"" << name << "\" twice (program-C6)";
   diagnostic.attachNote(earlier->second) << "first used here";
   return diagnostic;
 }

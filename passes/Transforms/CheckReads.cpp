@@ -97,7 +97,7 @@ Value ReadChecker::captureOf(ReadOp read) {
 std::string ReadChecker::textOf(Value value) {
   value = IndexRanges::outsideOfSums(value);
   if (value.getParentBlock() != &body)
-    return "a number of a sum";
+    return "a value of a sum";
   return formulaOf(value, body, names);
 }
 
@@ -271,7 +271,7 @@ void warnOfUnread(func::FuncOp function) {
       StringRef name = nameOfArgument(op.getOperand(argument.getArgNumber() - leading));
       if (argument.use_empty())
         mlir::emitWarning(argument.getLoc())
-            << (name.empty() ? "a coordinate" : name) << " is captured and not read";
+            << (name.empty() ? "a coordinate" : name) << " is captured but not read";
     }
   }
 }

@@ -204,7 +204,7 @@ LogicalResult Differentiator::goThrough(Operation *op) {
   }
   if (isa<BiasType>(op->getResult(0).getType()))
     return op->emitOpError("expected every bias to be a pe.bias_fn before differentiation; run "
-                           "pe-expand-biases before");
+                           "pe-expand-biases first");
   return op->emitOpError("expected pe.attention between arguments and results, found an operation "
                          "without a derivative at this level");
 }

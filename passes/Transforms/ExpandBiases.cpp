@@ -42,7 +42,7 @@ FailureOr<BiasSlice> collectSlice(Value bias) {
     auto op = pending.back().getDefiningOp<ScalarOpInterface>();
     if (!op)
       return emitError(pending.back().getLoc())
-             << "expected a value made by an op with ScalarOpInterface, found "
+             << "expected a value produced by an op with ScalarOpInterface, found "
              << (pending.back().getDefiningOp() ? "another op" : "a block argument")
              << "; inline private functions first";
     size_t before = pending.size();

@@ -30,7 +30,7 @@ def PECheckDataflowPass : Pass<"pe-check-dataflow", "::mlir::func::FuncOp"> {
     (dataflow-C1 to dataflow-C5 of docs/spec.md). The pass changes nothing.
 
     ```mlir
-    // error: expected keys to have no other use, found 2 uses; give each use an argument of its own
+    // error: expected keys to have no other use, found 2 uses; pass a separate argument for each use
     %o = pe.attention %q, %k, %k : (!qkv, !qkv, !qkv) -> !qkv
     ```
   }];

@@ -131,9 +131,9 @@ LogicalResult BlockPlacer::keepPlaces(ReadOp read, ArrayAttr axes) {
     if (!placement.restarts && other && leaves.contains(other))
       return read.emitError() << "expected a tensor over the axis \"" << word << "\" to be read at "
                               << (word == "query" ? "i" : "j")
-                              << " where positions(...) are given, found it read at "
+                              << " if positions(...) are given, found it read at "
                               << (word == "query" ? "j" : "i")
-                              << "; a given position is no place in the tensor (positions-C5)";
+                              << "; a given position is not an index of the tensor (positions-C5)";
     IRMapping mapping;
     Value kept = index.getDefiningOp() ? cloneSlice(index, mapping, builder) : index;
     for (Operation *op : collectSlice(kept))
@@ -154,8 +154,8 @@ LogicalResult BlockPlacer::keepPlaces() {
       ArrayAttr axes = axesOf(input);
       if (axes && llvm::any_of(axes.getAsValueRange<StringAttr>(),
                                [](StringRef word) { return word == "query" || word == "key"; }))
-        return sum.emitError() << "expected a sum that reads no data of tokens where positions are "
-                                  "data themselves, found one (positions-C6)";
+        return sum.emitError() << "expected a sum that reads no data of tokens if positions are "
+                                  "data, found one that does (positions-C6)";
     }
   return success();
 }
@@ -465,7 +465,7 @@ bool isFreeOfPositions(MaskOpInterface op) {
 /// Creates the same op on masks that are already placed.
 Value MaskPlacer::combine(MaskOpInterface op) {
   if (placement && !isFreeOfPositions(op)) {
-    op->emitError() << "expected what joins masks to read no positions itself where positions are "
+    op->emitError() << "expected ops that combine masks to read no positions if positions are "
                        "data, found '"
                     << op->getName() << "' (positions-C7)";
     return {};
@@ -574,7 +574,7 @@ LogicalResult checkRotation(AttentionOp attention) {
   auto rotation = cast<RotationOpInterface>(attention.getRotation().getDefiningOp());
   auto refuse = [&](StringRef what) {
     return rotation.emitError() << "expected a rotation by frequencies that do not depend on the "
-                                   "length where positions are data, found "
+                                   "length if positions are data, found "
                                 << what << " (positions-C8)";
   };
   if (rotation.getTables())
@@ -593,7 +593,7 @@ LogicalResult checkRotation(AttentionOp attention) {
   rotation.buildFrequency(builder, loc, point, arguments.drop_front(3));
   const bool usesEnd = !arguments[2].use_empty();
   scratch.dropAllReferences();
-  return usesEnd ? refuse("some that depend on the end of the keys") : success();
+  return usesEnd ? refuse("frequencies that depend on the end of the keys") : success();
 }
 
 struct PlacePositionsPass : impl::PEPlacePositionsPassBase<PlacePositionsPass> {

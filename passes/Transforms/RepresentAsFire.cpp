@@ -200,7 +200,7 @@ LogicalResult Representation::represent(LinearOp op) {
   if (!log && !isDistance(op.getX()))
     return refuse(op, op.getX());
   if (op.getRule() && heads == 0)
-    return op.emitOpError("expected the number of heads, as its slopes follow a rule; write "
+    return op.emitOpError("expected the number of heads, because its slopes follow a rule; write "
                           "--heads=N");
   std::vector<std::string> sources;
   bool many = op.getRule().has_value();

@@ -423,7 +423,7 @@ LogicalResult checkBiases(AttentionOp attention) {
       return attention.emitOpError("expected every bias to be a pe.bias_fn, found ")
              << (value.getDefiningOp() ? value.getDefiningOp()->getName().getStringRef()
                                        : StringRef("a block argument"))
-             << "; run pe-expand-biases before";
+             << "; run pe-expand-biases first";
     if (failed(checkHiddenWidths(bias)))
       return failure();
   }

@@ -48,7 +48,7 @@ func.func @gradient_name(%a: tensor<f32> {pe.name = "d_a"}) { return }
 // -----
 
 // expected-note @+2 {{first used here}}
-// expected-error @below {{expected argument 1 to have a name of its own, found "a" twice (program-C6)}}
+// expected-error @below {{expected argument 1 to have a unique name, found "a" twice (program-C6)}}
 func.func @same_name(%a: tensor<f32> {pe.name = "a"}, %b: tensor<f32> {pe.name = "a"}) { return }
 
 // -----
@@ -57,7 +57,7 @@ func.func @same_name(%a: tensor<f32> {pe.name = "a"}, %b: tensor<f32> {pe.name =
 func.func @control_flow() {
   %true = arith.constant true
   %d = pe.distance
-  // expected-error @below {{expected encoding values to go straight from the op that makes them to the op that uses them, found them at 'scf.if'; a choice between encodings is made before compiling (program-C7)}}
+  // expected-error @below {{expected encoding values to go directly from the op that creates them to the op that uses them, found them at 'scf.if'; choose between encodings before compiling (program-C7)}}
   %b = scf.if %true -> !pe.bias {
     %x = pe.linear %d {rule = #pe.slope_rule<geometric>}
     scf.yield %x : !pe.bias
@@ -96,7 +96,7 @@ func.func private @a() {
   return
 }
 func.func private @b() {
-  // expected-error @below {{expected calls without recursion, found one of @a inside its own execution; encodings are finite expressions (program-C9)}}
+  // expected-error @below {{expected no recursion, found a call of @a inside its own execution; encodings are finite expressions (program-C9)}}
   call @a() : () -> ()
   return
 }

@@ -63,7 +63,7 @@ func.func @none(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
 !t = tensor<?x?x?x?xf32>
 func.func @rule(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
   %d = pe.distance
-  // expected-error@+1 {{expected the number of heads, as its slopes follow a rule; write --heads=N}}
+  // expected-error@+1 {{expected the number of heads, because its slopes follow a rule; write --heads=N}}
   %b = pe.linear %d {rule = #pe.slope_rule<geometric>}
   %o = pe.attention %q, %q, %q bias(%b) : (!t, !t, !t) -> !t
   return %o : !t
