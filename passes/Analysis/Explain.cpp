@@ -1,4 +1,4 @@
-//===- Explain.cpp - The structure of biases in words ---------------------===//
+//===- Explain.cpp - descriptions of the structure of biases --------------===//
 
 #include "passes/Analysis/Explain.h"
 
@@ -20,14 +20,14 @@ struct Cost {
   StringRef forward, backward;
 };
 
-/// The piecewise function of a term of class segments.
+/// Returns the piecewise function of a term of class segments, or null.
 PiecewiseOpInterface piecewiseOf(TermOp term) {
   return term.getTermClass() == TermClass::Segments
              ? term.getPartValue(TermPart::Piece).getDefiningOp<PiecewiseOpInterface>()
              : PiecewiseOpInterface();
 }
 
-/// How far a term may be off, in logits; null where it is exact.
+/// Returns the error bound of a term in logits, or null if it is exact.
 llvm::json::Value toleranceOf(TermOp term) {
   PiecewiseOpInterface piecewise = piecewiseOf(term);
   return piecewise && piecewise.getDegree().value_or(0) > 1
@@ -67,7 +67,7 @@ Cost costOf(TermOp term, bool isShiftInvariant) {
   llvm_unreachable("all classes are listed");
 }
 
-/// The names of the function arguments that a term reads.
+/// Returns the names of the function arguments that a term reads.
 SmallVector<std::string> parametersOf(func::FuncOp function, TermOp term) {
   SmallVector<std::string> names;
   for (Value capture : term.getCaptures())
@@ -76,7 +76,7 @@ SmallVector<std::string> parametersOf(func::FuncOp function, TermOp term) {
   return names;
 }
 
-/// What a term costs at every pair; its code where it has no cheaper class.
+/// Returns the cost of a term per pair: for class general, that of its code.
 Price priceOfTerm(func::FuncOp function, TermOp term, bool isShiftInvariant) {
   const auto fixed = [](int64_t all) { return Price(Operations{all, 0}); };
   switch (term.getTermClass()) {
@@ -100,13 +100,13 @@ Price priceOfTerm(func::FuncOp function, TermOp term, bool isShiftInvariant) {
   llvm_unreachable("all classes are listed");
 }
 
-/// D + Dv of an attention, or 0.
+/// Returns D + Dv of an attention, or 0.
 int64_t depthsOf(AttentionOp attention) {
   RankedTensorType q = attention.getQuery().getType(), v = attention.getValue().getType();
   return q.isDynamicDim(3) || v.isDynamicDim(3) ? 0 : q.getDimSize(3) + v.getDimSize(3);
 }
 
-/// What would make a general term cheaper; empty for the other classes.
+/// Returns advice on how to make a general term cheaper; empty for the other classes.
 StringRef adviceFor(TermOp term) {
   if (term.getTermClass() != TermClass::General)
     return "";
@@ -118,7 +118,7 @@ llvm::json::Value boundOf(int64_t bound, int64_t unbounded) {
   return bound == unbounded ? llvm::json::Value(nullptr) : llvm::json::Value(bound);
 }
 
-/// All locations that a term was merged from.
+/// Returns all locations that a term was merged from.
 std::string describePlaces(Location loc) {
   auto fused = dyn_cast<FusedLoc>(loc);
   if (!fused)
@@ -130,7 +130,7 @@ std::string describePlaces(Location loc) {
   return llvm::join(places, " and ");
 }
 
-/// What the axes of the arguments among `captures` count, "f[batch, key]", if specified.
+/// Describes the axes of the arguments among `captures`, such as "f[batch, key]", if specified.
 llvm::json::Array describeAxes(func::FuncOp function, ValueRange captures) {
   llvm::json::Array all;
   for (Value capture : captures) {
@@ -165,8 +165,8 @@ llvm::json::Object explainTerm(func::FuncOp function, TermOp term, AttentionOp a
                             {"backward", cost.backward}};
 }
 
-/// The formula of scalar code, its parameters, where it is written, and the price of what reads an
-/// argument among `inner`.
+/// Describes the formula of scalar code, its parameters and location, and the price of the code
+/// that reads an argument of `inner`.
 llvm::json::Object explainRegion(func::FuncOp function, Operation *op, ValueRange inner,
                                  StringRef per, int64_t depths) {
   SmallVector<std::string> captures;
@@ -186,7 +186,7 @@ llvm::json::Object explainRegion(func::FuncOp function, Operation *op, ValueRang
                             {"price", describe(price, per, depths)}};
 }
 
-/// A function of the score; null without one.
+/// Describes the function of the score, or returns null.
 llvm::json::Value explainScore(func::FuncOp function, AttentionOp attention, int64_t depths) {
   auto score = attention.getScore() ? attention.getScore().getDefiningOp<ScoreFnOp>() : ScoreFnOp();
   if (!score)
@@ -201,7 +201,7 @@ llvm::json::Value explainScore(func::FuncOp function, AttentionOp attention, int
   return result;
 }
 
-/// What a content term costs, by its class.
+/// Returns the cost of a content term, by its class.
 Cost costOf(const ContentStructure &structure, bool ofValues) {
   switch (structure.cls) {
   case ContentClass::Near:
@@ -246,7 +246,7 @@ llvm::json::Object explainContent(func::FuncOp function, ContentFnOp op, Differe
                             {"backward", cost.backward}};
 }
 
-/// Terms of queries and the distance.
+/// Describes the terms of queries and the distance.
 llvm::json::Array explainContents(func::FuncOp function, AttentionOp attention,
                                   DifferenceRange range) {
   llvm::json::Array all;
@@ -256,7 +256,8 @@ llvm::json::Array explainContents(func::FuncOp function, AttentionOp attention,
   return all;
 }
 
-/// Logits that join the denominator: a parameter of one per head, or a formula; null without any.
+/// Describes the logits that join the denominator: a parameter with one per head, or a formula;
+/// null if there are none.
 llvm::json::Value explainSink(func::FuncOp function, AttentionOp attention) {
   auto sink = attention.getSink() ? attention.getSink().getDefiningOp<SinkFnOp>() : SinkFnOp();
   if (!sink)
@@ -266,13 +267,13 @@ llvm::json::Value explainSink(func::FuncOp function, AttentionOp attention) {
   return explainRegion(function, sink, sink.getBody().front().getArguments(), "query", 0);
 }
 
-/// The factor on weights, which may be a draw alone.
+/// Returns the factor on weights, which may consist of a single draw.
 FactorFnOp factorOf(AttentionOp attention) {
   return attention.getFactors().empty() ? FactorFnOp()
                                         : attention.getFactors()[0].getDefiningOp<FactorFnOp>();
 }
 
-/// What weights are multiplied by but for chance alone; null without.
+/// Describes the deterministic factor on the weights; null if there is none (dropout excluded).
 llvm::json::Value explainFactor(func::FuncOp function, AttentionOp attention, int64_t depths) {
   FactorFnOp factor = factorOf(attention);
   if (!factor ||
@@ -282,7 +283,7 @@ llvm::json::Value explainFactor(func::FuncOp function, AttentionOp attention, in
   return explainRegion(function, factor, body.getArgument(3), "weight", depths);
 }
 
-/// Weights that are left out by chance; null without. Of several draws the last: the clause's own.
+/// Describes the dropout of weights, or returns null. The last draw is that of the dropout clause.
 llvm::json::Value explainDropout(func::FuncOp function, AttentionOp attention) {
   FactorFnOp factor = factorOf(attention);
   SmallVector<DropoutFactorOp> draws = factor ? factor.getDraws() : SmallVector<DropoutFactorOp>();
@@ -292,7 +293,7 @@ llvm::json::Value explainDropout(func::FuncOp function, AttentionOp attention) {
                             {"seed", nameOfCapture(function, factor.getSeed(draws.back()))}};
 }
 
-/// Tokens that are left out by chance; null without.
+/// Describes the dropout of tokens, or returns null.
 llvm::json::Value explainDropout(func::FuncOp function, EmbedOp op) {
   if (!op.getSeed())
     return nullptr;
@@ -308,7 +309,7 @@ void printDropout(llvm::raw_ostream &os, const llvm::json::Object *dropout, Stri
        << "\n    forward and backward: a quarter of Philox 4x32-10 for every " << each << "\n";
 }
 
-/// What stick-breaking does beyond the keys before a query; null where it does nothing.
+/// Describes the stick-breaking modes beyond the keys before a query, or returns null.
 llvm::json::Value explainSides(AttentionOp attention) {
   llvm::json::Object sides;
   if (attention.getAttendCurrent())
@@ -322,7 +323,7 @@ llvm::json::Value explainSides(AttentionOp attention) {
   return sides;
 }
 
-/// What positions are where they are data; null where they are those of rows and columns.
+/// Returns the description of positions that are data; null for those of rows and columns.
 llvm::json::Value explainPositions(AttentionOp attention) {
   auto note = attention->getAttrOfType<StringAttr>(kPositionsAttr);
   return note ? llvm::json::Value(note.getValue()) : llvm::json::Value(nullptr);
@@ -369,7 +370,7 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
   return result;
 }
 
-/// Results of attentions over parts of the keys.
+/// Describes the merge of results of attentions over parts of the keys.
 llvm::json::Object explainMerge(func::FuncOp function, MergeOp merge) {
   llvm::json::Array merged;
   for (Value value : merge->getOperands())
@@ -383,7 +384,7 @@ llvm::json::Object explainMerge(func::FuncOp function, MergeOp merge) {
       {"backward", "two sums per row, and two multiplications per number"}};
 }
 
-/// What is added to tokens.
+/// Describes an embedding of tokens.
 llvm::json::Object explainEmbed(func::FuncOp function, EmbedOp embed) {
   auto op = embed.getEmbedding().getDefiningOp<EmbeddingFnOp>();
   SmallVector<std::string> captures;
@@ -408,7 +409,7 @@ llvm::json::Object explainEmbed(func::FuncOp function, EmbedOp embed) {
                                       "reverse mode of its code"}};
 }
 
-/// "all keys" or "keys with 0 <= i - j <= 127".
+/// Returns "all keys" or, for example, "keys with 0 <= i - j <= 127".
 std::string describeKeys(const llvm::json::Object &attention) {
   std::optional<int64_t> min = attention.getInteger("min_difference");
   std::optional<int64_t> max = attention.getInteger("max_difference");

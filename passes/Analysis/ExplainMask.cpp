@@ -1,4 +1,4 @@
-//===- ExplainMask.cpp - The forms of masks in words ----------------------===//
+//===- ExplainMask.cpp - descriptions of masks ----------------------------===//
 
 #include "passes/Analysis/ExplainMask.h"
 
@@ -21,7 +21,7 @@ constexpr StringLiteral kBlocks =
     "without a mask, in others it is evaluated for every pair";
 constexpr StringLiteral kPairs = "code, evaluated for every pair: it says nothing about blocks";
 
-/// Adds a part of a mask as it is written, or the name of its op, and the price of code.
+/// Adds the formula of a part of a mask, or the name of its op, and the price of its code.
 void addFormula(llvm::json::Object &mask, func::FuncOp function, Operation *op) {
   auto code = dyn_cast<MaskFnOp>(op);
   if (!code) {

@@ -1,8 +1,8 @@
-//===- ExplainRotation.h - Prologues and rotations in words ------*- C++ -*-===//
+//===- ExplainRotation.h - descriptions of prologues and rotations -*- C++ -*-===//
 //
-// Says what is done to queries and keys before the scores. Everything follows from
+// Describes the operations on queries and keys before the scores. Everything follows from
 // RotationOpInterface and PrologueOpInterface: the frequencies are those of the code that an op
-// emits, folded where they are constants.
+// emits, folded if they are constants.
 //
 //   rotation pe.rotary {base = 10000}
 //     at encoding.mlir:9:8
@@ -21,15 +21,15 @@
 
 namespace mlir::pe {
 
-/// {"op", "attributes", "location", "parameters", "pairs" (null: unknown), "dims", "interleaved",
-/// "per_head", "tables", "formula", "first", "last", "magnitude", "forward", "backward", "price"},
-/// or null. `headDim` is D, or 0 where it is unknown; `depths` is D + Dv or 0.
+/// Returns {"op", "attributes", "location", "parameters", "pairs" (null: unknown), "dims",
+/// "interleaved", "per_head", "tables", "formula", "first", "last", "magnitude", "forward",
+/// "backward", "price"}, or null. `headDim` is D, or 0 if unknown; `depths` is D + Dv or 0.
 llvm::json::Value explainRotation(func::FuncOp function, AttentionOp attention, int64_t headDim,
                                   int64_t depths);
 void printRotation(llvm::raw_ostream &os, const llvm::json::Object &rotation);
 
-/// [{"op", "attributes", "location", "parameters", "of": "queries", "keys" or "queries and keys",
-/// "formula", "forward", "backward", "price", "operations"}]
+/// Returns [{"op", "attributes", "location", "parameters", "of": "queries", "keys" or "queries and
+/// keys", "formula", "forward", "backward", "price", "operations"}]
 llvm::json::Array explainPrologues(func::FuncOp function, AttentionOp attention);
 void printPrologues(llvm::raw_ostream &os, const llvm::json::Array &prologues);
 

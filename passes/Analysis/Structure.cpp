@@ -1,4 +1,4 @@
-//===- Structure.cpp - The cheapest exact class of each bias term ---------===//
+//===- Structure.cpp - the cheapest exact class of each bias term ---------===//
 
 #include "passes/Analysis/Structure.h"
 

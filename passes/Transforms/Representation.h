@@ -1,4 +1,4 @@
-//===- Representation.h - known biases as progressive interpolation *- C++ -*-===//
+//===- Representation.h - known biases as progressive interpolation -*- C++ -*-===//
 //
 // Theorem 3.1 of Li et al. 2023 (arXiv 2310.04418): T5's buckets, ALiBi, Kerple and Sandwich are
 // FIRE with particular parameters, for positions up to a length N. The rewrite replaces the ops and
