@@ -228,18 +228,18 @@ ContentStructure classifyContent(ContentFnOp op, DifferenceRange range) {
     result.low = *low;
     result.high = *high;
     result.reason = "has " + std::to_string(*high - *low + 1) +
-                    " different vectors: it does not change at distances below " +
+                    " different vectors: it is constant at distances below " +
                     std::to_string(*low) + " and above " + std::to_string(*high);
     return result;
   }
   if (Value angle = findAngle(op, root)) {
     result.cls = ContentClass::Angles;
     result.angle = angle;
-    result.reason = "consists of sines and cosines of i - j times a frequency, which two elements "
-                    "at a time share";
+    result.reason = "consists of sines and cosines of i - j times a frequency that each pair of "
+                    "elements shares";
     return result;
   }
-  result.reason = "has a vector of its own at every distance";
+  result.reason = "has a different vector at every distance";
   return result;
 }
 

@@ -39,14 +39,14 @@ Cost costOf(TermOp term, bool isShiftInvariant) {
   switch (term.getTermClass()) {
   case TermClass::Row:
     if (isShiftInvariant)
-      return {"nothing per score, as softmax is unchanged by a number added to a whole row",
+      return {"nothing per score, because softmax is unchanged by a constant added to a row",
               "nothing per score"};
-    return {"one addition per score of a number per query", "one sum per query"};
+    return {"one addition per score of a value per query", "one sum per query"};
   case TermClass::Column:
-    return {"one addition per score of a number per key", "one sum per key"};
+    return {"one addition per score of a value per key", "one sum per key"};
   case TermClass::RowColumn:
-    return {"one addition per score of the sum of a number per query and one per key, which are "
-            "added up first",
+    return {"one addition per score of a value per query plus a value per key, which are added "
+            "first",
             isShiftInvariant ? "one sum per key" : "one sum per query and one per key"};
   case TermClass::Affine:
     return {"one addition per score of a multiple of i - j", "one sum per distance"};
@@ -57,7 +57,7 @@ Cost costOf(TermOp term, bool isShiftInvariant) {
     if (piecewiseOf(term).getDegree().value_or(0) > 1)
       return {
           "a cubic per score and per kink inside a block of scores, found once per call; its code "
-          "for every score where that takes more pieces than there is room for",
+          "for every score if that needs too many pieces",
           "four sums per piece and the coordinate's factors, then reverse mode inside pieces"};
     return {"one multiply-add per score and per kink inside a block of scores, found once per call",
             "two sums per segment and the coordinate's factors, then reverse mode inside segments"};
@@ -110,8 +110,8 @@ int64_t depthsOf(AttentionOp attention) {
 StringRef adviceFor(TermOp term) {
   if (term.getTermClass() != TermClass::General)
     return "";
-  return "to pay less, write it as a sum of functions of i - j alone (tables), of i or j alone "
-         "(one number per row or column), or as a network of u(i - j) * r(i) (segments)";
+  return "to reduce the cost, write it as a sum of functions of only i - j (tables), of only i or "
+         "only j (one value per row or column), or as a network of u(i - j) * r(i) (segments)";
 }
 
 llvm::json::Value boundOf(int64_t bound, int64_t unbounded) {
@@ -213,13 +213,13 @@ Cost costOf(const ContentStructure &structure, bool ofValues) {
         "the products of a query with these vectors, once per query, and one addition per score",
         "one sum per query and vector"};
   case ContentClass::Angles:
-    return {"one more contraction over the head dim, of turned queries with features of the keys",
+    return {"one more contraction over the head dim, of rotated queries with features of the keys",
             "one more contraction over the keys"};
   case ContentClass::Panel:
     if (ofValues)
       return {"not built yet", "not built yet"};
     return {"one more contraction over the head dim, of queries with the vectors of the distances "
-            "that a block meets",
+            "that a block covers",
             "two more contractions, for the queries and for the vectors"};
   }
   llvm_unreachable("all classes are listed");
@@ -380,8 +380,8 @@ llvm::json::Object explainMerge(func::FuncOp function, MergeOp merge) {
       {"normalizer", stringifyNormalizer(merge.getNormalizer())},
       {"merged", std::move(merged)},
       {"location", describeLocation(merge.getLoc())},
-      {"forward", "two weights per row, in float64, and one multiplication per number"},
-      {"backward", "two sums per row, and two multiplications per number"}};
+      {"forward", "two weights per row, in float64, and one multiplication per element"},
+      {"backward", "two sums per row, and two multiplications per element"}};
 }
 
 /// Describes an embedding of tokens.
@@ -402,8 +402,8 @@ llvm::json::Object explainEmbed(func::FuncOp function, EmbedOp embed) {
       {"data", describeAxes(function, op.getCaptures())},
       {"dropout", explainDropout(function, embed)},
       {"location", describePlaces(op.getLoc())},
-      {"forward", "one addition per number of the tokens; what depends on the position or the "
-                  "dimension alone is prepared once per call, in float64"},
+      {"forward", "one addition per element of the tokens; values that depend only on the position "
+                  "or only on the dimension are prepared once per call, in float64"},
       {"backward", captures.empty() ? "a copy"
                                     : "a copy, and the sum over the batch through the "
                                       "reverse mode of its code"}};
@@ -449,12 +449,13 @@ void printSides(llvm::raw_ostream &os, const llvm::json::Object &sides) {
   if (sides.getBoolean("attend_current"))
     os << "  the query's own key takes part\n";
   if (sides.getString("remainder"))
-    os << "  the mass that is left goes to the query's own value\n    forward: one addition per "
-          "number of the output; backward: one sum per query, and one addition per number of the "
+    os << "  the remaining mass goes to the query's own value\n    forward: one addition per "
+          "element of the output; backward: one sum per query, and one addition per element of the "
           "values\n";
   if (sides.getString("direction"))
-    os << "  keys on both sides\n    forward and backward: a pass over the keys before and one "
-          "over those after a query, and their mean\n";
+    os << "  keys on both sides\n    forward and backward: a pass over the keys before a query, "
+          "one "
+          "over the keys after it, and their mean\n";
 }
 
 void printMerge(llvm::raw_ostream &os, const llvm::json::Object &merge) {
@@ -492,7 +493,7 @@ void printSink(llvm::raw_ostream &os, const llvm::json::Object &sink) {
     os << "  sink " << *sink.getString("formula") << "\n    at " << *sink.getString("location");
     printData(os, *sink.getArray("data"));
   }
-  os << "\n    forward: where a row's statistics start; backward: one sum per query\n";
+  os << "\n    forward: the start of a row's statistics; backward: one sum per query\n";
   if (sink.getString("price"))
     printPrice(os, sink);
 }
@@ -502,7 +503,7 @@ void printScore(llvm::raw_ostream &os, const llvm::json::Object &score) {
   printData(os, *score.getArray("data"));
   if (*score.getBoolean("in_queries"))
     os << "\n    forward: a factor on the queries, one product per element; backward: one product "
-          "per element and one sum per query; in narrower types than f32 its code for every "
+          "per element and one sum per query; for types narrower than f32, its code for every "
           "score\n";
   else
     os << "\n    forward: its code for every score; backward: its code and its derivative\n";
@@ -620,7 +621,7 @@ std::string describeLocation(Location loc) {
     return found ? WalkResult::interrupt() : WalkResult::advance();
   });
   if (!found)
-    return "an unknown place";
+    return "an unknown location";
   return (found.getFilename().getValue() + ":" + Twine(found.getLine()) + ":" +
           Twine(found.getColumn()))
       .str();

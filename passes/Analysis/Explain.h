@@ -15,7 +15,7 @@
 //       class: general, because it combines (i) and (j) in arith.mulf
 //       forward: its code for every score; backward: its reverse mode for every score
 //       price: 2 operations per score; attention without a bias has 256
-//       advice: to pay less, write it as a sum of functions of i - j alone (tables), ...
+//       advice: to reduce the cost, write it as a sum of functions of only i - j (tables), ...
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +46,7 @@ FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function, HeadD
 /// Returns the name of a captured value: that of the function argument, or else a description.
 std::string nameOfCapture(func::FuncOp function, Value capture);
 
-/// Returns "file:line:col", the user's innermost position, or "an unknown place".
+/// Returns "file:line:col", the user's innermost position, or "an unknown location".
 std::string describeLocation(Location loc);
 
 } // namespace mlir::pe

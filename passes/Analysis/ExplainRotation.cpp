@@ -114,8 +114,7 @@ void addFrequencies(llvm::json::Object &result, RotationOpInterface op, int64_t 
   }
 }
 
-constexpr StringLiteral kTurned =
-    "queries and keys are turned once per call, outside of the kernel";
+constexpr StringLiteral kTurned = "queries and keys are rotated once per call, outside the kernel";
 
 std::string number(double value) { return llvm::formatv("{0}", llvm::format("%.6g", value)).str(); }
 
@@ -164,7 +163,7 @@ llvm::json::Value explainRotation(func::FuncOp function, AttentionOp attention, 
       (hasTables ? "rows of the tables are copied"
                  : "an angle, a cosine and a sine per position and pair in float64") +
       std::string(op.isPerHead() ? " for every head" : "") + ", once per call; " + kTurned.str();
-  result["backward"] = std::string("their gradients are turned back once per call") +
+  result["backward"] = std::string("their gradients are rotated back once per call") +
                        (names.empty() ? ""
                                       : ", and the gradients of the parameters are sums over "
                                         "positions");
@@ -238,7 +237,7 @@ llvm::json::Array explainPrologues(func::FuncOp function, AttentionOp attention)
     result["formula"] = formulaOf(root, scratch.block, leading, names);
     result["operations"] = asJson(price, "element");
     result["price"] = describe(price, "element");
-    result["forward"] = "its code for every element, once per call, outside of the kernel";
+    result["forward"] = "its code for every element, once per call, outside the kernel";
     result["backward"] = "its reverse mode for every element, once per call";
     all.push_back(std::move(result));
   }

@@ -140,7 +140,7 @@ std::string describe(const Price &price, StringRef per, int64_t depths) {
     all = "0";
   std::string text = all + (all == "1" ? " operation per " : " operations per ") + per.str();
   if (std::string functions = polynomialOf(price, &Operations::functions); !functions.empty())
-    text += ", " + functions + " of them division, exp, log or the like";
+    text += ", " + functions + " of them division, exp, log or similar";
   if (depths)
     text += "; attention without a bias has " + std::to_string(2 * depths) +
             (per == "score" ? "" : " per score");

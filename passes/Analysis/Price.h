@@ -37,7 +37,7 @@ struct Price {
 Price priceOf(Value root, Block &block, ValueRange inner, ArrayRef<std::string> names);
 
 /// Returns, for example, "4 * size(u, 2) + 3 operations per score, 1 of them division, exp, log or
-/// the like; attention without a bias has 256". `depths` is D + Dv, for the last part, or 0.
+/// similar; attention without a bias has 256". `depths` is D + Dv, for the last part, or 0.
 std::string describe(const Price &price, StringRef per, int64_t depths = 0);
 
 /// Returns {"per", "all", "functions", "times": [{"extent", "all", "functions"}]}.

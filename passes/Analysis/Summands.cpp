@@ -109,11 +109,11 @@ void SumSplitter::classify(Summand &summand) {
   };
   constexpr unsigned both = Dependence::Batch | Dependence::Head;
   if (summand.isScalar)
-    return is(TermClass::Row, "is one number per head");
+    return is(TermClass::Row, "is one value per head");
   if (all.isWithin(both | Dependence::Query))
-    return is(TermClass::Row, "depends on the query position alone");
+    return is(TermClass::Row, "depends only on the query position");
   if (all.isWithin(both | Dependence::Key))
-    return is(TermClass::Column, "depends on the key position alone");
+    return is(TermClass::Column, "depends only on the key position");
   if (summand.form)
     return is(TermClass::Affine, "is proportional to i - j");
   if (all.isWithin(Dependence::Head | Dependence::Difference))

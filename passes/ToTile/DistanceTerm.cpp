@@ -1,12 +1,12 @@
 //===- DistanceTerm.cpp - functions of i - j as tables --------------------===//
 //
-// Any function of the distance, whatever its parameters, is one table per head: the
-// kernel reads a contiguous window of it per key. Backward, sums along diagonals are
-// chained to the parameters by reverse mode of the one-dimensional function, exactly.
+// Any function of the distance, whatever its parameters, becomes one table per head. The kernel
+// reads a contiguous window of it per key. Backward, sums along diagonals are chained to the
+// parameters by reverse mode of the one-dimensional function, exactly.
 //
 // Tables are computed in float64 and rounded once: an angle of 10^6 radians or the logarithm of a
-// distance has few digits left in f32. What does not depend on the head is computed once for all
-// of them, kept in float64, and differentiated once:
+// distance has few accurate digits in f32. Values that do not depend on the head are computed once
+// for all heads, stored in float64, and differentiated once:
 //
 //   r1[h] * sum_k cos(d w_k)      shared[t] = sum_k cos(d w_k)       table[h, t] = r1[h] shared[t]
 //

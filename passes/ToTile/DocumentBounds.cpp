@@ -61,7 +61,7 @@ void mlir::tile::createDocumentBounds(PlanContext &context, pe::DocumentBoundsOp
       return s.create<arith::IndexCastOp>(
           s.getIndexType(), readElement(s, boundaries.buffer, {number}, /*inbounds=*/false));
     };
-    // Whatever the boundaries are, no position precedes the beginning of its document.
+    // For any boundaries, no position precedes the beginning of its document.
     Value first = s.create<arith::MaxSIOp>(boundary(document), zero);
     first = s.create<arith::MinSIOp>(first, s.create<arith::MaxSIOp>(position, zero));
     Value last = s.create<arith::MaxSIOp>(boundary(s.add(document, s.index(1))), zero);

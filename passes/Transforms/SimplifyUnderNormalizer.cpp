@@ -45,7 +45,7 @@ bool isUnneeded(TermOp term) { return isAlwaysFinite(term.getPart(TermPart::Row)
 TermOp keepColumn(TermOp term) {
   OpBuilder builder(term);
   auto structure =
-      TermAttr::get(term.getContext(), TermClass::Column, "depends on the key position alone");
+      TermAttr::get(term.getContext(), TermClass::Column, "depends only on the key position");
   auto column = TermOp::create(builder, term.getLoc(), term.getType(), structure,
                                term.getCaptures(), term.getFormula(), /*partsCount=*/1);
   column.getParts().front().takeBody(*term.getPart(TermPart::Column).getParent());
@@ -82,9 +82,9 @@ struct SimplifyUnderNormalizerPass
         continue;
       }
       Location place = term.getPartValue(TermPart::Row).getLoc();
-      StringRef reason = isRow ? term.getReason() : "depends on the query position alone";
+      StringRef reason = isRow ? term.getReason() : "depends only on the query position";
       std::string note = "a term that " + reason.str() + ", at " + describeLocation(place) +
-                         ": softmax is unchanged by a number added to a whole row";
+                         ": softmax is unchanged by a constant added to a row";
       notes.push_back(builder.getStringAttr(note));
       if (!isRow)
         kept.push_back(keepColumn(term));

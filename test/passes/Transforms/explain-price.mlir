@@ -5,7 +5,7 @@
 
 // CHECK-LABEL: attention at
 // CHECK:       bias sum(k < size(c, 2), exp(c[b, h, k] * (i + j * k)))
-// CHECK:         price: 6 * size(c, 2) operations per score, size(c, 2) of them division, exp, log or the like; attention without a bias has 256
+// CHECK:         price: 6 * size(c, 2) operations per score, size(c, 2) of them division, exp, log or similar; attention without a bias has 256
 // JSON:        "operations": {
 // JSON-NEXT:     "all": 0,
 // JSON-NEXT:     "functions": 0,
@@ -22,7 +22,7 @@ func.func @extent(%q: !t {pe.name = "q"}, %c: tensor<?x?x?xf32> {pe.name = "c"})
 }
 // A size that is known is a number.
 // CHECK-LABEL: attention at
-// CHECK:       price: 48 operations per score, 8 of them division, exp, log or the like
+// CHECK:       price: 48 operations per score, 8 of them division, exp, log or similar
 func.func @count(%q: !t {pe.name = "q"}, %c: tensor<?x?x8xf32> {pe.name = "c"}) -> (!t {pe.name = "o"}) {
   %b = pe.bias_fn(%c : tensor<?x?x8xf32>) expr "sum(n < size(c, 2), exp(c[b, h, n] * (i + j * n)))"
   %o = pe.attention %q, %q, %q bias(%b) : (!t, !t, !t) -> !t
@@ -40,11 +40,11 @@ func.func @nested(%q: !t {pe.name = "q"}, %w: tensor<?x?xf32> {pe.name = "w"}) -
 // CHECK:       mask (i * 7 + j * 13) % 5 != 0
 // CHECK:         price: {{[0-9]+}} operations per pair
 // CHECK:       score tanh(s * w[h]) + s
-// CHECK:         price: 3 operations per score, 1 of them division, exp, log or the like; attention without a bias has 256
+// CHECK:         price: 3 operations per score, 1 of them division, exp, log or similar; attention without a bias has 256
 // CHECK:       sink w[h] * log(1 + i)
-// CHECK:         price: 4 operations per query, 1 of them division, exp, log or the like
+// CHECK:         price: 4 operations per query, 1 of them division, exp, log or similar
 // CHECK:       factor 1 / (1 + exp(-w[h] * j))
-// CHECK:         price: {{[0-9]+}} operations per weight, 2 of them division, exp, log or the like; attention without a bias has 256 per score
+// CHECK:         price: {{[0-9]+}} operations per weight, 2 of them division, exp, log or similar; attention without a bias has 256 per score
 func.func @functions(%q: !t {pe.name = "q"}, %w: tensor<?xf32> {pe.name = "w"}) -> (!t {pe.name = "o"}) {
   %s = pe.score_fn(%w : tensor<?xf32>) expr "tanh(s * w[h]) + s"
   %f = pe.factor_fn(%w : tensor<?xf32>) expr "1 / (1 + exp(-w[h] * j))"
@@ -57,7 +57,7 @@ func.func @functions(%q: !t {pe.name = "q"}, %w: tensor<?xf32> {pe.name = "w"}) 
 // CHECK-LABEL: attention at
 // CHECK:       score s * max(1, log(i + 1) / log(512))
 // CHECK:         forward: a factor on the queries
-// CHECK:         price: 5 operations per query, 2 of them division, exp, log or the like
+// CHECK:         price: 5 operations per query, 2 of them division, exp, log or similar
 func.func @of_query(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
   %s = pe.score_fn expr "s * max(1, log(i + 1) / log(512))"
   %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t

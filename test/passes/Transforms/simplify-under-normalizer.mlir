@@ -5,10 +5,10 @@
 // CHECK:         %[[COLUMN:.*]] = pe.term <column,
 // CHECK-NOT:     pe.term
 // CHECK:         pe.attention {{.*}} bias(%[[COLUMN]])
-// CHECK-SAME:      pe.dropped = ["a term that depends on the query position alone, at {{.*}}: softmax is unchanged by a number added to a whole row"]
+// CHECK-SAME:      pe.dropped = ["a term that depends only on the query position, at {{.*}}: softmax is unchanged by a constant added to a row"]
 // CHECK-LABEL: func @row_alone
 // CHECK-NOT:     pe.term
-// CHECK:         pe.attention %{{.*}}, %{{.*}}, %{{.*}} {pe.dropped = ["a term that depends on the query position alone, at
+// CHECK:         pe.attention %{{.*}}, %{{.*}}, %{{.*}} {pe.dropped = ["a term that depends only on the query position, at
 // With a log-sum-exp in use the row term stays.
 // CHECK-LABEL: func @log_sum_exp
 // CHECK:         %[[ROW:.*]] = pe.term <row,

@@ -6,8 +6,8 @@
 // CHECK:         pe.term <distance, "depends on i and j only through i - j">
 // CHECK:         pe.term <general, "combines (i) and (j) in arith.subf">
 // CHECK:         pe.term <general, "depends on batch, head, i - j together">
-// CHECK:         pe.term <row, "is one number per head">
-// CHECK:         pe.term <column, "depends on the key position alone">
+// CHECK:         pe.term <row, "is one value per head">
+// CHECK:         pe.term <column, "depends only on the key position">
 func.func @classes(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) {
   // A comparison of i and j depends on their difference.
   %compare = pe.bias_fn {

@@ -5,7 +5,7 @@
 // the term that reads them, and a part has only what it is a function of as arguments. slope * i - slope * j is one multiple of i - j.
 // CHECK-LABEL: func @sum
 // CHECK-SAME:    %[[SLOPE:[a-z0-9]+]]: tensor<?xf32>, %[[AMP:[a-z0-9]+]]: tensor<?xf32>
-// CHECK:         %[[COLUMN:.*]] = pe.term <column, "depends on the key position alone">(%[[AMP]] : tensor<?xf32>)
+// CHECK:         %[[COLUMN:.*]] = pe.term <column, "depends only on the key position">(%[[AMP]] : tensor<?xf32>)
 // CHECK-SAME:      formula = "-argument 2[h] * cos(j)"
 // CHECK-NEXT:    ^bb0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: tensor<?xf32>):
 // CHECK:           math.cos
