@@ -1,5 +1,5 @@
 // RUN: pe-opt %s --pe-to-tile-pipeline="grad=1" --split-input-file --verify-diagnostics
-// Vectors that join the values and change at every distance are refused by name.
+// Value vectors that differ at every distance are rejected with their name.
 !qkv = tensor<?x?x?x?xf32>
 
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
@@ -14,7 +14,7 @@ func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qk
 
 // -----
 
-// So are sines and cosines of the distance.
+// Sines and cosines of the distance are also rejected.
 !qkv = tensor<?x?x?x?xf32>
 
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"})

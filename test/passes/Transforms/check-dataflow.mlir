@@ -184,7 +184,7 @@ func.func @data(%q: !qkv {pe.name = "q", pe.axes = ["batch", "head", "query", "d
 
 !tokens = tensor<?x?x?xf32>
 
-// Two sums may share an embedding, and a tensor may count something of the user's.
+// Two sums may share an embedding, and a tensor may have a user-defined axis.
 // CHECK-LABEL: func.func @embed
 func.func @embed(%x: !tokens {pe.name = "x", pe.axes = ["batch", "query", "model"]}, %z: !tokens {pe.name = "z"},
                  %t: tensor<?x?xf32> {pe.name = "t", pe.axes = ["rows", "model"]})

@@ -1,4 +1,4 @@
-// One case per constraint program-C* of docs/spec.md, each at the user's own line.
+// One case per constraint program-C* of docs/spec.md, each at the user's line.
 // RUN: pe-opt %s --pe-check-encodings --split-input-file --verify-diagnostics
 
 // expected-error @below {{expected a public function to compile, found none (program-C1)}}
@@ -53,7 +53,7 @@ func.func @same_name(%a: tensor<f32> {pe.name = "a"}, %b: tensor<f32> {pe.name =
 
 // -----
 
-// A choice between encodings at run time is refused, and so is a loop that carries one.
+// A choice between encodings at run time is rejected, and so is a loop that carries an encoding.
 func.func @control_flow() {
   %true = arith.constant true
   %d = pe.distance

@@ -1,4 +1,4 @@
-// Subscripts that cannot be meant, and what nothing reads.
+// Subscripts that cannot be intended, and unread captures and arguments.
 // RUN: pe-opt %s --pe-prepare --split-input-file --verify-diagnostics
 
 !qkv = tensor<?x?x?x?xf32>

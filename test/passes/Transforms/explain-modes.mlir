@@ -1,7 +1,7 @@
 // RUN: pe-opt %s -o /dev/null --pe-expand-functions --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure | FileCheck %s
 // RUN: pe-opt %s -o /dev/null --pe-expand-functions --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
 
-// Under a sink a term of the query alone has its price.
+// With a sink, a term that depends only on the query has a price.
 // CHECK:      attention at {{.*}}: softmax, all keys
 // CHECK-NEXT:   sink s[h]
 // CHECK-NEXT:     forward: the start of a row's statistics; backward: one sum per query

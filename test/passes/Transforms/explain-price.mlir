@@ -1,6 +1,6 @@
 // RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-functions --pe-expand-biases --pe-expand-masks --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure | FileCheck %s
 // RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-functions --pe-expand-biases --pe-expand-masks --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
-// Prices of sums over extents, functions of the score, sinks, factors and masks; formulas as they are written.
+// Prices of sums over extents, functions of the score, sinks, factors and masks; formulas as the user wrote them.
 !t = tensor<?x?x?x64xf32>
 
 // CHECK-LABEL: attention at
@@ -20,7 +20,7 @@ func.func @extent(%q: !t {pe.name = "q"}, %c: tensor<?x?x?xf32> {pe.name = "c"})
   %o = pe.attention %q, %q, %q bias(%b) : (!t, !t, !t) -> !t
   return %o : !t
 }
-// A size that is known is a number.
+// A static size is a number.
 // CHECK-LABEL: attention at
 // CHECK:       price: 48 operations per score, 8 of them division, exp, log or similar
 func.func @count(%q: !t {pe.name = "q"}, %c: tensor<?x?x8xf32> {pe.name = "c"}) -> (!t {pe.name = "o"}) {
@@ -28,7 +28,7 @@ func.func @count(%q: !t {pe.name = "q"}, %c: tensor<?x?x8xf32> {pe.name = "c"}) 
   %o = pe.attention %q, %q, %q bias(%b) : (!t, !t, !t) -> !t
   return %o : !t
 }
-// Sums inside of sums.
+// Nested sums.
 // CHECK-LABEL: attention at
 // CHECK:       price: 4 * size(w, 0) * size(w, 1) + size(w, 0) operations per score
 func.func @nested(%q: !t {pe.name = "q"}, %w: tensor<?x?xf32> {pe.name = "w"}) -> (!t {pe.name = "o"}) {
@@ -53,7 +53,7 @@ func.func @functions(%q: !t {pe.name = "q"}, %w: tensor<?xf32> {pe.name = "w"}) 
   %o = pe.attention %q, %q, %q score(%s) sink(%k) factor(%f) mask(%m) : (!t, !t, !t) -> !t
   return %o : !t
 }
-// A quotient of constants is a number: queries carry the factor.
+// A quotient of constants is a number, so queries carry the factor.
 // CHECK-LABEL: attention at
 // CHECK:       score s * max(1, log(i + 1) / log(512))
 // CHECK:         forward: a factor on the queries

@@ -1,6 +1,6 @@
 // RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-biases --pe-split-terms --pe-explain-structure | FileCheck %s
 // RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-biases --pe-split-terms --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
-// What a rotation turns, its frequencies, where it is computed and what it costs.
+// The rotated dims, the frequencies, the place of their computation and the cost.
 !t = tensor<?x?x?x64xf32>
 
 // CHECK:      attention at

@@ -1,6 +1,6 @@
 // RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure | FileCheck %s
 
-// A formula, a price and advice for terms without a cheaper class.
+// Formula, price and advice for terms without a cheaper class.
 // CHECK:      attention at
 // CHECK-NEXT:   bias slope[h] * log(abs(i - j) + 0.5) / (1 + i * j)
 // CHECK-NEXT:     at {{.*}}, parameters slope

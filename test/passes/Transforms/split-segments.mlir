@@ -1,7 +1,7 @@
 // RUN: pe-opt %s --pe-split-terms | FileCheck %s
 
 // The coordinate of a segments term becomes the product of a function of i - j and a function of i,
-// however it was written; a scale of the network is kept outside.
+// whatever its original form; a scale of the network remains outside.
 // CHECK-LABEL: func @ratio
 // CHECK:         %[[ROW:.*]] = pe.term <row, "is one value per head">
 // CHECK:         %[[SEGMENTS:.*]] = pe.term <segments, "is piecewise linear in u(i - j) / r(i)">

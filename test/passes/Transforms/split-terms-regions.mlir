@@ -1,6 +1,6 @@
 // RUN: pe-opt %s --pe-split-terms | FileCheck %s
 
-// Forms of a dependence on i - j alone, and forms that are not.
+// Code that depends only on i - j, and code that does not.
 // CHECK-LABEL: func @classes
 // CHECK:         pe.term <distance, "depends on i and j only through i - j">
 // CHECK:         pe.term <distance, "depends on i and j only through i - j">
@@ -18,8 +18,8 @@ func.func @classes(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> (tensor<?x?x?
     %v = arith.select %near, %one, %two : f32
     pe.yield %v : f32
   }
-  // 3 i + 1 - 3 j, as floats, in a nonlinear function. Queries are never before position 0, keys may
-  // be.
+  // 3 i + 1 - 3 j, as floats, in a nonlinear function. Queries are never before position 0, but
+  // keys may be.
   %floats = pe.bias_fn {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %three = arith.constant 3.0 : f32
