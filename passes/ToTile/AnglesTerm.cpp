@@ -47,7 +47,7 @@ private:
   Value pairOf(Scalar &s, Value dim, int64_t which);
 
   Value frequencies, amplitudes; // [d] and [d, 2] (of sine and cosine), in f64
-  Value even, odd;               // [r, d]: the factors of q'_d in elements 2n and 2n + 1 of `turned`
+  Value even, odd;               // [r, d]: factors of q'_d in elements 2n and 2n + 1 of `turned`
   Value features;                // [c, d]
   Value turned, dTurned;         // [b, hq, r, d]
 };

@@ -1,4 +1,4 @@
-//===- Attention.cpp - helpers shared by the attention algorithms --------===//
+//===- Attention.cpp - helpers shared by the attention algorithms ---------===//
 #include "passes/ToTile/Attention.h"
 
 using namespace mlir;

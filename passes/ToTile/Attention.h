@@ -1,4 +1,4 @@
-//===- Attention.h - interface of the attention algorithms at tile level -===//
+//===- Attention.h - interface of the attention algorithms at tile level --===//
 //
 // One file per algorithm: softmax and stick-breaking, forward and backward. Each algorithm
 // writes one stage of a plan and accesses biases only through `ScoreTerms`.

@@ -1,4 +1,4 @@
-//===- Content.h - score terms of the query and the distance -------------===//
+//===- Content.h - score terms of the query and the distance --------------===//
 //
 // A content term adds scale <q'_i, P(i - j)> to the score, q' = (q + v) W (pe.content_fn). Its
 // class (passes/Analysis/Content.h) decides what is stored per query and what the kernel computes:

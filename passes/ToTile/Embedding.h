@@ -1,4 +1,4 @@
-//===- Embedding.h - lowering of pe.embedding_fn -------------------------===//
+//===- Embedding.h - lowering of pe.embedding_fn --------------------------===//
 //
 // The embedding E[p, d] does not depend on the batch, so almost all of it is prepared once per
 // call, in float64:

@@ -1,4 +1,4 @@
-//===- FactorFunction.h - lowering of pe.factor_fn, a factor on weights --===//
+//===- FactorFunction.h - lowering of pe.factor_fn, a factor on weights ---===//
 //
 // The region of a `pe.factor_fn` is emitted inside the stream. Forward evaluates it for every pair;
 // backward evaluates it again, with its derivative if a tensor needs one. The random draws

@@ -1,4 +1,4 @@
-//===- LinePart.h - a part of a bias that depends on one position --------===//
+//===- LinePart.h - a part of a bias that depends on one position ---------===//
 //
 // A line part has one value per query or per key of the call. It is a vector over rows (r) or
 // columns (c), with a batch or head axis only if the value depends on it; the adjoint is a sum per

@@ -1,4 +1,4 @@
-//===- MaskBlocks.h - prepared summaries of data-dependent masks ---------===//
+//===- MaskBlocks.h - prepared summaries of data-dependent masks ----------===//
 //
 // Prepare stages that summarize a mask, so that kernels visit and read as little as possible: the
 // columns that any row needs, and the value of the scalar code on blocks of pairs and on single

@@ -1,4 +1,4 @@
-//===- MaskFunction.h - scalar code of a mask, evaluated per pair --------===//
+//===- MaskFunction.h - scalar code of a mask, evaluated per pair ---------===//
 #ifndef PE_PASSES_TOTILE_MASKFUNCTION_H
 #define PE_PASSES_TOTILE_MASKFUNCTION_H
 

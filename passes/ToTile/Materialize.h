@@ -1,4 +1,4 @@
-//===- Materialize.h - the bias and rotation tables as results -----------===//
+//===- Materialize.h - the bias and rotation tables as results ------------===//
 //
 // For plots and for checking tables: a plan that builds the tables of a bias and, instead of
 // attention, writes the bias of every pair as the kernel's stream reads it from them.

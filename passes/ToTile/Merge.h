@@ -1,4 +1,4 @@
-//===- Merge.h - merging two partial results of one attention ------------===//
+//===- Merge.h - merging two partial results of one attention -------------===//
 //
 // Two loops over rows and their elements: the first computes the weights of both parts of every
 // row, in float64, and the merged logarithm; the second adds the outputs. With w_n = exp(l_n - l),

@@ -1,4 +1,4 @@
-//===- NearDistances.h - sums over keys per near distance ----------------===//
+//===- NearDistances.h - sums over keys per near distance -----------------===//
 //
 // A vector P(i - j) with constant tails needs the sum of a value over the keys at each distance
 // low ... high. At inner distances that is one pair, which is written to a table. The first and the

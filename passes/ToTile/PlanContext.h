@@ -1,4 +1,4 @@
-//===- PlanContext.h - the plan being built ------------------------------===//
+//===- PlanContext.h - the plan being built -------------------------------===//
 //
 // The buffers of one entry function, and the access of scalar code to its parameters.
 //

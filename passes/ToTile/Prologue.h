@@ -1,4 +1,4 @@
-//===- Prologue.h - row maps of queries and keys before the kernel -------===//
+//===- Prologue.h - row maps of queries and keys before the kernel --------===//
 //
 // A prologue maps every row of queries, keys or both to another row of the same depth, in a prepare
 // stage, so that kernels read rows directly from memory. Backward, a finish stage maps the
