@@ -5,9 +5,8 @@
 //
 //   - a value that depends only on d (frequencies, powers) or only on p is stored per dimension or
 //     per row;
-//   - sin and cos of p * w(d) follow from those of 64 m and n by the addition theorem, p = q_start
-//   +
-//     64 m + n, as in the tables of rotations (Rotation.cpp);
+//   - sin and cos of p * w(d) follow from those of 64 m and n by the addition theorem, with
+//     p = q_start + 64 m + n, as in the tables of rotations (Rotation.cpp);
 //   - x(p)^(w d) is (x^(16 w))^m (x^w)^n for d = 16 m + n: two short tables per row;
 //   - if other functions of both p and d remain, the values are stored in a table with an entry per
 //     row and dimension.

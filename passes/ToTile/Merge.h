@@ -10,6 +10,7 @@
 //
 // w_2 + w_s replaces 1 - w_1, which may cancel. Stick-breaking has w_1 = 1, w_2 = exp(l_1),
 // l = l_1 + l_2, dl_1 = w_2 p_2 + dl, and dl_2 = dl.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_MERGE_H
 #define PE_PASSES_TOTILE_MERGE_H

@@ -5,7 +5,7 @@
 //   kernel     s[w, i]: the score of the pair at that distance; for the first and the last w, the
 //              sum of the weights of all pairs beyond
 //   output     o_i += sum_w A[w, i] P[w], with A[w, i] = exp2(s[w, i] - m_i) / l_i
-//   backward   dA_ij gains <dO_i, P[w]>, prepared per row; A[w, i] is summed again for
+//   backward   dA_ij gains <dO_i, P[w]>, prepared per row; A[w, i] is computed again for
 //   finish     dP[w] = sum_i A[w, i] dO_i
 //
 // Scores are stored instead of weights because the maximum of a row is known only at its end.
