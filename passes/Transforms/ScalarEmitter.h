@@ -81,7 +81,7 @@ Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAc
 /// Returns true for the operations that emitScalar can emit.
 bool isEmittable(Operation *op);
 
-/// Emits x to an integer power, as `math.fpowi`, which few targets support.
+/// Emits the expansion of `math.fpowi` (x to an integer power), which few targets support.
 Value emitWholePower(OpBuilder &builder, Location loc, Value x, Value exponent);
 
 /// Converts `value` to another float type.
