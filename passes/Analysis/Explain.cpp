@@ -454,8 +454,7 @@ void printSides(llvm::raw_ostream &os, const llvm::json::Object &sides) {
           "values\n";
   if (sides.getString("direction"))
     os << "  keys on both sides\n    forward and backward: a pass over the keys before a query, "
-          "one "
-          "over the keys after it, and their mean\n";
+          "one over the keys after it, and their mean\n";
 }
 
 void printMerge(llvm::raw_ostream &os, const llvm::json::Object &merge) {

@@ -118,8 +118,7 @@ LogicalResult checkMerge(MergeOp merge) {
   for (auto [number, value] : llvm::enumerate(merge->getOperands()))
     if (!isa<BlockArgument>(value) || (number < 4 && !value.hasOneUse())) // dataflow-C17
       return merge.emitError() << "expected the operands of pe.merge to be arguments of the entry "
-                                  "function with no other use, "
-                                  "found "
+                                  "function with no other use, found "
                                << (isa<BlockArgument>(value) ? "one with other uses"
                                                              : "the result of another op")
                                << "; merge in a separate program (dataflow-C17)";
