@@ -32,7 +32,7 @@ struct Summand {
   bool dependsOnBatch = false;
 };
 
-/// Returns the classified summands of `sum` without zeros. Splitting stops at about a hundred; the
+/// Returns the classified summands of `sum` without zeros. Splitting stops at 64 (kMaxSummands); the
 /// remainder is one summand.
 SmallVector<Summand> splitSum(Value sum, const RegionDependence &dependence);
 

@@ -25,9 +25,10 @@ def PECheckEncodingsPass : Pass<"pe-check-encodings", "::mlir::ModuleOp"> {
 def PECheckDataflowPass : Pass<"pe-check-dataflow", "::mlir::func::FuncOp"> {
   let summary = "Rejects programs whose tensors do not flow from arguments through attention to results";
   let description = [{
-    Runs after inlining, when the entry function contains the entire dataflow. Every result is produced by
-    an attention and returned once; queries, keys and values are arguments with no other use
-    (dataflow-C1 to dataflow-C5 of docs/spec.md). The pass changes nothing.
+    Runs after inlining, when the entry function contains the entire dataflow, and checks dataflow-C1 to
+    dataflow-C25 of docs/spec.md. Among them: every result is produced by pe.attention, pe.merge or
+    pe.embed and returned once; queries, keys and values are arguments with no other use. The pass
+    changes nothing.
 
     ```mlir
     // error: expected keys to have no other use, found 2 uses; pass a separate argument for each use
