@@ -32,8 +32,8 @@ struct Summand {
   bool dependsOnBatch = false;
 };
 
-/// Returns the classified summands of `sum` without zeros. Splitting stops at 64 (kMaxSummands); the
-/// remainder is one summand.
+/// Returns the classified summands of `sum` without zeros. Splitting stops at 64 (kMaxSummands);
+/// the remainder is one summand.
 SmallVector<Summand> splitSum(Value sum, const RegionDependence &dependence);
 
 /// A summand and the bias it comes from.
