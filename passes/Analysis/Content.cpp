@@ -1,4 +1,4 @@
-//===- Content.cpp - What kind of function of the distance a content term is ===//
+//===- Content.cpp - classes of content terms -----------------------------===//
 #include "passes/Analysis/Content.h"
 
 #include "passes/Analysis/Dependence.h"
@@ -30,17 +30,17 @@ StringRef stringify(ContentClass cls) {
 
 namespace {
 
-/// What a value is for all differences beyond a bound.
+/// The form of a value at all differences beyond a bound.
 struct Tail {
   enum Kind { Unknown, Constant, Line } kind = Unknown;
-  /// The bound: at and beyond it.
+  /// The tail includes this bound.
   int64_t from = 0;
-  /// Line: slope * (i - j) + offset. Constant with a known number: slope is 0.
+  /// Line: slope * (i - j) + offset. A constant with a known value has slope 0.
   double slope = 0, offset = 0;
   bool isNumber = false;
 };
 
-/// The tails of all values of a region, towards negative or positive differences.
+/// Computes the tails of all values of a region, towards negative or positive differences.
 class TailFinder {
 public:
   TailFinder(Block &block, int direction) : direction(direction), dependence(*block.getParent()) {
@@ -63,7 +63,7 @@ public:
   static constexpr int64_t kFar = int64_t(1) << 32;
 
 private:
-  /// The bound that is farther out.
+  /// Returns the bound that is farther out.
   int64_t farther(int64_t a, int64_t b) const {
     return direction > 0 ? std::max(a, b) : std::min(a, b);
   }
@@ -77,7 +77,7 @@ private:
 
 } // namespace
 
-/// The larger or smaller one of a line and a number beyond where they meet.
+/// Returns the maximum or minimum of a line and a constant beyond their intersection.
 Tail TailFinder::extremum(const Tail &a, const Tail &b, bool isMaximum) const {
   const int64_t from = farther(a.from, b.from);
   if (!a.isNumber || !b.isNumber)
@@ -92,7 +92,7 @@ Tail TailFinder::extremum(const Tail &a, const Tail &b, bool isMaximum) const {
   const double meet = -offset / slope;
   if (!(std::abs(meet) < double(kFar)))
     return {};
-  // Far out in this direction a is above b if it rises faster.
+  // Far out in this direction, a exceeds b if it rises faster.
   Tail taken = (slope * direction > 0) == isMaximum ? a : b;
   const double rounded = direction > 0 ? std::ceil(meet) : std::floor(meet);
   taken.from = farther(from, static_cast<int64_t>(rounded));
@@ -134,7 +134,7 @@ ConstantTails findConstantTails(Value value, Block &region) {
 
 static bool isTrigonometric(Operation *op) { return isa_and_nonnull<math::SinOp, math::CosOp>(op); }
 
-/// Whether the value is a sum of sines and cosines with factors free of i - j.
+/// Returns true if the value is a sum of sines and cosines with factors free of i - j.
 static bool isLinearInAngles(Value value, const RegionDependence &dependence) {
   Operation *op = value.getDefiningOp();
   auto isLinear = [&](unsigned operand) {
@@ -156,8 +156,8 @@ static bool isLinearInAngles(Value value, const RegionDependence &dependence) {
   return false;
 }
 
-/// Whether the value has the same result for d = 2n and d = 2n + 1: it takes d through d // 2
-/// alone.
+/// Returns true if the value is the same for d = 2n and d = 2n + 1, because it uses d only through
+/// d // 2.
 static bool isOfPairs(Value value, Value dim) {
   if (value == dim)
     return false;
@@ -171,7 +171,7 @@ static bool isOfPairs(Value value, Value dim) {
   return llvm::all_of(op->getOperands(), [&](Value operand) { return isOfPairs(operand, dim); });
 }
 
-/// The factor w of an angle (i - j) w; null if it has another form.
+/// Returns the factor w of an angle (i - j) w, or null if it has another form.
 static Value frequencyOf(Value angle, const RegionDependence &dependence) {
   auto product = angle.getDefiningOp<arith::MulFOp>();
   if (!product)
@@ -186,7 +186,7 @@ static Value frequencyOf(Value angle, const RegionDependence &dependence) {
   return {};
 }
 
-/// The angle that all sines and cosines have; null where the term has another form.
+/// Returns the common angle of all sines and cosines, or null if the term has another form.
 static Value findAngle(ContentFnOp op, Value root) {
   Block &body = op.getBody().front();
   const RegionDependence dependence(op.getBody());
@@ -219,7 +219,7 @@ ContentStructure classifyContent(ContentFnOp op, DifferenceRange range) {
     low = low ? std::max(*low, range.min) : range.min;
   if (range.max != DifferenceRange::kUnboundedMax)
     high = high ? std::min(*high, range.max) : range.max;
-  if (low && high && *low >= *high) // the same at all distances
+  if (low && high && *low >= *high) // the same vector at all distances
     low = high = range.min != DifferenceRange::kUnboundedMin   ? range.min
                  : range.max != DifferenceRange::kUnboundedMax ? range.max
                                                                : 0;
@@ -228,18 +228,18 @@ ContentStructure classifyContent(ContentFnOp op, DifferenceRange range) {
     result.low = *low;
     result.high = *high;
     result.reason = "has " + std::to_string(*high - *low + 1) +
-                    " different vectors: it does not change at distances below " +
+                    " different vectors: it is constant at distances below " +
                     std::to_string(*low) + " and above " + std::to_string(*high);
     return result;
   }
   if (Value angle = findAngle(op, root)) {
     result.cls = ContentClass::Angles;
     result.angle = angle;
-    result.reason = "consists of sines and cosines of i - j times a frequency, which two elements "
-                    "at a time share";
+    result.reason = "consists of sines and cosines of i - j times a frequency that each pair of "
+                    "elements shares";
     return result;
   }
-  result.reason = "has a vector of its own at every distance";
+  result.reason = "has a different vector at every distance";
   return result;
 }
 

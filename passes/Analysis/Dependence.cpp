@@ -1,4 +1,4 @@
-//===- Dependence.cpp - How a scalar depends on the pair (i, j) -----------===//
+//===- Dependence.cpp - dependence of a scalar on the pair (i, j) ---------===//
 
 #include "passes/Analysis/Dependence.h"
 
@@ -17,7 +17,7 @@ using Form = std::optional<AffineForm>;
 // Affine forms
 //===----------------------------------------------------------------------===//
 
-/// a + factor * b.
+/// Returns a + factor * b.
 static Form combine(const Form &a, const Form &b, double factor) {
   if (!a || !b)
     return std::nullopt;
@@ -27,7 +27,7 @@ static Form combine(const Form &a, const Form &b, double factor) {
 
 static Form scaled(const Form &form, double factor) { return combine(AffineForm{}, form, factor); }
 
-/// The product, when one side is a constant.
+/// Returns the product if one side is a constant.
 static Form product(const Form &a, const Form &b) {
   if (!a || !b)
     return std::nullopt;
@@ -44,7 +44,7 @@ static Form quotient(const Form &a, const Form &b) {
   return scaled(a, 1 / b->constant);
 }
 
-/// Positions have fewer than 32 bits, so integers of at least that width hold them.
+/// Positions have fewer than 32 bits, so integers of at least that width can hold them.
 static bool holdsPositions(Type type) {
   return !type.isInteger() || type.getIntOrFloatBitWidth() >= 32;
 }
@@ -100,7 +100,8 @@ RegionDependence::RegionDependence(Region &region, DifferenceRange range) : rang
   }
 }
 
-/// Whether an integer may wrap around at its width, which ends the form: positions are below 2^30.
+/// Returns true if an integer may wrap around at its width, which invalidates the form. Positions
+/// are below 2^30.
 static bool mayWrap(const AffineForm &form, Type type) {
   if (!type.isIntOrIndex())
     return false;
@@ -120,7 +121,8 @@ Dependence RegionDependence::transfer(Operation *op) const {
   return joined;
 }
 
-/// The difference of the two sides of a signed or float comparison, which decides the result.
+/// Returns the difference of the two sides of a signed or float comparison, which decides the
+/// result.
 Form RegionDependence::comparedDifference(Operation *op) const {
   if (auto compare = dyn_cast<arith::CmpIOp>(op)) {
     using P = arith::CmpIPredicate;
@@ -133,8 +135,9 @@ Form RegionDependence::comparedDifference(Operation *op) const {
   return combine(affineOf(op->getOperand(0)), affineOf(op->getOperand(1)), -1);
 }
 
-/// True if the form is never negative on the range of differences. Positions of queries never are,
-/// as rows before the first position attend to nothing; those of keys may be.
+/// Returns true if the form is never negative on the range of differences. Query positions count as
+/// nonnegative, because rows before the first position attend to nothing; key positions may be
+/// negative.
 bool RegionDependence::isNonNegative(const AffineForm &form) const {
   if (form.constant < 0)
     return false;
@@ -150,7 +153,7 @@ Form RegionDependence::affineOf(Operation *op) const {
     Form form = in(0);
     return form && isNonNegative(*form) ? form : Form();
   };
-  // max(x, c) is x where x >= 0 >= c.
+  // max(x, c) is x if x >= 0 >= c.
   auto maximum = [&](auto) -> Form {
     Form a = in(0), b = in(1);
     if (!a || !b)

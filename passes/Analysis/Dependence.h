@@ -1,9 +1,9 @@
-//===- Dependence.h - How a scalar depends on the pair (i, j) ----*- C++ -*-===//
+//===- Dependence.h - dependence of a scalar on the pair (i, j) -*- C++ -*-===//
 //
-// A forward walk over a bias region finds, for every value, which of batch b, head h, query
-// position i, key position j and difference i - j it is a function of. Index arithmetic is tracked
-// as an affine form of i and j, through conversions to float too: that is how a dependence on i and
-// on j becomes a dependence on i - j alone.
+// A forward walk over a bias region computes, for every value, which of batch b, head h, query
+// position i, key position j and difference i - j it depends on. Index arithmetic is tracked as an
+// affine form of i and j, also through conversions to float: this turns a dependence on i and on j
+// into a dependence on i - j.
 //
 //   %d = arith.subi %i, %j      // affine 1 i - 1 j + 0   {i - j}
 //   %x = arith.sitofp %d        // the same
@@ -11,7 +11,7 @@
 //   %w = arith.divf %u, %s      // {h, i - j} for %s = pe.read %slope[%h]
 //   %y = arith.addf %w, %fi     // {h, i, i - j} for %fi the float of i
 //
-// A value over {h, i - j} has the same result at every pair with the same difference, so it may be
+// A value over {h, i - j} has the same result at every pair with the same difference, so it can be
 // evaluated at (i, j) = (max(t, 0), max(-t, 0)) for i - j = t (`distancePoint`).
 //
 //===----------------------------------------------------------------------===//
@@ -32,7 +32,7 @@ struct AffineForm {
   bool isDifference() const { return query == -key && query != 0; }
 };
 
-/// What a scalar is a function of.
+/// The inputs that a scalar depends on.
 class Dependence {
 public:
   enum Source : unsigned { Batch = 1, Head = 2, Query = 4, Key = 8, Difference = 16 };
@@ -41,16 +41,16 @@ public:
   explicit Dependence(unsigned sources) : sources(sources) {}
   explicit Dependence(const AffineForm &form);
 
-  /// True if the value is a function of no more than `allowed`.
+  /// Returns true if the value depends only on inputs in `allowed`.
   bool isWithin(unsigned allowed) const { return (sources & ~allowed) == 0; }
   bool has(Source source) const { return sources & source; }
-  /// Whether it is the same for every pair of a head.
+  /// Returns true if the value is the same for every pair of a head.
   bool isScalar() const { return isWithin(Batch | Head); }
   void join(const Dependence &other) { sources |= other.sources; }
 
-  /// Set when the value is an affine form of i and j.
+  /// The affine form of i and j, if the value has one.
   const std::optional<AffineForm> &affine() const { return form; }
-  /// In words: "head and i - j".
+  /// Returns a description such as "head and i - j".
   std::string describe() const;
 
 private:
@@ -61,8 +61,8 @@ private:
 /// The dependences of all values of one region.
 class RegionDependence {
 public:
-  /// `range` holds the differences i - j that matter (a mask's); if only i >= j matters, |i - j| is
-  /// i - j itself. Values at differences outside it are arbitrary.
+  /// `range` contains the relevant differences i - j (those of a mask). If it has only i >= j,
+  /// |i - j| is i - j. Values at differences outside the range are arbitrary.
   explicit RegionDependence(Region &region, DifferenceRange range = {});
 
   const Dependence &of(Value value) const { return values.find(value)->second; }
@@ -78,7 +78,7 @@ private:
   llvm::DenseMap<Value, Dependence> values;
 };
 
-/// The pair with i - j = `difference` (an index, possibly negative) whose positions are
+/// Returns the pair with i - j = `difference` (an index, possibly negative) whose positions are
 /// nonnegative.
 PairPoint distancePoint(OpBuilder &builder, Location loc, Value batch, Value head,
                         Value difference);

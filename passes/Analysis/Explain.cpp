@@ -1,4 +1,4 @@
-//===- Explain.cpp - The structure of biases in words ---------------------===//
+//===- Explain.cpp - descriptions of the structure of biases --------------===//
 
 #include "passes/Analysis/Explain.h"
 
@@ -20,14 +20,14 @@ struct Cost {
   StringRef forward, backward;
 };
 
-/// The piecewise function of a term of class segments.
+/// Returns the piecewise function of a term of class segments, or null.
 PiecewiseOpInterface piecewiseOf(TermOp term) {
   return term.getTermClass() == TermClass::Segments
              ? term.getPartValue(TermPart::Piece).getDefiningOp<PiecewiseOpInterface>()
              : PiecewiseOpInterface();
 }
 
-/// How far a term may be off, in logits; null where it is exact.
+/// Returns the error bound of a term in logits, or null if it is exact.
 llvm::json::Value toleranceOf(TermOp term) {
   PiecewiseOpInterface piecewise = piecewiseOf(term);
   return piecewise && piecewise.getDegree().value_or(0) > 1
@@ -39,14 +39,14 @@ Cost costOf(TermOp term, bool isShiftInvariant) {
   switch (term.getTermClass()) {
   case TermClass::Row:
     if (isShiftInvariant)
-      return {"nothing per score, as softmax is unchanged by a number added to a whole row",
+      return {"nothing per score, because softmax is unchanged by a constant added to a row",
               "nothing per score"};
-    return {"one addition per score of a number per query", "one sum per query"};
+    return {"one addition per score of a value per query", "one sum per query"};
   case TermClass::Column:
-    return {"one addition per score of a number per key", "one sum per key"};
+    return {"one addition per score of a value per key", "one sum per key"};
   case TermClass::RowColumn:
-    return {"one addition per score of the sum of a number per query and one per key, which are "
-            "added up first",
+    return {"one addition per score of a value per query plus a value per key, which are added "
+            "first",
             isShiftInvariant ? "one sum per key" : "one sum per query and one per key"};
   case TermClass::Affine:
     return {"one addition per score of a multiple of i - j", "one sum per distance"};
@@ -57,7 +57,7 @@ Cost costOf(TermOp term, bool isShiftInvariant) {
     if (piecewiseOf(term).getDegree().value_or(0) > 1)
       return {
           "a cubic per score and per kink inside a block of scores, found once per call; its code "
-          "for every score where that takes more pieces than there is room for",
+          "for every score if that needs too many pieces",
           "four sums per piece and the coordinate's factors, then reverse mode inside pieces"};
     return {"one multiply-add per score and per kink inside a block of scores, found once per call",
             "two sums per segment and the coordinate's factors, then reverse mode inside segments"};
@@ -67,7 +67,7 @@ Cost costOf(TermOp term, bool isShiftInvariant) {
   llvm_unreachable("all classes are listed");
 }
 
-/// The names of the function arguments that a term reads.
+/// Returns the names of the function arguments that a term reads.
 SmallVector<std::string> parametersOf(func::FuncOp function, TermOp term) {
   SmallVector<std::string> names;
   for (Value capture : term.getCaptures())
@@ -76,7 +76,7 @@ SmallVector<std::string> parametersOf(func::FuncOp function, TermOp term) {
   return names;
 }
 
-/// What a term costs at every pair; its code where it has no cheaper class.
+/// Returns the cost of a term per pair: for class general, that of its code.
 Price priceOfTerm(func::FuncOp function, TermOp term, bool isShiftInvariant) {
   const auto fixed = [](int64_t all) { return Price(Operations{all, 0}); };
   switch (term.getTermClass()) {
@@ -100,25 +100,25 @@ Price priceOfTerm(func::FuncOp function, TermOp term, bool isShiftInvariant) {
   llvm_unreachable("all classes are listed");
 }
 
-/// D + Dv of an attention, or 0.
+/// Returns D + Dv of an attention, or 0.
 int64_t depthsOf(AttentionOp attention) {
   RankedTensorType q = attention.getQuery().getType(), v = attention.getValue().getType();
   return q.isDynamicDim(3) || v.isDynamicDim(3) ? 0 : q.getDimSize(3) + v.getDimSize(3);
 }
 
-/// What would make a general term cheaper; empty for the other classes.
+/// Returns advice on how to make a general term cheaper; empty for the other classes.
 StringRef adviceFor(TermOp term) {
   if (term.getTermClass() != TermClass::General)
     return "";
-  return "to pay less, write it as a sum of functions of i - j alone (tables), of i or j alone "
-         "(one number per row or column), or as a network of u(i - j) * r(i) (segments)";
+  return "to reduce the cost, write it as a sum of functions of only i - j (tables), of only i or "
+         "only j (one value per row or column), or as a network of u(i - j) * r(i) (segments)";
 }
 
 llvm::json::Value boundOf(int64_t bound, int64_t unbounded) {
   return bound == unbounded ? llvm::json::Value(nullptr) : llvm::json::Value(bound);
 }
 
-/// All locations that a term was merged from.
+/// Returns all locations that a term was merged from.
 std::string describePlaces(Location loc) {
   auto fused = dyn_cast<FusedLoc>(loc);
   if (!fused)
@@ -130,7 +130,7 @@ std::string describePlaces(Location loc) {
   return llvm::join(places, " and ");
 }
 
-/// What the axes of the arguments among `captures` count, "f[batch, key]", if specified.
+/// Describes the axes of the arguments among `captures`, such as "f[batch, key]", if specified.
 llvm::json::Array describeAxes(func::FuncOp function, ValueRange captures) {
   llvm::json::Array all;
   for (Value capture : captures) {
@@ -165,8 +165,8 @@ llvm::json::Object explainTerm(func::FuncOp function, TermOp term, AttentionOp a
                             {"backward", cost.backward}};
 }
 
-/// The formula of scalar code, its parameters, where it is written, and the price of what reads an
-/// argument among `inner`.
+/// Describes the formula of scalar code, its parameters and location, and the price of the code
+/// that reads an argument of `inner`.
 llvm::json::Object explainRegion(func::FuncOp function, Operation *op, ValueRange inner,
                                  StringRef per, int64_t depths) {
   SmallVector<std::string> captures;
@@ -186,7 +186,7 @@ llvm::json::Object explainRegion(func::FuncOp function, Operation *op, ValueRang
                             {"price", describe(price, per, depths)}};
 }
 
-/// A function of the score; null without one.
+/// Describes the function of the score, or returns null.
 llvm::json::Value explainScore(func::FuncOp function, AttentionOp attention, int64_t depths) {
   auto score = attention.getScore() ? attention.getScore().getDefiningOp<ScoreFnOp>() : ScoreFnOp();
   if (!score)
@@ -201,7 +201,7 @@ llvm::json::Value explainScore(func::FuncOp function, AttentionOp attention, int
   return result;
 }
 
-/// What a content term costs, by its class.
+/// Returns the cost of a content term, by its class.
 Cost costOf(const ContentStructure &structure, bool ofValues) {
   switch (structure.cls) {
   case ContentClass::Near:
@@ -213,13 +213,13 @@ Cost costOf(const ContentStructure &structure, bool ofValues) {
         "the products of a query with these vectors, once per query, and one addition per score",
         "one sum per query and vector"};
   case ContentClass::Angles:
-    return {"one more contraction over the head dim, of turned queries with features of the keys",
+    return {"one more contraction over the head dim, of rotated queries with features of the keys",
             "one more contraction over the keys"};
   case ContentClass::Panel:
     if (ofValues)
       return {"not built yet", "not built yet"};
     return {"one more contraction over the head dim, of queries with the vectors of the distances "
-            "that a block meets",
+            "that a block covers",
             "two more contractions, for the queries and for the vectors"};
   }
   llvm_unreachable("all classes are listed");
@@ -246,7 +246,7 @@ llvm::json::Object explainContent(func::FuncOp function, ContentFnOp op, Differe
                             {"backward", cost.backward}};
 }
 
-/// Terms of queries and the distance.
+/// Describes the terms of queries and the distance.
 llvm::json::Array explainContents(func::FuncOp function, AttentionOp attention,
                                   DifferenceRange range) {
   llvm::json::Array all;
@@ -256,7 +256,8 @@ llvm::json::Array explainContents(func::FuncOp function, AttentionOp attention,
   return all;
 }
 
-/// Logits that join the denominator: a parameter of one per head, or a formula; null without any.
+/// Describes the logits that join the denominator: a parameter with one per head, or a formula;
+/// null if there are none.
 llvm::json::Value explainSink(func::FuncOp function, AttentionOp attention) {
   auto sink = attention.getSink() ? attention.getSink().getDefiningOp<SinkFnOp>() : SinkFnOp();
   if (!sink)
@@ -266,13 +267,13 @@ llvm::json::Value explainSink(func::FuncOp function, AttentionOp attention) {
   return explainRegion(function, sink, sink.getBody().front().getArguments(), "query", 0);
 }
 
-/// The factor on weights, which may be a draw alone.
+/// Returns the factor on weights, which may consist of a single draw.
 FactorFnOp factorOf(AttentionOp attention) {
   return attention.getFactors().empty() ? FactorFnOp()
                                         : attention.getFactors()[0].getDefiningOp<FactorFnOp>();
 }
 
-/// What weights are multiplied by but for chance alone; null without.
+/// Describes the deterministic factor on the weights; null if there is none (dropout excluded).
 llvm::json::Value explainFactor(func::FuncOp function, AttentionOp attention, int64_t depths) {
   FactorFnOp factor = factorOf(attention);
   if (!factor ||
@@ -282,7 +283,7 @@ llvm::json::Value explainFactor(func::FuncOp function, AttentionOp attention, in
   return explainRegion(function, factor, body.getArgument(3), "weight", depths);
 }
 
-/// Weights that are left out by chance; null without. Of several draws the last: the clause's own.
+/// Describes the dropout of weights, or returns null. The last draw is that of the dropout clause.
 llvm::json::Value explainDropout(func::FuncOp function, AttentionOp attention) {
   FactorFnOp factor = factorOf(attention);
   SmallVector<DropoutFactorOp> draws = factor ? factor.getDraws() : SmallVector<DropoutFactorOp>();
@@ -292,7 +293,7 @@ llvm::json::Value explainDropout(func::FuncOp function, AttentionOp attention) {
                             {"seed", nameOfCapture(function, factor.getSeed(draws.back()))}};
 }
 
-/// Tokens that are left out by chance; null without.
+/// Describes the dropout of tokens, or returns null.
 llvm::json::Value explainDropout(func::FuncOp function, EmbedOp op) {
   if (!op.getSeed())
     return nullptr;
@@ -308,7 +309,7 @@ void printDropout(llvm::raw_ostream &os, const llvm::json::Object *dropout, Stri
        << "\n    forward and backward: a quarter of Philox 4x32-10 for every " << each << "\n";
 }
 
-/// What stick-breaking does beyond the keys before a query; null where it does nothing.
+/// Describes the stick-breaking modes beyond the keys before a query, or returns null.
 llvm::json::Value explainSides(AttentionOp attention) {
   llvm::json::Object sides;
   if (attention.getAttendCurrent())
@@ -322,7 +323,7 @@ llvm::json::Value explainSides(AttentionOp attention) {
   return sides;
 }
 
-/// What positions are where they are data; null where they are those of rows and columns.
+/// Returns the description of positions that are data; null for those of rows and columns.
 llvm::json::Value explainPositions(AttentionOp attention) {
   auto note = attention->getAttrOfType<StringAttr>(kPositionsAttr);
   return note ? llvm::json::Value(note.getValue()) : llvm::json::Value(nullptr);
@@ -369,7 +370,7 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
   return result;
 }
 
-/// Results of attentions over parts of the keys.
+/// Describes the merge of results of attentions over parts of the keys.
 llvm::json::Object explainMerge(func::FuncOp function, MergeOp merge) {
   llvm::json::Array merged;
   for (Value value : merge->getOperands())
@@ -379,11 +380,11 @@ llvm::json::Object explainMerge(func::FuncOp function, MergeOp merge) {
       {"normalizer", stringifyNormalizer(merge.getNormalizer())},
       {"merged", std::move(merged)},
       {"location", describeLocation(merge.getLoc())},
-      {"forward", "two weights per row, in float64, and one multiplication per number"},
-      {"backward", "two sums per row, and two multiplications per number"}};
+      {"forward", "two weights per row, in float64, and one multiplication per element"},
+      {"backward", "two sums per row, and two multiplications per element"}};
 }
 
-/// What is added to tokens.
+/// Describes an embedding of tokens.
 llvm::json::Object explainEmbed(func::FuncOp function, EmbedOp embed) {
   auto op = embed.getEmbedding().getDefiningOp<EmbeddingFnOp>();
   SmallVector<std::string> captures;
@@ -401,14 +402,14 @@ llvm::json::Object explainEmbed(func::FuncOp function, EmbedOp embed) {
       {"data", describeAxes(function, op.getCaptures())},
       {"dropout", explainDropout(function, embed)},
       {"location", describePlaces(op.getLoc())},
-      {"forward", "one addition per number of the tokens; what depends on the position or the "
-                  "dimension alone is prepared once per call, in float64"},
+      {"forward", "one addition per element of the tokens; values that depend only on the position "
+                  "or only on the dimension are prepared once per call, in float64"},
       {"backward", captures.empty() ? "a copy"
                                     : "a copy, and the sum over the batch through the "
                                       "reverse mode of its code"}};
 }
 
-/// "all keys" or "keys with 0 <= i - j <= 127".
+/// Returns "all keys" or, for example, "keys with 0 <= i - j <= 127".
 std::string describeKeys(const llvm::json::Object &attention) {
   std::optional<int64_t> min = attention.getInteger("min_difference");
   std::optional<int64_t> max = attention.getInteger("max_difference");
@@ -448,12 +449,12 @@ void printSides(llvm::raw_ostream &os, const llvm::json::Object &sides) {
   if (sides.getBoolean("attend_current"))
     os << "  the query's own key takes part\n";
   if (sides.getString("remainder"))
-    os << "  the mass that is left goes to the query's own value\n    forward: one addition per "
-          "number of the output; backward: one sum per query, and one addition per number of the "
+    os << "  the remaining mass goes to the query's own value\n    forward: one addition per "
+          "element of the output; backward: one sum per query, and one addition per element of the "
           "values\n";
   if (sides.getString("direction"))
-    os << "  keys on both sides\n    forward and backward: a pass over the keys before and one "
-          "over those after a query, and their mean\n";
+    os << "  keys on both sides\n    forward and backward: a pass over the keys before a query, "
+          "one over the keys after it, and their mean\n";
 }
 
 void printMerge(llvm::raw_ostream &os, const llvm::json::Object &merge) {
@@ -491,7 +492,7 @@ void printSink(llvm::raw_ostream &os, const llvm::json::Object &sink) {
     os << "  sink " << *sink.getString("formula") << "\n    at " << *sink.getString("location");
     printData(os, *sink.getArray("data"));
   }
-  os << "\n    forward: where a row's statistics start; backward: one sum per query\n";
+  os << "\n    forward: the start of a row's statistics; backward: one sum per query\n";
   if (sink.getString("price"))
     printPrice(os, sink);
 }
@@ -501,7 +502,7 @@ void printScore(llvm::raw_ostream &os, const llvm::json::Object &score) {
   printData(os, *score.getArray("data"));
   if (*score.getBoolean("in_queries"))
     os << "\n    forward: a factor on the queries, one product per element; backward: one product "
-          "per element and one sum per query; in narrower types than f32 its code for every "
+          "per element and one sum per query; for types narrower than f32, its code for every "
           "score\n";
   else
     os << "\n    forward: its code for every score; backward: its code and its derivative\n";
@@ -619,7 +620,7 @@ std::string describeLocation(Location loc) {
     return found ? WalkResult::interrupt() : WalkResult::advance();
   });
   if (!found)
-    return "an unknown place";
+    return "an unknown location";
   return (found.getFilename().getValue() + ":" + Twine(found.getLine()) + ":" +
           Twine(found.getColumn()))
       .str();

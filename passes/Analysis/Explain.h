@@ -1,8 +1,8 @@
-//===- Explain.h - The structure of biases in words --------------*- C++ -*-===//
+//===- Explain.h - descriptions of the structure of biases ------*- C++ -*-===//
 //
-// What `pe explain` says about a function: the class of every bias term, why, what it costs, and
-// which terms were dropped. Run after pe-split-terms and pe-simplify-under-normalizer. For a causal
-// attention with a learned slope and a bias over i * j it says
+// The output of `pe explain` for a function: the class of every bias term, the reason for it, its
+// cost, and the dropped terms. Run after pe-split-terms and pe-simplify-under-normalizer. For a
+// causal attention with a learned slope and a bias over i * j the output is
 //
 //   attention at encodings.mlir:9:10: softmax, keys with 0 <= i - j
 //     bias slopes[h] * (i - j)
@@ -15,7 +15,7 @@
 //       class: general, because it combines (i) and (j) in arith.mulf
 //       forward: its code for every score; backward: its reverse mode for every score
 //       price: 2 operations per score; attention without a bias has 256
-//       advice: to pay less, write it as a sum of functions of i - j alone (tables), ...
+//       advice: to reduce the cost, write it as a sum of functions of only i - j (tables), ...
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,26 +27,26 @@
 
 namespace mlir::pe {
 
-/// D and Dv where the types leave them open; 0: unknown.
+/// D and Dv, for types that do not specify them; 0: unknown.
 struct HeadDims {
   int64_t head = 0, value = 0;
 };
 
-/// The text above, one paragraph per attention. Fails, with an error, where termsOf does.
+/// Returns the text above, one paragraph per attention. Fails with an error if termsOf does.
 FailureOr<std::string> explainStructure(func::FuncOp function, HeadDims dims = {});
 
-/// The same as data: {"attentions": [{"location", "normalizer", "min_difference",
+/// Returns the same as data: {"attentions": [{"location", "normalizer", "min_difference",
 /// "max_difference" (null: unbounded), "masks": [(ExplainMask.h)], "rotation", "prologues":
 /// (ExplainRotation.h), "terms": [{"class", "reason", "formula", "parameters", "location",
 /// "forward", "backward", "price", "operations" (Price.h), "advice"}], "dropped": [text]}]}.
-/// Functions of the score, factors and sinks have "formula", "location", "price" and "operations"
-/// too.
+/// Functions of the score, factors and sinks also have "formula", "location", "price" and
+/// "operations".
 FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function, HeadDims dims = {});
 
-/// The name of a captured value: that of the function argument, else a description.
+/// Returns the name of a captured value: that of the function argument, or else a description.
 std::string nameOfCapture(func::FuncOp function, Value capture);
 
-/// "file:line:col", the user's innermost position; "an unknown place" without one.
+/// Returns "file:line:col", the user's innermost position, or "an unknown location".
 std::string describeLocation(Location loc);
 
 } // namespace mlir::pe

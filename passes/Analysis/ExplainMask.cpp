@@ -1,4 +1,4 @@
-//===- ExplainMask.cpp - The forms of masks in words ----------------------===//
+//===- ExplainMask.cpp - descriptions of masks ----------------------------===//
 
 #include "passes/Analysis/ExplainMask.h"
 
@@ -14,14 +14,14 @@ namespace mlir::pe {
 namespace {
 
 constexpr StringLiteral kInterval =
-    "an interval of keys for every query, computed once per call; no pair outside is visited but "
+    "an interval of keys for every query, computed once per call; pairs outside are visited only "
     "in the blocks that it cuts";
 constexpr StringLiteral kBlocks =
-    "code; blocks of 64 x 64 pairs that it empties are left out, those that it leaves whole run "
-    "without a mask, in others it is evaluated for every pair";
-constexpr StringLiteral kPairs = "code, evaluated for every pair: it says nothing about blocks";
+    "code; empty blocks of 64 x 64 pairs are skipped, full ones run without a mask, and in the "
+    "others it is evaluated for every pair";
+constexpr StringLiteral kPairs = "code, evaluated for every pair: it decides no block";
 
-/// Adds a part of a mask as it is written, or the name of its op, and the price of code.
+/// Adds the formula of a part of a mask, or the name of its op, and the price of its code.
 void addFormula(llvm::json::Object &mask, func::FuncOp function, Operation *op) {
   auto code = dyn_cast<MaskFnOp>(op);
   if (!code) {

@@ -1,11 +1,11 @@
-//===- ExplainMask.h - The forms of masks in words --------------*- C++ -*-===//
+//===- ExplainMask.h - descriptions of masks --------------------*- C++ -*-===//
 //
-// A mask that is a range of i - j stands in the first line of `pe explain`. Of every other part of
-// it this says what it is and what kernels do with it:
+// A mask that is a range of i - j appears in the first line of `pe explain`. For every other
+// conjunct this prints its formula and its treatment by kernels:
 //
 //     mask q_doc[b, i] == k_doc[b, j]
 //       at documents.mlir:7:11
-//       form: code; blocks of 64 x 64 pairs that it empties are left out, ...
+//       form: code; empty blocks of 64 x 64 pairs are skipped, ...
 //       price: 2 operations per pair
 //
 //===----------------------------------------------------------------------===//
@@ -17,8 +17,8 @@
 
 namespace mlir::pe {
 
-/// [{"formula", "location", "form": "interval" or "code", "blocks": truth value, "cost"; of code
-/// "price", "operations" (Price.h)}], after pe-expand-masks.
+/// Returns [{"formula", "location", "form": "interval" or "code", "blocks": true or false, "cost";
+/// for code also "price", "operations" (Price.h)}]. Run after pe-expand-masks.
 llvm::json::Array explainMasks(func::FuncOp function, AttentionOp attention);
 
 void printMasks(llvm::raw_ostream &os, const llvm::json::Array &masks);

@@ -1,4 +1,4 @@
-//===- ExplainRotation.cpp - Prologues and rotations in words -------------===//
+//===- ExplainRotation.cpp - descriptions of prologues and rotations ------===//
 
 #include "passes/Analysis/ExplainRotation.h"
 
@@ -21,7 +21,7 @@ SmallVector<std::string> namesOf(func::FuncOp function, Operation *op) {
                              [&](Value operand) { return nameOfCapture(function, operand); });
 }
 
-/// 4.000000e+00 as 4, wherever it stands in the text.
+/// Shortens numbers anywhere in the text: 4.000000e+00 to 4.
 std::string withShortNumbers(StringRef text) {
   llvm::Regex number("-?[0-9]+\\.[0-9]+(e[-+][0-9]+)?");
   std::string result;
@@ -36,7 +36,7 @@ std::string withShortNumbers(StringRef text) {
   return result + text.str();
 }
 
-/// "base = 10000, scaling = <yarn, factor = 4>": the attributes as they are written.
+/// Returns the attributes as they are written: "base = 10000, scaling = <yarn, factor = 4>".
 std::string attributesOf(Operation *op) {
   SmallVector<std::string> parts;
   for (NamedAttribute attribute : op->getAttrDictionary()) {
@@ -57,8 +57,8 @@ llvm::json::Array arrayOf(ArrayRef<std::string> names) {
   return array;
 }
 
-/// Scalar code that is emitted to be read only: its arguments are `leading`, then the operands of
-/// the op.
+/// Scalar code that is emitted only for inspection. Its arguments are `leading`, then the operands
+/// of the op.
 struct Scratch {
   Scratch(Operation *op, ArrayRef<Type> leading) {
     block.addArguments(leading, SmallVector<Location>(leading.size(), op->getLoc()));
@@ -70,7 +70,7 @@ struct Scratch {
   Block block;
 };
 
-/// The number that `root` is when `pair` has the value `number`, or none.
+/// Evaluates `root` for `pair` = `number`; returns nothing if it is not a constant.
 std::optional<double> evaluate(Value root, Value pair, int64_t number) {
   Builder builder(root.getContext());
   DenseMap<Value, Attribute> known = {{pair, builder.getIndexAttr(number)}};
@@ -93,7 +93,7 @@ std::optional<double> evaluate(Value root, Value pair, int64_t number) {
   return found ? std::optional(found.getValueAsDouble()) : std::nullopt;
 }
 
-/// The formula of the frequencies and, where they are constants, the first and the last.
+/// Adds the formula of the frequencies and, if they are constants, the first and the last value.
 void addFrequencies(llvm::json::Object &result, RotationOpInterface op, int64_t headDim,
                     ArrayRef<std::string> names) {
   OpBuilder builder(op->getContext());
@@ -114,8 +114,7 @@ void addFrequencies(llvm::json::Object &result, RotationOpInterface op, int64_t 
   }
 }
 
-constexpr StringLiteral kTurned =
-    "queries and keys are turned once per call, outside of the kernel";
+constexpr StringLiteral kTurned = "queries and keys are rotated once per call, outside the kernel";
 
 std::string number(double value) { return llvm::formatv("{0}", llvm::format("%.6g", value)).str(); }
 
@@ -164,7 +163,7 @@ llvm::json::Value explainRotation(func::FuncOp function, AttentionOp attention, 
       (hasTables ? "rows of the tables are copied"
                  : "an angle, a cosine and a sine per position and pair in float64") +
       std::string(op.isPerHead() ? " for every head" : "") + ", once per call; " + kTurned.str();
-  result["backward"] = std::string("their gradients are turned back once per call") +
+  result["backward"] = std::string("their gradients are rotated back once per call") +
                        (names.empty() ? ""
                                       : ", and the gradients of the parameters are sums over "
                                         "positions");
@@ -177,7 +176,7 @@ llvm::json::Value explainRotation(func::FuncOp function, AttentionOp attention, 
   result["magnitude"] = op.getMagnitude(headDim);
   if (!hasTables)
     addFrequencies(result, op, headDim, names);
-  // Four multiplications and two additions turn a pair.
+  // A pair is rotated by four multiplications and two additions.
   const Price price(Operations{3 * dims, 0});
   result["operations"] = asJson(price, "row");
   result["price"] = describe(price, "query and per key of a head", depths);
@@ -201,7 +200,7 @@ void printRotation(llvm::raw_ostream &os, const llvm::json::Object &rotation) {
   }
   if (*rotation.getBoolean("tables"))
     os << "\n    angles: tables with a row for every position and a column for every pair";
-  constexpr size_t kReadable = 100; // a longer one says less than its first and last number
+  constexpr size_t kReadable = 100; // for longer formulas, prints the first and last value instead
   if (std::optional<StringRef> formula = rotation.getString("formula");
       formula && formula->size() <= kReadable)
     os << "\n    frequency of pair p: " << *formula;
@@ -238,7 +237,7 @@ llvm::json::Array explainPrologues(func::FuncOp function, AttentionOp attention)
     result["formula"] = formulaOf(root, scratch.block, leading, names);
     result["operations"] = asJson(price, "element");
     result["price"] = describe(price, "element");
-    result["forward"] = "its code for every element, once per call, outside of the kernel";
+    result["forward"] = "its code for every element, once per call, outside the kernel";
     result["backward"] = "its reverse mode for every element, once per call";
     all.push_back(std::move(result));
   }

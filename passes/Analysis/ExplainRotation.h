@@ -1,15 +1,16 @@
-//===- ExplainRotation.h - Prologues and rotations in words ------*- C++ -*-===//
+//===- ExplainRotation.h - descriptions of prologues and rotations -*- C++ -*-===//
 //
-// Says what is done to queries and keys before the scores. Everything follows from
+// Describes the operations on queries and keys before the scores. Everything follows from
 // RotationOpInterface and PrologueOpInterface: the frequencies are those of the code that an op
-// emits, folded where they are constants.
+// emits, folded if they are constants.
 //
 //   rotation pe.rotary {base = 10000}
 //     at encoding.mlir:9:8
-//     pairs: 32, (x_p, x_{p+32}) of 64 dims
-//     frequency of pair p: pow(10000, -0.03125 * p); 1 at p = 0, 0.000133352 at p = 31
-//     forward: cosines and sines once per call, then queries and keys are turned once per call; ...
-//     price: 192 operations per query and per key; attention without a bias has 256 per score
+//     pairs: 32, halves (x_p, x_{p+32}), of all 64 dims
+//     frequency of pair p: pow(10000, -0.03125 * p)
+//     frequencies: 1 at p = 0 to 0.000133352 at p = 31, in radians per position
+//     forward: an angle, a cosine and a sine per position and pair in float64, once per call; ...
+//     price: 192 operations per query and per key of a head; attention without a bias has 256 ...
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_ANALYSIS_EXPLAINROTATION_H
@@ -21,15 +22,15 @@
 
 namespace mlir::pe {
 
-/// {"op", "attributes", "location", "parameters", "pairs" (null: unknown), "dims", "interleaved",
-/// "per_head", "tables", "formula", "first", "last", "magnitude", "forward", "backward", "price"},
-/// or null. `headDim` is D, or 0 where it is unknown; `depths` is D + Dv or 0.
+/// Returns {"op", "attributes", "location", "parameters", "pairs" (null: unknown), "dims",
+/// "interleaved", "per_head", "tables", "formula", "first", "last", "magnitude", "forward",
+/// "backward", "price"}, or null. `headDim` is D, or 0 if unknown; `depths` is D + Dv or 0.
 llvm::json::Value explainRotation(func::FuncOp function, AttentionOp attention, int64_t headDim,
                                   int64_t depths);
 void printRotation(llvm::raw_ostream &os, const llvm::json::Object &rotation);
 
-/// [{"op", "attributes", "location", "parameters", "of": "queries", "keys" or "queries and keys",
-/// "formula", "forward", "backward", "price", "operations"}]
+/// Returns [{"op", "attributes", "location", "parameters", "of": "queries", "keys" or "queries and
+/// keys", "formula", "forward", "backward", "price", "operations"}]
 llvm::json::Array explainPrologues(func::FuncOp function, AttentionOp attention);
 void printPrologues(llvm::raw_ostream &os, const llvm::json::Array &prologues);
 

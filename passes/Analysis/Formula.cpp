@@ -1,4 +1,4 @@
-//===- Formula.cpp - Scalar code as a formula -----------------------------===//
+//===- Formula.cpp - formulas of scalar code ------------------------------===//
 
 #include "passes/Analysis/Formula.h"
 
@@ -14,7 +14,7 @@
 namespace mlir::pe {
 namespace {
 
-/// How tightly the outermost operator of a text binds.
+/// The precedence of the outermost operator of a text.
 enum Binding { kComparison, kSum, kProduct, kSign, kAtom };
 
 struct Text {
@@ -24,7 +24,7 @@ struct Text {
 
 /// The values that the user has named, in the order of their definitions.
 struct Definitions {
-  /// "let x = (i - j) / w[h] in let y = ... in formula"
+  /// Returns "let x = (i - j) / w[h] in let y = ... in formula".
   std::string around(std::string formula) const {
     std::string text;
     for (const auto &[name, definition] : all)
@@ -49,7 +49,7 @@ public:
   }
 
   Text write(Value value);
-  /// In parentheses if it binds less tightly than `least`.
+  /// Writes a value, in parentheses if its precedence is below `least`.
   std::string inside(Value value, Binding least) {
     Text text = write(value);
     return text.binding < least ? "(" + text.text + ")" : text.text;
@@ -65,12 +65,13 @@ private:
   Block &region;
   Definitions &definitions;
   DenseMap<Value, std::string> arguments;
-  unsigned sums = 0; ///< around the text that is being written
-  /// Values are expanded where they are used, so a text can be exponentially long; this limits it.
+  unsigned sums = 0; ///< the number of sums around the current text
+  /// Values are expanded at their uses, so a text can be exponentially long. This limits its
+  /// length.
   size_t written = 0;
 };
 
-/// What the arguments of a region of scalar code are called, those for captures left out.
+/// Returns the names of the arguments of a region of scalar code, without those of captures.
 ArrayRef<StringRef> leadingNames(Block &region) {
   static constexpr StringRef all[] = {"s", "b", "h", "i", "j"};
   static constexpr StringRef token[] = {"p", "d", "dim", "n"};
@@ -79,7 +80,7 @@ ArrayRef<StringRef> leadingNames(Block &region) {
     return token;
   if (isa_and_nonnull<ContentFnOp>(region.getParentOp()))
     return content;
-  // Only a function of the score has a real first argument.
+  // Only a score function has an explicit first argument.
   const bool hasScore = isa<FloatType>(region.getArgument(0).getType());
   ArrayRef<StringRef> leading = ArrayRef(all).drop_front(hasScore ? 0 : 1);
   return isa_and_nonnull<SinkFnOp>(region.getParentOp()) ? leading.drop_back() : leading; // no j
@@ -87,7 +88,7 @@ ArrayRef<StringRef> leadingNames(Block &region) {
 
 Text Writer::infix(StringRef symbol, Operation *op, Binding binding) {
   std::string left = inside(op->getOperand(0), binding);
-  // a - (b - c), a / (b / c): the right side gets parentheses even where it binds as tightly.
+  // a - (b - c), a / (b / c): the right side needs parentheses even at equal precedence.
   const bool isReversible = symbol == "+" || symbol == "*";
   std::string right =
       inside(op->getOperand(1), isReversible ? binding : static_cast<Binding>(binding + 1));
@@ -101,7 +102,7 @@ Text Writer::call(StringRef name, ValueRange operands) {
   return {text + ")", kAtom};
 }
 
-/// sum(k < bound, summand); the index of a sum in a sum is k1, and so on.
+/// Writes sum(k < bound, summand). The index of a nested sum is k1, and so on.
 Text Writer::writeSum(SumOp sum) {
   std::string index = sums == 0 ? "k" : "k" + std::to_string(sums);
   ++sums;
@@ -120,7 +121,7 @@ Text Writer::writeSum(SumOp sum) {
   return {"sum(" + index + " < " + bound + ", " + summand + ")", kAtom};
 }
 
-/// The symbol of an integer or float comparison; empty if it has none.
+/// Returns the symbol of an integer or float comparison, or an empty string.
 StringRef symbolOf(Operation *op) {
   StringRef name;
   if (auto whole = dyn_cast<arith::CmpIOp>(op))
@@ -137,7 +138,7 @@ StringRef symbolOf(Operation *op) {
       .Default("");
 }
 
-/// What a formula calls the function that a scalar op evaluates: `mlp` for pe.mlp_eval.
+/// Returns the name in formulas of the function that a scalar op evaluates: `mlp` for pe.mlp_eval.
 StringRef functionOf(Operation *op) {
   StringRef name = op->getName().stripDialect();
   name.consume_back("_eval");
@@ -155,7 +156,7 @@ std::string numberOf(Attribute attribute) {
   return "?";
 }
 
-/// x if `op` is max(x, 0 - x), which is how a formula's abs of an integer is computed; or null.
+/// Returns x if `op` is max(x, 0 - x), the code of abs for integers, or null.
 Value absoluteOf(Operation *op) {
   auto maximum = dyn_cast<arith::MaxSIOp>(op);
   auto negated = maximum ? maximum.getRhs().getDefiningOp<arith::SubIOp>() : nullptr;
@@ -164,7 +165,7 @@ Value absoluteOf(Operation *op) {
   return {};
 }
 
-/// The operand of a negation, which integers compute as 0 - x; or null.
+/// Returns the operand of a negation, which integers compute as 0 - x, or null.
 Value negatedOf(Operation *op) {
   if (auto negated = dyn_cast<arith::NegFOp>(op))
     return negated.getOperand();
@@ -172,8 +173,7 @@ Value negatedOf(Operation *op) {
   return difference && matchPattern(difference.getLhs(), m_Zero()) ? difference.getRhs() : Value();
 }
 
-/// Whether `op` is a - a // b * b, which is how a formula's a % b is computed; of integers and of
-/// reals.
+/// Returns true if `op` is a - a // b * b, the code of a % b for integers and floats.
 bool isRemainder(Operation *op) {
   if (!isa<arith::SubIOp, arith::SubFOp>(op))
     return false;
@@ -190,8 +190,8 @@ bool isRemainder(Operation *op) {
              isa_and_nonnull<math::FloorOp>(product->getOperand(0).getDefiningOp());
 }
 
-/// The name that a let has given to the result, where its value may be written once in front: not
-/// inside of a sum, and not where the name stands for another value too.
+/// Returns the name that a let has given to the result, if its value can be defined once at the
+/// front: not inside a sum, and not if the name is also bound to another value.
 std::optional<std::string> Writer::nameOf(Operation *op) {
   auto named = dyn_cast<NameLoc>(op->getLoc());
   if (!named || op->getBlock() != &region || op->getNumResults() != 1)
@@ -240,7 +240,7 @@ Text Writer::writeOperation(Operation *op) {
   if (isa<arith::AndIOp, arith::OrIOp>(op) && isTruth)
     return call(isa<arith::AndIOp>(op) ? "and" : "or", op->getOperands());
   if (isa<arith::XOrIOp>(op) && isTruth && matchPattern(op->getOperand(1), m_Constant()))
-    return call("not", op->getOperand(0)); // with true: the other constant is folded
+    return call("not", op->getOperand(0)); // the other operand is true: false is folded
   return llvm::TypeSwitch<Operation *, Text>(op)
       .Case<arith::IndexCastOp, arith::IndexCastUIOp, arith::SIToFPOp, arith::UIToFPOp,
             arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp, arith::ExtFOp, arith::TruncFOp>(
@@ -295,8 +295,8 @@ std::string formulaOf(Value root, Block &region, ArrayRef<std::string> names) {
   return formulaOf(root, region, leadingNames(region), names);
 }
 
-/// A summand as text, and whether it is subtracted: "2 * a[h] * (i - j) / c[h]". Constant
-/// factors are one number.
+/// Returns a summand as text, such as "2 * a[h] * (i - j) / c[h]", and whether it is subtracted.
+/// Constant factors are multiplied into one number.
 static std::pair<bool, std::string> signedText(const Summand &summand, Writer &writer) {
   double number = summand.negative ? -1 : 1;
   std::string core, front, back;

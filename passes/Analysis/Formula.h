@@ -1,6 +1,6 @@
-//===- Formula.h - Scalar code as a formula ----------------------*- C++ -*-===//
+//===- Formula.h - formulas of scalar code ----------------------*- C++ -*-===//
 //
-// A value of a bias region in the syntax of `pe.bias_fn expr`, for human readers:
+// Prints a value of a bias region in the syntax of `pe.bias_fn expr`, for human readers:
 //
 //   %d = arith.subi %i, %j : index
 //   %x = arith.index_cast %d : index to i32
@@ -8,9 +8,9 @@
 //   %s = pe.read %slopes[%h] : tensor<?xf32>
 //   %v = arith.mulf %s, %y : f32                ==>   slopes[h] * (i - j)
 //
-// Conversions are left out, a network is mlp(x), and what is longer than `kMaxFormula` ends in
-// "...". A value whose location is a name (NameLoc), as those of `let x = ... in`, is written once:
-// "let x = (i - j) / w[h] in (1 - x * x) * exp(-x)".
+// Conversions are omitted, a network is mlp(x), and a formula longer than `kMaxFormula` ends in
+// "...". A value whose location is a name (NameLoc), such as that of `let x = ... in`, is printed
+// once: "let x = (i - j) / w[h] in (1 - x * x) * exp(-x)".
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,16 +23,16 @@ namespace mlir::pe {
 
 constexpr size_t kMaxFormula = 200;
 
-/// The formula of `root`, a value of the region of a bias or of a function of the score; `names`
-/// are those of the captures.
+/// Returns the formula of `root`, a value of the region of a bias or of a score function; `names`
+/// are the names of the captures.
 std::string formulaOf(Value root, Block &region, ArrayRef<std::string> names);
 
-/// The same, where the arguments in front of the captures are called `leading`.
+/// The same, with the names `leading` for the arguments before the captures.
 std::string formulaOf(Value root, Block &region, ArrayRef<StringRef> leading,
                       ArrayRef<std::string> names);
 
-/// The formula of a sum: "a[h] * (i - j) - 2 * exp(j)". `namesOf` gives the names of the captures
-/// of a bias.
+/// Returns the formula of a sum: "a[h] * (i - j) - 2 * exp(j)". `namesOf` returns the names of the
+/// captures of a bias.
 std::string formulaOfSum(ArrayRef<SourcedSummand> summands,
                          llvm::function_ref<SmallVector<std::string>(BiasFnOp)> namesOf);
 

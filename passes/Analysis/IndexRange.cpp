@@ -1,4 +1,4 @@
-//===- IndexRange.cpp - What an index can be at compile time --------------===//
+//===- IndexRange.cpp - compile-time ranges of indices --------------------===//
 
 #include "passes/Analysis/IndexRange.h"
 
@@ -11,11 +11,11 @@
 namespace mlir::pe {
 namespace {
 
-/// Positions, sizes and heads are below this; keys may be at negative positions.
+/// The bound of positions, sizes and heads. Keys may be at negative positions.
 constexpr double kLimit = 1 << 30;
-/// Code nested more deeply is not looked at.
+/// More deeply nested code is not analyzed.
 constexpr unsigned kMaxDepth = 64;
-/// Values are visited where they are used, so code can be exponentially long; this limits it.
+/// Values are visited at their uses, so code can be exponentially long. This limits the visits.
 constexpr unsigned kMaxSteps = 20000;
 
 Interval sumOf(const Interval &a, const Interval &b) {
@@ -40,7 +40,7 @@ Interval eitherOf(const Interval &a, const Interval &b) {
   return {std::min(a.least, b.least), std::max(a.most, b.most)};
 }
 
-/// a // b for a positive constant b.
+/// Returns a // b for a positive constant b.
 Interval quotientOf(const Interval &a, const Interval &b) {
   if (!b.isConstant() || b.least <= 0)
     return {};
@@ -56,7 +56,7 @@ Interval differencesOf(DifferenceRange range) {
   return bothOf(all, {-2 * kLimit, 2 * kLimit});
 }
 
-/// The numbers of a form. i and j vary together, so each way to write it gives bounds.
+/// Returns the bounds of a form. i and j vary together, so each way to write the form gives bounds.
 Interval intervalOfForm(const PairForm &form, DifferenceRange range) {
   const Interval i = {0, kLimit}, j = {-kLimit, kLimit}, d = differencesOf(range);
   const double q = form.query, k = form.key;
@@ -114,7 +114,7 @@ SmallVector<RegionVariable> leadingVariablesOf(Operation *op) {
 
 IndexRanges::IndexRanges(Operation *op)
     : leading(leadingVariablesOf(op)), body(&op->getRegion(0).front()) {
-  for (Operation &inner : *body) // in their order, so operands are known
+  for (Operation &inner : *body) // in order, so operands come first
     for (Value result : inner.getResults())
       sourcesOf(result);
 }
@@ -122,7 +122,7 @@ IndexRanges::IndexRanges(Operation *op)
 Value IndexRanges::outsideOfSums(Value value) {
   while (auto argument = dyn_cast<BlockArgument>(value)) {
     auto sum = dyn_cast<SumOp>(argument.getOwner()->getParentOp());
-    if (!sum || argument.getArgNumber() == 0) // the number that is counted
+    if (!sum || argument.getArgNumber() == 0) // the index of the sum
       break;
     value = sum.getInputs()[argument.getArgNumber() - 1];
   }
@@ -166,7 +166,7 @@ const IndexSources &IndexRanges::sourcesOf(Value value) {
     result.form = formOf(op);
     --depth;
   } else {
-    return sources[Value()]; // too deep: no variables, nothing known
+    return sources[Value()]; // too deep: no variables, no bounds
   }
   return sources[value] = result;
 }
@@ -238,7 +238,7 @@ Interval IndexRanges::intervalOfOp(Operation *op, DifferenceRange range) {
       .Default([](Operation *) { return Interval(); });
 }
 
-/// For a comparison of whole numbers whose sides differ by a multiple of i - j.
+/// Refines by an integer comparison whose sides differ by a multiple of i - j.
 DifferenceRange IndexRanges::refineComparison(arith::CmpIOp compare, bool isTrue,
                                               DifferenceRange range) {
   using P = arith::CmpIPredicate;
@@ -246,7 +246,7 @@ DifferenceRange IndexRanges::refineComparison(arith::CmpIOp compare, bool isTrue
   if (!form || (!form->isDifference() && !form->isConstant()))
     return range;
   P predicate = isTrue ? compare.getPredicate() : arith::invertPredicate(compare.getPredicate());
-  // q (i - j) + c lies in this interval.
+  // q (i - j) + c must be in this interval.
   Interval wanted;
   if (predicate == P::slt || predicate == P::sle || predicate == P::eq)
     wanted.most = predicate == P::slt ? -1 : 0;
@@ -273,7 +273,7 @@ DifferenceRange IndexRanges::refine(Value condition, bool isTrue, DifferenceRang
   if (auto compare = dyn_cast<arith::CmpIOp>(op))
     return compare.getLhs().getType().isInteger(1) ? range
                                                    : refineComparison(compare, isTrue, range);
-  // Both sides of a true `and` are true, both of a false `or` are false.
+  // Both sides of a true `and` are true, and both of a false `or` are false.
   if (isTrue ? isa<arith::AndIOp>(op) : isa<arith::OrIOp>(op)) {
     ++depth;
     range = refine(op->getOperand(1), isTrue, refine(op->getOperand(0), isTrue, range));

@@ -1,17 +1,17 @@
-//===- IndexRange.h - What an index can be at compile time ------*- C++ -*-===//
+//===- IndexRange.h - compile-time ranges of indices ------------*- C++ -*-===//
 //
-// For the numbers of a region: which of its variables they depend on, and between which values they
-// lie over the pairs that a mask keeps. Unlike ScalarRange.h, which emits code that is evaluated
-// for a block of pairs, this is known before any call.
+// For the numbers of a region, this computes the variables that they depend on and their bounds
+// over the pairs that a mask keeps. Unlike ScalarRange.h, which emits code that is evaluated for a
+// block of pairs, the result is known before any call.
 //
 // Worked example. Under a causal mask, where 0 <= i - j, the index of
 //
 //   table[clamp(j - i, -16, 16) + 16, h]
 //
-// depends on i and j and lies in [0, 16]; j - i alone lies in [-2^31, 0].
+// depends on i and j and is in [0, 16]; j - i is in [-2^31, 0].
 //
-// Numbers are doubles: positions have 30 bits, so whole numbers in code of a sensible size are
-// exact. What has no rule may be anything.
+// Numbers are doubles: positions have 30 bits, so integers in code of a reasonable size are exact.
+// Operations without a rule have no bounds.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_ANALYSIS_INDEXRANGE_H
@@ -34,7 +34,7 @@ struct Interval {
 };
 
 /// The leading arguments of regions of scalar code, as bits. A position of pe.embedding_fn counts
-/// as that of a query.
+/// as a query position.
 enum RegionVariable : unsigned {
   kNoVariable = 0,
   kBatch = 1,
@@ -44,7 +44,7 @@ enum RegionVariable : unsigned {
   kDim = 16
 };
 
-/// Returns what the leading arguments of the region of `op` are (pe.bias_fn, pe.score_fn,
+/// Returns the meaning of the leading arguments of the region of `op` (pe.bias_fn, pe.score_fn,
 /// pe.mask_fn, pe.factor_fn, pe.sink_fn, pe.content_fn, pe.embedding_fn); empty for other ops.
 SmallVector<RegionVariable> leadingVariablesOf(Operation *op);
 
@@ -56,23 +56,24 @@ struct PairForm {
   bool isDifference() const { return query != 0 && query == -key; }
 };
 
-/// A value's variables: those of its code, and those of the places where it reads tensors.
+/// A value's variables: those of its code, and those of the indices at which it reads tensors.
 struct IndexSources {
   unsigned code = 0, data = 0;
   std::optional<PairForm> form;
 };
 
-/// The numbers of one region. Code inside sums belongs to it.
+/// The ranges of the numbers of one region, including code inside sums.
 class IndexRanges {
 public:
   explicit IndexRanges(Operation *op);
 
   const IndexSources &sourcesOf(Value value);
-  /// The numbers that `value` can be at pairs with a difference i - j in `range`.
+  /// Returns the bounds of `value` at pairs with a difference i - j in `range`.
   Interval intervalOf(Value value, DifferenceRange range);
-  /// The differences in `range` where `condition` can be `isTrue`.
+  /// Returns the differences in `range` for which `condition` can be `isTrue`.
   DifferenceRange refine(Value condition, bool isTrue, DifferenceRange range);
-  /// The value that an argument of a sum stands for; any other value is itself.
+  /// Returns the value that an argument of a sum is bound to; any other value is returned
+  /// unchanged.
   static Value outsideOfSums(Value value);
 
 private:

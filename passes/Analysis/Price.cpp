@@ -1,4 +1,4 @@
-//===- Price.cpp - Counts the operations of scalar code -------------------===//
+//===- Price.cpp - operation counts of scalar code ------------------------===//
 
 #include "passes/Analysis/Price.h"
 
@@ -11,7 +11,7 @@
 namespace mlir::pe {
 namespace {
 
-/// The multiplications, additions and functions of one output of a chain of layers.
+/// Returns the multiplications, additions and functions of one output of a chain of layers.
 Operations operationsOf(PiecewiseOpInterface op) {
   Operations count;
   const SmallVector<ChainLink> chain = op.getChain();
@@ -34,7 +34,7 @@ Operations operationsOf(PiecewiseOpInterface op) {
   return count;
 }
 
-/// The fixed price of one operation; that of a sum is in its region.
+/// Returns the fixed price of one operation. The price of a sum is that of its region.
 Operations operationsOf(Operation *op) {
   const bool isCast = isa<arith::IndexCastOp, arith::SIToFPOp, arith::ExtFOp, arith::TruncFOp,
                           arith::ExtSIOp, arith::TruncIOp>(op);
@@ -42,7 +42,7 @@ Operations operationsOf(Operation *op) {
     return {};
   if (auto chain = dyn_cast<PiecewiseOpInterface>(op))
     return operationsOf(chain);
-  if (auto cosines = dyn_cast<CosineSumEvalOp>(op)) // an angle, its cosine, a sum
+  if (auto cosines = dyn_cast<CosineSumEvalOp>(op)) // an angle, its cosine and an addition
     return {3 * static_cast<int64_t>(cosines.getTerms()), static_cast<int64_t>(cosines.getTerms())};
   const bool isMath = isa<math::MathDialect>(op->getDialect()) && !isa<math::AbsFOp>(op);
   return {1, isMath || isa<arith::DivFOp>(op)};
@@ -90,7 +90,7 @@ private:
     part.functions += count.functions * factor;
   }
 
-  /// "size(u, 2)"
+  /// Returns, for example, "size(u, 2)".
   std::string extentOf(SumOp sum) {
     Value tensor = sum.getCounted();
     auto argument = dyn_cast<BlockArgument>(tensor);
@@ -110,7 +110,7 @@ private:
   std::string extents;
 };
 
-/// "4 * size(u, 2) + 3"; empty for 0.
+/// Returns, for example, "4 * size(u, 2) + 3", or an empty string for 0.
 std::string polynomialOf(const Price &price, int64_t Operations::*count) {
   std::string text;
   for (const auto &[extent, operations] : llvm::reverse(price.parts)) {
@@ -140,7 +140,7 @@ std::string describe(const Price &price, StringRef per, int64_t depths) {
     all = "0";
   std::string text = all + (all == "1" ? " operation per " : " operations per ") + per.str();
   if (std::string functions = polynomialOf(price, &Operations::functions); !functions.empty())
-    text += ", " + functions + " of them division, exp, log or the like";
+    text += ", " + functions + " of them division, exp, log or similar";
   if (depths)
     text += "; attention without a bias has " + std::to_string(2 * depths) +
             (per == "score" ? "" : " per score");

@@ -1,11 +1,11 @@
-//===- Price.h - Counts the operations of scalar code ------------*- C++ -*-===//
+//===- Price.h - operation counts of scalar code ----------------*- C++ -*-===//
 //
-// Counts what scalar code costs at every pair of a query and a key, in operations. A sum over an
-// axis whose size only a call gives has a price per element of that axis:
+// Counts the operations of scalar code per pair of a query and a key. A sum over an axis whose size
+// is known only at the call has a price per element of that axis:
 //
 //   c[h] * j + sum(n < size(u, 2), u[b, i, n] * w[n])    4 * size(u, 2) + 3 operations per score
 //
-// Code that reads neither the key nor the score is evaluated once per row, and is left out.
+// Code that reads neither the key nor the score is evaluated once per row and not counted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,12 +19,12 @@
 
 namespace mlir::pe {
 
-/// A number of operations, and how many of them are divisions, exp, log and the like.
+/// A number of operations; `functions` counts the divisions, exponentials, logarithms and similar.
 struct Operations {
   int64_t all = 0, functions = 0;
 };
 
-/// Operations by what they are multiplied by: "" for the fixed part, else "size(u, 2)".
+/// Operations by their multiplier: "" for the fixed part, otherwise for example "size(u, 2)".
 struct Price {
   std::map<std::string, Operations> parts;
 
@@ -32,15 +32,15 @@ struct Price {
   explicit Price(Operations fixed) : parts{{"", fixed}} {}
 };
 
-/// The price of `root` in the region of `block`, whose last arguments are captures called `names`.
-/// Code that reads none of `inner` is left out.
+/// Returns the price of `root` in the region of `block`, whose last arguments are captures called
+/// `names`. Code that reads no value of `inner` is not counted.
 Price priceOf(Value root, Block &block, ValueRange inner, ArrayRef<std::string> names);
 
-/// "4 * size(u, 2) + 3 operations per score, 1 of them division, exp, log or the like; attention
-/// without a bias has 256". `depths` is D + Dv, which the last part needs, or 0.
+/// Returns, for example, "4 * size(u, 2) + 3 operations per score, 1 of them division, exp, log or
+/// similar; attention without a bias has 256". `depths` is D + Dv, for the last part, or 0.
 std::string describe(const Price &price, StringRef per, int64_t depths = 0);
 
-/// {"per", "all", "functions", "times": [{"extent", "all", "functions"}]}.
+/// Returns {"per", "all", "functions", "times": [{"extent", "all", "functions"}]}.
 llvm::json::Object asJson(const Price &price, StringRef per);
 
 } // namespace mlir::pe

@@ -1,4 +1,4 @@
-//===- ScalarRange.cpp - Scalar code over a block of pairs ----------------===//
+//===- ScalarRange.cpp - ranges of scalar code over a block of pairs ------===//
 
 #include "passes/Analysis/ScalarRange.h"
 
@@ -17,7 +17,7 @@ using Ranges = llvm::DenseMap<Value, std::optional<ScalarRange>>;
 
 bool isTruth(Value value) { return value.getType().isInteger(1); }
 
-/// The positive number that a division is by.
+/// Returns the positive constant divisor of a division.
 std::optional<int64_t> divisorOf(Operation *op) {
   APInt number;
   if (!isa<arith::DivSIOp, arith::FloorDivSIOp, arith::CeilDivSIOp>(op) ||
@@ -48,9 +48,9 @@ bool isLeaf(Value value, const RegionDependence &dependence) {
          !(known.has(Dependence::Query) && known.has(Dependence::Key));
 }
 
-/// The ops with rules between `root` and its leaves; the leaves go to `leaves`.
-llvm::DenseSet<Operation *> opsBehind(Value root, const RegionDependence &dependence,
-                                      llvm::SetVector<Value> &leaves) {
+/// Returns the ops with rules between `root` and its leaves; the leaves are added to `leaves`.
+llvm::DenseSet<Operation *> opsAboveLeaves(Value root, const RegionDependence &dependence,
+                                           llvm::SetVector<Value> &leaves) {
   llvm::DenseSet<Operation *> ops;
   SmallVector<Value> pending = {root};
   while (!pending.empty()) {
@@ -116,7 +116,7 @@ ScalarRange RangeRules::compare(CmpIPredicate predicate, const ScalarRange &a,
   default:
     break;
   }
-  // Both are one number, the same; they have a number in common.
+  // isSame: both ranges are one number, the same. isShared: the ranges intersect.
   Value isSame =
       both(is(CmpIPredicate::eq, a.least, b.most), is(CmpIPredicate::eq, a.most, b.least));
   Value isShared =
@@ -131,7 +131,7 @@ ScalarRange RangeRules::logic(Operation *op, const ScalarRange &a, const ScalarR
     return {both(a.least, b.least), both(a.most, b.most)};
   if (isa<arith::OrIOp>(op))
     return {either(a.least, b.least), either(a.most, b.most)};
-  // Of an exclusive or something is known only where both are.
+  // An exclusive or is known only if both operands are.
   Value isOpen = either(emit<arith::XOrIOp>(a.least, a.most), emit<arith::XOrIOp>(b.least, b.most));
   Value differs = emit<arith::XOrIOp>(a.least, b.least);
   return {both(isNot(isOpen), differs), either(isOpen, differs)};
@@ -153,7 +153,7 @@ ScalarRange RangeRules::number(Operation *op, ArrayRef<std::optional<ScalarRange
     return a;
   const ScalarRange &b = *operands[1];
   const unsigned bits = std::max(a.bits, b.bits);
-  if (divisorOf(op)) { // monotone
+  if (divisorOf(op)) { // monotonic
     auto divide = [&](Value x) {
       return isa<arith::DivSIOp>(op)        ? emit<arith::DivSIOp>(x, b.least)
              : isa<arith::FloorDivSIOp>(op) ? emit<arith::FloorDivSIOp>(x, b.least)
@@ -179,7 +179,7 @@ ScalarRange RangeRules::number(Operation *op, ArrayRef<std::optional<ScalarRange
   return {low, high, a.bits + b.bits};
 }
 
-/// How many bits the numbers of a type have beside the sign.
+/// Returns the number of bits of a type without the sign.
 unsigned roomOf(Type type) { return type.isIndex() ? 62 : type.getIntOrFloatBitWidth() - 1; }
 
 std::optional<ScalarRange> RangeRules::apply(Operation *op,
@@ -193,7 +193,7 @@ std::optional<ScalarRange> RangeRules::apply(Operation *op,
     return logic(op, *operands[0], *operands[1]);
   if (isa<arith::SelectOp>(op))
     return select(*operands[0], *operands[1], *operands[2], isTruthValue);
-  // Before any of it is emitted: what would not fit must not be computed either.
+  // Decided before emission, because code that could overflow must not be emitted.
   const unsigned bits = isa<arith::MulIOp>(op) ? operands[0]->bits + operands[1]->bits
                         : isa<arith::AddIOp, arith::SubIOp>(op)
                             ? std::max(operands[0]->bits, operands[1]->bits) + 1
@@ -207,7 +207,7 @@ std::optional<ScalarRange> RangeRules::apply(Operation *op,
 
 SmallVector<Value> rangeLeavesOf(Value root, const RegionDependence &dependence) {
   llvm::SetVector<Value> leaves;
-  opsBehind(root, dependence, leaves);
+  opsAboveLeaves(root, dependence, leaves);
   return leaves.takeVector();
 }
 
@@ -222,7 +222,7 @@ std::optional<ScalarRange> emitRange(Value root, const RegionDependence &depende
                                      OpBuilder &builder, Location loc,
                                      llvm::function_ref<ScalarRange(Value)> rangeOf) {
   llvm::SetVector<Value> leaves;
-  llvm::DenseSet<Operation *> ops = opsBehind(root, dependence, leaves);
+  llvm::DenseSet<Operation *> ops = opsAboveLeaves(root, dependence, leaves);
   if (leaves.empty())
     return std::nullopt;
   RangeRules rules(builder, loc);

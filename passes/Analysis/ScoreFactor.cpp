@@ -1,4 +1,4 @@
-//===- ScoreFactor.cpp - Factors on the score that a query may carry ------===//
+//===- ScoreFactor.cpp - score factors that queries can carry -------------===//
 
 #include "passes/Analysis/ScoreFactor.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Finite numbers from `low` to `high`; an infinite bound says that none is known.
+/// The finite numbers from `low` to `high`; an infinite bound means that no bound is known.
 struct Interval {
   double low = -kInfinity, high = kInfinity;
 };
@@ -43,7 +43,7 @@ Known quotient(Interval a, Interval b) {
   return product(a, hullOf({1 / b.low, 1 / b.high}));
 }
 
-/// f is monotonic and finite above `pole`.
+/// Returns the image under f, which is monotonic and finite above `pole`.
 template <typename Function> Known above(Interval in, double pole, Function f) {
   return in.low > pole ? Known(hullOf({f(in.low), f(in.high)})) : std::nullopt;
 }
@@ -65,7 +65,7 @@ private:
            });
   }
 
-  /// Whether the value is the score times a number of the query.
+  /// Returns true if the value is the score times a value of the query.
   bool isLinear(Value value) {
     if (value == score())
       return true;
@@ -92,7 +92,7 @@ private:
     return !reaches(value, score()) && !reaches(value, key()) && intervalOf(value);
   }
 
-  /// Nothing where the value may be infinite or NaN at some position.
+  /// Returns nothing if the value may be infinite or NaN at some position.
   Known intervalOf(Value value) {
     if (value == query())
       return Interval{0, 1 << 30};
@@ -103,7 +103,7 @@ private:
     if (matchPattern(value, m_ConstantInt(&integer)))
       return hullOf({integer.signedRoundToDouble()});
     Known known = value.getDefiningOp() ? intervalOfResult(value.getDefiningOp()) : Known();
-    // What does not read the position, like 1 / tau[h], may be anything.
+    // A value that does not read the position, such as 1 / tau[h], has no known bounds.
     return known || reaches(value, query()) ? known : Known(Interval());
   }
 

@@ -1,16 +1,16 @@
-//===- ScoreFactor.h - Factors on the score that a query may carry -*- C++ -*-===//
+//===- ScoreFactor.h - score factors that queries can carry -----*- C++ -*-===//
 //
-// A function of the score that is s times a number of the query,
+// A function of the score that is s times a value of the query,
 //
 //   s * log(1 + i) * g[h]
 //
-// need not be evaluated for every pair: the query's own elements may be multiplied by that number,
-// once, before anything is multiplied with keys. The number is the function at s = 1.
+// need not be evaluated for every pair: the query's elements can be multiplied by that value once,
+// before the product with keys. The value is the function at s = 1.
 //
-// Queries that see no key must not notice it: infinity times the 0 of their scores' cotangents
-// would be a NaN in the gradients of all keys. So what depends on the position has to be finite at
-// every position, which intervals show. A number of the head alone, like 1 / tau[h], is the same
-// for rows with keys, which say so themselves if it is not finite.
+// Queries without keys must be unaffected: infinity times the 0 of their scores' cotangents would
+// be a NaN in the gradients of all keys. So every factor that depends on the position must be
+// finite at every position, which is checked by intervals. A factor that depends only on the head,
+// such as 1 / tau[h], is the same for rows with keys, where a non-finite value shows in any case.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,8 @@
 
 namespace mlir::pe {
 
-/// Whether the function is the score times a number that depends on batch, head and query, and that
-/// is finite at every position.
+/// Returns true if the function is the score times a value that depends on batch, head and query
+/// and that is finite at every position.
 bool isQueryFactor(ScoreFnOp function);
 
 } // namespace mlir::pe

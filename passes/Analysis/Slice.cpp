@@ -1,4 +1,4 @@
-//===- Slice.cpp - The part of a bias region that a value needs -----------===//
+//===- Slice.cpp - the code that computes a value of a bias region --------===//
 
 #include "passes/Analysis/Slice.h"
 

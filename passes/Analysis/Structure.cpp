@@ -1,4 +1,4 @@
-//===- Structure.cpp - The cheapest exact class of each bias term ---------===//
+//===- Structure.cpp - the cheapest exact class of each bias term ---------===//
 
 #include "passes/Analysis/Structure.h"
 
@@ -16,7 +16,7 @@ FailureOr<SmallVector<TermOp>> termsOf(AttentionOp attention) {
       return attention.emitOpError("expected every bias to be a pe.term, found ")
              << (value.getDefiningOp() ? value.getDefiningOp()->getName().getStringRef()
                                        : StringRef("a block argument"))
-             << "; run pe-split-terms before";
+             << "; run pe-split-terms first";
     terms.push_back(term);
   }
   return terms;

@@ -1,7 +1,7 @@
-//===- Structure.h - The cheapest exact class of each bias term --*- C++ -*-===//
+//===- Structure.h - the cheapest exact class of each bias term -*- C++ -*-===//
 //
-// Cost follows structure: a lowering pays for a term's class, not for how it was written.
-// pe-split-terms brings the biases of an attention into a sum of `pe.term` ops, each of one class
+// Cost follows structure: a lowering pays for a term's class, not for the way it was written.
+// pe-split-terms rewrites the biases of an attention as a sum of `pe.term` ops, each of one class
 // with a region per part (dialect/PE/PETerms.td):
 //
 //   class       value                                  forward               backward
@@ -31,13 +31,13 @@
 
 namespace mlir::pe {
 
-/// The terms of an attention, in the order of its biases. Fails with an error if a bias is not a
-/// `pe.term`.
+/// Returns the terms of an attention, in the order of its biases. Fails with an error if a bias is
+/// not a `pe.term`.
 FailureOr<SmallVector<TermOp>> termsOf(AttentionOp attention);
 
-/// True if a term that depends on the query position alone leaves the result of `attention`
-/// unchanged: adding a constant to a row does not change its softmax (unless a sink stays where it
-/// is), but does change the denominator.
+/// Returns true if a term that depends only on the query position leaves the result of `attention`
+/// unchanged: adding a constant to a row does not change its softmax (unless there is a sink, which
+/// is not shifted), but does change the denominator.
 bool ignoresRowTerms(AttentionOp attention);
 
 } // namespace mlir::pe

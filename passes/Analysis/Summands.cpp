@@ -1,4 +1,4 @@
-//===- Summands.cpp - A bias as a sum, a coordinate as a ratio ------------===//
+//===- Summands.cpp - biases as sums, coordinates as ratios ---------------===//
 
 #include "passes/Analysis/Summands.h"
 
@@ -11,7 +11,7 @@
 namespace mlir::pe {
 namespace {
 
-/// A sum written with shared subexpressions can have exponentially many summands.
+/// A limit, because a sum with shared subexpressions can have exponentially many summands.
 constexpr size_t kMaxSummands = 64;
 
 /// Splits a sum into summands, outermost operation first.
@@ -43,7 +43,7 @@ void SumSplitter::push(Value value, Summand around, bool flip) {
   worklist.push_back({value, std::move(around)});
 }
 
-/// Splits a * b inside the factors `around`, when one side is independent of i and j.
+/// Splits a * b inside the factors `around`, if one side is independent of i and j.
 bool SumSplitter::splitProduct(Value a, Value b, const Summand &around) {
   if (!isFree(a))
     std::swap(a, b);
@@ -64,7 +64,7 @@ bool SumSplitter::splitQuotient(Value a, Value b, const Summand &around) {
   return true;
 }
 
-/// Replaces `value` by its summands or by its unscaled factor; false if it is a leaf.
+/// Replaces `value` by its summands or by its unscaled factor. Returns false if it is a leaf.
 bool SumSplitter::expand(Value value, const Summand &around) {
   Operation *op = value.getDefiningOp();
   if (!op || done.size() + affine.size() + worklist.size() >= kMaxSummands)
@@ -93,7 +93,7 @@ bool SumSplitter::expand(Value value, const Summand &around) {
   return false;
 }
 
-/// The class of sign * factors * core.
+/// Determines the class of sign * factors * core.
 void SumSplitter::classify(Summand &summand) {
   Dependence all = summand.form ? Dependence(*summand.form) : dependence.of(summand.root);
   bool headOnly = true;
@@ -109,11 +109,11 @@ void SumSplitter::classify(Summand &summand) {
   };
   constexpr unsigned both = Dependence::Batch | Dependence::Head;
   if (summand.isScalar)
-    return is(TermClass::Row, "is one number per head");
+    return is(TermClass::Row, "is one value per head");
   if (all.isWithin(both | Dependence::Query))
-    return is(TermClass::Row, "depends on the query position alone");
+    return is(TermClass::Row, "depends only on the query position");
   if (all.isWithin(both | Dependence::Key))
-    return is(TermClass::Column, "depends on the key position alone");
+    return is(TermClass::Column, "depends only on the key position");
   if (summand.form)
     return is(TermClass::Affine, "is proportional to i - j");
   if (all.isWithin(Dependence::Head | Dependence::Difference))
@@ -122,8 +122,8 @@ void SumSplitter::classify(Summand &summand) {
     is(TermClass::General, describeMeeting(summand.place));
 }
 
-/// A function of a coordinate u(h, i - j) * r(h, i) or u / r: the class segments, if its pieces can
-/// be found. Otherwise the reason says what it is instead.
+/// Matches a function of a coordinate u(h, i - j) * r(h, i) or u / r: the class is segments if its
+/// pieces can be found. Otherwise sets the reason to a description of the function.
 bool SumSplitter::matchSegments(Summand &summand, bool headOnly) {
   auto op = summand.root.getDefiningOp<PiecewiseOpInterface>();
   if (!op || !headOnly)
@@ -145,7 +145,7 @@ bool SumSplitter::matchSegments(Summand &summand, bool headOnly) {
   return true;
 }
 
-/// Where i and j are combined other than as i - j, to explain the class general.
+/// Describes where i and j are combined other than as i - j, to explain the class general.
 std::string SumSplitter::describeMeeting(Value root) const {
   auto mixes = [&](Value value) {
     const Dependence &d = dependence.of(value);
@@ -193,7 +193,7 @@ void SumSplitter::addLeaf(Value value, Summand summand) {
   affine.push_back(summand);
 }
 
-/// An affine form is a multiple of i - j, or a row plus a column; its constant is a row.
+/// Splits an affine form into a multiple of i - j, or a row plus a column; the constant is a row.
 void SumSplitter::resolveAffine(Summand summand) {
   auto add = [&](AffineForm form) {
     summand.form = form;

@@ -1,12 +1,12 @@
-//===- Summands.h - A bias as a sum, a coordinate as a ratio -----*- C++ -*-===//
+//===- Summands.h - biases as sums, coordinates as ratios -------*- C++ -*-===//
 //
 // The class of a sum is that of its most expensive summand, so a bias is split into summands first:
 //
 //   amp[h] * (2 * i - 2 * j) + table[h, i - j] - mlp(log(i - j) / log(i))
 //
 // is amp[h] * (affine 2, -2), plus a function of the distance, minus segments. Factors that do not
-// depend on i and j are kept apart from what they multiply, and summands that are affine in i and j
-// with the same factors are added up: s * i - s * j is s * (i - j).
+// depend on i and j are stored separately, and summands that are affine in i and j with the same
+// factors are added: s * i - s * j is s * (i - j).
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,23 +17,23 @@
 
 namespace mlir::pe {
 
-/// sign * product(factors) / product(divisors) * core; the core is the affine form `form` when that
-/// is set (the sign is in it then), else `root`.
+/// sign * product(factors) / product(divisors) * core. The core is the affine form `form` if that
+/// is set (it then includes the sign), otherwise `root`.
 struct Summand {
   bool negative = false;
   SmallVector<Value, 2> factors, divisors; ///< free of i and j
   Value root;
   std::optional<AffineForm> form;
-  Value place; ///< the summand with its factors, as the user wrote it: for messages
+  Value place; ///< the summand with its factors, as the user wrote it, for messages
   TermClass cls = TermClass::General;
-  std::string reason; ///< why it has this class, in words
-  /// Row class and independent of i too: the same number for every pair of a head.
+  std::string reason; ///< the reason for the class, in words
+  /// Row class and also independent of i: the same value for every pair of a head.
   bool isScalar = false;
   bool dependsOnBatch = false;
 };
 
-/// The summands of `sum`, classified; zeros are left out. Splitting stops at about a hundred: the
-/// rest stays one summand.
+/// Returns the classified summands of `sum` without zeros. Splitting stops at 64 (kMaxSummands);
+/// the remainder is one summand.
 SmallVector<Summand> splitSum(Value sum, const RegionDependence &dependence);
 
 /// A summand and the bias it comes from.
@@ -50,7 +50,7 @@ struct Ratio {
   bool negative = false;
 };
 
-/// None if the coordinate is not such a product.
+/// Returns nothing if the coordinate is not such a product.
 std::optional<Ratio> splitRatio(Value coordinate, const RegionDependence &dependence);
 
 } // namespace mlir::pe

@@ -11,7 +11,7 @@
 namespace mlir::tile {
 namespace {
 
-constexpr int64_t kPositions = int64_t(1) << 30; // magnitudes of positions are below
+constexpr int64_t kPositions = int64_t(1) << 30; // the bound of the magnitudes of positions
 constexpr int64_t kLowest32 = std::numeric_limits<int32_t>::min();
 constexpr int64_t kHighest32 = std::numeric_limits<int32_t>::max();
 
@@ -20,10 +20,10 @@ ConstantIntRanges indexRange(int64_t low, int64_t high) {
                                        APInt(64, high, /*isSigned=*/true));
 }
 
-/// The limits of a call: positions, counts, sizes.
+/// Returns the range that the limits of a call give: positions, counts, sizes.
 std::optional<ConstantIntRanges> rangeByLimits(Value value) {
   if (auto size = value.getDefiningOp<SizeOp>()) {
-    // So that the buffer index of a pair's row or key (j - k_start) stays an index.
+    // This keeps the buffer index of a pair's row or key (j - k_start) an index.
     const bool isParameter =
         value.getDefiningOp()->getParentOfType<PlanOp>().hasParameter(size.getExpression());
     return isParameter ? indexRange(-kPositions, kPositions) : indexRange(kLowest32, kHighest32);
@@ -43,7 +43,7 @@ std::optional<ConstantIntRanges> rangeByLimits(Value value) {
   return std::nullopt;
 }
 
-/// True for sizes and starts, false for any other parameter.
+/// Returns true for sizes and starts, and false for any other parameter.
 bool isOfPlaces(SizeOp size) {
   auto plan = size->getParentOfType<PlanOp>();
   std::vector<std::string> names = getSizeNames(plan, SizeUse::Extent);
@@ -54,9 +54,9 @@ bool isOfPlaces(SizeOp size) {
   return !parsed->findOtherThan(names);
 }
 
-/// Sums and differences of one tile.foreach index and sizes: a buffer index, a position or a
-/// difference of positions. All fit in 32 bits by the limits of a call, although the operands' own
-/// limits do not prove it.
+/// Returns true for sums and differences of one tile.foreach index and sizes: a buffer index, a
+/// position or a difference of positions. All fit in 32 bits by the limits of a call, although the
+/// ranges of the operands do not prove it.
 bool isPlace(Value value, int &indices) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     ++indices;
@@ -75,8 +75,8 @@ bool isPlace(Operation *op) {
          isPlace(op->getResult(0), indices) && indices == 1;
 }
 
-/// The range of a loop's index between constants or sizes, whatever order the analysis visits them
-/// in: upstream treats a bound that it has not visited as unbounded.
+/// Returns the range of a loop's index between constants or sizes. It does not depend on the order
+/// in which the analysis visits them: upstream treats an unvisited bound as unbounded.
 std::optional<ConstantIntRanges> rangeOfLoopIndex(scf::ForOp loop) {
   auto rangeOf = [](Value bound) -> std::optional<ConstantIntRanges> {
     APInt number;

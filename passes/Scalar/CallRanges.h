@@ -1,7 +1,7 @@
 //===- CallRanges.h - ranges of a call's integers ---------------*- C++ -*-===//
 //
-// MLIR's integer range analysis, told the limits of a call: positions lie in [-2^30, 2^30], sizes
-// and counts fit 32 bits, and a loop visits at most 2^31 - 1 elements.
+// MLIR's integer range analysis with the limits of a call: positions are in [-2^30, 2^30], sizes
+// and counts fit in 32 bits, and a loop visits at most 2^31 - 1 elements.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_SCALAR_CALLRANGES_H
@@ -12,10 +12,10 @@
 
 namespace mlir::tile {
 
-/// Keyed by value; a missing one is unbounded.
+/// Ranges by value; a value without an entry is unbounded.
 using CallRanges = llvm::DenseMap<Value, ConstantIntRanges>;
 
-/// The ranges of all integers of the plan's scalar code. Fails if the analysis fails.
+/// Returns the ranges of all integers of the plan's scalar code. Fails if the analysis fails.
 FailureOr<CallRanges> findCallRanges(PlanOp plan);
 
 } // namespace mlir::tile

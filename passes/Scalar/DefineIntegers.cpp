@@ -1,7 +1,7 @@
-//===- DefineIntegers.cpp - integers that mean the same everywhere --------===//
+//===- DefineIntegers.cpp - integers with the same meaning on every target -===//
 //
-// One walk over every region of scalar code that rewrites what the integer ranges of a call
-// (CallRanges.h) do not prove safe; Passes.td lists the rewrites.
+// One walk over every region of scalar code that rewrites the operations that the integer ranges of
+// a call (CallRanges.h) do not prove safe. Passes.td lists the rewrites.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Scalar/CallRanges.h"
@@ -96,7 +96,7 @@ bool IntegerRewriter::mayBe(Value value, int64_t number) const {
   return range.smin().sle(n) && range.smax().sge(n) && range.umin().ule(n) && range.umax().uge(n);
 }
 
-/// The value of type index in 64 bits.
+/// Returns the value of type index as i64.
 Value IntegerRewriter::asWide(Value value) {
   APInt number;
   if (matchPattern(value, m_ConstantInt(&number)))
@@ -110,7 +110,7 @@ Value IntegerRewriter::asWide(Value value) {
   return known;
 }
 
-/// `value` for the result of `op`; i64 for an index only where that may not fit in 32 bits.
+/// Replaces the result of `op` by `value`, which is i64 for an index that may not fit in 32 bits.
 void IntegerRewriter::replace(Operation &op, Value value) {
   Value result = op.getResult(0);
   replaced.push_back(&op);
@@ -139,7 +139,7 @@ bool isShift(Operation &op) { return isa<arith::ShLIOp, arith::ShRSIOp, arith::S
 
 unsigned widthOf(Value value) { return ConstantIntRanges::getStorageBitwidth(value.getType()); }
 
-/// Whether the ranges exclude the cases that processors leave undefined.
+/// Returns true if the ranges exclude the cases that processors leave undefined.
 bool IntegerRewriter::isDefined(Operation &op) const {
   if (isShift(op))
     return rangeOf(op.getOperand(1)).umax().ult(widthOf(op.getOperand(1)));
@@ -153,7 +153,7 @@ bool IntegerRewriter::isDefined(Operation &op) const {
   return !mayBe(b, 0) && !mayOverflow;
 }
 
-/// The quotient or remainder, for b that is neither 0 nor, with the lowest a, -1.
+/// Emits the quotient or remainder. b is not 0, and not -1 if a is the lowest number.
 Value IntegerRewriter::emitRounded(Operation &op, Value a, Value b) {
   using P = arith::CmpIPredicate;
   Value zero = constant(a.getType(), 0), one = constant(a.getType(), 1);
@@ -171,7 +171,7 @@ Value IntegerRewriter::emitRounded(Operation &op, Value a, Value b) {
   Value rest = create<arith::SubIOp>(a, create<arith::MulIOp>(quotient, b));
   Value isMoved = create<arith::CmpIOp>(P::ne, rest, zero);
   if (!isUnsigned) {
-    // Toward zero is the floor where the signs are equal, and the ceiling where they differ.
+    // Truncation is the floor if the signs are equal, and the ceiling if they differ.
     P wanted = isa<arith::FloorDivSIOp>(op) ? P::ne : P::eq;
     Value signs = create<arith::CmpIOp>(wanted, isNegative(a), isNegative(b));
     isMoved = create<arith::AndIOp>(isMoved, signs);
@@ -212,7 +212,7 @@ Value IntegerRewriter::emitShift(Operation &op, Value a, Value b) {
   return create<arith::SelectOp>(isWithin, shifted, constant(a.getType(), 0));
 }
 
-/// `op` on these operands, defined for all of them.
+/// Emits `op` on these operands, defined for all their values.
 Value IntegerRewriter::emitDefined(Operation &op, ValueRange operands, Type type) {
   if (isDefined(op)) {
     OperationState state(location, op.getName());
@@ -227,7 +227,7 @@ Value IntegerRewriter::emitDefined(Operation &op, ValueRange operands, Type type
 
 //===- Widths ------------------------------------------------------------------------===//
 
-/// Whether 32 bits give the operation's 64-bit result.
+/// Returns true if 32 bits are enough for the operation's 64-bit result.
 bool IntegerRewriter::staysIndex(Operation &op) const {
   auto fits = [&](Value value) { return !value.getType().isIndex() || fits32(value); };
   if (!llvm::all_of(op.getOperands(), fits) || !llvm::all_of(op.getResults(), fits))
@@ -250,7 +250,7 @@ void IntegerRewriter::rewriteInWide(Operation &op) {
   replace(op, emitDefined(op, operands, type.isIndex() ? builder.getI64Type() : type));
 }
 
-/// index_cast and index_castui. A zero-extended boolean is 0 or 1.
+/// Rewrites index_cast and index_castui. A zero-extended boolean is 0 or 1.
 void IntegerRewriter::rewriteIndexCast(Operation &op) {
   Value from = op.getOperand(0);
   Type to = op.getResult(0).getType(), i64 = builder.getI64Type();
@@ -283,7 +283,7 @@ void IntegerRewriter::rewriteIndexCast(Operation &op) {
   replace(op, value);
 }
 
-/// sitofp of an index that was widened to 64 bits without need.
+/// Rewrites sitofp of an index that was widened to 64 bits unnecessarily.
 void IntegerRewriter::rewriteToFloat(Operation &op) {
   auto cast = op.getOperand(0).getDefiningOp<arith::IndexCastOp>();
   if (!cast || !cast.getIn().getType().isIndex() || !cast.getType().isInteger(64) ||
@@ -293,12 +293,12 @@ void IntegerRewriter::rewriteToFloat(Operation &op) {
   replace(op, create<arith::SIToFPOp>(op.getResult(0).getType(), narrow));
 }
 
-/// Buffer indices and loop bounds keep type index.
+/// Keeps buffer indices and loop bounds of type index.
 LogicalResult IntegerRewriter::narrowUses(Operation &op) {
   const bool isClamped =
       isa<AccumulateOp>(op) || (isa<ReadOp>(op) && !cast<ReadOp>(op).getInbounds());
   if (!isa<ReadOp, WriteOp, AccumulateOp, memref::LoadOp, memref::StoreOp, scf::ForOp>(op))
-    return op.emitOpError("expected indices that 32 bits hold, found one that they may not");
+    return op.emitOpError("expected indices that fit in 32 bits, found one that may not");
   for (OpOperand &use : op.getOpOperands()) {
     Value value = use.get();
     if (!value.getType().isIndex() || fits32(value))
@@ -309,7 +309,8 @@ LogicalResult IntegerRewriter::narrowUses(Operation &op) {
       value = create<arith::MaxSIOp>(value, constant(i64, 0));
       value = create<arith::MinSIOp>(value, constant(i64, kHighest32));
     }
-    // Elsewhere the number is an index or a count, which fits in 32 bits whatever the ranges prove.
+    // In other places the number is an index or a count, which fits in 32 bits even if the ranges
+    // do not prove it.
     use.set(create<arith::IndexCastOp>(builder.getIndexType(), value));
   }
   return success();

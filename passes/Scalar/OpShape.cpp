@@ -1,4 +1,4 @@
-//===- OpShape.cpp - Scalar operations in another shape -------------------===//
+//===- OpShape.cpp - scalar operations on vectors or 32-bit indices -------===//
 #include "passes/Scalar/OpShape.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,6 +1,6 @@
-//===- OpShape.h - Scalar operations in another shape ---------------------===//
+//===- OpShape.h - scalar operations on vectors or 32-bit indices ---------===//
 //
-// A region is written on scalars; a lowering wants its operations on vectors of lanes, or with
+// A region is written on scalars, but a lowering needs its operations on vectors of lanes, or with
 // 32-bit indices. `OpShape` converts types accordingly and creates the operations:
 //
 //   %s = arith.addi %i, %one : index                ==>  arith.addi %a, %b : vector<16xi32>
@@ -23,7 +23,7 @@ public:
 
   /// The converted scalar `type`. tf32 is an f32 that has been rounded.
   Type of(Type type) const;
-  /// `op`, an operation of arith or math with one result, on operands of this shape.
+  /// Creates `op`, an operation of arith or math with one result, on operands of this shape.
   Value create(OpBuilder &builder, Location loc, Operation &op, ValueRange operands) const;
 
 private:

@@ -5,20 +5,20 @@
 include "mlir/Pass/PassBase.td"
 
 def PETileDefineIntegersPass : Pass<"pe-tile-define-integers", "::mlir::tile::PlanOp"> {
-  let summary = "Integers of scalar code that mean the same on every target";
+  let summary = "gives integers of scalar code the same meaning on every target";
   let description = [{
-    An index has 64 bits, but vector units and GPUs are fast with 32. A range analysis that knows
-    the limits of a call (positions are below 2^30 in magnitude, extents below 2^31) decides: an
-    `index` that this pass leaves fits in a signed 32-bit integer, and so does everything it is
-    computed from; what may not fit is computed in i64. Lowerings may therefore give `index` any
-    width of at least 32 bits.
+    An index has 64 bits, but vector units and GPUs are faster with 32. A range analysis with the
+    limits of a call (positions are below 2^30 in magnitude, extents below 2^31) decides the width. An
+    `index` that remains after this pass fits in a signed 32-bit integer, and so do all operands that it
+    is computed from; values that may not fit are computed in i64. Lowerings may therefore give `index`
+    any width of at least 32 bits.
 
-    Undefined cases of the other integer types are defined here too. Overflow wraps around: flags
-    that say otherwise are dropped. A quotient or remainder by 0 is 0, the lowest number divided by
-    -1 wraps around, a shift by the width or more shifts out all bits; where the ranges do not
+    The pass also defines the undefined cases of the other integer types. Overflow wraps around, and
+    flags that promise otherwise are dropped. A quotient or remainder by 0 is 0, the lowest number divided
+    by -1 wraps around, and a shift by the width or more shifts out all bits; if the ranges do not
     exclude these cases, a select handles them. `index_castui` and divisions that round to the floor
     or the ceiling are expanded into simpler operations. A float conversion from 64 bits becomes one
-    from 32 where the number fits.
+    from 32 if the number fits.
 
     ```mlir
     ^bb0(%b: index, %h: index, %i: index, %j: index):

@@ -1,4 +1,4 @@
-//===- Philox.cpp - Philox 4x32-10 as code --------------------------------===//
+//===- Philox.cpp - emission of Philox 4x32-10 ----------------------------===//
 #include "passes/Scalar/Philox.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

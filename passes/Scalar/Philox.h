@@ -1,8 +1,8 @@
-//===- Philox.h - Philox 4x32-10 as code ----------------------------------===//
+//===- Philox.h - emission of Philox 4x32-10 ------------------------------===//
 //
-// What runtime/core/Random.h computes, as operations of arith on numbers or vectors of i32, or of
-// i64 whose upper halves mean nothing: a vector machine multiplies 32 by 32 bits to 64 in lanes
-// of 64.
+// Emits the function of runtime/core/Random.h as arith operations on scalars or vectors of i32, or
+// of i64 whose upper halves are ignored: vector machines multiply 32 by 32 bits to 64 in 64-bit
+// lanes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_SCALAR_PHILOX_H
@@ -18,8 +18,8 @@ namespace mlir::tile {
 using WordProduct = std::pair<Value, Value>;
 using MultiplyWord = llvm::function_ref<WordProduct(Value word, uint32_t multiplier)>;
 
-/// The four words for a counter and a key; all of one type. `multiply`, if given, is how a machine
-/// multiplies best.
+/// Emits the four words for a counter and a key, all of one type. `multiply`, if given, emits the
+/// multiplication in the way that is best for the machine.
 std::array<Value, 4> emitPhilox(ImplicitLocOpBuilder &builder, std::array<Value, 4> counter,
                                 std::array<Value, 2> key, MultiplyWord multiply = nullptr);
 

@@ -1,4 +1,4 @@
-//===- Variation.cpp - What a value of a map's region changes with --------===//
+//===- Variation.cpp - dependence of map values on row and column ---------===//
 #include "passes/Scalar/Variation.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -22,7 +22,7 @@ void RegionVariation::add(MapOp map) {
   add(body);
 }
 
-/// Loop-carried values and values from memory are assumed to change with both.
+/// Loop-carried values and values from memory are assumed to depend on both.
 void RegionVariation::add(Block &block) {
   for (Operation &op : block.without_terminator()) {
     unsigned variation = isa<scf::ForOp, memref::LoadOp>(op) ? kBoth : kNothing;

@@ -1,7 +1,7 @@
-//===- Variation.h - What a value of a map's region changes with ----------===//
+//===- Variation.h - dependence of map values on row and column -----------===//
 //
-// The region of a tile.map is written for one pair. A value that does not change with the row may
-// be evaluated once per key, one that changes with neither once per head; the lowerings to vectors
+// The region of a tile.map is written for one pair. A value that does not depend on the row can be
+// evaluated once per key, and one that depends on neither once per head. The lowerings to vectors
 // and to fragments both use this analysis.
 //
 //   ^bb0(%x: f32, %h: index, %i: index, %j: index):   // over [r, c], [], [r], [c]
@@ -19,13 +19,13 @@
 
 namespace mlir::tile {
 
-/// Bits: a value changes with the row, with the column, or with both. A depth counts as both.
+/// Bits: a value depends on the row, on the column, or on both. A depth counts as both.
 enum Variation : unsigned { kNothing = 0, kRow = 1, kColumn = 2, kBoth = kRow | kColumn };
 
 /// The variation of the values in the regions of maps.
 class RegionVariation {
 public:
-  /// Adds the region of `map`, once.
+  /// Adds the region of `map`; a no-op if it was added before.
   void add(MapOp map);
   unsigned of(Value regionValue) const { return variations.lookup(regionValue); }
 

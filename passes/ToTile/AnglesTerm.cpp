@@ -1,4 +1,4 @@
-//===- AnglesTerm.cpp - content terms of sines and cosines -----------------===//
+//===- AnglesTerm.cpp - content terms of sines and cosines ----------------===//
 //
 // Elements d = 2n and 2n + 1 of the vector at distance t are a_d sin(t w) + b_d cos(t w) with one
 // frequency w. By the addition theorem
@@ -7,8 +7,8 @@
 //   turned[i, 2n]     = sum over both d of q'_d (a_d sin(i w) + b_d cos(i w))
 //   turned[i, 2n + 1] = sum over both d of q'_d (b_d sin(i w) - a_d cos(i w))
 //
-// so it is one more contraction over as many dims, with features of keys that all heads share.
-// Their angles are products of positions and frequencies in float64.
+// so the term is one more contraction of the same depth, with features of keys that all heads
+// share. Angles are products of positions and frequencies in float64.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Content.h"
@@ -42,19 +42,19 @@ private:
   void prepareTurned();
   Value frequencyAt(Scalar &s, Value dim);
   Value amplitudeAt(Scalar &s, Value dim, bool ofSine);
-  /// sine and cosine of position * w.
+  /// Emits sine and cosine of position * w.
   std::pair<Value, Value> waveAt(Scalar &s, Value position, Value dim);
   Value pairOf(Scalar &s, Value dim, int64_t which);
 
   Value frequencies, amplitudes; // [d] and [d, 2] (of sine and cosine), in f64
-  Value even, odd;               // [r, d]: what q'_d adds to elements 2n and 2n + 1 of `turned`
+  Value even, odd;               // [r, d]: factors of q'_d in elements 2n and 2n + 1 of `turned`
   Value features;                // [c, d]
   Value turned, dTurned;         // [b, hq, r, d]
 };
 
 } // namespace
 
-/// The factor w of the angle.
+/// Returns the factor w of the angle.
 Value AnglesTerm::frequencyAt(Scalar &s, Value dim) {
   Value angle = structure.angle;
   auto product = angle.getDefiningOp<arith::MulFOp>();
@@ -65,7 +65,8 @@ Value AnglesTerm::frequencyAt(Scalar &s, Value dim) {
   return pe::emitScalar(product.getResult(), mapping, s, params, params.compute);
 }
 
-/// The element where every sine is 1 and every cosine 0, or the other way round.
+/// Returns the coefficient of the sine (or cosine): the element with every sine 1 and every cosine
+/// 0, or vice versa.
 Value AnglesTerm::amplitudeAt(Scalar &s, Value dim, bool ofSine) {
   auto yield = cast<pe::YieldOp>(op.getBody().front().getTerminator());
   TileParameters params(context, op.getBody().front(), op.getCaptures());
@@ -83,7 +84,7 @@ std::pair<Value, Value> AnglesTerm::waveAt(Scalar &s, Value position, Value dim)
       s, s.mul(s.toFloat(position, s.getF64Type()), readElement(s, frequencies, {dim})));
 }
 
-/// Dim 2n + `which` of the pair of `dim`.
+/// Returns dim 2n + `which` of the pair that contains `dim`.
 Value AnglesTerm::pairOf(Scalar &s, Value dim, int64_t which) {
   Value two = s.index(2);
   Value first = s.mul(s.create<arith::DivUIOp>(dim, two), two);

@@ -1,4 +1,4 @@
-//===- Attention.cpp - what the attention algorithms share ---===//
+//===- Attention.cpp - helpers shared by the attention algorithms ---------===//
 #include "passes/ToTile/Attention.h"
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-//===- Content.cpp - terms of queries and the distance ---------------------===//
+//===- Content.cpp - score terms of the query and the distance ------------===//
 #include "passes/ToTile/Content.h"
 
 #include "passes/Analysis/Dependence.h"
@@ -38,7 +38,7 @@ ContentQueries::ContentQueries(PlanContext &context, pe::ContentFnOp op, Value c
     : context(context), shift(op.getShift()), projection(op.getProjection()),
       queries(callerQueries), name(std::move(name)) {}
 
-/// q + v at batch, head and row `at`.
+/// Returns an element of q + v; `at` is batch, head and row.
 Value ContentQueries::shifted(Scalar &s, ValueRange at, Value dim) {
   Value q = s.widen(readElement(s, queries, {at[0], at[1], at[2], dim}));
   return shift ? s.add(q, readElement(s, context.parameters[shift].buffer, {at[1], dim})) : q;
@@ -73,7 +73,7 @@ void ContentQueries::prepare(Type element) {
   });
 }
 
-/// The gradients of q + v and of the matrix.
+/// Adds the stages for the gradients of q + v and of the matrix.
 void ContentQueries::finishProjection() {
   dQueries = context.temporary("d_" + name + "_shifted", kRows);
   dQueries.getDefiningOp()->moveAfter(dRows.getDefiningOp());
@@ -180,7 +180,7 @@ void ContentFunction::emitVectors(StringRef name, int64_t low, Value vectors,
   });
 }
 
-/// Per batch entry and head, then over all of them through the reverse mode of the code.
+/// Sums per batch entry and head, then over all of them through reverse mode of the code.
 void ContentFunction::emitVectorGradients(StringRef name, int64_t low, Value vectors, double scale,
                                           llvm::function_ref<Value(Scalar &, ValueRange)> weights,
                                           Value rows) const {

@@ -1,20 +1,20 @@
-//===- Content.h - terms of queries and the distance ----------------------===//
+//===- Content.h - score terms of the query and the distance --------------===//
 //
-// A content term adds scale <q'_i, P(i - j)> to the score, q' = (q + v) W (pe.content_fn). What is
-// kept per query and what the kernel does follow from its class (passes/Analysis/Content.h):
+// A content term adds scale <q'_i, P(i - j)> to the score, q' = (q + v) W (pe.content_fn). Its
+// class (passes/Analysis/Content.h) decides what is stored per query and what the kernel computes:
 //
-//   near     products with the few vectors P[low ... high] are prepared per query, [b, hq, w, r];
-//   the
-//            kernel reads one of them per pair, and backward adds the pair's cotangent there
-//   angles   q' is turned by its position, and the kernel multiplies it with features of the key:
+//   near     The products with the few vectors P[low ... high] are prepared per query,
+//            [b, hq, w, r]. The kernel reads one of them per pair; backward adds the cotangent of
+//            the pair to the same entry.
+//   angles   q' is rotated by its position, and the kernel multiplies it with features of the key:
 //            sin((i - j) w) = sin(i w) cos(j w) - cos(i w) sin(j w)
-//   panel    the vectors of all distances are prepared, and the kernel multiplies q' with that of
-//            each pair
+//   panel    The vectors of all distances are prepared, and the kernel multiplies q' with the
+//            vector of each pair.
 //
-// Around the kernel, for every term:
+// The stages around the kernel are the same for every term:
 //
-//   rows of the caller ─► (q + v) W ─► what the term prepares ─► kernel
-//   d_q of the caller  ◄─ d_v, d_w  ◄─ gradient of q', of P    ◄─
+//   caller's rows ─► (q + v) W ─► tables of the term    ─► kernel
+//   caller's d_q  ◄─ d_v, d_w  ◄─ gradients of q' and P ◄─
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_CONTENT_H
@@ -26,22 +26,22 @@
 
 namespace mlir::tile {
 
-/// The queries that a content term is multiplied with, (q + v) W, and their gradient.
+/// The queries of a content term, (q + v) W, and their gradient.
 class ContentQueries {
 public:
   ContentQueries(PlanContext &context, pe::ContentFnOp op, Value callerQueries, std::string name);
 
-  /// [b, hq, r, d], after `prepare`.
+  /// [b, hq, r, d]; valid after `prepare`.
   Value rows() const { return own ? own : queries; }
-  /// Their gradient, f32, of the same extents; a term's finish stage writes it. Null without
-  /// gradients.
+  /// The gradient of `rows()`, f32, with the same extents, which the finish stage of the term
+  /// writes. Null without gradients.
   Value gradient() const { return dRows; }
-  /// The gradient of the caller's queries, after `finish`.
+  /// The gradient of the caller's queries; valid after `finish`.
   Value gradientOfQueries() const { return dQueries; }
 
-  /// Adds the buffers and the prepare stage; rows of its own have the type `element`, or f32.
+  /// Adds the buffers and the prepare stage. New rows have the type `element`, or f32.
   void prepare(Type element = {});
-  /// Adds the finish stages behind that of the term.
+  /// Adds the finish stages that follow the finish stage of the term.
   void finish();
 
 private:
@@ -55,27 +55,27 @@ private:
   std::string name;
 };
 
-/// The code of a term: its vectors at any distance, whose gradient is chained to what it reads.
+/// The scalar code of a term's vectors P(distance), and reverse mode through it.
 class ContentFunction {
 public:
-  /// `depth` is the extent of its vectors, d or e.
+  /// `depth` is the extent of the vectors, d or e.
   ContentFunction(PlanContext &context, pe::ContentFnOp op, StringRef depth)
       : context(context), op(op), depth(depth) {}
 
-  /// Finds the derivative, before anything else.
+  /// Computes the derivative. Must be called first.
   LogicalResult derive();
   bool isActive() const { return vjp->isActive(); }
   IRMapping mapPoint(Scalar &s, Value head, Value distance, Value dim) const;
-  /// The vector's element in float64.
+  /// Emits an element of the vector in float64.
   Value emitElement(Scalar &s, Value head, Value distance, Value dim) const;
-  /// Adds to the gradients of what the element reads.
+  /// Adds to the gradients of the tensors that the element reads.
   void emitAdjoint(Scalar &s, Value head, Value distance, Value dim, Value cotangent) const;
 
-  /// Adds a prepare stage that writes the vectors at the distances from `low` on to a buffer
-  /// [hq, W, depth], and to [hq, depth, W] unless that is null.
+  /// Adds a prepare stage that writes the vectors at distances `low`, `low` + 1, ... to the buffer
+  /// `vectors`, [hq, W, depth], and to `transposed`, [hq, depth, W], unless that is null.
   void emitVectors(StringRef name, int64_t low, Value vectors, Value transposed) const;
-  /// Adds the stages that chain scale * sum over the rows of weights(batch, head, vector, row) *
-  /// rows[batch, head, row, depth], the gradient of such vectors.
+  /// Adds the stages that chain the gradient of the vectors to the tensors. The gradient is scale *
+  /// sum over the rows of weights(batch, head, vector, row) * rows[batch, head, row, depth].
   void emitVectorGradients(StringRef name, int64_t low, Value vectors, double scale,
                            llvm::function_ref<Value(Scalar &, ValueRange)> weights,
                            Value rows) const;
@@ -84,7 +84,7 @@ private:
   int64_t size() const { return depth == "d" ? context.headDim : context.valueDim; }
 
   PlanContext &context;
-  mutable pe::ContentFnOp op; // a handle; its accessors are not const
+  mutable pe::ContentFnOp op; // a handle, whose accessors are not const
   StringRef depth;
   mutable std::optional<pe::ScalarVjp> vjp;
 };
@@ -115,40 +115,40 @@ std::unique_ptr<ContentTerm> createPanelTerm(PlanContext &, pe::ContentFnOp, pe:
                                              pe::DifferenceRange range, const Attention &,
                                              std::string name);
 
-/// A value_content(...) of the class near.
+/// Creates the lowering of a value_content(...) of class near.
 std::unique_ptr<ValueContent> createNearValues(PlanContext &, pe::ContentFnOp,
                                                const pe::ContentStructure &,
                                                pe::DifferenceRange range, const Attention &,
                                                std::string name);
 
-/// The content terms of one attention, which also belong to its AttentionTerms.
+/// The content terms of one attention. Those of the score also belong to its AttentionTerms.
 class Contents {
 public:
-  /// Takes the gradient of the queries over: kernels and prologues write one of their own.
-  /// `attention` gets what joins the values.
+  /// Replaces the gradient of the queries in `attention` by a buffer for kernels and prologues, and
+  /// sets `attention.content`.
   static FailureOr<Contents> create(PlanContext &context, pe::AttentionOp op, Attention &attention,
                                     pe::DifferenceRange range, AttentionTerms &terms);
-  /// Adds the prepare stages of what joins the values; terms of the score have their own.
+  /// Adds the prepare stages of `values`; terms of the score have their own.
   LogicalResult prepare() { return values ? values->prepare() : success(); }
-  /// Adds the stage that adds up the gradient of the queries, behind all others.
+  /// Adds the stage that sums the gradients of the queries, after all other stages.
   void finish();
 
 private:
   PlanContext *context = nullptr;
   std::string name;
   SmallVector<ContentTerm *> terms;
-  std::unique_ptr<ValueContent> values; // null without one
-  Value gradient, ofOthers;             // of the caller's queries; what all but content terms add
+  std::unique_ptr<ValueContent> values; // null without value_content
+  Value gradient, ofOthers;             // of the caller's queries: total; all but content terms
 };
 
-/// `count` sums over k = 0 ... end - 1 of shared(k) * own(k, number of the sum): independent sums,
-/// that a machine computes at the same time.
+/// Returns `count` sums over k = 0 ... end - 1 of shared(k) * own(k, index of the sum). The sums
+/// are independent, so a machine can compute them in parallel.
 SmallVector<Value> emitSums(Scalar &s, Value end, unsigned count, Type type,
                             llvm::function_ref<Value(Scalar &, Value)> shared,
                             llvm::function_ref<Value(Scalar &, Value, unsigned)> own);
-/// How many sums are computed at a time.
+/// The largest number of sums in one call of `emitSums`.
 inline constexpr int64_t kSumsAtATime = 16;
-/// `body` for every first index and number of indices of the pieces of [0, size).
+/// Calls `body` with the first index and the size of every piece of [0, size).
 void eachPiece(int64_t size, llvm::function_ref<void(int64_t first, unsigned count)> body);
 
 } // namespace mlir::tile

@@ -1,12 +1,12 @@
-//===- DistanceTerm.cpp - functions of i - j as tables ---===//
+//===- DistanceTerm.cpp - functions of i - j as tables --------------------===//
 //
-// Any function of the distance, whatever its parameters, is one table per head: the
-// kernel reads a contiguous window of it per key. Backward, sums along diagonals are
-// chained to the parameters by reverse mode of the one-dimensional function, exactly.
+// Any function of the distance, whatever its parameters, becomes one table per head. The kernel
+// reads a contiguous window of it per key. Backward, sums along diagonals are chained to the
+// parameters by reverse mode of the one-dimensional function, exactly.
 //
 // Tables are computed in float64 and rounded once: an angle of 10^6 radians or the logarithm of a
-// distance has few digits left in f32. What does not depend on the head is computed once for all
-// of them, kept in float64, and differentiated once:
+// distance has few accurate digits in f32. Values that do not depend on the head are computed once
+// for all heads, stored in float64, and differentiated once:
 //
 //   r1[h] * sum_k cos(d w_k)      shared[t] = sum_k cos(d w_k)       table[h, t] = r1[h] shared[t]
 //
@@ -25,7 +25,7 @@ using namespace mlir::tile;
 
 namespace {
 
-/// A value of the part that is the same for every head, with its table over the distance.
+/// A value of the part that all heads share, with its table over the distance.
 struct Shared {
   Value value;
   pe::ScalarVjp vjp;
@@ -36,7 +36,7 @@ class DistanceTerm : public TermLowering {
 public:
   DistanceTerm(PlanContext &context, pe::TermOp term, std::string name, int64_t minDistance)
       : TermLowering(context, term, std::move(name)), region(term.getPart(pe::TermPart::Distance)) {
-    // Entry t holds distance t - (c - 1) + q_start - k_start; those that the mask never reaches are
+    // Entry t holds distance t - (c - 1) + q_start - k_start; distances that the mask excludes are
     // skipped.
     first = "0";
     if (minDistance != pe::DifferenceRange::kUnboundedMin)
@@ -66,8 +66,8 @@ private:
   Block &region;
   std::optional<pe::ScalarVjp> vjp; // of the bias, given the shared values
   SmallVector<Shared> shared;
-  bool isActive = false;    // whether a parameter has a gradient
-  bool readsItself = false; // whether the bias reads parameters besides those of the shared values
+  bool isActive = false;    // true if a parameter has a gradient
+  bool readsItself = false; // true if the bias reads parameters besides those of the shared values
   std::string first, count;
   Value table;
   SmallVector<Value> sums; // one per attention
@@ -75,7 +75,7 @@ private:
 
 } // namespace
 
-/// Whether computing the operation once per head and distance is worth avoiding.
+/// Returns true if the operation is too costly to repeat for every head and distance.
 static bool isCostly(Operation *op) {
   return isa<pe::CosineSumEvalOp, pe::SumOp, pe::PiecewiseOpInterface>(op) ||
          (isa<math::MathDialect>(op->getDialect()) && !isa<math::AbsFOp, math::AbsIOp>(op));
@@ -88,8 +88,8 @@ static bool readsParameters(Operation *op) {
          isa<pe::PiecewiseOpInterface>(op);
 }
 
-/// The floats that depend on the distance but not on the head, are costly, and are used by what
-/// depends on the head; or the bias itself.
+/// Returns the costly float values that depend on the distance but not on the head and are used by
+/// values that depend on the head, or the bias itself.
 SmallVector<Value> DistanceTerm::findShared() {
   Value root = term.getPartValue(pe::TermPart::Distance);
   llvm::DenseSet<Value> perHead = {region.getArgument(1)};
@@ -111,7 +111,7 @@ SmallVector<Value> DistanceTerm::findShared() {
   return found.takeVector();
 }
 
-/// The leaves of the region at an entry of the table; `head` may be null for shared values.
+/// Maps the leaves of the region for an entry of the table; `head` may be null for shared values.
 IRMapping DistanceTerm::mappingAt(Scalar &s, Value head, Value entry) {
   IRMapping mapping;
   Value distance = s.sub(entry, s.size("c - 1 - q_start + k_start"));
@@ -191,13 +191,13 @@ SmallVector<Value> DistanceTerm::emitGradient(TileBuilder &t, Value cotangent) {
   return {};
 }
 
-/// The cotangent of an entry, summed over the batch and over the attentions.
+/// Returns the cotangent of an entry, summed over the batch and over the attentions.
 Value DistanceTerm::sumAt(Scalar &s, Value head, Value entry) {
   return batchSum(s, sums, {head, entry});
 }
 
-/// The adjoints of the shared values for the cotangent `sum` of an entry; adds to the parameters
-/// that the bias reads itself unless `addsNothing`.
+/// Returns the adjoints of the shared values for the cotangent `sum` of an entry. Adds to the
+/// parameters that the bias reads directly unless `addsNothing`.
 SmallVector<Value> DistanceTerm::adjointsAt(Scalar &s, Value head, Value entry, Value sum,
                                             bool addsNothing) {
   TileParameters params = wideParameters(s);
@@ -209,7 +209,7 @@ SmallVector<Value> DistanceTerm::adjointsAt(Scalar &s, Value head, Value entry, 
   return vjp->emitAdjoint(s, mapping, sum, params);
 }
 
-/// The adjoint of a shared value is the sum over the heads; it is chained to the parameters once.
+/// Sums the adjoint of a shared value over the heads and chains it to the parameters once.
 void DistanceTerm::finishShared(TileBuilder &t, size_t number) {
   Shared &part = shared[number];
   t.foreach ({count}, [&](Scalar &s, ValueRange at) {
@@ -231,7 +231,7 @@ void DistanceTerm::finish() {
   if (sums.empty())
     return;
   TileBuilder t = beginStage(context.plan, name + "_finish", Phase::Finish, {});
-  // A loop that adds to nothing would be divided among as many threads as there are entries.
+  // Skipped if it adds nothing: the loop would still be divided among as many threads as entries.
   if (readsItself)
     t.foreach ({"hq", count}, [&](Scalar &s, ValueRange at) {
       Value entry = entryOf(s, at[1]);

@@ -1,10 +1,9 @@
-//===- DocumentBounds.cpp - where the document of every position begins ---===//
+//===- DocumentBounds.cpp - begin and end of the document of every position -===//
 //
-// The document of position x is the last one that does not begin behind x: half of those left are
-// excluded with every step.
+// The document of position x is the last one that does not begin after x, found by bisection:
 //
 //   low, high = 0, documents        boundaries[low] <= x < boundaries[high]
-//   middle = (low + high) / 2       low = middle where boundaries[middle] <= x, else high = middle
+//   middle = (low + high) / 2       low = middle if boundaries[middle] <= x, else high = middle
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/DocumentBounds.h"
@@ -16,15 +15,15 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-/// Enough to find one of 2^31; no more steps than documents are needed.
+/// Enough to search 2^31 documents. No more steps than documents are needed.
 constexpr int64_t kMostSteps = 31;
 
-/// The number of the document that holds `position`.
+/// Returns the index of the document that contains `position`.
 static Value findDocument(Scalar &s, Value boundaries, StringRef extent, Value position) {
   Value zero = s.index(0), one = s.index(1);
   Value documents = s.create<arith::MaxSIOp>(s.sub(s.size(extent), one), zero);
   Value steps = s.create<arith::MinSIOp>(documents, s.index(kMostSteps));
-  // Carried as i32, and clamped, so that the range analysis sees what the numbers are.
+  // Carried as i32 and clamped, so that the range analysis can bound the values.
   Type i32 = s.getI32Type();
   auto narrow = [&](Scalar &at, Value number) -> Value {
     return at.create<arith::IndexCastOp>(i32, number);
@@ -62,7 +61,7 @@ void mlir::tile::createDocumentBounds(PlanContext &context, pe::DocumentBoundsOp
       return s.create<arith::IndexCastOp>(
           s.getIndexType(), readElement(s, boundaries.buffer, {number}, /*inbounds=*/false));
     };
-    // Whatever the boundaries are, no position is before the beginning of its document.
+    // For any boundaries, no position precedes the beginning of its document.
     Value first = s.create<arith::MaxSIOp>(boundary(document), zero);
     first = s.create<arith::MinSIOp>(first, s.create<arith::MaxSIOp>(position, zero));
     Value last = s.create<arith::MaxSIOp>(boundary(s.add(document, s.index(1))), zero);

@@ -1,4 +1,4 @@
-//===- DocumentBounds.h - where the document of every position begins -----===//
+//===- DocumentBounds.h - begin and end of the document of every position -===//
 #ifndef PE_PASSES_TOTILE_DOCUMENTBOUNDS_H
 #define PE_PASSES_TOTILE_DOCUMENTBOUNDS_H
 
@@ -7,8 +7,8 @@
 
 namespace mlir::tile {
 
-/// Adds the buffers of both results, [r] or [c], and the prepare stage that fills them: scalar code
-/// reads them like arguments afterwards.
+/// Adds the buffers of both results, [r] or [c], and the prepare stage that fills them. Scalar code
+/// then reads them like arguments.
 void createDocumentBounds(PlanContext &context, pe::DocumentBoundsOp op, const std::string &name);
 
 } // namespace mlir::tile

@@ -1,4 +1,4 @@
-//===- Embedding.cpp - what is added to tokens -----------------------------===//
+//===- Embedding.cpp - lowering of pe.embedding_fn ------------------------===//
 #include "passes/ToTile/Embedding.h"
 
 #include "passes/Analysis/Slice.h"
@@ -15,10 +15,10 @@ using namespace mlir::tile;
 
 namespace {
 
-/// What a value of the region depends on.
+/// Flags for the inputs that a value of the region depends on.
 enum : unsigned { kPosition = 1, kDim = 2, kTensor = 4 };
 
-/// Whether an operation costs much more than reading a number.
+/// Returns true if an operation costs much more than a load.
 bool isCostly(Operation *op) {
   if (isa<arith::DivFOp>(op))
     return !matchPattern(op->getOperand(1), m_Constant());
@@ -31,7 +31,7 @@ bool isCostly(Value value) {
   return llvm::any_of(pe::collectSlice(value), [](Operation *op) { return isCostly(op); });
 }
 
-/// Whether the value is the index as a real number.
+/// Returns true if the value is the index converted to a float.
 bool isCastOf(Value value, Value index) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isa<arith::SIToFPOp, arith::IndexCastOp, arith::ExtFOp>(op))
@@ -41,8 +41,8 @@ bool isCastOf(Value value, Value index) {
   return value == index;
 }
 
-/// What a power of a positive number is multiplied by where the number is negative: the sign that a
-/// whole exponent gives, NaN at others.
+/// Returns the factor from the power of |x| to the power of a negative x: the sign for an integer
+/// exponent, NaN for any other.
 Value emitSignOfPower(Scalar &s, Value exponent) {
   Type type = exponent.getType();
   auto differs = [&](Value a, Value b) -> Value {
@@ -82,7 +82,7 @@ TileParameters Embedding::parameters() {
 
 //===- Pieces ------------------------------------------------------------------===//
 
-/// If `op` is a sine or cosine of p * w(d) or p / w(d), that w.
+/// If `op` is a sine or cosine of p * w(d) or p / w(d), returns that w.
 std::optional<Value> Embedding::angleOf(Operation *op) {
   if (!isa<math::SinOp, math::CosOp>(op))
     return std::nullopt;
@@ -96,7 +96,7 @@ std::optional<Value> Embedding::angleOf(Operation *op) {
   return isAngle ? std::optional(right) : std::nullopt;
 }
 
-/// Whether the value is d times or divided by what depends on neither p nor d.
+/// Returns true if the value is d times or divided by a value that depends on neither p nor d.
 bool Embedding::isMultipleOfDim(Value value) {
   if (isCastOf(value, body.getArgument(1)))
     return true;
@@ -111,7 +111,7 @@ bool Embedding::isMultipleOfDim(Value value) {
   return isa<arith::MulFOp>(op) && isUniform(0) && isMultipleOfDim(op->getOperand(1));
 }
 
-/// If `op` is a power of a function of p by a multiple of d, that function.
+/// If `op` is a power of a function of p by a multiple of d, returns that function.
 std::optional<Value> Embedding::powerOf(Operation *op) {
   auto power = dyn_cast<math::PowFOp>(op);
   if (!power || depends.lookup(power.getLhs()) != kPosition || !isMultipleOfDim(power.getRhs()))
@@ -119,7 +119,7 @@ std::optional<Value> Embedding::powerOf(Operation *op) {
   return power.getLhs();
 }
 
-/// The largest parts of `value` that are worth preparing.
+/// Finds the largest subexpressions of `value` that are worth preparing.
 void Embedding::findPieces(Value value, llvm::DenseSet<Value> &seen) {
   Operation *op = value.getDefiningOp();
   if (!op || !seen.insert(value).second)
@@ -187,7 +187,7 @@ Value Embedding::readPiece(Scalar &s, const Piece &piece, const Place &at) {
   return s.create<arith::CmpFOp>(arith::CmpFPredicate::ONE, number, s.number(0.0, s.getF64Type()));
 }
 
-/// A number per row or per dimension.
+/// Prepares a value per row or per dimension.
 void Embedding::prepareLine(Piece &piece) {
   const std::string label = name + "_piece_" + std::to_string(&piece - pieces.data());
   StringRef axis = piece.rows ? "r" : "model";
@@ -205,7 +205,8 @@ void Embedding::prepareLine(Piece &piece) {
   });
 }
 
-/// Sine and cosine of 64 m and of n times the frequency; m = 0 is the call's first position.
+/// Prepares sine and cosine of 64 m and of n times the frequency; m = 0 is the call's first
+/// position.
 void Embedding::prepareAngle(Piece &piece) {
   // Sine and cosine of one angle share their tables.
   for (const Piece &other : pieces)
@@ -257,8 +258,8 @@ Value Embedding::readAngle(Scalar &s, const Piece &piece, Value row, Value dim) 
   return s.sub(s.mul(ca, cb), s.mul(sa, sb));
 }
 
-/// |x|^(w n) for n up to 16, and (|x|^(16 w))^m, by multiplication from two powers; whether x is
-/// negative, and what a power of a negative number is multiplied by.
+/// Prepares |x|^(w n) for n up to 16 and (|x|^(16 w))^m, by multiplication from two powers, the
+/// sign of x, and the factors for powers of negative x.
 void Embedding::preparePower(Piece &piece) {
   const std::string label = name + "_power_" + std::to_string(&piece - pieces.data());
   Type f64 = context.plan.getF64Type();
@@ -320,7 +321,7 @@ Value Embedding::readPower(Scalar &s, const Piece &piece, const Place &at) {
   return s.mul(product, sign);
 }
 
-/// Every value of the call.
+/// Prepares every value of the call.
 void Embedding::prepareTable() {
   Value values = context.temporary(name + "_values", {"r", "model"});
   TileBuilder t = beginStage(context.plan, name + "_table", Phase::Prepare, {"r"});
@@ -330,14 +331,14 @@ void Embedding::prepareTable() {
   table = values;
 }
 
-/// The embedding in f32.
+/// Emits the embedding in f32.
 Value Embedding::emitValue(Scalar &s, const Place &at) {
   if (table)
     return readElement(s, table, {at.row, at.dim});
   IRMapping mapping;
   mapPoint(s, mapping, at, Mapped::All);
   TileParameters params = parameters();
-  // Where they lie is known: rows by what the call requires, dims by the loop.
+  // Indices are known to be in bounds: rows by the requirements of the call, dims by the loop.
   Value position = mapping.lookup(body.getArgument(0));
   params.isInside = [&](Value index, StringRef extent) {
     const bool isRow = index == position && extent != "1" && extent != "model";
@@ -349,7 +350,7 @@ Value Embedding::emitValue(Scalar &s, const Place &at) {
 
 //===- Stages ------------------------------------------------------------------===//
 
-/// Work items are rows of some batch entries, for which the embedding is computed once.
+/// Work items are rows of some batch entries; the embedding is computed once per work item.
 void Embedding::emitForward(Value from, Value to, const TokenDropout *dropout, StringRef stage) {
   constexpr int64_t kEntries = 16;
   const std::string blocks = "ceildiv(b," + std::to_string(kEntries) + ")";
@@ -373,7 +374,7 @@ void Embedding::emitForward(Value from, Value to, const TokenDropout *dropout, S
      }).setIndependent(true);
     return;
   }
-  // Whole blocks of dimensions, in whose tables neighbours lie side by side, and what is left.
+  // Full blocks of dimensions, whose tables are contiguous, then the remainder.
   const std::string steps = std::to_string(kPowers),
                     whole =
                         "ceildiv(max(model-" + std::to_string(kPowers - 1) + ",0)," + steps + ")";

@@ -1,19 +1,19 @@
-//===- Embedding.h - what is added to tokens -------------------------------===//
+//===- Embedding.h - lowering of pe.embedding_fn --------------------------===//
 //
-// The embedding E[p, d] does not depend on the batch, so that almost all of it is prepared once per
+// The embedding E[p, d] does not depend on the batch, so almost all of it is prepared once per
 // call, in float64:
 //
-//   - what depends on d alone (frequencies, powers) or on p alone is one number per dimension or
-//     row;
-//   - sin and cos of p * w(d) come from those of 64 m and n by the addition theorem, p = q_start +
-//     64 m + n, as tables of rotations do (Rotation.cpp);
+//   - a value that depends only on d (frequencies, powers) or only on p is stored per dimension or
+//     per row;
+//   - sin and cos of p * w(d) follow from those of 64 m and n by the addition theorem, with
+//     p = q_start + 64 m + n, as in the tables of rotations (Rotation.cpp);
 //   - x(p)^(w d) is (x^(16 w))^m (x^w)^n for d = 16 m + n: two short tables per row;
-//   - where functions of both p and d are left, the values are a table of their own, one per row
-//     and dimension.
+//   - if other functions of both p and d remain, the values are stored in a table with an entry per
+//     row and dimension.
 //
-// What is left is reads and arithmetic, and written into the loop that adds it to the tokens.
-// Gradients of parameters (EmbeddingGradients.cpp): the sum of the cotangents over the batch, in
-// order, goes through the adjoint of the code.
+// The remaining reads and arithmetic are emitted in the loop that adds the embedding to the tokens.
+// For gradients of parameters (EmbeddingGradients.cpp), the sum of the cotangents over the batch,
+// in order, passes through the adjoint of the code.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_EMBEDDING_H
@@ -32,29 +32,29 @@ public:
 
   /// Adds the buffers and the stages that fill them.
   LogicalResult prepare();
-  /// Adds the stage that writes to = from + E, times the factors of dropout if there is any.
+  /// Adds the stage that writes `to` = `from` + E, times the factors of dropout if it is given.
   void emitForward(Value from, Value to, const TokenDropout *dropout, StringRef stage);
-  /// The cotangent of a sum of tokens and the embedding, the factors of the sum, and where the
-  /// gradient of the tokens goes.
+  /// The cotangent of a sum of tokens and embedding, the dropout of the sum, and the buffer for the
+  /// gradient of the tokens.
   struct Cotangent {
     Value buffer;
-    const TokenDropout *dropout; // null: none
+    const TokenDropout *dropout; // null without dropout
     Value tokens;
-    std::string stage; // the name of one that writes the tokens' gradient alone
+    std::string stage; // the name of the stage that writes only the tokens' gradient
   };
-  /// Adds the stages for the gradients of the captures and of all tokens that it was added to.
+  /// Adds the stages for the gradients of the captures and of all tokens that E was added to.
   void emitBackward(ArrayRef<Cotangent> cotangents);
 
 private:
-  /// An inner value that is prepared. `dims` and `rows` say what it has an element for; of angles
-  /// `coarse` and `fine` hold sines, then cosines, of powers they are indexed by m and n.
+  /// A prepared inner value. `dims` and `rows` are the axes that it has elements for. For angles,
+  /// `coarse` and `fine` hold sines, then cosines; for powers they are indexed by m and n.
   struct Piece {
     Value value;
     bool rows = false, dims = false;
     Value buffer, coarse, fine;
-    Value frequency; // of an angle: the value that p is multiplied by (or divided by)
-    Value base;      // of a power; `buffer` says whether it is negative
-    Value signs;     // of powers of negative numbers, by dimension
+    Value frequency; // of an angle: the factor (or divisor) of p
+    Value base;      // of a power; `buffer` stores whether it is negative
+    Value signs;     // of powers of negative bases, by dimension
   };
   static constexpr int64_t kFine = 64, kPowers = 16;
 
@@ -71,7 +71,7 @@ private:
   void prepareAngle(Piece &piece);
   void preparePower(Piece &piece);
   void prepareTable();
-  /// Maps the point, and pieces, for emission at row and dim of this call.
+  /// Maps the point and the pieces for emission at a row and dimension of this call.
   enum class Mapped { Point, PiecesOfDims, All };
   void mapPoint(Scalar &s, IRMapping &mapping, const Place &at, Mapped mapped);
   Value readPiece(Scalar &s, const Piece &piece, const Place &at);
@@ -80,11 +80,11 @@ private:
   Value emitValue(Scalar &s, const Place &at);
   TileParameters parameters();
 
-  /// The only read of a capture [rows, dimensions], at a position plus a number and at the
-  /// dimension.
+  /// Returns the only read of a capture [rows, dimensions] if it is at the position plus an offset
+  /// and at the dimension.
   std::optional<pe::ReadOp> readOfRows(Value capture);
   bool hasFewSums(Value capture);
-  /// The rows of a call that a work item of a gradient stage adds up.
+  /// Returns the range of rows of the call that a work item of a gradient stage sums.
   using RowRange = llvm::function_ref<std::pair<Value, Value>(Scalar &, Value item)>;
   std::pair<Value, Value> rowsOf(Scalar &s, pe::ReadOp read, Value tableRow);
   void emitGradients(ArrayRef<Cotangent> cotangents, ArrayRef<Value> tables,
@@ -107,7 +107,7 @@ private:
   std::optional<pe::ScalarVjp> vjp;
   llvm::DenseMap<Value, unsigned> depends;
   std::vector<Piece> pieces;
-  Value table; // null: the code is written where it is used
+  Value table; // null: the code is emitted at its uses
 };
 
 } // namespace mlir::tile

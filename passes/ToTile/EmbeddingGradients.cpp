@@ -1,14 +1,15 @@
-//===- EmbeddingGradients.cpp - gradients of what is added to tokens ------===//
+//===- EmbeddingGradients.cpp - gradients of embedding parameters ---------===//
 //
-// A table of which every position reads one row, as `table[p, d]` does, gets its gradient row by
-// row of the table: a work item finds the positions of the call that read its row and writes it
-// once. That is one position or none, or all those beyond an end, where reads are clamped. So the
-// sums in float64 stay in registers, and rows and dimensions are divided among items and threads.
+// A table of which every position reads one row, such as `table[p, d]`, gets its gradient row by
+// row. A work item finds the positions of the call that read its row and writes the row once. That
+// is at most one position, or all positions beyond an end, where reads are clamped. The float64
+// sums stay in registers, and rows and dimensions are divided among work items and threads.
 //
-// Other numbers that are few get a sum per row of such a table: its items cover every position
-// once. Without a table, or where they are few per dimension, they get one per 64 rows of the call.
+// Other small parameters get one partial sum per row of such a table, whose work items together
+// cover every position once. Without a table, or if they are few per dimension, they get one
+// partial sum per 64 rows of the call.
 //
-// What neither holds for is added up by one work item in order.
+// A single work item sums all other gradients in order.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Embedding.h"
@@ -19,7 +20,7 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-//===- What is read how ----------------------------------------------------------===//
+//===- Reads of captures -----------------------------------------------------------===//
 
 std::optional<pe::ReadOp> Embedding::readOfRows(Value capture) {
   const Parameter &parameter = context.parameters[capture];
@@ -33,7 +34,7 @@ std::optional<pe::ReadOp> Embedding::readOfRows(Value capture) {
   for (Operation *user : tensor.getUsers())
     if (auto read = dyn_cast<pe::ReadOp>(user))
       reads.push_back(read);
-  // Data of the call (extent r) is read at positions less the start, and added up in order.
+  // Data of the call (extent r) is read at positions minus the start and summed in order.
   if (extents.size() != 2 || extents[0] == "model" || extents[0] == "r" || extents[1] != "model" ||
       reads.size() != 1 || reads[0].getIndices()[1] != body.getArgument(1))
     return std::nullopt;
@@ -51,8 +52,8 @@ std::optional<pe::ReadOp> Embedding::readOfRows(Value capture) {
   return std::nullopt;
 }
 
-/// Whether a sum per work item is a small part of its work: few numbers, or few per dimension,
-/// which then is an index of every read.
+/// Returns true if a sum per work item is a small part of its work: few elements, or few per
+/// dimension, in which case the dimension is an index of every read.
 bool Embedding::hasFewSums(Value capture) {
   constexpr int64_t kMost = 64;
   const Parameter &parameter = context.parameters[capture];
@@ -81,8 +82,8 @@ bool Embedding::hasFewSums(Value capture) {
   return true;
 }
 
-/// The rows of the call whose read is at row `tableRow` of the table, from the first to behind the
-/// last: reads beyond an end are at the end.
+/// Returns the range of rows of the call that read row `tableRow` of the table. Reads beyond an end
+/// are clamped to it.
 std::pair<Value, Value> Embedding::rowsOf(Scalar &s, pe::ReadOp read, Value tableRow) {
   Parameter &table =
       context
@@ -107,7 +108,7 @@ std::pair<Value, Value> Embedding::rowsOf(Scalar &s, pe::ReadOp read, Value tabl
 
 //===- Stages ----------------------------------------------------------------------===//
 
-/// The gradient of the tokens is the cotangent as it is, or times the factors of dropout.
+/// Writes the gradient of the tokens: the cotangent, times the factors of dropout if given.
 static void writeTokens(Scalar &s, const Embedding::Cotangent &cotangent, Value one, Value factor,
                         ValueRange element) {
   if (factor)
@@ -140,7 +141,7 @@ void Embedding::emitAdjoint(Scalar &s, ArrayRef<Cotangent> cotangents, Value row
   vjp->emitAdjoint(s, mapping, sum, params);
 }
 
-/// The work item's row of the table, from all positions that read it.
+/// Computes the work item's row of the table from all positions that read it.
 void Embedding::emitTable(TileBuilder &t, Value table, ArrayRef<Cotangent> cotangents,
                           bool writesTokens, TileParameters params) {
   Parameter &parameter = context.parameters[table];
@@ -156,10 +157,10 @@ void Embedding::emitTable(TileBuilder &t, Value table, ArrayRef<Cotangent> cotan
     inner.create<scf::YieldOp>(sum);
     writeElement(s, s.round(rows.getResult(0), s.getF32Type()), parameter.gradient, at);
   });
-  loop.setIndependent(true); // one item has each row of the call
+  loop.setIndependent(true); // each row of the call belongs to one work item
 }
 
-/// The work item's sums of the other captures, over its rows.
+/// Computes the work item's sums of the other captures over its rows.
 void Embedding::emitSums(TileBuilder &t, RowRange rows, ArrayRef<Cotangent> cotangents,
                          TileParameters &params) {
   t.foreach ({"model"}, [&](Scalar &s, ValueRange at) {
@@ -174,7 +175,7 @@ void Embedding::emitSums(TileBuilder &t, RowRange rows, ArrayRef<Cotangent> cota
 
 void Embedding::emitGradients(ArrayRef<Cotangent> cotangents, ArrayRef<Value> tables,
                               ArrayRef<Value> others) {
-  constexpr int64_t kRows = 64; // of a work item, where it is not a row of a table
+  constexpr int64_t kRows = 64; // of a work item that is not a row of a table
   auto isLarge = [&](Value other) {
     return llvm::is_contained(context.parameters[other].extents(), "model");
   };
@@ -219,7 +220,7 @@ void Embedding::emitGradients(ArrayRef<Cotangent> cotangents, ArrayRef<Value> ta
   finishGradients(items, others, sums);
 }
 
-/// Adds the sums of the work items in their order.
+/// Adds the sums of the work items in order.
 void Embedding::finishGradients(StringRef items, ArrayRef<Value> captures,
                                 const TileParameters &params) {
   if (captures.empty())
@@ -238,7 +239,7 @@ void Embedding::finishGradients(StringRef items, ArrayRef<Value> captures,
   }
 }
 
-/// The gradient of tokens whose embedding has no table of rows.
+/// Writes the gradient of tokens whose embedding has no table of rows.
 void Embedding::emitTokens(const Cotangent &cotangent) {
   TileBuilder t = beginStage(context.plan, cotangent.stage, Phase::Backward, {"b", "r"});
   t.foreach ({"model"}, [&](Scalar &s, ValueRange at) {

@@ -1,4 +1,4 @@
-//===- Extents.cpp - what the arguments of an entry function count --------===//
+//===- Extents.cpp - extents of the arguments of an entry function --------===//
 #include "passes/ToTile/ToTile.h"
 
 #include "dialect/PE/PE.h"
@@ -6,7 +6,7 @@
 
 namespace mlir::pe {
 
-/// Of what attention returns: an output, or a number per row.
+/// Returns the extents of a result of attention: an output, or a value per row.
 static SmallVector<std::string> extentsOfResult(bool isOutput) {
   if (isOutput)
     return {"b", "hq", "r", "e"};

@@ -1,4 +1,4 @@
-//===- FactorFunction.cpp - a factor on weights, by its own code ----------===//
+//===- FactorFunction.cpp - lowering of pe.factor_fn, a factor on weights -===//
 #include "passes/ToTile/FactorFunction.h"
 
 #include "dialect/PE/PEScalars.h"
@@ -37,11 +37,11 @@ LogicalResult FactorFunction::prepare() {
   return success();
 }
 
-/// 1 / (1 - p) or 0 by chance, for every pair.
+/// Emits a random 1 / (1 - p) or 0 for every pair.
 static Value emitDraw(TileBuilder &t, Value seed, double probability) {
   if (probability == 0.0)
     return t.constant(1.0, {"r", "c"});
-  // A word is a whole number, so it is at least p * 2^32 where it is at least the next whole one.
+  // A word is an integer, so `word >= p * 2^32` is `word >= ceil(p * 2^32)`.
   const auto least = static_cast<int64_t>(std::ceil(std::ldexp(probability, 32)));
   return t.create<RandomOp>(t.type({"r", "c"}), seed, t.getI64IntegerAttr(least),
                             t.getF64FloatAttr(1.0 / (1.0 - probability)));

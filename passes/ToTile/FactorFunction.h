@@ -1,9 +1,9 @@
-//===- FactorFunction.h - a factor on weights, by its own code ------------===//
+//===- FactorFunction.h - lowering of pe.factor_fn, a factor on weights ---===//
 //
-// The region of a `pe.factor_fn` inside the stream: forward evaluates it for every pair, backward
-// evaluates it again, and its derivative where a tensor wants one. Draws of chance (`tile.random`)
-// stand in front of it; forward and backward draw the same words. Dropout is one draw and nothing
-// else.
+// The region of a `pe.factor_fn` is emitted inside the stream. Forward evaluates it for every pair;
+// backward evaluates it again, with its derivative if a tensor needs one. The random draws
+// (`tile.random`) precede the code; forward and backward draw the same words. Dropout is a region
+// that consists of one draw.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_FACTORFUNCTION_H
@@ -20,9 +20,9 @@ class FactorFunction : public WeightFactor {
 public:
   FactorFunction(PlanContext &context, pe::FactorFnOp op, const std::string &name);
 
-  /// Whether it is 1 at every pair: a draw that leaves nothing out.
+  /// Returns true if the factor is 1 at every pair: a draw that drops nothing.
   static bool isOne(pe::FactorFnOp op);
-  /// Fails with an error at the user's own line where the region has no derivative.
+  /// Fails with an error at the user's line if the region has no derivative.
   LogicalResult prepare();
   Value emit(TileBuilder &t, Value weight) override;
   bool isLearned() const override { return isActive; }
@@ -32,17 +32,17 @@ public:
 
 private:
   TileParameters parameters() { return TileParameters(context, region, op.getCaptures()); }
-  /// `draws` are numbers, `at` begins with b, h, i, j.
+  /// `draws` are the drawn values; `at` begins with b, h, i, j.
   void mapPoint(IRMapping &mapping, ValueRange draws, ValueRange at);
 
   PlanContext &context;
   pe::FactorFnOp op;
   Block &region;
   TokenReads reads;
-  CaptureSums sums;                 // of what `reads` leaves
-  std::optional<pe::ScalarVjp> vjp; // to the draws, to what `reads` has, and to the rest
+  CaptureSums sums;                 // of the captures that `reads` does not cover
+  std::optional<pe::ScalarVjp> vjp; // by the draws, the values of `reads`, then other captures
   bool isActive = false;
-  SmallVector<Value> draws; // over pairs, in the block that `emit` wrote to last
+  SmallVector<Value> draws; // over pairs, in the block of the last call of `emit`
 };
 
 } // namespace mlir::tile

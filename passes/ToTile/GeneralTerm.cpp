@@ -1,9 +1,8 @@
-//===- GeneralTerm.cpp - the bias's own code per score ---===//
+//===- GeneralTerm.cpp - bias terms evaluated per pair --------------------===//
 //
-// A term of no cheaper class is evaluated for every pair inside the
-// kernel, and differentiated there in reverse mode; every (batch,
-// head) has its own sums, added in float64 by a finish stage. Data of
-// tokens is summed over rows and columns instead (TokenReads.h).
+// A term of no cheaper class is evaluated for every pair inside the kernel and differentiated there
+// in reverse mode. Every (batch, head) has its own sums, which a finish stage adds in float64. Data
+// of tokens is summed over rows and columns instead (TokenReads.h).
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Terms.h"
@@ -110,7 +109,7 @@ public:
       sums->use(params, at[0], at[1]);
       IRMapping mapping;
       Value bias = emitPrimal(s, mapping, params, at.take_front(4));
-      if (mayBeSteep(term.getPart(part))) // perhaps where the bias is minus infinity
+      if (mayBeSteep(term.getPart(part))) // the derivative may be infinite where the bias is -inf
         params.isMasked = s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, bias,
                                                   s.number(-INFINITY, bias.getType()));
       SmallVector<Value> adjoints = vjp->emitAdjoint(s, mapping, at.back(), params);
@@ -132,8 +131,8 @@ public:
   }
 
 private:
-  /// The value at `at`: batch, head, query position and key position. What is summed apart is read
-  /// first, so that it counts as an input.
+  /// Emits the value at `at`: batch, head, query position and key position. Reads with separate
+  /// sums come first, so that they count as inputs.
   Value emitPrimal(Scalar &s, IRMapping &mapping, TileParameters &params, ValueRange at) {
     if (part == pe::TermPart::Pair)
       mapPart(mapping, part, at[0], at[1], at.drop_front(2));
@@ -146,7 +145,7 @@ private:
   }
 
   pe::TermPart part;
-  std::optional<TokenReads> reads; // of a function of the pair
+  std::optional<TokenReads> reads; // set for a function of the pair
   std::optional<pe::ScalarVjp> vjp;
   std::optional<CaptureSums> sums;
   bool isActive = false;

@@ -1,4 +1,4 @@
-//===- LinePart.cpp - a bias's part that one position decides -------------===//
+//===- LinePart.cpp - a part of a bias that depends on one position -------===//
 #include "passes/ToTile/LinePart.h"
 
 #include "dialect/PE/PE.h"
@@ -25,7 +25,7 @@ SmallVector<StringRef> LinePart::heads() const {
   return extents;
 }
 
-/// Whether the part is an element of a tensor, or minus that: exact in f32.
+/// Returns true if the part is an element of a tensor or its negation, which is exact in f32.
 bool LinePart::isStored() {
   Value value = term.getPartValue(part);
   while (Operation *op = value.getDefiningOp()) {
@@ -47,8 +47,8 @@ bool LinePart::isStored() {
 
 //===- Values ------------------------------------------------------------------===//
 
-/// The part's value in float64. `at` is the batch and the head, where the part
-/// depends on them, and the row or column within this call.
+/// Emits the part's value in float64. `at` is the batch and the head, if the part depends on them,
+/// and the row or column within this call.
 Value LinePart::emitPrimal(Scalar &s, IRMapping &mapping, ValueRange at) {
   Value position = s.add(at.back(), s.size(rows ? "q_start" : "k_start"));
   Value zero = s.index(0);
@@ -59,13 +59,13 @@ Value LinePart::emitPrimal(Scalar &s, IRMapping &mapping, ValueRange at) {
   return vjp->emitPrimal(s, mapping, params, s.getF64Type());
 }
 
-/// As a sum of two f32.
+/// Writes the value as a sum of two f32.
 void LinePart::emitSplit(Scalar &s, ValueRange at) {
   IRMapping mapping;
   Value value = emitPrimal(s, mapping, at);
   Value rounded = s.create<arith::TruncFOp>(s.getF32Type(), value);
   Value rest = s.sub(value, s.create<arith::ExtFOp>(s.getF64Type(), rounded));
-  // Of infinity nothing is left, rather than NaN.
+  // The low part of infinity is 0 rather than NaN.
   Value isInfinite = s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ,
                                              s.create<math::AbsFOp>(rounded), s.number(INFINITY));
   Value narrow = s.create<arith::TruncFOp>(s.getF32Type(), rest);
@@ -73,8 +73,8 @@ void LinePart::emitSplit(Scalar &s, ValueRange at) {
   writeElement(s, s.select(isInfinite, s.number(0.0), narrow), low, at);
 }
 
-/// A row may read data of keys where a call has none, and the other way round: there is nothing to
-/// read then, and no pair that wants it.
+/// Runs `body` if the tensors of the part are not empty. A row may read data of keys in a call
+/// without keys, and vice versa; no pair needs the value then.
 void LinePart::ifReadable(Scalar &s, llvm::function_ref<void(Scalar &)> body) {
   StringRef other = rows ? "c" : "r";
   const bool readsOther = llvm::any_of(context.sourcesOf(term.getCaptures()), [&](Value capture) {
@@ -126,7 +126,7 @@ SmallVector<Value> LinePart::emitGradient(TileBuilder &t, Value cotangent) {
     return {};
   if (isFold())
     return {t.reduce(Reduction::Add, rows ? "c" : "r", cotangent)};
-  // A fold over columns adds up the heads of a key head, which have their own sums here.
+  // A fold over columns would sum the heads of a key head, which have separate sums here.
   t.eachPair({cotangent, t.index("b"), t.index("hq"), t.index("c")},
              [&](Scalar &s, ValueRange in) { accumulateElement(s, in[0], sums, in.drop_front()); });
   return {};
@@ -139,7 +139,7 @@ void LinePart::storeFolds(TileBuilder &t, ValueRange folds) {
 
 //===- From sums to parameters -----------------------------------------------------===//
 
-/// Adds the parameters' gradients, given the cotangent in float64 of the vector at `at`.
+/// Adds the parameters' gradients, given the float64 cotangent of the vector at `at`.
 void LinePart::chain(Scalar &s, ValueRange at, Value cotangent) {
   ifNonZero(s, cotangent, [&](Scalar &x) {
     IRMapping mapping;
@@ -150,7 +150,7 @@ void LinePart::chain(Scalar &s, ValueRange at, Value cotangent) {
   });
 }
 
-/// What a row of dS adds up to: the cotangent of its log-sum-exp; NaN where that is NaN.
+/// Returns the sum of a row of dS: the cotangent of its log-sum-exp; NaN if that is NaN.
 Value LinePart::knownSum(Scalar &s, Value batch, Value head, Value row) {
   auto read = [&](Value buffer) {
     Value element = readElement(s, buffer, {batch, head, row});
@@ -163,9 +163,9 @@ Value LinePart::knownSum(Scalar &s, Value batch, Value head, Value row) {
   return s.select(isEmpty, zero, sum);
 }
 
-/// Per head, what its sums add up to beyond the rows' and the mean of their places weighted by
-/// magnitude. Totals are a stage of their own: they are long sums to few elements,
-/// which any number of threads may share.
+/// Returns, per head, the excess of the sums over the total of the rows, and the mean position of
+/// the sums weighted by magnitude. The totals are a separate stage: they are long sums to few
+/// elements, which any number of threads can share.
 Value LinePart::findRest() {
   Type f64 = context.plan.getF64Type();
   enum Total { Sum, Size, Moment };
@@ -196,7 +196,7 @@ Value LinePart::findRest() {
   means.foreach ({"b", sumHead()}, [&](Scalar &s, ValueRange at) {
     auto read = [&](Total total) { return readElement(s, totals, {at[0], at[1], s.index(total)}); };
     Value size = read(Size), zero = s.number(0.0, f64);
-    Value isNumber = s.greater(size, zero); // and not NaN
+    Value isNumber = s.greater(size, zero); // false for NaN
     writeElement(s, s.select(isNumber, read(Sum), zero), rest, {at[0], at[1], s.index(0)});
     writeElement(s, s.select(isNumber, s.div(read(Moment), size), zero), rest,
                  {at[0], at[1], s.index(1)});
@@ -204,7 +204,7 @@ Value LinePart::findRest() {
   return rest;
 }
 
-/// All of the rest at its place, and zero elsewhere.
+/// Returns the excess if `place` is its position, and zero otherwise.
 Value LinePart::restAt(Scalar &s, Value rest, Value batch, Value head, Value place) {
   Type f64 = s.getF64Type();
   Value mean = readElement(s, rest, {batch, head, s.index(1)});
@@ -217,16 +217,16 @@ Value LinePart::restAt(Scalar &s, Value rest, Value batch, Value head, Value pla
   return s.select(isHere, readElement(s, rest, {batch, head, s.index(0)}), zero);
 }
 
-/// A sum without the rest. A sum of exactly 0 stays: its place is masked or has no weight, so that
-/// its gradients are 0.
+/// Subtracts the excess from a sum. A sum of exactly 0 is kept: its position is masked or has no
+/// weight, so its gradients must stay 0.
 static Value subtractRest(Scalar &s, Value sum, Value rest) {
   Value isZero =
       s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, sum, s.number(0.0, s.getF64Type()));
   return s.select(isZero, sum, s.sub(sum, rest));
 }
 
-/// The sums over what the part does not depend on, key heads and batches ascending, chained to the
-/// parameters.
+/// Sums over the axes that the part does not depend on, key heads and batches ascending, and chains
+/// the sums to the parameters.
 void LinePart::finish() {
   if (!vjp->isActive())
     return;

@@ -1,13 +1,13 @@
-//===- LinePart.h - a bias's part that one position decides ---------------===//
+//===- LinePart.h - a part of a bias that depends on one position ---------===//
 //
-// One number per query or per key of the call, as a vector over rows (r) or columns (c), with the
-// batch and the head only where the number depends on them; the adjoint is a sum per row or per
-// column. `VectorTerm` puts terms together from one or two of these.
+// A line part has one value per query or per key of the call. It is a vector over rows (r) or
+// columns (c), with a batch or head axis only if the value depends on it; the adjoint is a sum per
+// row or per column. `VectorTerm` combines one or two parts into a term.
 //
-// Parts are computed in float64. One that is added to scores by itself is rounded once and kept in
-// log2 units. Where a row and a column part nearly cancel, the error of either would be much larger
-// than their sum: both are then kept in natural units as a sum of two f32 (high and low), and
-// subtracted before anything is scaled. A number read directly from a tensor has no low part.
+// Parts are computed in float64. A part that is added to the scores alone is rounded once and
+// stored in log2 units. If a row part and a column part nearly cancel, the error of either would be
+// much larger than their sum. Both are then stored in natural units as a sum of two f32 (high and
+// low) and combined before scaling. A value that is read directly from a tensor has no low part.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_LINEPART_H
@@ -24,17 +24,17 @@ public:
   LinePart(PlanContext &context, pe::TermOp term, pe::TermPart part, std::string name,
            const Attention &attention);
 
-  /// Adds up the rows of dS although they are known, so that what they are off by cancels against
-  /// the columns'. Before `prepare`.
+  /// Computes the row sums of dS although they are known, so that their errors cancel against those
+  /// of the columns. Call before `prepare`.
   void keepSums() { keepsSums = true; }
-  /// The row part whose sums have the total that this column part's must have.
+  /// Sets the row part whose sums have the same total as the sums of this column part.
   void balanceBy(const LinePart &rowPart) { balance = &rowPart; }
 
-  /// Adds the buffers and the stage that fills them; `isExact` if it is one of two parts.
+  /// Adds the buffers and the stage that fills them; `isExact` if this is one of two parts.
   LogicalResult prepare(bool isExact);
   SpaceSet spaces() const { return rows ? SpaceSet{"r"} : SpaceSet{"c"}; }
   Value load(TileBuilder &t) const { return t.load(high, spaces()); }
-  /// Null where there is none.
+  /// Returns null if there is no low part.
   Value loadLow(TileBuilder &t) const { return low ? t.load(low, spaces()) : Value(); }
 
   SmallVector<SpaceSet> gradientFolds() const;
@@ -43,16 +43,16 @@ public:
   void finish();
 
 private:
-  /// Where a number added to a row changes no weight, the sum of a row of dS is known
-  /// (VectorTerm.cpp), so none is computed.
+  /// Returns true if a constant added to a row changes no weight. The sum of a row of dS is then
+  /// known (VectorTerm.cpp) and not computed.
   bool hasKnownSums() const { return rows && attention.isShiftInvariant() && !keepsSums; }
-  /// The sums that balance this part's, or null.
+  /// The sums that balance the sums of this part, or null.
   Value rowSums() const { return balance ? balance->sums : Value(); }
   bool isFold() const { return rows || !perHead; }
   StringRef axis() const { return rows ? "r" : "c"; }
-  /// The head that sums are kept for.
+  /// The head axis of the sums.
   StringRef sumHead() const { return isFold() && !rows ? "hkv" : "hq"; }
-  /// The extents that the part depends on, without the axis.
+  /// The batch and head extents that the part depends on.
   SmallVector<StringRef> heads() const;
   bool isStored();
   void emitSplit(Scalar &s, ValueRange at);

@@ -1,8 +1,8 @@
-//===- MaskBlocks.cpp - What masks from data come to over many pairs ------===//
+//===- MaskBlocks.cpp - prepared summaries of data-dependent masks --------===//
 //
-// States are computed in two stages. What changes with the row or with the column alone is
-// summarised for every block of rows and of columns: its least and greatest number. Then every
-// block of pairs gets its state from the ranges of these (passes/Analysis/ScalarRange.h).
+// States are computed in two stages. Values that depend only on the row or only on the column are
+// summarized for every block of rows and of columns by their minimum and maximum. Then every
+// block of pairs gets its state from these ranges (passes/Analysis/ScalarRange.h).
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/MaskBlocks.h"
@@ -21,13 +21,13 @@ using pe::ScalarRange;
 
 namespace {
 
-/// How many blocks of states the rows or columns of a call have.
+/// Returns the number of blocks of states in the rows or columns of a call.
 std::string stateBlocksOf(StringRef extent) {
   return "ceildiv(" + extent.str() + "," + std::to_string(kStateBlock) + ")";
 }
 
-/// Folds `body` over the elements of block `block`; those of `extent` that are none repeat the
-/// last.
+/// Folds `body` over the elements of block `block`. Elements beyond the end of `extent` repeat the
+/// last one.
 SmallVector<Value>
 foldBlock(Scalar &s, Value block, StringRef extent, ValueRange inits,
           llvm::function_ref<SmallVector<Value>(Scalar &, Value, ValueRange)> body) {
@@ -48,7 +48,7 @@ Value toIndex(Scalar &s, Value value) {
   return s.create<arith::IndexCastOp>(s.getIndexType(), value);
 }
 
-/// What a loop carries is an i64: of an index nothing could be proved to fit in 32 bits.
+/// Loops carry an i64: an index could not be proved to fit in 32 bits.
 Value toWide(Scalar &s, Value value) {
   Type i64 = s.getI64Type();
   if (value.getType() == i64)
@@ -61,7 +61,7 @@ Value wideNumber(Scalar &s, int64_t number) {
   return s.create<arith::ConstantOp>(s.getI64IntegerAttr(number));
 }
 
-/// Stages that write the states of one mask.
+/// Builds the stages that write the states of one mask.
 class StateStages {
 public:
   StateStages(PlanContext &context, std::string name, pe::MaskFnOp mask)
@@ -72,11 +72,11 @@ public:
   Value create();
 
 private:
-  /// Leaves that change with the row or with the column, and their summary.
+  /// Leaves that depend on the row or on the column, and their summary.
   struct Side {
     StringRef extent, start;
     SmallVector<Value> leaves;
-    Value summary; // per block: the least and the greatest number of each leaf in turn
+    Value summary; // per block: minimum and maximum of each leaf in turn
   };
 
   bool changesWith(Value value, Dependence::Source source) const {
@@ -86,7 +86,7 @@ private:
   TileBuilder begin(StringRef suffix) {
     return beginStage(context.plan, name + suffix.str(), Phase::Prepare, heads);
   }
-  /// The value at a row or column (null for leaves that change with neither).
+  /// Emits the value at a row or column (null for leaves that depend on neither).
   Value at(Scalar &s, Value value, ValueRange item, Value row, Value column);
   void summarise(TileBuilder &t, Side &side);
   ScalarRange rangeOf(Scalar &s, Value leaf, ValueRange at);
@@ -97,9 +97,9 @@ private:
   Block &region;
   pe::RegionDependence dependence;
   Value root;
-  SmallVector<StringRef> heads; // b and hq, if the mask changes with them
+  SmallVector<StringRef> heads; // b and hq, if the mask depends on them
   Side rows{"r", "q_start", {}, {}}, columns{"c", "k_start", {}, {}};
-  Value isSmall; // every number so far is of the magnitude that ranges allow for
+  Value isSmall; // all values so far are within the magnitude that ranges support
 };
 
 SmallVector<StringRef> StateStages::with(ArrayRef<StringRef> extents) const {
@@ -151,7 +151,7 @@ void StateStages::summarise(TileBuilder &t, Side &side) {
   });
 }
 
-/// `at`: the item, then the blocks of rows and columns.
+/// `at` is the work item, then the blocks of rows and columns.
 ScalarRange StateStages::rangeOf(Scalar &s, Value leaf, ValueRange at) {
   const bool isTruth = leaf.getType().isInteger(1);
   const bool isOfRow = changesWith(leaf, Dependence::Query),
@@ -205,7 +205,7 @@ Value StateStages::create() {
       columns.leaves.push_back(leaf);
   }
   if (rows.leaves.empty() && columns.leaves.empty())
-    return {}; // nothing tells one block from another
+    return {}; // no leaf distinguishes the blocks
   if (perBatch)
     heads.push_back("b");
   if (perHead)
@@ -251,7 +251,7 @@ Value mlir::tile::createReach(PlanContext &context, const std::string &name, Val
   auto number = [&](Scalar &s, int32_t value) -> Value {
     return s.create<arith::ConstantOp>(s.getI32IntegerAttr(value));
   };
-  // Both are 0 where there is nothing, so that the greatest counts.
+  // Both start at 0, the identity of the maximum.
   t.foreach ({"2"}, [&](Scalar &s, ValueRange at) { writeElement(s, number(s, 0), reach, at); });
   t.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
     Value first = readElement(s, low, at), end = readElement(s, high, at);
@@ -265,7 +265,7 @@ Value mlir::tile::createReach(PlanContext &context, const std::string &name, Val
   return reach;
 }
 
-/// The conditions that `root` requires together and that depend on the column alone.
+/// Returns the conjuncts of `root` that depend only on the column.
 static SmallVector<Value> conditionsOfColumns(Value root, const pe::RegionDependence &dependence) {
   SmallVector<Value> found;
   for (SmallVector<Value> pending = {root}; !pending.empty();) {

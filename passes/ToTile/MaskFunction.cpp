@@ -1,4 +1,4 @@
-//===- MaskFunction.cpp - the code of a mask per pair ---===//
+//===- MaskFunction.cpp - scalar code of a mask, evaluated per pair -------===//
 #include "passes/ToTile/MaskFunction.h"
 
 #include "dialect/PE/PEScalars.h"

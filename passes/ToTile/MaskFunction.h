@@ -1,4 +1,4 @@
-//===- MaskFunction.h - the code of a mask per pair ---===//
+//===- MaskFunction.h - scalar code of a mask, evaluated per pair ---------===//
 #ifndef PE_PASSES_TOTILE_MASKFUNCTION_H
 #define PE_PASSES_TOTILE_MASKFUNCTION_H
 
@@ -12,7 +12,7 @@ class MaskFunction : public PairPredicate {
 public:
   MaskFunction(PlanContext &context, pe::MaskFnOp op) : context(context), op(op) {}
   Value emit(TileBuilder &t) override;
-  /// Whether it keeps one pair.
+  /// Returns true (i1) if the mask keeps the pair `point`.
   Value emitAt(Scalar &s, const pe::PairPoint &point);
 
 private:

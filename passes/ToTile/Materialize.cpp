@@ -1,4 +1,4 @@
-//===- Materialize.cpp - what a kernel reads, written out ---===//
+//===- Materialize.cpp - the bias and rotation tables as results ----------===//
 #include "passes/ToTile/Materialize.h"
 
 #include "passes/ToTile/Prologue.h"
@@ -41,7 +41,7 @@ LogicalResult mlir::tile::emitRotationTables(PlanContext &context, pe::RotationO
     TileBuilder t = beginStage(context.plan, (name + "_" + StringRef(result).drop_front(3)).str(),
                                Phase::Forward, {});
     t.foreach ({"r", pairs}, [&, table = table](Scalar &s, ValueRange at) {
-      // Of the first head or batch entry, where they differ.
+      // Reads the first head or batch entry if the tables differ between them.
       const int64_t rank = cast<BufferType>(table.getType()).getRank();
       SmallVector<Value> place(rank - 2, s.index(0));
       llvm::append_range(place, at);

@@ -1,6 +1,6 @@
-//===- Materialize.h - what a kernel reads, written out ---===//
+//===- Materialize.h - the bias and rotation tables as results ------------===//
 //
-// For pictures and for judging tables: a plan that builds the tables of a bias and, in place of
+// For plots and for checking tables: a plan that builds the tables of a bias and, instead of
 // attention, writes the bias of every pair as the kernel's stream reads it from them.
 //
 //===----------------------------------------------------------------------===//
@@ -13,8 +13,9 @@
 
 namespace mlir::tile {
 
-/// Adds the result "pe.bias" [b, hq, r, c] in natural units, and the stage that writes it: the sum
-/// of all terms, those of the query alone too. Pairs outside `attention.pairs` are 0.
+/// Adds the result "pe.bias" [b, hq, r, c] in natural units and the stage that writes it: the sum
+/// of all terms, including those that depend only on the query. Pairs outside `attention.pairs` are
+/// 0.
 void emitBias(PlanContext &context, const Attention &attention);
 
 /// Adds the results "pe.cosine" and "pe.sine" [r, pairs] at the positions of the queries, and the

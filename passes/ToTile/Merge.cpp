@@ -1,4 +1,4 @@
-//===- Merge.cpp - two parts of one attention as the whole ----------------===//
+//===- Merge.cpp - merging two partial results of one attention -----------===//
 #include "passes/ToTile/Merge.h"
 
 #include "passes/ToTile/Attention.h"
@@ -34,7 +34,7 @@ void Merge::eachRow(StringRef suffix, Phase phase,
   t.foreach ({"r"}, body);
 }
 
-/// A number of a buffer, or 0 where there is none, in f64; and its reverse.
+/// Read and write an element of a buffer as f64; a null buffer reads as 0 and ignores writes.
 Value Merge::wide(Scalar &s, Value buffer, ValueRange at) {
   Type f64 = s.getF64Type();
   return buffer ? s.create<arith::ExtFOp>(f64, readElement(s, buffer, at)).getResult()
@@ -54,7 +54,7 @@ void Merge::writeSoftmaxWeights(Scalar &s, ValueRange row, Value a, Value b) {
   Value largest = s.maximum(a, b);
   if (logit)
     largest = s.maximum(largest, logit);
-  // Nothing at all: no weights, and the logarithm of 0.
+  // Both parts are empty: the weights are 0, and the logarithm is that of 0.
   Value isEmpty = s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, lowest);
   Value shift = s.select(isEmpty, zero, largest);
   auto share = [&](Value x) { return exponential(s, s.sub(x, shift)); };
@@ -82,7 +82,7 @@ void Merge::emitWeights() {
   });
 }
 
-/// A weight of the element's row times the element, in f32.
+/// Returns the element times the weight of its row, in f32.
 static Value weighted(Scalar &s, Value weights, Value buffer, ValueRange at) {
   Value element = s.widen(readElement(s, buffer, at));
   return weights ? s.mul(readElement(s, weights, at.drop_back()), element) : element;

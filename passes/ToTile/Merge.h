@@ -1,14 +1,15 @@
-//===- Merge.h - two parts of one attention as the whole ------------------===//
+//===- Merge.h - merging two partial results of one attention -------------===//
 //
-// Loops over rows and their elements: one finds the weights of both parts of every row, in float64,
-// and the logarithm, another adds. With w_n = exp(l_n - l), w_s that of the sink, and p_n = <dO,
-// o_n>:
+// Two loops over rows and their elements: the first computes the weights of both parts of every
+// row, in float64, and the merged logarithm; the second adds the outputs. With w_n = exp(l_n - l),
+// w_s the weight of the sink, and p_n = <dO, o_n>:
 //
-//   dl_1 = w_1 ((w_2 + w_s) p_1 - w_2 p_2 + dl),  d_s = w_s (dl - w_1 p_1 - w_2 p_2),  dO_n = w_n
-//   dO
+//   dl_1 = w_1 ((w_2 + w_s) p_1 - w_2 p_2 + dl)
+//   d_s  = w_s (dl - w_1 p_1 - w_2 p_2)
+//   dO_n = w_n dO
 //
-// where w_2 + w_s stands for 1 - w_1, which may cancel. Stick-breaking has w_1 = 1, w_2 = exp(l_1),
-// l = l_1 + l_2, and dl_1 = w_2 p_2 + dl, dl_2 = dl.
+// w_2 + w_s replaces 1 - w_1, which may cancel. Stick-breaking has w_1 = 1, w_2 = exp(l_1),
+// l = l_1 + l_2, dl_1 = w_2 p_2 + dl, and dl_2 = dl.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_MERGE_H
@@ -21,8 +22,8 @@
 
 namespace mlir::tile {
 
-/// An output, the logarithm that belongs to it, and the buffers of their gradients or cotangents
-/// (null without).
+/// An output, its logarithm, and the buffers of their gradients or cotangents (null without
+/// gradients).
 struct AttentionResults {
   Value o, lse, dO, dLse;
 };
@@ -40,7 +41,7 @@ private:
   void writeSoftmaxWeights(Scalar &s, ValueRange row, Value a, Value b);
   void emitLogGradients();
   void writeSoftmaxGradients(Scalar &s, ValueRange row, Value p1, Value p2, Value dl);
-  /// A stage over every row.
+  /// Adds a stage that runs `body` for every row.
   void eachRow(StringRef suffix, Phase phase, llvm::function_ref<void(Scalar &, ValueRange)> body);
   Value wide(Scalar &s, Value buffer, ValueRange at);
   void write(Scalar &s, Value number, Value buffer, ValueRange at);
@@ -49,9 +50,9 @@ private:
   std::string name;
   bool isSoftmax;
   AttentionResults first, second, whole;
-  Value firstWeights, secondWeights, sinkWeights; // [b, hq, r]; the first null where it is 1
+  Value firstWeights, secondWeights, sinkWeights; // [b, hq, r]; the first is null if it is 1
   Parameter *parameter;
-  Value sinkRows; // [b, hq, r]: the gradient of the sink's logit, with gradients
+  Value sinkRows; // [b, hq, r]: the gradient of the sink's logit; null without gradients
 };
 
 } // namespace mlir::tile

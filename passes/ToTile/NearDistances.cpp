@@ -7,7 +7,7 @@ using namespace mlir::tile;
 NearDistances::NearDistances(const pe::ContentStructure &structure, pe::DifferenceRange range)
     : low(structure.low), count(structure.high - structure.low + 1),
       hasBelow(range.min < structure.low), hasAbove(range.max > structure.high) {
-  if (count == 1 && hasBelow && hasAbove) // no pair may be in both sums
+  if (count == 1 && hasBelow && hasAbove) // no pair may be counted in both sums
     ++count;
   extent = std::to_string(count);
 }

@@ -1,14 +1,14 @@
-//===- NearTerm.cpp - content terms with few vectors -----------------------===//
+//===- NearTerm.cpp - content terms with few vectors ----------------------===//
 //
 // With the vectors P[w] at the distances low + w, w = 0 ... W - 1:
 //
 //   prepare    products[w, i] = scale log2(e) <q'_i, P[w]>
-//   kernel     the score of (i, j) gets products[clamp(i - j - low, 0, W - 1), i]
-//   backward   sums[w, i] = sum over the j of w of dS_ij: one pair, but for the vectors of all far
-//              distances, whose sums over the keys are folds
+//   kernel     adds products[clamp(i - j - low, 0, W - 1), i] to the score of (i, j)
+//   backward   sums[w, i] = sum of dS_ij over the j with vector w: one pair, except for the vectors
+//              of all far distances, whose sums over the keys are folds
 //   finish     dq'_i = scale sum_w sums[w, i] P[w],  dP[w] = scale sum_i sums[w, i] q'_i
 //
-// which is O(N W D) outside the kernel, and one addition per score in it.
+// This costs O(N W D) outside the kernel, and one addition per score inside it.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Content.h"
@@ -43,7 +43,7 @@ private:
   void finishQueries();
   void finishVectors();
 
-  NearDistances near;        // W of them
+  NearDistances near;        // W distances
   std::string &extent;       // W
   Value vectors, transposed; // [hq, W, d] and [hq, d, W], in f32
   Value products;            // [b, hq, W, r]

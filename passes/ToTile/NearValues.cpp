@@ -1,14 +1,14 @@
-//===- NearValues.cpp - few vectors that join the values -------------------===//
+//===- NearValues.cpp - value vectors that depend on near distances -------===//
 //
 // With the vectors P[w] at the distances low + w, w = 0 ... W - 1, and A the weights of pairs:
 //
-//   kernel     s[w, i], the score of the pair at that distance, or for the first and the last w the
+//   kernel     s[w, i]: the score of the pair at that distance; for the first and the last w, the
 //              sum of the weights of all pairs beyond
 //   output     o_i += sum_w A[w, i] P[w], with A[w, i] = exp2(s[w, i] - m_i) / l_i
-//   backward   dA_ij gets <dO_i, P[w]>, prepared per row; A[w, i] again, whose
+//   backward   dA_ij gains <dO_i, P[w]>, prepared per row; A[w, i] is computed again for
 //   finish     dP[w] = sum_i A[w, i] dO_i
 //
-// Scores are kept in place of weights because the maximum of a row is known only at its end.
+// Scores are stored instead of weights because the maximum of a row is known only at its end.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Content.h"
@@ -19,7 +19,7 @@ using namespace mlir::tile;
 
 namespace {
 
-/// Stands for a score of 0, because a 0 in the table stands for no pair.
+/// Represents a score of 0, because a 0 in the table means that there is no pair.
 constexpr double kZeroScore = 1.0e-30;
 
 class NearValues : public ValueContent {
@@ -54,11 +54,11 @@ private:
   NearDistances near;
   std::string name;
   Value vectors, transposed;      // [hq, W, e] and [hq, e, W], in f32
-  Value ownOutput;                // [b, hq, r, e]: of the values alone
+  Value ownOutput;                // [b, hq, r, e]: without the vectors
   Value maxima, factors;          // [b, hq, r]
   Value products;                 // [b, hq, W, r]: <dO, P[w]>
-  std::optional<NearSums> scores; // of near pairs, and sums of weights of far ones
-  std::optional<NearSums> sums;   // of weights, backward
+  std::optional<NearSums> scores; // of near pairs, and sums of weights of far pairs
+  std::optional<NearSums> sums;   // of weights, in the backward pass
 };
 
 } // namespace
@@ -123,7 +123,7 @@ void NearValues::emitOutput() {
   });
   t.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
     eachPiece(context.valueDim, [&](int64_t first, unsigned number) {
-      Value isRead; // a vector at no pair has no effect, not even as a NaN
+      Value isRead; // a vector without a pair has no effect, not even as NaN
       SmallVector<Value> results = emitSums(
           s, s.index(near.count), number, s.getF32Type(),
           [&](Scalar &x, Value w) {

@@ -1,4 +1,4 @@
-//===- Pairs.cpp - Which pairs of an attention take part ------------------===//
+//===- Pairs.cpp - the pairs of an attention that take part ---------------===//
 #include "passes/ToTile/Pairs.h"
 
 #include "dialect/PE/PEKeyHull.h"
@@ -11,12 +11,12 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::pe;
 
-/// What a prepare stage writes about pairs; null where there is none.
+/// The buffers about pairs that prepare stages write; null if absent.
 struct PairBuffers {
   Value low, high, reach, states, taken;
 };
 
-/// The pairs with `range` that these buffers leave, as an op of the plan.
+/// Creates the pairs in `range` that satisfy these buffers, as an op of the plan.
 static Value pairsOf(TileBuilder &plan, DifferenceRange range, const PairBuffers &buffers) {
   auto bound = [&](bool isOpen, int64_t value) {
     return isOpen ? IntegerAttr() : plan.getI64IntegerAttr(value);
@@ -28,8 +28,8 @@ static Value pairsOf(TileBuilder &plan, DifferenceRange range, const PairBuffers
       buffers.reach, buffers.states, buffers.taken);
 }
 
-/// The masks that an attention requires together (pe-expand-masks): those that keep an interval of
-/// keys for every row and are no range of i - j, and the one that is code.
+/// Finds the conjuncts of an attention's mask (pe-expand-masks): masks that keep an interval of
+/// keys per row and are not a range of i - j, and the mask with scalar code.
 static void findConjuncts(Value whole, SmallVector<Value> &intervals, MaskFnOp &function) {
   SmallVector<Value> pending;
   if (whole)
@@ -51,8 +51,8 @@ static void findConjuncts(Value whole, SmallVector<Value> &intervals, MaskFnOp &
   }
 }
 
-/// The first column of every row, and the one behind the last: of masks that keep an interval of
-/// keys, and of what the code of another (null: none) says about intervals.
+/// Creates the first column and the end of every row, from the masks that keep an interval of keys
+/// and from the intervals that `code` (null: none) implies.
 static LogicalResult createBounds(PlanContext &context, AttentionOp op, const std::string &name,
                                   ArrayRef<Value> masks, MaskFnOp code, PairBuffers &buffers) {
   Type i32 = context.plan.getI32Type();
@@ -84,7 +84,7 @@ static LogicalResult createBounds(PlanContext &context, AttentionOp op, const st
       narrow(*buildKeyInterval(mask, s, s.getLoc(), row, read));
     if (code)
       narrow(*buildKeyHull(code, s, row, read));
-    // What lies outside the columns fits in 32 bits too.
+    // Clamping to the columns makes the bounds fit in 32 bits.
     auto write = [&](Value value, Value buffer) {
       value = s.create<arith::MinSIOp>(s.create<arith::MaxSIOp>(value, s.index(0)), s.size("c"));
       writeElement(s, s.create<arith::IndexCastOp>(i32, value), buffer, at);

@@ -1,4 +1,4 @@
-//===- Pairs.h - Which pairs of an attention take part --------------------===//
+//===- Pairs.h - the pairs of an attention that take part -----------------===//
 #ifndef PE_PASSES_TOTILE_PAIRS_H
 #define PE_PASSES_TOTILE_PAIRS_H
 
@@ -9,17 +9,18 @@
 
 namespace mlir::tile {
 
-/// Sets the pairs of `a`: those with `range`, inside the bounds of every row, which a prepare stage
-/// writes, where the scalar code of a mask says true. `predicate` keeps that code where there is
-/// some. Fails, with a message, where a mask reads what is no argument of the entry function.
+/// Sets the pairs of `a`: those in `range`, inside the bounds of every row (written by a prepare
+/// stage), for which the scalar code of the mask returns true. `predicate` receives that code if
+/// there is any. Fails with a message if a mask reads a value that is not an argument of the entry
+/// function.
 LogicalResult createPairs(PlanContext &context, pe::AttentionOp op,
                           const pe::DifferenceRange &range, Attention &a,
                           std::unique_ptr<MaskFunction> &predicate);
 
-/// The pairs with `range` inside the bounds of every row that `pairs` has.
+/// Returns the pairs in `range` inside the row bounds of `pairs`.
 Value withRange(TileBuilder &plan, Value pairs, const pe::DifferenceRange &range);
 
-/// Every pair, without a mask.
+/// Returns all pairs, unmasked.
 Value allPairs(TileBuilder &plan);
 
 } // namespace mlir::tile

@@ -1,14 +1,13 @@
-//===- PanelTerm.cpp - content terms with a vector per distance ------------===//
+//===- PanelTerm.cpp - content terms with a vector per distance -----------===//
 //
 //   prepare    panel[d, t] = P[d] at every distance of the call that the mask allows
-//   kernel     the score of (i, j) gets <scale log2(e) q'_i, panel[., i - j]>
-//   backward   dq'_i = scale sum_j dS_ij panel[., i - j],  dP[t] = scale sum of dS_ij q'_i over
-//              i - j = t
-//   finish     dP, summed over the batch (and the heads that share the vectors), through the
-//   reverse
+//   kernel     adds <scale log2(e) q'_i, panel[., i - j]> to the score of (i, j)
+//   backward   dq'_i = scale sum_j dS_ij panel[., i - j]
+//              dP[t] = scale sum of dS_ij q'_i over i - j = t
+//   finish     dP, summed over the batch (and the heads that share the vectors), through reverse
 //              mode of the code
 //
-// Twice the arithmetic of the products of queries and keys, and O(N D) memory.
+// This costs twice the arithmetic of the products of queries and keys, and O(N D) memory.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Content.h"
@@ -18,7 +17,7 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-/// Entries of `t` that stand for distances of the call.
+/// The number of distances of the call, the entries of `t`.
 static constexpr StringLiteral kEntries = "max(0, r + c - 1)";
 
 namespace {
@@ -38,20 +37,20 @@ public:
   void finish() override;
 
 private:
-  /// {"hq"} where every head has vectors of its own, before other extents.
+  /// Prepends "hq" to `extents` if every head has its own vectors.
   SmallVector<StringRef> withHeads(ArrayRef<StringRef> extents) const;
   Value distanceOf(Scalar &s, Value entry);
-  /// The head of indices that begin with it, if they do.
+  /// Returns the head of indices that begin with one.
   Value headOf(Scalar &s, ValueRange at) { return isPerHead ? at[0] : s.index(0); }
-  /// Builds before the stream that `t` is in.
+  /// Returns a builder before the stream that `t` is in.
   static TileBuilder beforeStream(TileBuilder &t) {
     return {t.getLoc(), OpBuilder(t.getInsertionBlock()->getParentOp())};
   }
-  /// The queries' rows, loaded once before the stream.
+  /// Loads the queries' rows once, before the stream.
   Value loadRows(TileBuilder &t);
 
   bool isPerHead;
-  std::string first, count; // entries that the mask allows, of t
+  std::string first, count; // the entries of `t` that the mask allows
   Value panel;              // [hq, d, t] or [d, t]
   Value sums;               // [b, hq, t, d]
 };
@@ -104,8 +103,8 @@ Value PanelTerm::loadRows(TileBuilder &t) {
   return before.rounded(before.load(queries.rows(), {"r", "d"}), context.operands);
 }
 
-/// In f32 the rows are scaled; narrower ones are multiplied as they are, and the products are
-/// scaled.
+/// f32 rows are scaled before the contraction; narrower rows are multiplied unscaled, and the
+/// products are scaled.
 Value PanelTerm::emit(TileBuilder &t) {
   Value rows = loadRows(t);
   const double factor = scale * kLog2E;

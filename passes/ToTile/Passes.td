@@ -5,15 +5,15 @@
 include "mlir/Pass/PassBase.td"
 
 def PEToTilePass : Pass<"pe-to-tile", "::mlir::ModuleOp"> {
-  let summary = "turns the entry function into a plan of tile stages";
+  let summary = "lowers the entry function to a plan of tile stages";
   let description = [{
-    Expects what the pe -> pe passes leave: biases as `pe.bias_fn` regions of one class each. Every attention becomes one forward
-    stage (softmax or stick-breaking) and, with `grad`, one backward stage; its bias terms become tables, values inside the
-    streams and chains to the parameters (passes/ToTile/Terms.h), its rotation two stages before and two after.
+    Expects the output of the pe -> pe passes: biases as `pe.bias_fn` regions of one class each. Every attention becomes one forward
+    stage (softmax or stick-breaking) and, with `grad`, one backward stage. Its bias terms become tables, values inside the
+    streams and chains to the parameters (passes/ToTile/Terms.h); its rotation becomes two stages before and two after.
     Activations have the element type `dtype`; scores, statistics, tables, parameters and sums are f32 (or f64).
-    Depths are fixed here (`head-dim`, `value-dim`); every other size stays dynamic.
-    With `materialize` the plan builds the tables of its only attention and, in place of running it, writes the bias of every
-    pair, masked or not, as a stream reads it from them (passes/ToTile/Materialize.h).
+    Only the depths are fixed here (`head-dim`, `value-dim`); every other size stays dynamic.
+    With `materialize` the plan builds the tables of its only attention. Instead of running the attention, it writes the bias of
+    every pair, masked or not, as a stream reads it from them (passes/ToTile/Materialize.h).
 
     ```mlir
     func.func @attention(%q: tensor<?x?x?x?xf32> {pe.name = "q"}, ...) { %o = pe.attention %q, %k, %v ... }
@@ -27,13 +27,13 @@ def PEToTilePass : Pass<"pe-to-tile", "::mlir::ModuleOp"> {
     Option<"headDim", "head-dim", "int64_t", "64", "Depth of queries and keys">,
     Option<"valueDim", "value-dim", "int64_t", "64", "Depth of values">,
     Option<"dtype", "dtype", "std::string", "\"f32\"",
-           "Type of activations (queries, keys, values, outputs, their gradients): f32, bf16, f16, or tf32: "
-           "f32 whose contractions round their operands">,
-    Option<"grad", "grad", "bool", "false", "Also the gradients of every floating argument">,
+           "Type of activations (queries, keys, values, outputs, their gradients): f32, bf16, f16, or tf32 "
+           "(f32 with contraction operands rounded to tf32)">,
+    Option<"grad", "grad", "bool", "false", "Also compute the gradients of every floating argument">,
     Option<"earlyExit", "early-exit", "bool", "true",
-           "Stick-breaking may stop at keys that cannot change the result">,
+           "Let stick-breaking stop at keys that cannot change the result">,
     Option<"materialize", "materialize", "bool", "false",
-           "In place of attention, write its dense bias and its rotation's cosines and sines">];
+           "Write the dense bias and the cosines and sines of the rotation instead of attention">];
   let dependentDialects = ["::mlir::tile::TileDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
                            "::mlir::memref::MemRefDialect"];

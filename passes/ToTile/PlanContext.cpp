@@ -1,4 +1,4 @@
-//===- PlanContext.cpp - the plan being written ---===//
+//===- PlanContext.cpp - the plan being built -----------------------------===//
 #include "passes/ToTile/PlanContext.h"
 
 #include "llvm/ADT/SetVector.h"

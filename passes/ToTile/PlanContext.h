@@ -1,6 +1,6 @@
-//===- PlanContext.h - the plan being written ---===//
+//===- PlanContext.h - the plan being built -------------------------------===//
 //
-// The buffers of one entry function, and how scalar code accesses its parameters.
+// The buffers of one entry function, and the access of scalar code to its parameters.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_PLANCONTEXT_H
@@ -14,18 +14,18 @@
 
 namespace mlir::tile {
 
-/// A captured tensor of the function: its buffer and, when gradients are wanted, the float64 sums
+/// A captured tensor of the function: its buffer and, if gradients are computed, the float64 sums
 /// that finish stages add to.
 struct Parameter {
   std::string name;
   Value buffer;
-  Value gradient;     // the result that gets the gradient; null without gradients, and of integers
-  Value gradientSums; // null without gradients, of integers, and where a stage writes the gradient
-  Value absent;       // the argument that is read where the call leaves this one out, or null
+  Value gradient;     // the result for the gradient; null without gradients and for integers
+  Value gradientSums; // null without gradients, for integers, and if a stage writes the gradient
+  Value absent;       // the argument that is read if the call omits this one, or null
   SmallVector<StringRef> extents() const;
 };
 
-/// The size that is 1 where a call gives argument `name`, which may be left out, and 0 otherwise.
+/// Returns the size that is 1 if a call passes the optional argument `name`, and 0 otherwise.
 std::string givenExtent(StringRef name);
 
 struct PlanContext {
@@ -33,18 +33,18 @@ struct PlanContext {
   bool grad = false;
   bool earlyExit = true;
   int64_t headDim = 0, valueDim = 0;
-  Type operands; // of what contractions multiply: the type of activations, or tf32
+  Type operands; // element type of contraction operands: that of the activations, or tf32
   llvm::MapVector<Value, Parameter> parameters; // by argument of the function
 
   Value buffer(const Twine &name, Role role, ArrayRef<StringRef> extents, Type element = {},
                bool zero = false);
   /// A tensor of the caller whose rows need not be contiguous.
   Value strided(const Twine &name, Role role, ArrayRef<StringRef> extents, Type element);
-  /// Written by a forward stage and, when gradients are wanted, read by backward ones.
+  /// A buffer that a forward stage writes and, if gradients are computed, backward stages read.
   Value kept(const Twine &name, ArrayRef<StringRef> extents, Type element = {});
   Value temporary(const Twine &name, ArrayRef<StringRef> extents, Type element = {},
                   bool zero = false);
-  /// The captures, and what is read in place of those that a call leaves out; each once.
+  /// Returns the captures and the arguments that replace omitted ones, without duplicates.
   SmallVector<Value> sourcesOf(ValueRange captures);
 };
 
@@ -53,7 +53,7 @@ struct PlanContext {
 /// extents [b, hq].
 class TileParameters : public pe::ParameterAccess {
 public:
-  /// `captures` are the function arguments behind the region's tensor arguments, in order.
+  /// `captures` are the function arguments of the region's tensor arguments, in order.
   TileParameters(PlanContext &context, Block &region, ValueRange captures);
 
   Value read(OpBuilder &builder, Location loc, BlockArgument tensor, ValueRange indices) override;
@@ -65,26 +65,25 @@ public:
   Value scratch(OpBuilder &builder, Location loc, int64_t size, Type element) override;
 
   Parameter &parameterOf(BlockArgument tensor);
-  /// Whether the call gives a parameter that may be left out.
+  /// Returns true (i1) if the call passes an optional parameter.
   Value isGiven(Scalar &s, const Parameter &parameter) const;
-  /// Where an element lies in this call: an axis over queries or keys is read at a global position,
-  /// one over key heads by a query head.
+  /// Returns the indices of an element in this call. An axis over queries or keys is indexed by a
+  /// global position, an axis over key heads by a query head.
   static SmallVector<Value> placeOf(Scalar &s, Parameter &parameter, ValueRange indices);
 
   /// The float type of the emitted code; stored values are converted to it.
   FloatType compute;
 
-  /// Set for gradients inside a stream: the pair's batch and head, a buffer per parameter (without
-  /// one, its sums) and, if the bias may mask pairs, whether it masks this one: then nothing is
-  /// added.
+  /// Set for gradients inside a stream: the batch and head of the pair and, if the bias may mask
+  /// pairs, whether it masks this one; a masked pair adds nothing.
   Value batch, head, isMasked;
-  /// Nothing is added: only the adjoint of an inner value is wanted.
+  /// Suppresses all accumulation, when only the adjoint of an inner value is needed.
   bool addsNothing = false;
-  /// Whether an index is known to lie within an axis of that extent. Without this, lowerings clamp
-  /// every index.
+  /// Returns true if an index is known to be inside an axis of that extent. If unset, lowerings
+  /// clamp every index.
   std::function<bool(Value index, StringRef extent)> isInside;
-  llvm::MapVector<Value, Value> partial; // by buffer of the parameter
-  /// By buffer of the parameter: takes what is added to its gradient, in place of all sums.
+  llvm::MapVector<Value, Value> partial; // by buffer of the parameter; if absent, its sums
+  /// By buffer of the parameter: receives the additions to its gradient instead of all sums.
   using Sink = std::function<void(Scalar &, Value)>;
   llvm::MapVector<Value, Sink> sinks;
 

@@ -1,4 +1,4 @@
-//===- Prologue.cpp - what is done to queries and keys before the kernel --===//
+//===- Prologue.cpp - row maps of queries and keys before the kernel ------===//
 #include "passes/ToTile/Prologue.h"
 
 using namespace mlir;
@@ -13,7 +13,7 @@ OpCode::OpCode(Operation *op, TypeRange leading, Build build)
     block.addArgument(type, op->getLoc());
   for (Type type : op->getOperandTypes())
     block.addArgument(type, op->getLoc());
-  OpBuilder builder(op->getContext()); // the region has no parent that would know it
+  OpBuilder builder(op->getContext()); // the region has no parent that provides a context
   builder.setInsertionPointToEnd(&block);
   ValueRange arguments = block.getArguments();
   root = build(builder, arguments.take_front(leading.size()), arguments.drop_front(leading.size()));
@@ -38,7 +38,7 @@ IRMapping OpCode::mapLeading(ValueRange values) {
 
 namespace {
 
-/// A function of every element by itself.
+/// A prologue that maps every element separately.
 class Elementwise : public Prologue {
 public:
   Elementwise(PlanContext &context, pe::PrologueOpInterface op, std::string name)
@@ -102,7 +102,7 @@ private:
     Value element = s.widen(readElement(s, rows, at));
     return code.mapLeading({element, at[0], head, position, at[3]});
   }
-  /// The adjoint of the old element; adds those of tensors by `params`.
+  /// Returns the adjoint of the old element, and adds those of tensors through `params`.
   Value emitAdjoint(Scalar &s, Side side, Value rows, Value from, ValueRange at,
                     TileParameters &params) {
     IRMapping mapping = mapElement(s, side, rows, at);
@@ -157,7 +157,7 @@ Prologues::Chain Prologues::createChain(Side side, Value &rows, Value &gradient,
     const bool isLast = n == chain.prologues.size();
     std::string text = name + "_" + side.word().str() + (isLast ? "" : "_" + std::to_string(n));
     chain.rows.push_back(context->kept(text, extents, isLast ? activation : Type()));
-    // f32: gradients are rounded once, behind the first prologue.
+    // f32, so that gradients are rounded only once, after the first prologue.
     chain.gradients.push_back(gradient ? context->temporary("d_" + text, extents) : Value());
   }
   rows = chain.rows.back();

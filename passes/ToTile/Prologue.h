@@ -1,14 +1,14 @@
-//===- Prologue.h - what is done to queries and keys before the kernel ----===//
+//===- Prologue.h - row maps of queries and keys before the kernel --------===//
 //
-// A prologue maps every row of queries, keys or both to another row of as many dims, in a prepare
+// A prologue maps every row of queries, keys or both to another row of the same depth, in a prepare
 // stage, so that kernels read rows directly from memory. Backward, a finish stage maps the
-// gradients of the new rows to those of the old ones, and others add up the gradients of the
-// prologue's tensors. Several prologues follow one another:
+// gradients of the new rows to those of the old ones, and others sum the gradients of the tensors
+// of the prologue. Prologues are chained:
 //
-//   rows of the caller ─► prologue(%a) ─► prologue(%b) ─► rotate(%r) ─► what the kernel reads
-//   d_q of the caller  ◄─      ...     ◄─      ...     ◄─     ...    ◄─ what the kernel writes
+//   caller's rows ─► prologue(%a) ─► prologue(%b) ─► rotate(%r) ─► rows that the kernel reads
+//   caller's d_q  ◄─     ...      ◄─     ...      ◄─    ...     ◄─ d_q that the kernel writes
 //
-// Rows between two prologues are kept in f32; only what kernels multiply is rounded.
+// Rows between two prologues are stored in f32; only kernel operands are rounded.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_PROLOGUE_H
@@ -23,14 +23,14 @@
 
 namespace mlir::tile {
 
-/// Queries or keys: the extents of their rows, and where they begin.
+/// Queries or keys: the extents of their rows, and their start position.
 struct Side {
   bool isQueries;
   StringRef heads() const { return isQueries ? "hq" : "hkv"; }
   StringRef rows() const { return isQueries ? "r" : "c"; }
   StringRef start() const { return isQueries ? "q_start" : "k_start"; }
   StringRef word() const { return isQueries ? "queries" : "keys"; }
-  /// In the names of tables.
+  /// For names of tables.
   StringRef singular() const { return isQueries ? "query" : "key"; }
 };
 inline constexpr Side kQueries{true}, kKeys{false};
@@ -40,14 +40,14 @@ public:
   Prologue(PlanContext &context, std::string name) : context(context), name(std::move(name)) {}
   virtual ~Prologue() = default;
   virtual bool changes(Side side) const = 0;
-  /// Adds the prepare stages of what does not depend on queries and keys.
+  /// Adds the prepare stages that do not depend on queries and keys.
   virtual LogicalResult prepare() = 0;
   /// Adds the stage that maps `from` to `to` ([b, heads, rows, d]).
   virtual void emit(Side side, Value from, Value to) = 0;
-  /// Adds the finish stages that map the gradient `from` of what `emit` made of `rows` to `to`, and
-  /// that add up what the side contributes to gradients of tensors.
+  /// Adds the finish stages that map the gradient `from` of the output of `emit` on `rows` to `to`,
+  /// and that sum the side's contributions to gradients of tensors.
   virtual void emitBack(Side side, Value rows, Value from, Value to) = 0;
-  /// Adds the finish stages behind those of both sides.
+  /// Adds the finish stages that follow those of both sides.
   virtual void finish() = 0;
 
 protected:
@@ -55,45 +55,45 @@ protected:
   std::string name;
 };
 
-/// Arguments [b, rows] that stand for the positions of queries and keys; null: those of the rows.
+/// Arguments [b, rows] that give the positions of queries and keys; null: consecutive positions.
 struct GivenPositions {
   Value queries, keys;
   Value of(Side side) const { return side.isQueries ? queries : keys; }
 };
 
-/// By a rotation op, by any other op with PrologueOpInterface, and by a function of the score that
-/// is a factor of the query.
+/// Create the prologue of a rotation op, of any other op with PrologueOpInterface, and of a score
+/// function that is a factor of the query.
 std::unique_ptr<Prologue> createRotation(PlanContext &, pe::RotationOpInterface, std::string name,
                                          GivenPositions positions = {});
 std::unique_ptr<Prologue> createElementwise(PlanContext &, pe::PrologueOpInterface,
                                             std::string name);
 std::unique_ptr<Prologue> createScoreFactor(PlanContext &, pe::ScoreFnOp, std::string name);
 
-/// cos and sin per position of one side and pair of dimensions: [rows, pairs], with the head in
-/// front where frequencies depend on it, and the batch in front of that where positions are given.
+/// cos and sin per position of one side and pair of dimensions: [rows, pairs], preceded by the head
+/// if frequencies depend on it, and by the batch if positions are given.
 struct RotationTables {
   Value cosine, sine;
 };
-/// Adds the prepare stages of a rotation, and returns the tables of the queries.
+/// Adds the prepare stages of a rotation and returns the tables of the queries.
 FailureOr<RotationTables> prepareQueryTables(PlanContext &, pe::RotationOpInterface,
                                              std::string name);
 
 /// All prologues of one attention.
 class Prologues {
 public:
-  /// Fails with an error where one is not defined for the head dim.
+  /// Fails with an error if a prologue is not defined for the head dim.
   static FailureOr<Prologues> create(PlanContext &context, pe::AttentionOp op,
                                      const std::string &name);
-  /// Behind all others, queries are multiplied by what the function of the score is at 1.
+  /// Appends a prologue that multiplies queries by the value of the score function at 1.
   void addFactor(pe::ScoreFnOp function);
-  /// Adds the stages in front of the kernels, and puts new buffers in the place of queries, keys
-  /// and their gradients.
+  /// Adds the stages before the kernels, and replaces the buffers of queries, keys and their
+  /// gradients in `attention`.
   LogicalResult prepare(Attention &attention, Type activation);
-  /// Adds the stages behind them.
+  /// Adds the stages after the kernels.
   void finish();
 
 private:
-  /// Rows before the first, between two, and behind the last prologue that changes them.
+  /// Rows before the first, between two, and after the last prologue that changes them.
   struct Chain {
     Side side;
     SmallVector<Prologue *> prologues;
@@ -107,14 +107,14 @@ private:
   SmallVector<Chain> chains;
 };
 
-/// Scalar code that an op has emitted into a region of its own, where it can be copied from and
-/// differentiated: `leading` arguments, then one per tensor operand of the op.
+/// Scalar code that an op has emitted into a separate region, from which it can be copied and
+/// differentiated. The region has the `leading` arguments, then one per tensor operand of the op.
 class OpCode {
 public:
   using Build = llvm::function_ref<Value(OpBuilder &, ValueRange leading, ValueRange tensors)>;
   OpCode(Operation *op, TypeRange leading, Build build);
-  /// Takes the derivative with respect to the first `inputs` arguments and to tensors; fails with
-  /// an error where there is none.
+  /// Computes the derivative with respect to the first `inputs` arguments and the tensors. Fails
+  /// with an error if there is none.
   LogicalResult differentiate(unsigned inputs = 0);
 
   TileParameters parameters(PlanContext &context) {

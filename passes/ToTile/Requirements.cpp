@@ -1,4 +1,4 @@
-//===- Requirements.cpp - what a call of an entry function must fulfil ----===//
+//===- Requirements.cpp - requirements on a call of an entry function -----===//
 #include "passes/ToTile/ToTile.h"
 
 #include "dialect/PE/PE.h"
@@ -17,7 +17,7 @@ static std::string nameOf(Value value) {
   return name ? name.str() : "argument " + std::to_string(argument.getArgNumber());
 }
 
-/// `text` with the end of the sequence written as sizes and parameters.
+/// Returns `text` with the end of the sequence, n, expressed by sizes and parameters.
 static std::string withoutEnd(StringRef text) {
   std::string result;
   while (!text.empty()) {
@@ -53,7 +53,7 @@ bool isReadByPosition(StringRef extent) {
   return extent != "r" && extent != "model" && extent != "1";
 }
 
-/// A tensor that is read at p, in a sum or not, has an entry for every position.
+/// A tensor that is read at p, inside a sum or not, needs an entry for every position.
 void Collector::addReads(EmbeddingFnOp op, Value capture, BlockArgument tensor) {
   const SmallVector<std::string> extents = namedExtents(capture);
   op.getBody().walk([&](ReadOp read) {
@@ -63,13 +63,13 @@ void Collector::addReads(EmbeddingFnOp op, Value capture, BlockArgument tensor) 
       if (outsideOfSums(index) != op.getBody().getArgument(0) || !isReadByPosition(extent))
         continue;
       add(extent, "q_start + r", "rows of tensor '" + nameOf(capture) + "', one per position");
-      add("q_start", "0", "q_start, as '" + nameOf(capture) + "' begins at position 0");
+      add("q_start", "0", "q_start, because '" + nameOf(capture) + "' begins at position 0");
     }
   });
 }
 
-/// Reads at other places are clamped to the nearest entry: there is one, unless nothing is read. A
-/// sum may have no terms.
+/// Reads at other indices are clamped to the nearest entry, so there must be one unless nothing is
+/// read. A sum may have no terms.
 void Collector::addNotEmpty(EmbeddingFnOp op, Value capture, BlockArgument tensor) {
   const SmallVector<std::string> extents = namedExtents(capture);
   for (Operation *user : tensor.getUsers())
@@ -82,7 +82,7 @@ void Collector::addNotEmpty(EmbeddingFnOp op, Value capture, BlockArgument tenso
     }
 }
 
-/// What the attribute `least` says of the axes of a capture.
+/// Adds the requirements that the attribute `least` states for the axes of a capture.
 void Collector::addLeast(EmbeddingFnOp op, Value capture) {
   ArrayAttr axes = axesOf(capture);
   if (!axes || !op.getLeast())
@@ -103,17 +103,17 @@ void Collector::addWidth(EmbeddingFnOp op, EmbedOp embed) {
       "dims of tensor '" + nameOf(embed.getInput()) + "', which must be a multiple of " + number);
 }
 
-/// There is a key at the position of every query: its value gets the remainder.
+/// Every query needs a key at its own position, whose value receives the remainder.
 void Collector::addOwnKeys() {
   add("q_start", "k_start",
-      "q_start, as the remainder goes to the value at a query's own position "
+      "q_start, because the remainder goes to the value at a query's own position "
       "(stick_breaking-C6)");
   add("k_start + c", "q_start + r",
-      "the end of the keys, as the remainder goes to the value at a query's own position "
+      "the end of the keys, because the remainder goes to the value at a query's own position "
       "(stick_breaking-C6)");
 }
 
-/// A tensor that a content term reads at a distance has an entry for every one that the call
+/// A tensor that a content term reads at a distance needs an entry for every distance that the call
 /// reaches and the mask allows.
 void Collector::addDistances(ContentFnOp op, DifferenceRange range) {
   const RegionDependence dependence(op.getBody());
@@ -131,15 +131,14 @@ void Collector::addDistances(ContentFnOp op, DifferenceRange range) {
           std::abs(form->query) != 1)
         continue;
       const auto first = static_cast<int64_t>(form->constant); // the entry of distance 0
-      const int64_t behind = size - 1 - first;
+      const int64_t after = size - 1 - first;
       const bool rises = form->query > 0;
-      const int64_t later = rises ? behind : first, earlier = rises ? first : behind;
-      const std::string what = " that tensor '" + nameOf(capture) + "' has an entry for";
+      const int64_t later = rises ? after : first, earlier = rises ? first : after;
+      const std::string entries = "entries of tensor '" + nameOf(capture) + "' for distances ";
       if (range.max > later)
-        add(std::to_string(later + 1), "q_start + r - k_start", "distances i - j from 0 on" + what);
+        add(std::to_string(later + 1), "q_start + r - k_start", entries + "i - j >= 0");
       if (range.min < -earlier)
-        add(std::to_string(earlier + 1), "k_start + c - q_start",
-            "distances j - i from 0 on" + what);
+        add(std::to_string(earlier + 1), "k_start + c - q_start", entries + "j - i >= 0");
     }
   }
 }
@@ -149,7 +148,7 @@ bool readsPositions(func::FuncOp function) {
                       [](AttentionOp op) { return op.readsPositions(); });
 }
 
-/// The boundaries of documents, whatever op reads them.
+/// Returns the boundaries of documents that any op of the function reads.
 static SmallVector<Value> boundariesOf(func::FuncOp function) {
   SmallVector<Value> all;
   for (Operation &op : function.getBody().front()) {
@@ -177,17 +176,18 @@ SmallVector<ValueRequirement> valueRequirementsOf(func::FuncOp function) {
   return all;
 }
 
-/// Documents are those of one sequence, and given positions do not say where rows lie.
+/// Boundaries describe the documents of one sequence, and given positions do not number the rows.
 static void addOfPositions(func::FuncOp function, Collector &collector) {
   for (Value boundaries : boundariesOf(function)) {
     const std::string name = "tensor '" + nameOf(boundaries) + "'";
     collector.add("1", "b",
-                  "batch of packed documents, as " + name + " bounds those of one sequence");
+                  "batch of packed documents, because " + name +
+                      " holds the boundaries of one sequence");
     collector.add(namedExtents(boundaries).front(), "2", "boundaries in " + name);
   }
   for (auto attention : function.getOps<AttentionOp>())
     if (attention.getQueryPositions())
-      collector.add("q_start", "0", "q_start, where rows begin whatever their positions are");
+      collector.add("q_start", "0", "q_start, which numbers the rows even if positions are given");
 }
 
 SmallVector<Requirement> requirementsOf(func::FuncOp function) {

@@ -1,16 +1,16 @@
-//===- Rotation.cpp - rotating queries and keys outside the kernel ---===//
+//===- Rotation.cpp - rotating queries and keys outside the kernel --------===//
 //
 // x'_p = x_p cos - y_p sin, y'_p = y_p cos + x_p sin for the pairs of the rotation
 // (docs/encodings/rotations.md). The gradient is mapped back by the transposed matrix. Angles are
 // products of the position and a frequency in float64; cos and sin of position 64 m + n come from
-// those of 64 m and n by the addition theorem, so that a call evaluates few of them. Where cosines
-// and sines are given, the rows of a call are copied from the caller's tensors.
+// those of 64 m and n by the addition theorem, so that a call evaluates few of them. If cosines and
+// sines are given, the rows of a call are copied from the caller's tensors.
 //
-// Gradients of frequencies: the angle of row i has the gradient t_i = x' dy' - y' dx', and scores
-// do not change if all rows are turned by one angle, so that the t of all queries and keys of a
-// head add up to 0. The sum of t_i times the position may therefore count positions from any
-// origin: from the last query's. The terms of a single query are then those of its pairs, and a
-// pair of equal positions adds nothing, not even rounding.
+// Gradients of frequencies: the angle of row i has the gradient t_i = x' dy' - y' dx'. Scores do
+// not change if all rows are rotated by the same angle, so the t of all queries and keys of a head
+// add up to 0. The sum of t_i times the position may therefore count positions from any origin; the
+// position of the last query is used. The terms of a single query are then those of its pairs, and
+// a pair of equal positions adds nothing, not even rounding.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Prologue.h"
@@ -26,7 +26,7 @@ namespace {
 
 constexpr int64_t kFine = 64;
 
-/// A pair of elements, or what becomes of one.
+/// A pair of elements, or its image.
 struct Pair {
   Value x, y;
 };
@@ -47,9 +47,9 @@ public:
 
 private:
   std::string pairCount() const { return std::to_string(pairs); }
-  /// `extents` of a table or loop, behind the head where frequencies depend on it.
+  /// Returns `extents` of a table or loop, preceded by the head if frequencies depend on it.
   SmallVector<StringRef> perHead(ArrayRef<StringRef> extents) const;
-  /// The place in the tables of a side, of batch, head, row and pair.
+  /// Returns the indices in the tables of a side; `at` is batch, head, row and pair.
   SmallVector<Value> placeOf(ValueRange at) const {
     SmallVector<Value> place;
     if (positions.queries || given.hasBatch())
@@ -67,11 +67,11 @@ private:
   void writeAngles(TileBuilder &t, Value frequencies, Value table, StringRef start, int64_t step,
                    StringRef count);
   void combine(TileBuilder &t, Value coarse, Value fine, RotationTables to);
-  /// The dims of pair number `pair`.
+  /// Returns the dims of pair number `pair`.
   std::pair<Value, Value> dimsOf(Scalar &s, Value pair) const;
-  /// The pair `at` (batch, head, row, pair) of rows of numbers, widened.
+  /// Reads the pair at `at` (batch, head, row, pair), widened.
   Pair readPair(Scalar &s, Value rows, ValueRange at) const;
-  /// The same, turned.
+  /// Reads the pair at `at` and rotates it.
   Pair turnedPair(Scalar &s, Side side, Value rows, ValueRange at, bool isBack = false);
   void turn(Side side, Value from, Value to, StringRef stage, Phase phase, bool isBack);
   void findOrigins();
@@ -81,13 +81,13 @@ private:
 
   pe::RotationOpInterface op;
   GivenPositions positions;
-  pe::RotationTensors given; // null where there are frequencies
+  pe::RotationTensors given; // null if frequencies are used
   std::optional<OpCode> frequency;
   int64_t pairs;
   bool interleaved, isPerHead;
   RotationTables queryTables, keyTables;
   Value sums;    // of gradients of frequencies, or null
-  Value origins; // given position of the last query of each batch entry; null where none are given
+  Value origins; // given position of the last query of each batch entry; null without positions
   RotationTables &tablesOf(Side side) { return side.isQueries ? queryTables : keyTables; }
 };
 
@@ -140,7 +140,7 @@ void RotationPrologue::copyTables(Side side) {
   tables.sine = context.kept(prefix + "_sine", extents);
   TileBuilder t = beginStage(context.plan, prefix + "_tables", Phase::Prepare, over);
   t.foreach ({side.rows(), count}, [&](Scalar &s, ValueRange at) {
-    // A query before the first position attends to nothing: whatever it is turned by.
+    // A query before the first position attends to nothing, so its rotation does not matter.
     SmallVector<Value> place(at);
     Value &position = place[place.size() - 2];
     position = s.add(position, s.size(side.start()));
@@ -183,7 +183,7 @@ void RotationPrologue::combine(TileBuilder &t, Value coarse, Value fine, Rotatio
   const double magnitude = op.getMagnitude(context.headDim);
   const std::string count = std::to_string(kFine), pairsText = pairCount();
   t.foreach ({count, pairsText}, [&](Scalar &s, ValueRange at) {
-    // Of head (if any), block, position in the block, pair.
+    // `at` is head (if any), block, position in the block, pair.
     SmallVector<Value> head(at.drop_back(3));
     Value block = at[head.size()], step = at[head.size() + 1], pair = at.back();
     auto place = [&](Value row, Value part) {
@@ -228,7 +228,7 @@ void RotationPrologue::computeTables(Side side) {
   combine(last, coarse, fine, tables);
 }
 
-/// A given position, of any memory: not below 0 and below 2^30.
+/// Reads a given position and clamps it to [0, 2^30), whatever the memory holds.
 Value RotationPrologue::readPosition(Scalar &s, Side side, Value batch, Value row) const {
   Value number = readElement(s, context.parameters[positions.of(side)].buffer, {batch, row});
   Value position = s.create<arith::IndexCastOp>(s.getIndexType(), number);
@@ -236,7 +236,7 @@ Value RotationPrologue::readPosition(Scalar &s, Side side, Value batch, Value ro
   return s.create<arith::MinSIOp>(position, s.index((int64_t(1) << 30) - 1));
 }
 
-/// Positions that are given may be in any order: every angle is taken by itself.
+/// Given positions may be in any order, so every angle is computed separately.
 void RotationPrologue::computeTablesOfGiven(Side side) {
   const std::string prefix = name + "_" + side.singular().str() + "_rotation", count = pairCount();
   const double magnitude = op.getMagnitude(context.headDim);
@@ -266,7 +266,7 @@ void RotationPrologue::computeTablesOfGiven(Side side) {
   });
 }
 
-//===- Turning ----------------------------------------------------------------===//
+//===- Rotating ---------------------------------------------------------------===//
 
 std::pair<Value, Value> RotationPrologue::dimsOf(Scalar &s, Value pair) const {
   if (!interleaved)
@@ -320,8 +320,8 @@ void RotationPrologue::emitBack(Side side, Value rows, Value from, Value to) {
     addToFrequencies(side, rows, from);
 }
 
-/// As contractions take it. Scores are then those of exactly these numbers, and the t of a head add
-/// up to 0 whatever the type.
+/// Rounds to the operand type of contractions. Scores are then exactly those of the rounded values,
+/// and the t of a head add up to 0 for every type.
 Value RotationPrologue::asOperand(Scalar &s, Value number) const {
   return s.widen(s.round(number, context.operands));
 }
@@ -331,7 +331,7 @@ static Pair widened(Scalar &s, Pair pair) {
   return {wide(pair.x), wide(pair.y)};
 }
 
-/// The given position of the last query, 0 without queries.
+/// Computes the given position of the last query, 0 without queries.
 void RotationPrologue::findOrigins() {
   origins = context.temporary(name + "_origins", {"b"}, context.plan.getF64Type());
   TileBuilder t = beginStage(context.plan, name + "_find_origins", Phase::Finish, {"b"});

@@ -1,12 +1,12 @@
-//===- ScoreFactor.cpp - a factor on the score that queries carry ---------===//
+//===- ScoreFactor.cpp - a score factor folded into the queries -----------===//
 //
-// A function of the score that is s times a number a of the query (passes/Analysis/ScoreFactor.h)
-// is a prologue of the queries: q'_i = a_i q_i. With dq' the gradient of the new rows,
+// A function of the score that is s times a value a of the query (passes/Analysis/ScoreFactor.h) is
+// a prologue of the queries: q'_i = a_i q_i. With dq' the gradient of the new rows,
 //
 //   dq_i = a_i dq'_i        da_i = <q_i, dq'_i>
 //
-// so the number and its reverse mode cost O(N), and the rows O(N D). Rows at negative positions
-// attend to nothing; theirs is 0, whatever the formula gives there.
+// so the factor and its reverse mode cost O(N), and the rows O(N D). Rows at negative positions
+// attend to nothing; their factor is 0, whatever the formula gives.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Prologue.h"
@@ -72,7 +72,7 @@ public:
 private:
   TileParameters parameters() { return TileParameters(context, region, op.getCaptures()); }
 
-  /// The function at s = 1; `at` is batch, head and row. It does not read the key.
+  /// Maps the function at s = 1; `at` is batch, head and row. The function does not read the key.
   IRMapping mapRow(Scalar &s, ValueRange at) {
     Value position = s.add(at[2], s.size("q_start"));
     IRMapping mapping;
@@ -98,7 +98,7 @@ private:
   pe::ScoreFnOp op;
   Block &region;
   std::optional<pe::ScalarVjp> vjp;
-  Value numbers; // a per row
+  Value numbers; // the factor a per row
 };
 
 } // namespace

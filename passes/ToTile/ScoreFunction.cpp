@@ -1,4 +1,4 @@
-//===- ScoreFunction.cpp - a function of the score, by the user's own code ===//
+//===- ScoreFunction.cpp - lowering of pe.score_fn, a function of the score -===//
 #include "passes/ToTile/ScoreFunction.h"
 
 #include "dialect/PE/PEScalars.h"

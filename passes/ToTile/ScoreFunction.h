@@ -1,8 +1,8 @@
-//===- ScoreFunction.h - a function of the score, by the user's own code --===//
+//===- ScoreFunction.h - lowering of pe.score_fn, a function of the score -===//
 //
-// The region of a `pe.score_fn` inside the stream: forward evaluates it for every pair, backward
-// evaluates it again together with its derivative, so that nothing is saved in between. Its
-// argument is in natural units, everything after it in log2 units.
+// The region of a `pe.score_fn` is emitted inside the stream. Forward evaluates it for every pair;
+// backward evaluates it again together with its derivative, so that nothing is saved in between.
+// Its argument is in natural units, everything after it in log2 units.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_SCOREFUNCTION_H
@@ -19,7 +19,7 @@ class ScoreFunction : public ScoreTransform {
 public:
   ScoreFunction(PlanContext &context, pe::ScoreFnOp op, const std::string &name);
 
-  /// Fails with an error at the user's own line where the region has no derivative.
+  /// Fails with an error at the user's line if the region has no derivative.
   LogicalResult prepare();
   Score emit(TileBuilder &t, Value product, Value start, bool withSlope) override;
   Value emitGradient(TileBuilder &t, const Score &score, Value cotangent) override;
@@ -35,9 +35,9 @@ private:
   pe::ScoreFnOp op;
   Block &region;
   TokenReads reads;
-  CaptureSums sums;                        // of what `reads` leaves
-  std::optional<pe::ScalarVjp> vjp;        // with respect to the score
-  std::optional<pe::ScalarVjp> captureVjp; // to the score, to what `reads` has, and to the rest
+  CaptureSums sums;                        // of the captures that `reads` does not cover
+  std::optional<pe::ScalarVjp> vjp;        // by the score
+  std::optional<pe::ScalarVjp> captureVjp; // by the score, the values of `reads`, other captures
 };
 
 } // namespace mlir::tile

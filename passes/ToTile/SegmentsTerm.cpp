@@ -1,17 +1,17 @@
 //===- SegmentsTerm.cpp - piecewise polynomials of u(i - j) v(i) ----------===//
 //
-// A function of one number is brought to pieces, each a polynomial of degree n (0, 1 or 3), exact
-// or within a tolerance (tile.find_segments). The kernel sees knots and coefficients. The gradient
-// of everything that the pieces depend on follows from n + 1 sums per piece: with g the cotangent
-// and x in [-1, 1] the place of the coordinate in its piece, S_m = sum g x^m. The piece is the
+// A univariate function is divided into pieces, each a polynomial of degree n (0, 1 or 3), exact or
+// within a tolerance (tile.find_segments). The kernel reads knots and coefficients. The gradient of
+// everything that the pieces depend on follows from n + 1 sums per piece: with g the cotangent and
+// x in [-1, 1] the place of the coordinate in its piece, S_m = sum g x^m. The piece is the
 // polynomial through its values y_k at the Chebyshev points x_k, y = sum_k y_k L_k(x), so
 //
 //   the cotangent of y_k is sum g L_k(x) = sum_m L_km S_m,  L_k(x) = sum_m L_km x^m
 //
 // and reverse mode runs at these points, away from the kinks, where every function has one slope.
 //
-// Where pieces are too many for the tables, there are none: the function is then evaluated, and
-// differentiated, for each score. Phases of cosines are computed in float64: f32 would be off by up
+// If there are too many pieces for the tables, there are none: the function is then evaluated and
+// differentiated for each score. Phases of cosines are computed in float64: f32 would be off by up
 // to 2^-25 w radians in a phase w u v, and a cosine is steep at any phase.
 //
 //===----------------------------------------------------------------------===//
@@ -29,8 +29,8 @@ using namespace mlir::tile;
 
 namespace {
 
-/// Coefficients [node][power] of the polynomials that are 1 at one Chebyshev point of [-1, 1] and 0
-/// at the others.
+/// Coefficients [node][power] of the Lagrange polynomials of the Chebyshev points of [-1, 1]: each
+/// is 1 at one point and 0 at the others.
 struct NodeBasis {
   explicit NodeBasis(int64_t degree) {
     const int64_t count = degree + 1;
@@ -52,7 +52,7 @@ struct NodeBasis {
   SmallVector<SmallVector<double>> coefficients;
 };
 
-/// Cosines in float64 become cosines in f32 of what their phases are beyond whole turns.
+/// Replaces float64 cosines by f32 cosines of their phases modulo whole turns.
 void narrowCosines(Block &block) {
   block.walk([](math::CosOp op) {
     if (!op.getType().isF64())
@@ -109,7 +109,7 @@ public:
         Type f32 = x.getF32Type();
         PairCode pair(*this, x, at, cast<FloatType>(hasCosines ? x.getF64Type() : f32));
         Value value = x.mul(pair.value, pair.unit);
-        narrowCosines(*x.getInsertionBlock()); // the last of which may be pair.value
+        narrowCosines(*x.getInsertionBlock()); // may replace pair.value
         value = x.mul(value, x.number(kLog2E, value.getType()));
         return hasCosines ? x.create<arith::TruncFOp>(f32, value).getResult() : value;
       });
@@ -168,12 +168,13 @@ private:
                    make(row, pe::TermPart::RowFactor));
   }
 
-  /// One kink per unit and cell of the link before: the product of (width + 1). Kinks that each
-  /// head has for itself, and pieces of a smooth function, are given room that is seldom too small.
+  /// Returns the number of pieces to reserve. A link has one kink per unit and piece of the
+  /// previous link, which gives the product of (width + 1). For kinks that differ per head and for
+  /// smooth functions, the number is an estimate that is rarely too small.
   int64_t findCapacity() {
     const SmallVector<pe::ChainLink> chain = piecewise.getChain();
     mayBeTooMany = degree == 3 ||
-                   (chain.back().function != pe::Activation::Identity && !isConstantBehind(chain));
+                   (chain.back().function != pe::Activation::Identity && !hasStepBeforeLast(chain));
     if (mayBeTooMany)
       return degree == 3 && chain.size() <= 2 ? 128 : 512;
     int64_t pieces = 1;
@@ -184,8 +185,8 @@ private:
     }
     return pieces;
   }
-  /// Whether steps stand before the last link, so that it adds no kinks.
-  static bool isConstantBehind(ArrayRef<pe::ChainLink> chain) {
+  /// Returns true if a step precedes the last link, which then adds no kinks.
+  static bool hasStepBeforeLast(ArrayRef<pe::ChainLink> chain) {
     return llvm::any_of(chain.drop_back(), [](const pe::ChainLink &link) {
       return link.function == pe::Activation::Step;
     });
@@ -214,12 +215,12 @@ private:
   }
   void mapRow(Scalar &s, IRMapping &mapping, Value head, Value r) {
     Value zero = s.index(0);
-    // A row before position 0 sees no key; its factor only has to be finite.
+    // A row before position 0 has no keys; its factor only has to be finite.
     Value position = s.create<arith::MaxSIOp>(s.add(r, s.size("q_start")), zero);
     mapPart(mapping, pe::TermPart::RowFactor, zero, head, position);
   }
 
-  /// The tables u over the distance and v over the row.
+  /// Prepares the tables u over the distance and v over the row.
   void prepareFactors() {
     auto table = [&](StringRef suffix, Value buffer, pe::TermPart part, StringRef extent,
                      pe::ScalarVjp &vjp, auto map) {
@@ -241,7 +242,7 @@ private:
           [&](Scalar &s, IRMapping &m, Value h, Value r) { mapRow(s, m, h, r); });
   }
 
-  /// Coefficients in units of log2, times the output scale.
+  /// Converts the coefficients to units of log2 and multiplies them by the output scale.
   void prepareUnits() {
     TileBuilder t = beginStage(context.plan, name + "_units", Phase::Prepare, {"hq"});
     t.foreach ({capacity, powers}, [&](Scalar &s, ValueRange at) {
@@ -257,7 +258,7 @@ private:
     });
   }
 
-  /// Reverse mode of scale * piece at one point x, in float64.
+  /// Emits reverse mode of scale * piece at one point x, in float64.
   void emitPoint(Scalar &s, Value head, Value point, Value cotangent) {
     Type f64 = s.getF64Type();
     TileParameters inner = parameters(pe::TermPart::Piece);
@@ -291,7 +292,7 @@ private:
     });
   }
 
-  /// u or v at one place, in float64 rather than as the table's rounded number.
+  /// Returns u or v at one index in float64, instead of the rounded value of the table.
   Value exactFactor(Scalar &s, pe::TermPart part, ValueRange at) {
     const bool isRow = part == pe::TermPart::RowFactor;
     TileParameters params = parameters(part);
@@ -304,10 +305,11 @@ private:
     return (isRow ? row : factor)->emitPrimal(s, mapping, params, params.compute);
   }
 
-  /// With g the cotangent of the product u v, rows have the sums of g u and distances those of g v,
-  /// and both make up the same total, the sum of g u v, but for rounding. Far from position 0 a
-  /// parameter of both factors has a gradient that is the small difference of two large sums, and
-  /// what they disagree by would be most of it. It is found here, and made up for at one distance.
+  /// With g the cotangent of the product u v, rows have the sums of g u and distances those of g v.
+  /// Both have the same total, the sum of g u v, except for rounding. Far from position 0 the
+  /// gradient of a parameter of both factors is the small difference of two large sums, and their
+  /// discrepancy would dominate it. This computes the discrepancy, which is compensated at one
+  /// distance.
   void balanceSums() {
     Type f64 = context.plan.getF64Type();
     surplus = context.temporary(name + "_surplus", {"hq"}, f64, /*zero=*/true);
@@ -324,7 +326,8 @@ private:
     addTotal("r + c - 1", uSums, pe::TermPart::Factor, -1.0);
   }
 
-  /// What makes the sums over distances agree with those over rows, at the largest distance.
+  /// Returns the correction that makes the sums over distances agree with those over rows. It is
+  /// applied at the largest distance.
   Value surplusAt(Scalar &s, ValueRange at) {
     Type f64 = s.getF64Type();
     ValueRange place = term.dependsOnHead(pe::TermPart::Factor) ? at : at.drop_front();
@@ -356,8 +359,8 @@ private:
     });
   }
 
-  /// The term's value for one pair, computed in `type`, in natural units and without its scale,
-  /// and what reverse mode needs of it.
+  /// The term's value for one pair, computed in `type`, in natural units and without its scale, and
+  /// the values that reverse mode needs.
   struct PairCode {
     PairCode(SegmentsTerm &term, Scalar &s, ValueRange at, FloatType type);
     SegmentsTerm &term;
@@ -408,8 +411,8 @@ void SegmentsTerm::PairCode::emitAdjoint(Scalar &s, Value cotangent) {
   term.row->emitAdjoint(s, rowMap, s.mul(x, u), rowParams);
 }
 
-/// A loop that runs once where there are no pieces, and otherwise not at all; its result is
-/// `otherwise`, where that is given, or the body's.
+/// Emits a loop that runs once if there are no pieces, and otherwise not at all. Its result is that
+/// of the body, or `otherwise` (if given) when the loop does not run.
 Value SegmentsTerm::ifNoPieces(Scalar &s, Value otherwise,
                                llvm::function_ref<Value(Scalar &)> body) {
   Value zero = s.index(0), one = s.index(1);
@@ -447,7 +450,7 @@ void SegmentsTerm::emitPairGradient(TileBuilder &t, Value cotangent) {
 
 //===- Moments -----------------------------------------------------------------------===//
 
-/// The sums of g x^m of a piece, m = 0 ... degree, over the batch, in float64.
+/// Returns the sums of g x^m of a piece, m = 0 ... degree, over the batch, in float64.
 SmallVector<Value> SegmentsTerm::momentsOf(Scalar &s, ValueRange at) {
   SmallVector<Value> sums;
   for (int64_t m = 0; m <= degree; ++m)
@@ -461,7 +464,7 @@ void SegmentsTerm::finishPieces() {
   t.foreach ({"hq", capacity, powers}, [&](Scalar &s, ValueRange at) {
     Type f64 = s.getF64Type();
     SmallVector<Value> sums = momentsOf(s, at);
-    // The constant of this node.
+    // Selects the constant of this node.
     auto ofNode = [&](auto constantOf) {
       Value chosen = s.number(constantOf(0), f64);
       for (int64_t node = 1; node <= degree; ++node) {
@@ -485,11 +488,11 @@ void SegmentsTerm::finishPieces() {
       Value high = readElement(x, knots, {x.add(at[1], x.index(1))});
       auto wide = [&](Value value) -> Value { return x.create<arith::ExtFOp>(f64, value); };
       Value half = x.mul(x.sub(wide(high), wide(low)), x.number(0.5, f64));
-      // What the kernel's polynomials are centred at, or would be.
+      // The center of the kernel's polynomials.
       Value middle = wide(x.mul(x.add(low, high), x.number(0.5)));
       Value isWide = x.greater(half, x.number(0.0, f64)), one = x.number(1.0, f64);
       Value unit = x.select(isWide, x.div(one, x.select(isWide, half, one)), x.number(0.0, f64));
-      if (degree == 1) // its powers are of t
+      if (degree == 1) // its moments are of the coordinate itself
         sums[1] = x.sub(sums[1], x.mul(sums[0], middle));
       Value power = unit;
       for (int64_t m = 1; m <= degree; ++m, power = x.mul(power, unit))

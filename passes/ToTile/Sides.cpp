@@ -1,4 +1,4 @@
-//===- Sides.cpp - stick-breaking beyond the keys before a query ----------===//
+//===- Sides.cpp - stick-breaking on both sides or with a remainder -------===//
 #include "passes/ToTile/Sides.h"
 
 #include "passes/ToTile/Terms.h"
@@ -12,7 +12,7 @@ static Value compare(Scalar &s, arith::CmpIPredicate predicate, Value a, Value b
   return s.create<arith::CmpIOp>(predicate, a, b);
 }
 
-/// Whether something of the remainder is kept; NaN is.
+/// Returns true (i1) if the remainder is used, also for NaN.
 static Value isKept(Scalar &s, Value rest) {
   return s.create<arith::CmpFOp>(arith::CmpFPredicate::UGE, rest, s.number(0.0));
 }
@@ -27,7 +27,7 @@ Sides::Sides(PlanContext &context, const Attention &whole, bool hasTwoPasses, bo
     dRest = context.temporary(whole.name + "_d_rest", {"b", "hq", "r"});
 }
 
-/// Whether a query's own key may be masked.
+/// Returns true if a query's own key may be masked.
 bool Sides::mayBeMasked() const {
   return predicate || whole.pairs.getDefiningOp<PairsOp>().getLow();
 }
@@ -91,7 +91,8 @@ Value Sides::sumOfPasses(Scalar &s, Value Pass::*buffer, ValueRange at) {
   return sum;
 }
 
-/// factor * v'_i, 0 where nothing is kept. `at` is batch, query head, row and dim.
+/// Returns factor * v'_i, or 0 if the remainder is not used. `at` is batch, query head, row and
+/// dim.
 Value Sides::ownProduct(Scalar &s, Value rest, Value factor, ValueRange at) {
   Value keyHead = s.create<arith::DivSIOp>(at[1], s.size("ceildiv(hq,hkv)"));
   Value column = s.add(at[2], s.size("q_start - k_start"));
@@ -149,8 +150,8 @@ void Sides::addUp(StringRef suffix, ArrayRef<StringRef> over, Value Pass::*from,
   });
 }
 
-/// R dO summed over the query heads of a key head, at the query whose own value `at` (batch, key
-/// head, column and dim) is; 0 without one.
+/// Returns R dO summed over the query heads of a key head, at the query with the position of the
+/// key at `at` (batch, key head, column and dim), or 0 if the call has no such query.
 Value Sides::emitRemainderGradient(Scalar &s, ValueRange at) {
   Value row = s.sub(at[2], s.size("q_start - k_start"));
   Value exists = s.create<arith::AndIOp>(compare(s, arith::CmpIPredicate::sge, row, s.index(0)),

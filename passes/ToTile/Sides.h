@@ -1,18 +1,18 @@
-//===- Sides.h - stick-breaking beyond the keys before a query ------------===//
+//===- Sides.h - stick-breaking on both sides or with a remainder ---------===//
 //
-// Where the mass that is left goes to the query's own value, or where keys on both sides of a query
-// are attended to, the output is made of more than one stream gives. Every stream (a pass) writes
-// an output and the mass it leaves into buffers of its own; a loop behind them takes the mean, with
-// n passes, R_p their mass and v' the query's own value:
+// If the remaining mass goes to the query's own value, or if keys on both sides of a query are
+// attended to, the output combines several streams. Every stream (a pass) writes an output and its
+// remaining mass into separate buffers, and a loop after them computes the mean. With n passes, R_p
+// their mass and v' the query's own value:
 //
 //   o_i = 1/n sum over p of (o_p + R_p v'_i)
 //
-// Backward, in front of the passes, dO/n takes the place of dO, and <dO_i, v'_i> that of the 0 at
-// which U starts: the remainder is a key behind the farthest one whose weight is all that is left.
-// Behind them their gradients are added up, and dv'_i gains R_p dO_i.
+// Backward, before the passes, dO is replaced by dO/n, and the start of U, 0, by <dO_i, v'_i>: the
+// remainder is one more key after the farthest one, whose weight is all that is left. After the
+// passes their gradients are summed, and dv'_i gains R_p dO_i.
 //
-// Where nothing of the remainder is kept (the query's own key is masked, or the query is at a
-// negative position), -1 stands in place of R_p: v'_i is not read.
+// If the remainder is not used (the query's own key is masked, or the query is at a negative
+// position), R_p is stored as -1 and v'_i is not read.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_SIDES_H
@@ -27,21 +27,21 @@ namespace mlir::tile {
 class Sides {
 public:
   /// `whole` has the buffers of the attention, queries and keys as the kernels read them;
-  /// `predicate` is the code of its mask, if some of it is code.
+  /// `predicate` is the scalar code of its mask, or null.
   Sides(PlanContext &context, const Attention &whole, bool hasTwoPasses, bool keepsRemainder,
         MaskFunction *predicate);
-  /// Gives a pass buffers of its own. All are added before anything is emitted.
+  /// Gives a pass separate buffers. All passes are added before any stage is emitted.
   void add(Attention &pass);
-  /// The stages behind the forward passes.
+  /// Adds the stages that follow the forward passes.
   void emitForward();
-  /// The stages in front of the backward passes, and behind them.
+  /// Adds the stages before and after the backward passes.
   void emitBackward();
   void finish();
 
 private:
   struct Pass {
     std::string name;
-    Value o, raw, rest; // raw: before masked ones are marked, where there may be some
+    Value o, raw, rest; // raw: `rest` before masked queries are marked, if there may be any
     Value dQ, dK, dV;
   };
   bool mayBeMasked() const;

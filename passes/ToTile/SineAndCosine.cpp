@@ -1,4 +1,4 @@
-//===- SineAndCosine.cpp - angles in float64 -------------------------------===//
+//===- SineAndCosine.cpp - float64 sine and cosine ------------------------===//
 #include "passes/ToTile/SineAndCosine.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -8,7 +8,8 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-/// The sum of x^(2k) * (-1)^k / (2k + first)! for k < terms, by Horner's rule; `square` is x^2.
+/// Returns the sum of x^(2k) * (-1)^k / (2k + first)! for k < terms, by Horner's rule; `square` is
+/// x^2.
 static Value emitSeries(Scalar &s, Value square, int first, int terms) {
   Value sum;
   for (int k = terms; k-- > 0;) {

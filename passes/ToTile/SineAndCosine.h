@@ -1,4 +1,4 @@
-//===- SineAndCosine.h - angles in float64 ---------------------------------===//
+//===- SineAndCosine.h - float64 sine and cosine --------------------------===//
 #ifndef PE_PASSES_TOTILE_SINEANDCOSINE_H
 #define PE_PASSES_TOTILE_SINEANDCOSINE_H
 
@@ -6,8 +6,8 @@
 
 namespace mlir::tile {
 
-/// Sine and cosine in float64, by arithmetic that vectorizes: of the rest r in [-pi/4, pi/4] of
-/// x = n pi/2 + r, whose error is below 1e-15 for |x| < 2^30, as series.
+/// Emits sine and cosine in float64 by arithmetic that vectorizes: series of the remainder r in
+/// [-pi/4, pi/4] of x = n pi/2 + r. The error of r is below 1e-15 for |x| < 2^30.
 std::pair<Value, Value> emitSineAndCosine(Scalar &s, Value x);
 
 } // namespace mlir::tile

@@ -35,7 +35,7 @@ LogicalResult Sink::prepare() {
   return success();
 }
 
-/// The logit in float64; `at` are the indices of an element of `logits`.
+/// Emits the logit in float64; `at` are the indices of an element of `logits`.
 Value Sink::emitPrimal(Scalar &s, IRMapping &mapping, ValueRange at) {
   Block &region = op.getBody().front();
   Value zero = s.index(0), batch = perBatch ? at.front() : zero, head = at[perBatch];
@@ -69,7 +69,7 @@ Value Sink::load(TileBuilder &t) const {
 
 std::pair<Value, Value> Sink::emit(TileBuilder &t, double unit) {
   SmallVector<Value> start = t.mapMany({load(t)}, {"r"}, 2, [&](Scalar &s, ValueRange in) {
-    // A logit of minus infinity leaves no trace, and NaN stays in the sum.
+    // A logit of minus infinity has no effect, and NaN remains in the sum.
     Value scaled = s.mul(in[0], s.number(kLog2E / unit));
     Value largest = s.max(scaled, s.number(kLeastMaximum));
     Value difference = s.mul(s.sub(scaled, largest), s.number(unit));

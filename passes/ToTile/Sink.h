@@ -1,13 +1,13 @@
 //===- Sink.h - logits that join the denominator --------------------------===//
 //
-// Statistics of a row start at (s_i, 1) instead of (-infinity, 0). With p the weight exp(s_i -
-// lse_i) of the sink, whose value is 0, the gradient of a row's logit is
+// The statistics of a row start at (s_i, 1) instead of (-infinity, 0). With p = exp(s_i - lse_i)
+// the weight of the sink, whose value vector is 0, the gradient of a row's logit is
 //
 //   d_s_i = - p (delta_i - dlse_i)
 //
-// The backward stage leaves it per row; a finish stage takes it to what the logit is made of: a
-// number per head, read where it lies, or scalar code of the query, whose values a prepare stage
-// computes in float64.
+// The backward stage stores it per row. A finish stage chains it to the source of the logit: a
+// value per head, read in place, or scalar code of the query, whose values a prepare stage computes
+// in float64.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_SINK_H
@@ -24,8 +24,8 @@ class Sink : public StatisticsStart {
 public:
   Sink(PlanContext &context, pe::SinkFnOp op, const std::string &name);
 
-  /// Adds the buffers and the stage that computes logits. Fails with an error at the user's own
-  /// line where the code has no derivative.
+  /// Adds the buffers and the stage that computes logits. Fails with an error at the user's line if
+  /// the code has no derivative.
   LogicalResult prepare();
   std::pair<Value, Value> emit(TileBuilder &t, double unit) override;
   Value emitGradient(TileBuilder &t, Value subtrahend, Value rowConstant) override;
@@ -34,7 +34,7 @@ public:
   void finish();
 
 private:
-  /// The parameter that has the logit of every head; null where code computes it.
+  /// The parameter that has the logit of every head; null if scalar code computes it.
   Parameter *ofHeads();
   Value load(TileBuilder &t) const;
   Value emitPrimal(Scalar &s, IRMapping &mapping, ValueRange at);
@@ -45,11 +45,12 @@ private:
   std::string name;
   std::optional<pe::ScalarVjp> vjp;
   bool perBatch = false, perRow = false;
-  Value logits; // [hq], and where they depend on them [b, hq, r]
-  Value rows;   // [b, hq, r], with gradients
+  Value logits; // [hq], with b and r if they depend on them
+  Value rows;   // [b, hq, r]: gradients; null without gradients
 };
 
-/// Adds the finish stage of logits of heads: to each head's gradient those of its rows, [b, hq, r].
+/// Adds the finish stage of per-head logits: each head's gradient gains those of its rows, [b, hq,
+/// r].
 void finishLogits(PlanContext &context, const Twine &stage, Value rows, const Parameter &parameter);
 
 } // namespace mlir::tile

@@ -3,9 +3,10 @@
 // With p = exp2(s - lse log2(e)) and delta_i = <dO_i, O_i> (minus the cotangent of log-sum-exp):
 //   dV_j = sum_i p_ij dO_i,  dS_ij = p_ij (<dO_i, V_j> - delta_i),
 //   dQ_i = scale sum_j dS_ij K_j,  dK_j = scale sum_i dS_ij Q_i
-// A factor f_ij on the weights stands beside p_ij in dV and beside <dO_i, V_j> in dS; delta and lse
-// are as before. Its own cotangent is p_ij <dO_i, V_j>.
-// (Dao et al. 2022, arXiv 2205.14135, appendix B). Nothing is carried from key block to
+// (Dao et al. 2022, arXiv 2205.14135, appendix B).
+//
+// A factor f_ij on the weights multiplies p_ij in dV and <dO_i, V_j> in dS; delta and lse are
+// unchanged. The cotangent of the factor is p_ij <dO_i, V_j>. Nothing is carried from key block to
 // key block, so the schedule may let rows or columns own the loop.
 //
 //===----------------------------------------------------------------------===//
@@ -16,7 +17,7 @@ using namespace mlir::tile;
 
 namespace {
 
-/// -delta, plus the cotangent of log-sum-exp where there is one: what is added to <dO, V>.
+/// Returns -delta, plus the cotangent of log-sum-exp if given. It is added to <dO, V>.
 Value emitRowConstant(TileBuilder &t, const Attention &a, Value dO) {
   Value product = t.map({t.load(a.o, {"r", "e"}), dO}, {"r", "e"},
                         [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
@@ -27,8 +28,8 @@ Value emitRowConstant(TileBuilder &t, const Attention &a, Value dO) {
                [](Scalar &s, ValueRange in) { return s.sub(in[0], in[1]); });
 }
 
-/// The log-sum-exp in units of log2. Where a row sees no keys it is plus infinity, so that every
-/// pair's weight is 0 whatever its score is.
+/// Returns the log-sum-exp in units of log2. It is plus infinity for a row without keys, so that
+/// the weight of every pair is 0 whatever its score is.
 Value emitSubtrahend(TileBuilder &t, const Attention &a) {
   return t.map({t.load(a.lse, {"r"})}, {"r"}, [](Scalar &s, ValueRange in) {
     Value isEmpty = s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, in[0], s.number(-INFINITY));
@@ -36,8 +37,8 @@ Value emitSubtrahend(TileBuilder &t, const Attention &a) {
   });
 }
 
-/// What <dO, V> is added to: the row constant, unless a factor comes in between, and <dO, P> where
-/// vectors join the values. Null: nothing.
+/// Returns the start value of <dO, V>: the row constant, unless a factor is applied first, plus
+/// <dO, P> if vectors are added to the values. Null means 0.
 Value emitStartOfProducts(TileBuilder &t, const Attention &a, Value factor, Value rowConstant) {
   if (!a.content)
     return factor ? Value() : rowConstant;
@@ -48,7 +49,8 @@ Value emitStartOfProducts(TileBuilder &t, const Attention &a, Value factor, Valu
                [](Scalar &s, ValueRange in) { return s.add(in[0], in[1]); });
 }
 
-/// dS, given <dO, V> where there is a factor, and else the sum of it and the row constant.
+/// Returns dS. `dP` is <dO, V> if there is a factor, and already includes the row constant
+/// otherwise.
 Value emitScoreGradient(TileBuilder &t, Value p, Value factor, Value rowConstant, Value dP) {
   if (!factor)
     return pairProduct(t, p, dP);
@@ -65,7 +67,7 @@ void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
   TileBuilder t = beginStage(plan, a.name + "_backward", Phase::Backward, {"b", "hkv"}, a.pairs);
   Value rawQ = loadOperand(t, a, a.q, {"r", "d"});
   ScoreEmitter scoreEmitter(t, a, rawQ);
-  // The row constant takes the same dO as dP does: then a row of dS adds up to zero.
+  // The row constant uses the same dO as dP, so that a row of dS sums to zero.
   Value dO = loadOperand(t, a, a.dO, {"r", "e"});
   Value lse = emitSubtrahend(t, a);
   Value rowConstant = emitRowConstant(t, a, dO);
@@ -84,7 +86,7 @@ void mlir::tile::emitSoftmaxBackward(TileBuilder &plan, const Attention &a) {
                      body.map({score.value}, {"r", "c"},
                               [](Scalar &s, ValueRange in) { return s.exp2Below127(in[0]); }),
                      0.0);
-    // Each value over pairs is used up as early as can be: fewer of them are kept at a time.
+    // Each value over pairs is consumed as early as possible, so that few are live at once.
     Value factor = a.factor ? a.factor->emit(body, p) : Value();
     Value weights = pairProduct(body, p, factor);
     Value dV = body.dot(body.rounded(weights, a.operands), dO, "r");

@@ -4,8 +4,8 @@
 // output o are carried over the keys in ascending order (Dao et al. 2022,
 // arXiv 2205.14135, algorithm 1; Milakov and Gimelshein 2018, arXiv 1805.02867).
 //
-// The sum l is exactly 0 where a row sees no key, or only such with a bias of minus infinity. A NaN
-// among the scores need not reach m, but it reaches l and o.
+// The sum l is exactly 0 if a row has no key, or only keys with a bias of minus infinity. A NaN
+// among the scores may not reach m, but it reaches l and o.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Attention.h"
@@ -15,13 +15,13 @@ using namespace mlir::tile;
 
 namespace {
 
-/// Whether the row saw a key, or a NaN.
+/// Returns true (i1) if the row has a key or a NaN.
 Value sawKey(Scalar &s, Value sum) {
   return s.create<arith::CmpFOp>(arith::CmpFPredicate::UNE, sum, s.number(0.0));
 }
 
-/// The stream of the forward stage. Without terms, scores that are scaled late stay products until
-/// the exponential: `unit` turns them into units of log2.
+/// The stream of the forward stage. Without terms, scores that are scaled late remain products
+/// until the exponential; the factor `unit` converts them to units of log2.
 struct ForwardBlock {
   const Attention &attention;
   ScoreEmitter scores;
@@ -39,7 +39,7 @@ struct ForwardBlock {
       unit = scores.factor();
   }
 
-  /// In the units of products a start must stay finite.
+  /// A start must stay finite in the units of products, so their unit is bounded from below.
   double smallestUnit() const { return attention.start ? 0x1p-60 : 0.0; }
   Value inUnits(Scalar &x, Value value) const {
     return keepsProducts ? x.mul(value, x.number(unit)) : value;
@@ -57,7 +57,7 @@ SmallVector<Value> ForwardBlock::emit(TileBuilder &t, ValueRange carries) const 
   Value newMax =
       t.map({m, blockMax}, {"r"}, [](Scalar &x, ValueRange in) { return x.max(in[0], in[1]); });
   auto exp2OfDifference = [&](Scalar &x, ValueRange in) {
-    // The difference first: the weight of the largest score is then exactly 1, however large.
+    // Subtracting first makes the weight of the largest score exactly 1, however large it is.
     return x.exp2Below127(inUnits(x, x.sub(in[0], in[1])));
   };
   Value alpha = t.map({m, newMax}, {"r"}, exp2OfDifference);
@@ -75,8 +75,8 @@ SmallVector<Value> ForwardBlock::emit(TileBuilder &t, ValueRange carries) const 
   return next;
 }
 
-/// A term of the query alone cancels in the weights unless it is not finite: minus infinity masks
-/// the row, and any other makes NaN of it, if there are keys.
+/// Adds a term of the query alone. It cancels in the weights unless it is not finite: minus
+/// infinity masks the row, and any other non-finite value makes the row NaN, if it has keys.
 Value shifted(TileBuilder &t, Value l, Value shift) {
   return t.map({l, shift}, {"r"}, [](Scalar &s, ValueRange in) {
     auto isEqual = [&](Value value, double number) -> Value {
@@ -115,7 +115,7 @@ void mlir::tile::emitSoftmaxForward(TileBuilder &plan, const Attention &a) {
     a.content->storeForward(t, out, m, inverse, stream.getResults().drop_front(3));
   else
     t.store(out, a.o);
-  // In natural units, and minus infinity where there are no keys: so that it can be merged.
+  // In natural units, and minus infinity for a row without keys, so that results can be merged.
   auto lse = [&](ValueRange sums) {
     return t.map(sums, {"r"}, [&](Scalar &s, ValueRange in) {
       Value sum = s.add(s.log2(in[0]), block.inUnits(s, in[1]));
@@ -124,7 +124,7 @@ void mlir::tile::emitSoftmaxForward(TileBuilder &plan, const Attention &a) {
       return s.select(sawKey(s, in[0]), s.mul(sum, s.number(1.0 / kLog2E)), s.number(-INFINITY));
     });
   };
-  // What the backward subtracts: it does not add the shift.
+  // The backward pass subtracts this value; it does not add the shift.
   if (a.lse)
     t.store(lse({l, m}), a.lse);
   if (a.lseResult)

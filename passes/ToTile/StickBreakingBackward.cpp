@@ -1,14 +1,13 @@
 //===- StickBreakingBackward.cpp - gradients of stick-breaking attention --===//
 //
-// Keys are visited farthest first. With beta = sigma(z), R_j the mass before key j (nearer
-// keys already taken), j - 1 the next one farther away, and dA_j = <dO, V_j>:
+// Keys are visited farthest first. With beta = sigma(z), R_j the mass before key j (after
+// the nearer keys), j - 1 the next key farther away, and dA_j = <dO, V_j>:
 //   U_j = beta_j dA_j + (1 - beta_j) U_{j-1},  dz_j = beta_j (1 - beta_j) R_j (dA_j - U_{j-1}).
-// U starts at 0, or at the cotangent of the mass left: what is left is the weight of one more key.
+// U starts at 0, or at the cotangent of the mass left, which is the weight of one more key.
 // The other form, delta minus a running sum, cancels: up to 33 % error in a decay's
 // gradient at 2048 keys (docs/numerics.md). R is rebuilt inside each block from the
-// forward's snapshot at the block's nearest end. A factor on the weights stands beside <dO, V_j>
-// and, in the gradient of values, beside the weight; its own cotangent is the weight times <dO,
-// V_j>.
+// forward's snapshot at the block's nearest end. A factor on the weights multiplies <dO, V_j>
+// and, in the gradient of values, the weight; its cotangent is the weight times <dO, V_j>.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Attention.h"

@@ -1,4 +1,4 @@
-//===- StickBreakingForward.cpp - stick-breaking attention ---===//
+//===- StickBreakingForward.cpp - stick-breaking attention ----------------===//
 //
 // Keys are visited nearest first. With u = exp(z) and t = 1 / (1 + u) = 1 - sigma(z), the
 // mass left after a key is R <- R t and the key's weight is R_before sigma(z) = R_after u
@@ -13,8 +13,8 @@ using namespace mlir::tile;
 
 namespace {
 
-/// log2(1 + x) for x in [0, 1]. What rounding took from u = 1 + x is given back by the factor
-/// x / (u - 1) (Kahan 1983, cited in Goldberg 1991, theorem 4): the many tiny x of far keys add up.
+/// log2(1 + x) for x in [0, 1]. The factor x / (u - 1) compensates the rounding of u = 1 + x (Kahan
+/// 1983, cited in Goldberg 1991, theorem 4); the many tiny x of far keys add up.
 Value log2OfOnePlus(Scalar &s, Value x) {
   Value one = s.number(1.0), u = s.add(x, one);
   Value isLost = s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, u, one);
@@ -30,7 +30,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmit
   Value k = loadOperand(t, a, a.k, {"c", "d"}), v = loadOperand(t, a, a.v, {"c", "e"});
   Value z = masked(t, a, scores.emit(t, k, a.terms->emit(t)), kMasked);
   SmallVector<Value> odds = t.mapMany({z}, {"r", "c"}, 2, [](Scalar &s, ValueRange in) {
-    // sigma is exactly 1 in f32 long before that; exp2(120) is still finite.
+    // sigma is exactly 1 in f32 long before 120, and exp2(120) is still finite.
     Value u = s.exp2Below127(s.minimum(in[0], s.number(120.0)));
     return SmallVector<Value>{u, s.approximateReciprocal(s.add(u, s.number(1.0)))};
   });
@@ -39,7 +39,7 @@ SmallVector<Value> emitBlock(TileBuilder &t, const Attention &a, const ScoreEmit
   if (a.factor)
     weight = pairProduct(t, weight, a.factor->emit(t, odds[0]));
   SmallVector<Value> next = {newRest, t.dot(t.rounded(weight, a.operands), v, "c", o)};
-  if (a.lseResult) { // a sum of logs, because the mass itself underflows
+  if (a.lseResult) { // sums logs, because the mass itself underflows
     Value logs = t.map({z}, {"r", "c"}, [](Scalar &s, ValueRange in) {
       // log2(1 + 2^z) without overflow.
       Value zero = s.number(0.0), high = s.maximum(in[0], zero), low = s.minimum(in[0], zero);
@@ -63,7 +63,7 @@ void mlir::tile::emitStickBreakingForward(TileBuilder &plan, const Attention &a)
       t.stream(nearestFirst(a), start, {}, [&](TileBuilder &body, ValueRange carries) {
         return emitBlock(body, a, scores, carries);
       });
-  // The log of the remaining mass is a result itself: it must be exact, so nothing is skipped.
+  // The log of the remaining mass is itself a result and must be exact, so no key is skipped.
   if (a.earlyExit && !a.lseResult) {
     stream.setStopCarry(0);
     stream.setStopBelow(APFloat(kStopBelow));

@@ -124,7 +124,7 @@ void AttentionTerms::finish() {
 }
 
 namespace {
-/// What is written meanwhile has the place of the term in the user's file.
+/// Sets the location to that of the term in the user's file while it is alive.
 class AtPlaceOf {
 public:
   AtPlaceOf(TileBuilder &t, const TermLowering &term) : t(t), outer(t.getLoc()) {

@@ -1,8 +1,8 @@
 //===- Terms.h - bias terms at the tile level ---===//
 //
-// Each term of a bias is paid for by its class (passes/Analysis/Structure.h): tables built
-// in prepare stages, a value inside the stream, adjoint sums inside the backward stream,
-// and finish stages that chain those sums to the parameters by reverse mode.
+// The class of a term (passes/Analysis/Structure.h) decides its stages: tables built in prepare
+// stages, a value inside the stream, adjoint sums inside the backward stream, and finish stages
+// that chain those sums to the parameters by reverse mode.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_TERMS_H
@@ -16,7 +16,7 @@
 
 namespace mlir::tile {
 
-/// One term. Units: `emit` gives log2 units, `emitGradient` takes the cotangent in natural ones. A
+/// One term. `emit` returns log2 units; `emitGradient` takes the cotangent in natural units. A
 /// shared term (SharedTerms) is emitted once per attention, and prepared and finished once.
 class TermLowering {
 public:
@@ -26,23 +26,23 @@ public:
   virtual LogicalResult prepare() = 0;
   virtual Value emit(TileBuilder &t) = 0;
   virtual bool isSharable() const { return false; }
-  /// Whether the term changes only row statistics: then `emit` is over r, and used outside the
-  /// stream.
+  /// Returns true if the term changes only row statistics; `emit` is then over r and called outside
+  /// the stream.
   virtual bool isRowShift() const { return false; }
-  /// What `emitGradient` yields to the stream as folds, and where their sums go after it.
+  /// The folds that `emitGradient` yields to the stream, and the stores of their sums after it.
   virtual SmallVector<SpaceSet> gradientFolds() const { return {}; }
   virtual SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) = 0;
   virtual void storeFolds(TileBuilder &, ValueRange) {}
   /// Adds the finish stages.
   virtual void finish() = 0;
-  /// Of the bias or content in the user's file.
+  /// Returns the location of the bias or content in the user's file.
   virtual Location getLoc() const { return pe::TermOp(term).getLoc(); }
 
 protected:
   TileParameters parameters(pe::TermPart part) {
     return TileParameters(context, term.getPart(part), term.getCaptures());
   }
-  /// Maps what the part is a function of: batch, head and `point`.
+  /// Maps the inputs of the part: batch, head and `point`.
   void mapPart(IRMapping &mapping, pe::TermPart part, Value batch, Value head, ValueRange point);
 
   PlanContext &context;
@@ -53,20 +53,20 @@ protected:
 std::unique_ptr<TermLowering> createDistanceTerm(PlanContext &, pe::TermOp, std::string name,
                                                  int64_t minDistance);
 std::unique_ptr<TermLowering> createSegmentsTerm(PlanContext &, pe::TermOp, std::string name);
-/// A function of the query alone, of the key alone, or a sum of the two, added to every score.
+/// A function of only the query, only the key, or a sum of the two, added to every score.
 std::unique_ptr<TermLowering> createVectorTerm(PlanContext &, pe::TermOp, std::string name,
                                                const Attention &attention);
-/// A function of the query alone that changes no weight.
+/// A function of only the query, which changes no weight.
 std::unique_ptr<TermLowering> createRowShift(PlanContext &, pe::TermOp, std::string name,
                                              const Attention &attention);
 std::unique_ptr<TermLowering> createGeneralTerm(PlanContext &, pe::TermOp, std::string name);
 
-/// The terms of all attentions of a function that depend on positions and parameters alone:
-/// attentions that have the same one share its tables, and the sums of its gradient are chained to
+/// The terms of all attentions of a function that depend only on positions and parameters.
+/// Attentions with equal terms share one set of tables, and the sums of its gradient are chained to
 /// the parameters once.
 class SharedTerms {
 public:
-  /// The lowering of an equal term under a mask with the same smallest i - j, or null.
+  /// Returns the lowering of an equal term under a mask with the same smallest i - j, or null.
   std::shared_ptr<TermLowering> find(pe::TermOp term, int64_t smallest) const;
   void add(pe::TermOp term, int64_t smallest, std::shared_ptr<TermLowering> lowering) {
     known.push_back({term, smallest, std::move(lowering)});
@@ -84,12 +84,12 @@ private:
 /// All terms of one attention.
 class AttentionTerms : public ScoreTerms {
 public:
-  /// `smallest` is the smallest i - j that the mask allows, or INT64_MIN. `attention` outlives
-  /// the terms. What it shares with attentions before it, these prepare and finish: they are
-  /// finished after it.
+  /// `smallest` is the smallest i - j that the mask allows, or INT64_MIN. `attention` outlives the
+  /// terms. Earlier attentions prepare and finish the terms that this one shares with them, and
+  /// they are finished after it.
   AttentionTerms(PlanContext &context, ArrayRef<pe::TermOp> terms, const Attention &attention,
                  int64_t smallest, SharedTerms &shared);
-  /// One more, behind those there are.
+  /// Appends a term.
   void add(std::unique_ptr<TermLowering> term) {
     terms.push_back(std::move(term));
     owned.push_back(terms.back().get());
@@ -119,7 +119,7 @@ class CaptureSums {
 public:
   CaptureSums(PlanContext &context, ValueRange captures, std::string name)
       : context(context), captures(captures), name(std::move(name)) {}
-  /// Adds the buffers, before the stages that add to them.
+  /// Adds the buffers. Called before the stages that add to them.
   void create();
   /// Directs the gradients of `parameters` to these sums.
   void use(TileParameters &parameters, Value batch, Value head) const;
@@ -133,18 +133,18 @@ private:
   llvm::MapVector<Value, Value> partial;
 };
 
-/// Whether the derivative of scalar code may be infinite or NaN, like that of log at 0: its product
-/// with a cotangent of 0 is then not 0.
+/// Returns true if the derivative of the scalar code may be infinite or NaN, such as that of log at
+/// 0: its product with a cotangent of 0 is then not 0.
 bool mayBeSteep(Block &region);
 
-/// sum over `extents` (size expressions, outermost first) of what `element` reads, in float64.
+/// Returns the float64 sum of `element` over `extents` (size expressions, outermost first).
 Value sumOver(Scalar &s, ArrayRef<StringRef> extents,
               llvm::function_ref<Value(Scalar &, ValueRange)> element);
-/// The sum over `sums`, each [b, ...], and over the batch of the entry at `at`, in float64.
+/// Returns the float64 sum over `sums`, each [b, ...], and over the batch of the entry at `at`.
 Value batchSum(Scalar &s, ArrayRef<Value> sums, ValueRange at);
-/// The name of the buffer of an attention that shares a term: of the first one, `name` itself.
+/// Returns the name of a buffer of attention `number` that shares a term; `name` for the first.
 std::string numbered(const std::string &name, size_t number);
-/// Runs `body` where `value` (float64) is not zero: a masked or unused entry has no effect.
+/// Runs `body` if `value` (float64) is not zero: a masked or unused entry has no effect.
 void ifNonZero(Scalar &s, Value value, llvm::function_ref<void(Scalar &)> body);
 
 } // namespace mlir::tile

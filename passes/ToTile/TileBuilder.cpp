@@ -1,4 +1,4 @@
-//===- TileBuilder.cpp - writing tile IR shortly ---===//
+//===- TileBuilder.cpp - concise construction of tile IR ------------------===//
 #include "passes/ToTile/TileBuilder.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -64,7 +64,7 @@ Value Scalar::round(Value value, Type type) {
   if (value.getType() == type)
     return value;
   auto rounding = arith::RoundingModeAttr();
-  if (type.isTF32()) // the only rounding that all chips have an instruction for
+  if (type.isTF32()) // the only rounding that every chip has an instruction for
     rounding = arith::RoundingModeAttr::get(getContext(), arith::RoundingMode::to_nearest_away);
   return create<arith::TruncFOp>(type, value, rounding, arith::FastMathFlagsAttr());
 }
@@ -103,7 +103,7 @@ Value TileBuilder::index(StringRef space) {
 
 namespace {
 
-/// Adds the body block of a map: one scalar per input.
+/// Creates a map and its body block, with one scalar per input.
 MapOp createMap(TileBuilder &t, ValueRange inputs, TypeRange results) {
   MapOp map = t.create<MapOp>(results, inputs);
   Block &block = map.getBody().emplaceBlock();
@@ -112,7 +112,7 @@ MapOp createMap(TileBuilder &t, ValueRange inputs, TypeRange results) {
   return map;
 }
 
-/// The values that the body of a map uses: its inputs, floats widened to f32.
+/// Returns the values that the body of a map uses: its inputs, floats widened to f32.
 SmallVector<Value> argumentsOf(Scalar &s, MapOp map) {
   return llvm::map_to_vector(map.getBody().front().getArguments(),
                              [&](Value argument) { return s.widen(argument); });
@@ -126,7 +126,7 @@ void dropUnusedInputs(MapOp map) {
     Operation *source = map.getInputs()[i].getDefiningOp();
     block.eraseArgument(i);
     map.getInputsMutable().erase(i);
-    // The point of a pair is made for the map alone. Other values may be used again.
+    // The point of a pair is created only for the map. Other values may be used again.
     if (isa_and_present<PositionOp, IndexOp>(source) && isOpTriviallyDead(source))
       source->erase();
   }
@@ -164,7 +164,7 @@ void TileBuilder::eachPair(ValueRange inputs, llvm::function_ref<void(Scalar &, 
   Scalar s(getLoc(), OpBuilder::atBlockEnd(&map.getBody().front()));
   body(s, argumentsOf(s, map));
   s.create<YieldOp>(ValueRange());
-  if (isMemoryEffectFree(map)) // a capture that is measured alone, say, has nothing to add to
+  if (isMemoryEffectFree(map)) // for example a capture that only has its size read
     map.erase();
   else
     dropUnusedInputs(map);

@@ -1,12 +1,12 @@
-//===- TileBuilder.h - writing tile IR shortly ---===//
+//===- TileBuilder.h - concise construction of tile IR --------------------===//
 //
-// The algorithms of this room read like their published forms when values, maps and dots are one
-// call each:
+// With one call per value, map or dot, the algorithms of this room read like their published forms:
 //
 //   Value s = t.mask(t.dot(q, k, "d", bias), -1.0e30);
 //   Value m = t.reduce(Reduction::Max, "c", s);
-//   Value p = t.map({s, m}, {"r", "c"}, [](Scalar &x, ValueRange v) { return x.exp2(x.sub(v[0],
-//   v[1])); });
+//   Value p = t.map({s, m}, {"r", "c"}, [](Scalar &x, ValueRange v) {
+//     return x.exp2(x.sub(v[0], v[1]));
+//   });
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_TILEBUILDER_H
@@ -21,7 +21,7 @@
 
 namespace mlir::tile {
 
-/// Scalar arithmetic at a builder's position, f32 unless the operands say otherwise.
+/// Scalar arithmetic at a builder's insertion point, f32 unless the operands have another type.
 class Scalar : public ImplicitLocOpBuilder {
 public:
   using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
@@ -31,36 +31,36 @@ public:
   Value sub(Value a, Value b);
   Value mul(Value a, Value b);
   Value div(Value a, Value b);
-  /// 1 / a for a >= 1, with a relative error of about 2^-22 where the machine has an approximate
-  /// instruction.
+  /// Returns 1 / a for a >= 1, with a relative error of about 2^-22 if the machine has an
+  /// approximate instruction.
   Value approximateReciprocal(Value a);
   Value neg(Value a);
-  /// The larger and the smaller one; if one is NaN, the other.
+  /// The maximum and minimum; if one operand is NaN, the other one.
   Value max(Value a, Value b);
   Value min(Value a, Value b);
-  /// The same; NaN if one is NaN.
+  /// The maximum and minimum; NaN if one operand is NaN.
   Value maximum(Value a, Value b);
   Value minimum(Value a, Value b);
   Value exp2(Value a);
-  /// exp2 of an argument that is at most 127, or NaN.
+  /// Returns exp2(a), which must be at most 127 or NaN.
   Value exp2Below127(Value a);
   Value log2(Value a);
   Value greater(Value a, Value b);
   Value select(Value condition, Value a, Value b);
-  /// A size expression, as tile.size.
+  /// Returns a size expression, as tile.size.
   Value size(StringRef expression);
-  /// To f32 where it is narrower; to `type` where that is narrower (to nearest, ties to even; for
-  /// tf32 away from zero).
+  /// Converts a narrower float to f32, and a value to a narrower `type` (to nearest, ties to even;
+  /// ties away from zero for tf32).
   Value widen(Value value);
   Value round(Value value, Type type);
-  /// Exact conversion of a position to a floating-point number of `type`.
+  /// Converts a position to a float `type`, exactly.
   Value toFloat(Value index, Type type);
 };
 
 using ScalarFn = llvm::function_ref<Value(Scalar &, ValueRange)>;
 using ScalarFns = llvm::function_ref<SmallVector<Value>(Scalar &, ValueRange)>;
 
-/// Tile ops at a builder's position.
+/// Tile ops at a builder's insertion point.
 class TileBuilder : public ImplicitLocOpBuilder {
 public:
   using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
@@ -72,37 +72,37 @@ public:
 
   Value position(StringRef space);
   Value index(StringRef space);
-  /// Batch, query head, and the positions of the query and the key.
+  /// Returns batch, query head, and the positions of the query and the key.
   SmallVector<Value> pairPoint() { return {index("b"), index("hq"), position("r"), position("c")}; }
   Value constant(double number, const SpaceSet &spaces);
-  /// A value of the buffer's element type.
+  /// Loads a value of the buffer's element type.
   Value load(Value buffer, const SpaceSet &spaces);
   /// Rounds to the buffer's element type.
   void store(Value value, Value buffer);
-  /// The value in another element type; unchanged if it has that type.
+  /// Converts the value to another element type; a no-op if it has that type.
   Value rounded(Value value, Type element);
-  /// Maps compute in f32: inputs are widened. Inputs that the body does not use are left out.
+  /// Maps compute in f32: inputs are widened. Inputs that the body does not use are dropped.
   Value map(ValueRange inputs, const SpaceSet &spaces, ScalarFn body);
   SmallVector<Value> mapMany(ValueRange inputs, const SpaceSet &spaces, unsigned results,
                              ScalarFns body);
-  /// A map over pairs with no result: only accumulates. A body that accumulates nothing leaves no
-  /// map.
+  /// A map over pairs without results, for its accumulations only. A body that accumulates nothing
+  /// creates no map.
   void eachPair(ValueRange inputs, llvm::function_ref<void(Scalar &, ValueRange)> body);
   Value scaled(Value input, double factor);
-  /// `fill` outside the stage's pairs, and where `condition`, if there is one, is 0.
+  /// Returns `fill` outside the stage's pairs and where `condition`, if given, is 0.
   Value mask(Value input, double fill, Value condition = {});
   Value reduce(Reduction kind, StringRef axis, Value input);
   Value dot(Value lhs, Value rhs, StringRef axis, Value init = {});
   std::pair<Value, Value> scan(ScanKind kind, Order order, Value a, Value b, Value carry,
                                bool exclusive);
-  /// A stream; `body` gets the carries and returns the new carries, then the folds.
+  /// Creates a stream; `body` receives the carries and returns the new carries, then the folds.
   StreamOp stream(Order order, ValueRange carries, TypeRange folds,
                   llvm::function_ref<SmallVector<Value>(TileBuilder &, ValueRange)> body);
-  /// A loop nest; `body` gets the stage's indices, then those of `over`.
+  /// Creates a loop nest; `body` receives the stage's indices, then those of `over`.
   ForeachOp foreach (ArrayRef<StringRef> over, llvm::function_ref<void(Scalar &, ValueRange)> body);
 };
 
-/// Reads and writes of single elements inside foreach bodies.
+/// Access to single elements inside foreach bodies.
 Value readElement(Scalar &s, Value buffer, ValueRange indices, bool inbounds = true);
 void writeElement(Scalar &s, Value value, Value buffer, ValueRange indices);
 void accumulateElement(Scalar &s, Value value, Value buffer, ValueRange indices,

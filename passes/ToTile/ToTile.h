@@ -17,20 +17,20 @@ namespace mlir::pe {
 #define GEN_PASS_REGISTRATION
 #include "passes/ToTile/Passes.h.inc"
 
-/// The extents of an entry function's argument or result as size expressions: operands and results
-/// of attention have its spaces, those of an embedding [b, r, model], other arguments those that
-/// their axes name: a name of the user's is a size of the call. A dynamic size without `pe.axes`
-/// counts heads ("hq").
+/// Returns the extents of an entry function's argument or result as size expressions. Operands and
+/// results of attention have its spaces, those of an embedding [b, r, model]; other arguments have
+/// the names of their axes, where a name chosen by the user is a size of the call. A dynamic size
+/// without `pe.axes` counts heads ("hq").
 SmallVector<std::string> namedExtents(Value value);
 
-/// What a call of an entry function must fulfil (RotationOpInterface, embeddings), as expressions
-/// over these extents and the parameters.
+/// Returns the requirements on a call of an entry function (RotationOpInterface, embeddings), as
+/// expressions over these extents and the parameters.
 SmallVector<Requirement> requirementsOf(func::FuncOp function);
-/// Whether a result of its attentions depends on where queries and keys are.
+/// Returns true if a result of the function's attentions depends on positions.
 bool readsPositions(func::FuncOp function);
-/// What the numbers in its arguments must be: boundaries of documents, and positions.
+/// Returns the requirements on values in the arguments: boundaries of documents, and positions.
 SmallVector<ValueRequirement> valueRequirementsOf(func::FuncOp function);
-/// Whether an axis of that extent, which an embedding reads at p, must have an entry per position.
+/// Returns true if an axis of that extent, read by an embedding at p, needs an entry per position.
 bool isReadByPosition(StringRef extent);
 
 } // namespace mlir::pe

@@ -1,4 +1,4 @@
-//===- TokenDropout.cpp - tokens that are left out by chance --------------===//
+//===- TokenDropout.cpp - dropout of embedded tokens ----------------------===//
 #include "passes/ToTile/TokenDropout.h"
 
 #include "passes/Scalar/Philox.h"
@@ -18,7 +18,8 @@ Value TokenDropout::emit(Scalar &s, Value batch, Value row, Value dim) const {
   Value key = readElement(s, seed, perBatch ? ValueRange(batch) : ValueRange());
   Value position = wide(s.add(row, s.size("q_start"))), d = wide(dim);
   Value group = s.create<arith::ShRUIOp>(d, constant(2));
-  // Words in numbers of 64 bits, whose upper halves mean nothing: a loop over them vectorizes.
+  // Words are stored in 64-bit integers, whose upper halves are ignored, so that a loop over them
+  // vectorizes.
   constexpr int64_t kNoHead = 0xffffffff;
   std::array<Value, 4> words =
       emitPhilox(s, {perBatch ? constant(0) : wide(batch), constant(kNoHead), position, group},
@@ -28,7 +29,7 @@ Value TokenDropout::emit(Scalar &s, Value batch, Value row, Value dim) const {
     word = s.select(s.create<arith::CmpIOp>(arith::CmpIPredicate::eq, number, constant(n)),
                     words[n], word);
   word = s.create<arith::AndIOp>(word, constant(0xffffffff));
-  // A word is a whole number, so it is at least p * 2^32 where it is at least the next whole one.
+  // A word is an integer, so `word >= p * 2^32` is `word >= ceil(p * 2^32)`.
   const auto least = static_cast<int64_t>(std::ceil(std::ldexp(probability, 32)));
   Value isKept = s.create<arith::CmpIOp>(arith::CmpIPredicate::uge, word, constant(least));
   return s.select(isKept, s.number(1.0 / (1.0 - probability)), s.number(0.0));

@@ -1,4 +1,4 @@
-//===- TokenDropout.h - tokens that are left out by chance ----------------===//
+//===- TokenDropout.h - dropout of embedded tokens ------------------------===//
 #ifndef PE_PASSES_TOTILE_TOKENDROPOUT_H
 #define PE_PASSES_TOTILE_TOKENDROPOUT_H
 
@@ -10,10 +10,10 @@ namespace mlir::tile {
 /// batch entry, position and dimension, so that shards agree.
 class TokenDropout {
 public:
-  /// `seed` is a buffer of one number, or of one per batch entry; 0 < probability < 1.
+  /// `seed` is a buffer of one value, or of one per batch entry; 0 < probability < 1.
   TokenDropout(Value seed, double probability) : seed(seed), probability(probability) {}
 
-  /// 1 / (1 - p) or 0, in f32.
+  /// Returns 1 / (1 - p) or 0, in f32.
   Value emit(Scalar &s, Value batch, Value row, Value dim) const;
 
 private:

@@ -1,4 +1,4 @@
-//===- TokenReads.cpp - data of tokens that scalar code per pair reads ----===//
+//===- TokenReads.cpp - per-token tensors read by per-pair code -----------===//
 #include "passes/ToTile/TokenReads.h"
 
 #include "passes/Analysis/Slice.h"
@@ -10,7 +10,7 @@ using namespace mlir::tile;
 TokenReads::TokenReads(PlanContext &context, Block &region, unsigned first, ValueRange captures,
                        std::string name)
     : context(context), region(region), first(first), captures(captures), name(std::move(name)) {
-  llvm::DenseSet<Value> own; // the reads that are summed here
+  llvm::DenseSet<Value> own; // reads with sums
   for (auto op : region.getOps<pe::ReadOp>())
     if (std::optional<Read> read = classify(op)) {
       reads.push_back(*read);
@@ -26,7 +26,7 @@ TokenReads::TokenReads(PlanContext &context, Block &region, unsigned first, Valu
   }
 }
 
-/// Whether the tensor has an element per query or key.
+/// Returns true if the tensor has an element per query or key.
 bool TokenReads::isOfTokens(Value capture) const {
   return llvm::any_of(context.sourcesOf(capture), [&](Value source) {
     SmallVector<StringRef> extents = context.parameters[source].extents();
@@ -34,7 +34,7 @@ bool TokenReads::isOfTokens(Value capture) const {
   });
 }
 
-/// A read of token data at indices that do not combine the query with the key.
+/// Classifies a read of token data at indices that do not combine the query with the key.
 std::optional<TokenReads::Read> TokenReads::classify(pe::ReadOp op) const {
   auto source = dyn_cast<BlockArgument>(op.getSource());
   if (!source || !isa<FloatType>(op.getResult().getType()))
@@ -67,7 +67,7 @@ void TokenReads::accumulate(Scalar &s, Value batch, Value head, Value row, Value
     accumulateElement(s, adjoint, read.sums, {batch, head, read.isRow ? row : column});
 }
 
-/// The sums over what the element does not depend on, added to the element.
+/// Sums over the axes that the element does not depend on and adds the sums to the element.
 void TokenReads::finish(TileBuilder &t, const Read &read) {
   SmallVector<StringRef> outer, inner;
   Value element = pe::ReadOp(read.op).getResult();

@@ -1,14 +1,14 @@
-//===- TokenReads.h - data of tokens that scalar code per pair reads ------===//
+//===- TokenReads.h - per-token tensors read by per-pair code -------------===//
 //
-// Code that is evaluated for every pair may read tensors over queries or keys at the pair's own
+// Scalar code that is evaluated for every pair may read tensors over queries or keys at the pair's
 // positions:
 //
 //   f[b, h, i] * g[b, j]
 //
-// Its adjoint with respect to such an element is summed where it arises: over the keys for what
-// depends on the query alone, over the queries for what depends on the key alone, as one vector per
-// batch entry and head. Behind the stream the sums are added to the elements that were read. So
-// gradients of data take memory in proportion to the length, whatever the shape of the tensor.
+// The adjoint with respect to such an element is summed inside the stream, as one vector per batch
+// entry and head: over the keys if the element depends only on the query, over the queries if it
+// depends only on the key. After the stream the sums are added to the elements. So gradients of
+// data take memory in proportion to the length, whatever the shape of the tensor.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_TOKENREADS_H
@@ -23,18 +23,17 @@ namespace mlir::tile {
 
 class TokenReads {
 public:
-  /// The region's leading arguments from `first` on are b, h, i and j; its last ones are
-  /// `captures`.
+  /// The region's arguments from `first` on are b, h, i and j; its last ones are `captures`.
   TokenReads(PlanContext &context, Block &region, unsigned first, ValueRange captures,
              std::string name);
 
-  /// What was read: the inputs of the code's derivative.
+  /// The values that were read, which are inputs of the code's derivative.
   ArrayRef<Value> values() const { return results; }
-  /// Captured tensors of floats that are read in other ways too.
+  /// Captured float tensors that are also read in other ways.
   ArrayRef<Value> others() const { return otherCaptures; }
-  /// Adds the buffers of sums, which are zero before the stream.
+  /// Adds the buffers of the sums, which are zero before the stream.
   void create();
-  /// Inside a map over pairs: adds the adjoint of each value. `row` and `column` are the pair's
+  /// Adds the adjoint of each value, inside a map over pairs. `row` and `column` are the pair's
   /// indices in the call.
   void accumulate(Scalar &s, Value batch, Value head, Value row, Value column,
                   ValueRange adjoints) const;

@@ -1,15 +1,16 @@
-//===- VectorTerm.cpp - functions of the query or the key alone ---===//
+//===- VectorTerm.cpp - functions of only the query or only the key -------===//
 //
 // The sums over rows and over columns of one head have the same total. The rounding residue of the
 // columns' total would be multiplied by functions that are large far from position 0, so it is
-// subtracted where the weight is. Under softmax without a start of its statistics a row of dS sums
-// to the cotangent of its log-sum-exp, if there is one, and to 0 otherwise. So a function of the
-// query alone needs no sum at all (`RowShift`), and without that cotangent the total is known.
+// subtracted where the weight is concentrated. Under softmax without a start of its statistics, a
+// row of dS sums to the cotangent of its log-sum-exp, if there is one, and to 0 otherwise. So a
+// function of only the query needs no sum (`RowShift`), and without that cotangent the total is
+// known.
 //
-// If one parameter is in both parts and the total is not known, rows are added up and the columns'
-// total is compared with theirs. Rows of 16-bit outputs are added up for such a parameter too:
+// If one parameter is in both parts and the total is not known, rows are summed and the columns'
+// total is compared with theirs. Rows of 16-bit outputs are also summed for such a parameter:
 // rounding moves their sums by more than it tolerates, since it multiplies positions, of which only
-// the difference counts. What they are off by then cancels against the columns.
+// the difference matters. The errors then cancel against those of the columns.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/LinePart.h"
@@ -55,7 +56,7 @@ public:
       if (Value low = part.loadLow(t))
         inputs.push_back(low);
     return t.map(inputs, {"r", "c"}, [](Scalar &s, ValueRange in) {
-      Value sum = s.add(in[0], in[1]); // the large parts cancel first
+      Value sum = s.add(in[0], in[1]); // the high parts cancel first
       if (in.size() > 2)
         sum = s.add(sum, in.size() > 3 ? s.add(in[2], in[3]) : in[2]);
       return s.mul(sum, s.number(kLog2E));
@@ -88,12 +89,12 @@ public:
 
 protected:
   static bool roundsOutput(const Attention &attention) {
-    if (!attention.o) // where biases are written out alone
+    if (!attention.o) // materialized biases have no output
       return false;
     auto type = cast<BufferType>(attention.o.getType());
     return type.getElementType().getIntOrFloatBitWidth() < 32;
   }
-  /// Whether both parts read a tensor of numbers that has none of its own for every token.
+  /// Returns true if both parts read a float tensor without an axis over tokens.
   bool sharesParameter(PlanContext &context) {
     pe::TermOp op = term;
     return llvm::any_of(llvm::enumerate(op.getCaptures()), [&](auto capture) {
@@ -111,7 +112,7 @@ protected:
   SmallVector<LinePart, 2> parts;
 };
 
-/// A function of the query alone under softmax: it changes only row statistics.
+/// A function of only the query under softmax, which changes only row statistics.
 class RowShift : public VectorTerm {
 public:
   using VectorTerm::VectorTerm;

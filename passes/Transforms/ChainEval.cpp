@@ -14,7 +14,7 @@ namespace {
 
 using Body = llvm::function_ref<Value(Value index, Value carried)>;
 
-/// Emits one chain: the layers as parameters, the scratch rows of hidden values.
+/// Emits one chain, from the layers as parameters and scratch rows of hidden values.
 class ChainEmitter {
 public:
   ChainEmitter(PiecewiseOpInterface op, Value x, Value head, OpBuilder &builder,
@@ -35,7 +35,7 @@ private:
   void accumulate(BlockArgument tensor, ValueRange at, Value value) {
     params.accumulate(builder, loc, tensor, at, value);
   }
-  /// The output row of this head; a single row is shared by all heads.
+  /// Returns the output row of this head; all heads share a single row.
   Value outputRow() { return width(layers - 1) == 1 ? index(0) : head; }
 
   // Arithmetic.
@@ -46,12 +46,12 @@ private:
   Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
   Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
   Value subtract(Value a, Value b) { return arith::SubFOp::create(builder, loc, a, b); }
-  /// 1 where z > 0, else 0.
+  /// Returns 1 if z > 0, else 0.
   Value isPositive(Value z) {
     Value on = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, z, constant(0));
     return arith::SelectOp::create(builder, loc, on, constant(1), constant(0));
   }
-  /// 1 / (1 + exp(-z)).
+  /// Returns 1 / (1 + exp(-z)).
   Value logistic(Value z) {
     Value power = math::ExpOp::create(builder, loc, arith::NegFOp::create(builder, loc, z));
     return arith::DivFOp::create(builder, loc, constant(1), add(constant(1), power));
@@ -60,7 +60,7 @@ private:
   void store(Value value, Value row, Value at) {
     memref::StoreOp::create(builder, loc, value, row, at);
   }
-  /// A loop over [0, count) that carries one float, or none when `init` is null.
+  /// Emits a loop over [0, count) that carries one float, or nothing if `init` is null.
   Value loop(int64_t count, Value init, Body body);
 
   Value activate(Activation activation, Value z);
@@ -78,7 +78,7 @@ private:
   OpBuilder &builder;
   ParameterAccess &params;
   unsigned layers;
-  /// Per hidden layer: values before and after the activation, adjoints of the latter.
+  /// Per hidden layer: values before and after the activation, and adjoints of the latter.
   SmallVector<Value> before, after, adjoints;
   Value outputBefore;
 };
@@ -110,7 +110,7 @@ Value ChainEmitter::activate(Activation activation, Value z) {
     return mul(z, logistic(z));
   case Activation::Cos:
     return math::CosOp::create(builder, loc, z);
-  case Activation::Step: { // keeps a NaN
+  case Activation::Step: { // propagates NaN
     Value isBelow = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLE, z, constant(0));
     Value other = arith::SelectOp::create(builder, loc, isBelow, constant(0), z);
     Value isAbove = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, z, constant(0));
@@ -144,7 +144,7 @@ Value ChainEmitter::slope(Activation activation, Value z) {
   case Activation::Gelu:
     break;
   }
-  // Phi(z) + z phi(z), the normal distribution and its density.
+  // Phi(z) + z phi(z), with the distribution function and density of the normal distribution.
   double sqrtHalf = std::numbers::sqrt2 / 2;
   Value erf = math::ErfOp::create(builder, loc, mul(constant(sqrtHalf), z));
   Value gauss = math::ExpOp::create(builder, loc, mul(constant(-0.5), mul(z, z)));
@@ -152,7 +152,7 @@ Value ChainEmitter::slope(Activation activation, Value z) {
   return add(mul(constant(0.5), add(constant(1), erf)), mul(z, density));
 }
 
-/// b[row] + sum_m w[row, m] * (hidden m of the layer before), or w[row] * x + b[row].
+/// Returns b[row] + sum_m w[row, m] * (hidden m of the previous layer), or w[row] * x + b[row].
 Value ChainEmitter::weightedSum(unsigned layer, Value row) {
   Value shift = read(bias(layer), row);
   if (layer == 0)
@@ -162,7 +162,7 @@ Value ChainEmitter::weightedSum(unsigned layer, Value row) {
   });
 }
 
-/// Emits the layers and returns the output; `keep` stores the values before activations too.
+/// Emits the layers and returns the output; with `keep` also stores the values before activations.
 Value ChainEmitter::forward(bool keep) {
   for (unsigned layer = 0; !isOutput(layer); ++layer) {
     after.push_back(params.scratch(builder, loc, width(layer), type));
@@ -180,7 +180,7 @@ Value ChainEmitter::forward(bool keep) {
   return activate(chain.back().function, outputBefore);
 }
 
-/// The output layer of at least one hidden layer: its gradients, and adjoints of hidden values.
+/// Emits the gradients of the output layer after hidden layers, and the adjoints of hidden values.
 void ChainEmitter::backwardOutput(Value cotangent) {
   unsigned layer = layers - 1;
   Value row = outputRow();
@@ -193,7 +193,8 @@ void ChainEmitter::backwardOutput(Value cotangent) {
   });
 }
 
-/// A hidden layer: its gradients, adjoints of the layer before; returns dx for the first layer.
+/// Emits the gradients of a hidden layer and adjoints of the previous one; returns dx for the
+/// first.
 Value ChainEmitter::backwardHidden(unsigned layer) {
   if (layer > 0) {
     adjoints[layer - 1] = params.scratch(builder, loc, width(layer - 1), type);

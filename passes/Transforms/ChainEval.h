@@ -1,11 +1,11 @@
 //===- ChainEval.h - A chain of layers as loops, and its adjoint -*- C++ -*-===//
 //
-// An op with PiecewiseOpInterface (`pe.mlp_eval` is one) is one output of a chain of affine maps,
-// each followed by a function, at one scalar. Here it becomes loops over these layers (scf.for)
-// with the hidden values in scratch memory; the adjoint computes the hidden values again and walks
-// the layers backwards. Parameters are accessed through `ParameterAccess` alone.
+// An op with PiecewiseOpInterface (such as `pe.mlp_eval`) computes one output of a chain of affine
+// maps, each followed by a function, at one scalar. This file lowers it to loops over the layers
+// (scf.for) with the hidden values in scratch memory; the adjoint recomputes the hidden values and
+// visits the layers in reverse. Parameters are accessed only through `ParameterAccess`.
 //
-// For links w1[n], b1[n] with the function a, then w2[H, n], b2[H] without one:
+// For links w1[n], b1[n] with the function a, then w2[H, n], b2[H] without a function:
 //
 //   z_k = w1[k] x + b1[k],  y = b2[h] + sum_k w2[h, k] a(z_k)
 //   b2[h] += g,  w2[h, k] += g a(z_k),  dz_k = g w2[h, k] a'(z_k),
@@ -21,8 +21,8 @@
 
 namespace mlir::pe {
 
-/// Emits the value of `op` at the emitted `x` (whose float type is the computation's) for the
-/// emitted head index.
+/// Emits the value of `op` at the emitted `x` (whose type is the float type of the computation) for
+/// the emitted head index.
 Value emitChain(PiecewiseOpInterface op, Value x, Value head, OpBuilder &builder,
                 ParameterAccess &params);
 

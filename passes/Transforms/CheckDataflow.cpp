@@ -1,7 +1,7 @@
-//===- CheckDataflow.cpp - From arguments through attention to results ----===//
+//===- CheckDataflow.cpp - dataflow from arguments through attention to results -===//
 //
-// Constraints dataflow-C1 to dataflow-C25 of docs/spec.md: what a call of the compiled function
-// does with its tensors. Checked after inlining, when only the entry is left.
+// Constraints dataflow-C1 to dataflow-C25 of docs/spec.md: the use of tensors in the compiled
+// function. Checked after inlining, when only the entry remains.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,17 +30,17 @@ namespace mlir::pe {
 
 namespace {
 
-/// Results come from attention, each once.
+/// Results come from attention, and each is returned once.
 LogicalResult checkResults(func::ReturnOp returned) {
   if (returned.getNumOperands() == 0) // dataflow-C1
     return returned.emitError()
-           << "expected at least one result, found none; a program returns what pe.attention, "
-              "pe.merge or pe.embed makes (dataflow-C1)";
+           << "expected at least one result, found none; return the result of pe.attention, "
+              "pe.merge or pe.embed (dataflow-C1)";
   DenseSet<Value> seen;
   for (auto [number, value] : llvm::enumerate(returned.getOperands())) {
     if (!isa_and_nonnull<AttentionOp, MergeOp, EmbedOp>(value.getDefiningOp())) // dataflow-C2
       return returned.emitError() << "expected result " << number
-                                  << " to be made by pe.attention, pe.merge or pe.embed, found "
+                                  << " to be produced by pe.attention, pe.merge or pe.embed, found "
                                   << (value.getDefiningOp() ? "the result of another op"
                                                             : "an argument")
                                   << " (dataflow-C2)";
@@ -51,7 +51,7 @@ LogicalResult checkResults(func::ReturnOp returned) {
   return success();
 }
 
-/// Queries, keys and values are arguments with no other use: their gradients have one source.
+/// Queries, keys and values are arguments with no other use, so their gradients have one source.
 LogicalResult checkActivations(AttentionOp attention) {
   for (OpOperand &operand : attention->getOpOperands().take_front(3)) {
     const char *role = std::array{"queries", "keys", "values"}[operand.getOperandNumber()];
@@ -64,7 +64,7 @@ LogicalResult checkActivations(AttentionOp attention) {
       InFlightDiagnostic diagnostic =
           attention.emitError() << "expected " << role << " to have no other use, found "
                                 << std::distance(operand.get().use_begin(), operand.get().use_end())
-                                << " uses; give each use an argument of its own (dataflow-C5)";
+                                << " uses; pass a separate argument for each use (dataflow-C5)";
       diagnostic.attachNote(operand.get().getLoc()) << "this argument";
       return diagnostic;
     }
@@ -83,15 +83,15 @@ LogicalResult checkModes(AttentionOp attention) {
   if (attention.getValueContent() && !attention.getFactors().empty()) // dataflow-C23
     return attention.emitError()
            << "expected no factor(...) together with value_content(...), found "
-              "one; dropout(...) may be there (dataflow-C23)";
+              "one; dropout(...) is allowed (dataflow-C23)";
   Value queries = attention.getQueryPositions();
   if (queries && queries == attention.getKeyPositions()) // dataflow-C22
-    return attention.emitError() << "expected an argument of its own for the positions of queries "
+    return attention.emitError() << "expected separate arguments for the positions of queries "
                                     "and of keys, found one for both (dataflow-C22)";
   return success();
 }
 
-/// Tokens are an argument with no other use, and what is made of them is returned.
+/// Tokens are an argument with no other use, and the embedded tokens are returned.
 LogicalResult checkEmbed(EmbedOp embed) {
   Value x = embed.getInput();
   if (!isa<BlockArgument>(x) || !x.hasOneUse()) // dataflow-C11
@@ -113,15 +113,15 @@ LogicalResult checkEmbed(EmbedOp embed) {
   return success();
 }
 
-/// What is merged are arguments with no other use, and what is made of them is returned.
+/// Merged values are arguments with no other use, and the merged results are returned.
 LogicalResult checkMerge(MergeOp merge) {
   for (auto [number, value] : llvm::enumerate(merge->getOperands()))
     if (!isa<BlockArgument>(value) || (number < 4 && !value.hasOneUse())) // dataflow-C17
-      return merge.emitError()
-             << "expected what is merged to be arguments of the entry function with no other use, "
-                "found "
-             << (isa<BlockArgument>(value) ? "one with other uses" : "the result of another op")
-             << "; merge in a program of its own (dataflow-C17)";
+      return merge.emitError() << "expected the operands of pe.merge to be arguments of the entry "
+                                  "function with no other use, found "
+                               << (isa<BlockArgument>(value) ? "one with other uses"
+                                                             : "the result of another op")
+                               << "; merge in a separate program (dataflow-C17)";
   for (Value value : merge.getResults())
     if (!llvm::any_of(value.getUsers(), llvm::IsaPred<func::ReturnOp>)) // dataflow-C18
       return merge.emitError() << "expected both results of the merge to be results of the entry "
@@ -129,7 +129,8 @@ LogicalResult checkMerge(MergeOp merge) {
   return success();
 }
 
-/// Captures of an embedding are arguments of the call whose unknown sizes it has.
+/// Captures of an embedding are arguments of the call, and their unknown sizes are sizes that the
+/// embedding has.
 LogicalResult checkCaptures(func::FuncOp function, EmbeddingOpInterface embedding) {
   for (Value capture : embedding->getOperands()) {
     auto argument = dyn_cast<BlockArgument>(capture);
@@ -146,8 +147,8 @@ LogicalResult checkCaptures(func::FuncOp function, EmbeddingOpInterface embeddin
           (!word.empty() && (isOfTokens || sizeOfAxis(word).empty())))
         continue;
       return mlir::emitError(argument.getLoc()) // dataflow-C14
-             << "expected every unknown size of what an embedding reads to count model, query or "
-                "something of a name of its own, found "
+             << "expected every unknown size of a tensor that an embedding reads to count model, "
+                "query or a user-defined axis, found "
              << (word.empty() ? "no pe.axes" : word)
              << "; write, for instance, pe.axes = [\"rows\", \"model\"] (dataflow-C14)";
     }
@@ -155,14 +156,14 @@ LogicalResult checkCaptures(func::FuncOp function, EmbeddingOpInterface embeddin
   return success();
 }
 
-/// The axes of seeds: one, or one per batch entry.
+/// Returns the axes of seeds: one seed, or one per batch entry.
 ArrayAttr axesOfSeed(OpOperand &operand) {
   const bool isOne = cast<ShapedType>(operand.get().getType()).getRank() == 0;
   return Builder(operand.getOwner()->getContext())
       .getStrArrayAttr(isOne ? ArrayRef<StringRef>() : ArrayRef<StringRef>{"batch"});
 }
 
-/// The axes that an operand of attention has by its role.
+/// Returns the axes that an operand of attention has because of its role.
 ArrayAttr axesOfOperand(OpOperand &operand) {
   Builder b(operand.getOwner()->getContext());
   auto attention = cast<AttentionOp>(operand.getOwner());
@@ -189,12 +190,12 @@ LogicalResult checkAxesOfMerge(MergeOp merge, OpOperand &operand, ArrayAttr axes
   InFlightDiagnostic diagnostic = mlir::emitError(operand.get().getLoc());
   if (isOutput)
     return diagnostic << "expected no pe.axes on an output that is merged, found " << axes
-                      << "; leave them out (dataflow-C6)";
+                      << "; omit them (dataflow-C6)";
   return diagnostic << "expected pe.axes " << expected << " of this operand of pe.merge, found "
-                    << axes << "; they may be left out (dataflow-C6)";
+                    << axes << "; they may be omitted (dataflow-C6)";
 }
 
-/// Whether an op reads tensors that hold data over tokens, at the positions of a formula.
+/// Returns true if an op reads tensors of token data at the positions of a formula.
 bool readsTokens(Operation *op) {
   if (auto scalar = dyn_cast<ScalarOpInterface>(op))
     return scalar.readsTokens();
@@ -202,13 +203,13 @@ bool readsTokens(Operation *op) {
              PrologueOpInterface, FactorOpInterface, SinkOpInterface>(op);
 }
 
-/// Whether an op reads tensors that a call may leave out.
+/// Returns true if an op reads tensors that a call may omit.
 bool readsAbsent(Operation *op) {
   return isa<ScoreOpInterface, FactorOpInterface, SinkOpInterface>(op) ||
          (isa<ScalarOpInterface>(op) && readsTokens(op));
 }
 
-/// Unknown sizes have one meaning, and axes over tokens are indexed by scalar code.
+/// Unknown sizes have one meaning, and only scalar code indexes axes over tokens.
 LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
   auto axes = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes");
   const bool countsTokens =
@@ -225,7 +226,7 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
       if (axes && axes != expected) // dataflow-C6
         return mlir::emitError(argument.getLoc())
                << "expected pe.axes " << expected << " of the " << (isSeed ? "seeds" : "tokens")
-               << " of pe.embed, found " << axes << "; they may be left out (dataflow-C6)";
+               << " of pe.embed, found " << axes << "; they may be omitted (dataflow-C6)";
       if (isSeed)
         continue;
       return success();
@@ -238,7 +239,7 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
       if (axes && axes != axesOfOperand(use)) // dataflow-C6
         return mlir::emitError(argument.getLoc())
                << "expected pe.axes " << axesOfOperand(use) << " of this operand of pe.attention, "
-               << "found " << axes << "; they may be left out (dataflow-C6)";
+               << "found " << axes << "; they may be omitted (dataflow-C6)";
       auto attention = cast<AttentionOp>(use.getOwner());
       hasSizes |=
           argument == attention.getQueryPositions() || argument == attention.getKeyPositions();
@@ -248,13 +249,13 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
     }
     if (countsTokens && !readsTokens(use.getOwner())) // dataflow-C7
       return use.getOwner()->emitError()
-             << "expected an argument of one number per head, found one with pe.axes " << axes
+             << "expected an argument of one value per head, found one with pe.axes " << axes
              << "; read it in pe.bias_fn, pe.score_fn or pe.mask_fn (dataflow-C7)";
   }
   if (function.getArgAttr(argument.getArgNumber(), "pe.absent") &&
       !llvm::all_of(argument.getUsers(), readsAbsent)) // dataflow-C15
     return mlir::emitError(argument.getLoc())
-           << "expected an argument with pe.absent to be read by pe.bias_fn or pe.score_fn alone "
+           << "expected an argument with pe.absent to be read only by pe.bias_fn or pe.score_fn "
               "(dataflow-C15)";
   auto type = cast<RankedTensorType>(argument.getType());
   if (!axes && !hasSizes &&
@@ -265,7 +266,7 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
   return success();
 }
 
-/// Captures of a function of the score, or of a mask, are arguments of the call.
+/// Captures of a function of the score or of a mask are arguments of the call.
 LogicalResult checkCaptures(Operation *op) {
   for (Value capture : op->getOperands())
     if (!isa<MaskType>(capture.getType()) && !isa<BlockArgument>(capture)) // dataflow-C9
@@ -275,7 +276,7 @@ LogicalResult checkCaptures(Operation *op) {
   return success();
 }
 
-/// Seeds of a factor are one, or one per batch entry, and a sink reads no data of keys.
+/// A factor has one seed or one per batch entry, and a sink reads no data of keys.
 LogicalResult checkSeedsAndKeys(Operation *op) {
   for (OpOperand &operand : op->getOpOperands()) {
     auto argument = cast<BlockArgument>(operand.get());
@@ -285,11 +286,11 @@ LogicalResult checkSeedsAndKeys(Operation *op) {
     if (isSeed && axes && axes != axesOfSeed(operand)) // dataflow-C6
       return mlir::emitError(argument.getLoc())
              << "expected pe.axes " << axesOfSeed(operand) << " of seeds, found " << axes
-             << "; they may be left out (dataflow-C6)";
+             << "; they may be omitted (dataflow-C6)";
     if (isa<SinkOpInterface>(op) && axes &&
         llvm::is_contained(axes.getAsValueRange<StringAttr>(), "key")) // dataflow-C24
       return op->emitError() << "expected a sink that reads no data of keys, found pe.axes " << axes
-                             << "; it is a number of the query (dataflow-C24)";
+                             << "; a sink is a function of the query (dataflow-C24)";
   }
   return success();
 }
@@ -304,12 +305,12 @@ LogicalResult checkContent(ContentOpInterface content) {
   if (on.isWithin(Dependence::Head | Dependence::Difference))
     return success();
   return emitError(vector.getLoc()) // dataflow-C19
-         << "expected a content term that depends on i and j through i - j alone, and not on b, "
+         << "expected a content term that depends on i and j only through i - j, and not on b, "
             "found one that depends on "
-         << on.describe() << "; write what depends on i or j alone as a bias (dataflow-C19)";
+         << on.describe() << "; write terms of only i or only j as a bias (dataflow-C19)";
 }
 
-/// Sizes of a shift and a matrix of queries.
+/// Checks the sizes of a shift and a matrix of queries.
 LogicalResult checkQueryTensor(Operation *op, Value tensor, ArrayRef<StringRef> words) {
   auto argument = dyn_cast_if_present<BlockArgument>(tensor);
   if (!argument)
@@ -339,7 +340,7 @@ LogicalResult checkQueryTensors(Operation *op) {
   return success();
 }
 
-/// The boundaries of documents are an argument whose size has a name of its own.
+/// The boundaries of documents are an argument whose size has a user-defined name.
 LogicalResult checkBoundaries(func::FuncOp function, MaskOpInterface documents) {
   if (!documents.getDocumentBoundaries())
     return success();
@@ -352,8 +353,7 @@ LogicalResult checkBoundaries(func::FuncOp function, MaskOpInterface documents) 
     return success();
   return documents->emitError() // dataflow-C21
          << "expected the boundaries of documents to be an argument of unknown size whose axis has "
-            "a "
-            "name of its own, such as pe.axes = [\"boundaries\"], found "
+            "a user-defined name, such as pe.axes = [\"boundaries\"], found "
          << (!argument ? "the result of another op" : "another one") << " (dataflow-C21)";
 }
 
@@ -365,8 +365,8 @@ LogicalResult checkTensors(Operation *op) {
                             "result of another op (dataflow-C16)";
 }
 
-/// An axis of unknown size of what a rotation reads counts heads or pairs, or has a name of its
-/// own.
+/// An axis of unknown size of a tensor that a rotation reads counts heads or pairs, or has a
+/// user-defined name.
 LogicalResult checkCaptures(RotationFnOp rotation) {
   for (auto [number, capture] : llvm::enumerate(rotation.getCaptures())) {
     ArrayAttr axes = axesOf(capture);
@@ -386,7 +386,7 @@ LogicalResult checkCaptures(RotationFnOp rotation) {
                                                    : "at neither h nor p";
       return mlir::emitError(capture.getLoc()) // dataflow-C25
              << "expected axis " << axis << ", which pe.rotation_fn reads " << place
-             << ", to have a known size or a name of its own, such as pe.axes = "
+             << ", to have a known size or a user-defined name, such as pe.axes = "
                 "[\"pairs\"], found "
              << (word.empty() ? "no pe.axes" : word) << " (dataflow-C25)";
     }

@@ -1,8 +1,8 @@
-//===- CheckEncodings.cpp - What must hold between the ops of a program ---===//
+//===- CheckEncodings.cpp - constraints between the ops of a program ------===//
 //
-// Constraints program-C1 to program-C12 of docs/spec.md. Op verifiers are local; everything that
-// needs a second op, the function or the module is refused here, before anything is rewritten, so
-// that messages point into the user's own text.
+// Constraints program-C1 to program-C12 of docs/spec.md. Op verifiers are local; constraints that
+// involve a second op, the function or the module are checked here, before any rewrite, so that
+// messages refer to the user's source.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ bool isEncoding(Type type) {
              EmbeddingType, FactorType, SinkType>(type);
 }
 
-/// Ops a program may consist of: pe's own, ops of external encodings, and constants.
+/// Returns true for ops that a program may contain: pe ops, ops of external encodings, constants.
 bool isProgramOp(Operation *op) {
   return isa_and_nonnull<PEDialect>(op->getDialect()) ||
          isa<ScalarOpInterface, ScoreOpInterface, ContentOpInterface, MaskOpInterface,
@@ -34,7 +34,7 @@ bool isProgramOp(Operation *op) {
          op->hasTrait<OpTrait::ConstantLike>();
 }
 
-/// Does `op` take, make or contain encoding values?
+/// Returns true if `op` has encoding values as operands or results, or contains such an op.
 bool touchesEncodings(Operation *op) {
   return op
       ->walk([](Operation *inner) {
@@ -72,10 +72,10 @@ LogicalResult checkOp(Operation &op) {
   if (isProgramOp(&op))
     return success();
   if (touchesEncodings(&op)) // program-C7
-    return op.emitError() << "expected encoding values to go straight from the op that makes them "
-                             "to the op that uses them, found them at '"
-                          << op.getName()
-                          << "'; a choice between encodings is made before compiling (program-C7)";
+    return op.emitError()
+           << "expected encoding values to go directly from the op that creates them "
+              "to the op that uses them, found them at '"
+           << op.getName() << "'; choose between encodings before compiling (program-C7)";
   return op.emitError() // program-C11
          << "expected ops of the pe dialect, constants, calls and return, found '" << op.getName()
          << "'; compute it outside and pass it as an argument (program-C11)";
@@ -107,7 +107,7 @@ LogicalResult reportCycle(func::FuncOp start, CallGraph &open) {
   func::CallOp call;
   for (func::FuncOp at = start; visited.insert(at).second; at = getCallee(call))
     call = open[at].front();
-  return call.emitError() << "expected calls without recursion, found one of @" << call.getCallee()
+  return call.emitError() << "expected no recursion, found a call of @" << call.getCallee()
                           << " inside its own execution; encodings are finite expressions "
                              "(program-C9)";
 }
@@ -144,7 +144,7 @@ LogicalResult checkRecursion(ModuleOp module) {
 // Boundaries
 //===----------------------------------------------------------------------===//
 
-/// One argument or result of a public function.
+/// An argument or result of a public function.
 struct Port {
   const char *kind;
   unsigned number;
@@ -187,7 +187,7 @@ LogicalResult checkPortName(const Port &port, llvm::StringMap<Location> &names) 
   if (isNew)
     return success();
   InFlightDiagnostic diagnostic = // program-C6
-      port.expected() << "to have a name of its own, found \"" << name << "\" twice (program-C6)";
+      port.expected() << "to have a unique name, found \"" << name << "\" twice (program-C6)";
   diagnostic.attachNote(earlier->second) << "first used here";
   return diagnostic;
 }
@@ -211,7 +211,7 @@ LogicalResult checkBoundary(func::FuncOp function, bool isEntry) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// The public function called `name`, or the only one; an error when there is none (program-C1).
+/// Returns the public function called `name`, or the only one; fails if there is none (program-C1).
 FailureOr<func::FuncOp> findEntry(ModuleOp module, StringRef name) {
   SmallVector<func::FuncOp> publics;
   for (auto function : module.getOps<func::FuncOp>())

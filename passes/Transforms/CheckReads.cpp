@@ -1,7 +1,7 @@
-//===- CheckReads.cpp - Subscripts that cannot be meant -------------------===//
+//===- CheckReads.cpp - subscripts that cannot be intended ----------------===//
 //
-// Constraints read-C3 to read-C5 of docs/spec.md, and warnings about what nothing reads. Checked
-// after inlining, where the mask of every attention is known.
+// Constraints read-C3 to read-C5 of docs/spec.md, and warnings about unread tensors. Checked after
+// inlining, when the mask of every attention is known.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,16 +24,16 @@ namespace mlir::pe {
 
 namespace {
 
-/// Code is visited where it is used, once per range of differences; this limits it.
+/// Code is visited once per use and range of differences. This limits the number of visits.
 constexpr size_t kMaxVisits = 10000;
 
-/// What an axis counts, and the variables that may index it.
+/// The noun for what an axis counts, and the variables that may index it.
 struct AxisKind {
   StringRef noun, variable; ///< "heads", "h"
   unsigned allowed;
 };
 
-/// Of the word of pe.axes; none for names of the file's own.
+/// Returns the kind of a word of pe.axes; none for user-defined names.
 std::optional<AxisKind> kindOfAxis(StringRef word, bool isOfTokens) {
   return llvm::StringSwitch<std::optional<AxisKind>>(word)
       .Cases({"head", "kv_head"}, AxisKind{"heads", "h", kHead})
@@ -46,7 +46,7 @@ std::optional<AxisKind> kindOfAxis(StringRef word, bool isOfTokens) {
 
 class ReadChecker {
 public:
-  /// `op` has a region of scalar code; `range` holds the differences of the pairs it is read for.
+  /// `op` has a region of scalar code; `range` contains i - j of the pairs it is evaluated for.
   ReadChecker(Operation *op, DifferenceRange range)
       : op(op), body(op->getRegion(0).front()), ranges(op), range(range) {
     const size_t leading = leadingVariablesOf(op).size();
@@ -82,7 +82,7 @@ private:
   DifferenceRange range;
   SmallVector<std::string> names;
   std::set<std::tuple<void *, int64_t, int64_t>> visited;
-  /// The numbers of every index over all visits.
+  /// The values of every index over all visits.
   llvm::MapVector<Operation *, SmallVector<Interval>> reads;
 };
 
@@ -97,12 +97,12 @@ Value ReadChecker::captureOf(ReadOp read) {
 std::string ReadChecker::textOf(Value value) {
   value = IndexRanges::outsideOfSums(value);
   if (value.getParentBlock() != &body)
-    return "a number of a sum";
+    return "a value of a sum";
   return formulaOf(value, body, names);
 }
 
-/// "table[h, i - j]": the read with `variable` at `axis`; an index that already is that variable
-/// changes places with the one at the axis.
+/// Returns the read with `variable` at `axis`, such as "table[h, i - j]". If another index is
+/// already that variable, the two indices are swapped.
 std::string ReadChecker::suggestion(ReadOp read, unsigned axis, StringRef variable) {
   SmallVector<std::string> indices;
   for (Value index : read.getIndices())
@@ -115,7 +115,7 @@ std::string ReadChecker::suggestion(ReadOp read, unsigned axis, StringRef variab
   return textOf(read.getSource()) + "[" + llvm::join(indices, ", ") + "]";
 }
 
-/// What to write for data that is read at such an index.
+/// Returns advice on how to write data that is read at such an index.
 std::string adviceOnData(unsigned variables, bool isDifference) {
   if (isDifference)
     return "; a table over distances has a size, as in tensor<64xf32>";
@@ -128,7 +128,7 @@ std::string adviceOnData(unsigned variables, bool isDifference) {
   return {};
 }
 
-/// The index has the variable that the axis counts.
+/// Checks that the index uses the variable that the axis counts.
 LogicalResult ReadChecker::checkAxis(ReadOp read, unsigned axis) {
   Value capture = captureOf(read);
   auto type = cast<RankedTensorType>(read.getSource().getType());
@@ -144,7 +144,7 @@ LogicalResult ReadChecker::checkAxis(ReadOp read, unsigned axis) {
     return success();
   const IndexSources index = ranges.sourcesOf(read.getIndices()[axis]);
   unsigned found = index.code;
-  if (kind->allowed == kHead) // no number of a token chooses a head
+  if (kind->allowed == kHead) // an index computed from a token cannot select a head
     found |= index.data & (kQuery | kKey);
   const bool isDifference = index.form && index.form->isDifference();
   const bool isPosition = kind->allowed & kQuery;
@@ -163,7 +163,7 @@ LogicalResult ReadChecker::checkAxis(ReadOp read, unsigned axis) {
   return error << " (read-C3)"; // read-C3
 }
 
-/// Not every pair reads the same end of the axis, or beyond it.
+/// Checks that not every pair reads the same end of the axis, or beyond it.
 LogicalResult ReadChecker::checkRange(ReadOp read, unsigned axis, Interval interval) {
   const int64_t size = cast<RankedTensorType>(read.getSource().getType()).getDimSize(axis);
   const std::string name = textOf(read.getSource()), index = textOf(read.getIndices()[axis]);
@@ -200,7 +200,7 @@ void ReadChecker::visitRead(ReadOp read, DifferenceRange differences) {
   }
 }
 
-/// Visits what `value` is computed from, at pairs with these differences.
+/// Visits the operations that compute `value`, for pairs with these differences.
 void ReadChecker::visit(Value value, DifferenceRange differences) {
   value = IndexRanges::outsideOfSums(value);
   Operation *code = value.getDefiningOp();
@@ -217,7 +217,7 @@ void ReadChecker::visit(Value value, DifferenceRange differences) {
     visit(select.getFalseValue(), ranges.refine(select.getCondition(), false, differences));
     return;
   }
-  // One side of a condition decides nothing where the other one decides.
+  // If one side of a condition decides the result, the other side is irrelevant.
   const bool isBoth = isa<arith::AndIOp>(code), isEither = isa<arith::OrIOp>(code);
   if ((isBoth || isEither) && value.getType().isInteger(1)) {
     visit(code->getOperand(0), ranges.refine(code->getOperand(1), isBoth, differences));
@@ -230,7 +230,7 @@ void ReadChecker::visit(Value value, DifferenceRange differences) {
 
 LogicalResult ReadChecker::check() {
   visit(cast<YieldOp>(body.getTerminator()).getValues()[0], range);
-  if (visited.size() > kMaxVisits) // not all of it is known
+  if (visited.size() > kMaxVisits) // the visits were not exhaustive
     return success();
   for (auto &[found, intervals] : reads) {
     auto read = cast<ReadOp>(found);
@@ -241,14 +241,14 @@ LogicalResult ReadChecker::check() {
   return success();
 }
 
-/// The ops with regions that `value` is made from, each with the differences of its pairs.
+/// The ops with regions that a value uses, each with the differences of its pairs.
 using Uses = llvm::MapVector<Operation *, DifferenceRange>;
 void collect(Value value, DifferenceRange range, Uses &uses, DenseSet<Value> &seen) {
   Operation *op = value.getDefiningOp();
   if (!op || !seen.insert(value).second)
     return;
   if (!leadingVariablesOf(op).empty()) {
-    // A mask is asked about the pairs that it removes, too.
+    // A mask is also evaluated at the pairs that it removes.
     const DifferenceRange asked = isa<MaskFnOp>(op) ? DifferenceRange() : range;
     auto [known, isNew] = uses.insert({op, asked});
     if (!isNew)
@@ -258,7 +258,7 @@ void collect(Value value, DifferenceRange range, Uses &uses, DenseSet<Value> &se
     collect(operand, range, uses, seen);
 }
 
-/// Captures and arguments that nothing reads.
+/// Warns about captures and arguments that are never read.
 void warnOfUnread(func::FuncOp function) {
   for (BlockArgument argument : function.getArguments())
     if (StringRef name = nameOfArgument(argument); argument.use_empty() && !name.empty())
@@ -271,7 +271,7 @@ void warnOfUnread(func::FuncOp function) {
       StringRef name = nameOfArgument(op.getOperand(argument.getArgNumber() - leading));
       if (argument.use_empty())
         mlir::emitWarning(argument.getLoc())
-            << (name.empty() ? "a coordinate" : name) << " is captured and not read";
+            << (name.empty() ? "a coordinate" : name) << " is captured but not read";
     }
   }
 }

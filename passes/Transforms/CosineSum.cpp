@@ -23,7 +23,7 @@ public:
         builder(builder) {}
 
   Value emit(Term term) {
-    constexpr int64_t kMostWritten = 16; // sums that are written out
+    constexpr int64_t kMostWritten = 16; // longer sums are loops
     return terms <= kMostWritten ? write(term) : loop(term);
   }
 

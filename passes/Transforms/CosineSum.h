@@ -1,15 +1,15 @@
 //===- CosineSum.h - pe.cosine_sum_eval and its derivative -------*- C++ -*-===//
 //
 // `pe.cosine_sum_eval` is the sum of cos(f_k x) over k = 1..n with f_k = base^(-k / n). A short sum
-// is unrolled, its frequencies constants. A long one is a loop, so that the code size does not grow
+// is unrolled with constant frequencies. A long one is a loop, so that the code size does not grow
 // with n; it carries the frequency in f64, and each step multiplies it by f_1:
 //
 //   sum = 0; f = f_1                         the derivative: sum of -f_k sin(f_k x)
 //   for k in [0, n):
 //     sum += cos(float(f) * x); f *= f_1
 //
-// After 4096 steps f has a relative error below 2^-40, so float(f) is the float nearest to f_k,
-// except where f_k lies that close to the midpoint of two floats; there it may be the other one.
+// After 4096 steps f has a relative error below 2^-40, so float(f) is the float nearest to f_k
+// unless f_k is that close to the midpoint of two floats, in which case it may be the other one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,10 +22,10 @@ namespace mlir::pe {
 
 class CosineSumEvalOp;
 
-/// The value of `op` at the emitted `x`, whose type is the computation's float type.
+/// Emits the value of `op` at the emitted `x`, whose type is the float type of the computation.
 Value emitCosineSum(CosineSumEvalOp op, Value x, OpBuilder &builder);
 
-/// Its derivative there.
+/// Emits the derivative of `op` at `x`.
 Value emitCosineSumSlope(CosineSumEvalOp op, Value x, OpBuilder &builder);
 
 } // namespace mlir::pe

@@ -1,4 +1,4 @@
-//===- Differentiate.cpp - Gradient functions -----------------------------===//
+//===- Differentiate.cpp - gradient functions -----------------------------===//
 //
 // See Passes.td for an example. Reverse mode over the straight-line code of a function: cotangents
 // of tensors are summed by arith.addf, adjoints of biases by pe.add_adjoints.
@@ -24,13 +24,13 @@ bool isFloating(Type type) {
   return tensor && isa<FloatType>(tensor.getElementType());
 }
 
-/// Writes the gradient function of one function.
+/// Builds the gradient function of one function.
 class Differentiator {
 public:
   explicit Differentiator(func::FuncOp source)
       : source(source), builder(source.getContext()), loc(source.getLoc()) {}
 
-  /// The gradient function, not yet in a module, or failure after an error.
+  /// Returns the gradient function, not yet in a module, or failure after an error.
   FailureOr<func::FuncOp> run();
 
 private:
@@ -39,12 +39,12 @@ private:
   LogicalResult differentiate(AttentionOp attention);
   LogicalResult differentiate(EmbeddingFnOp embedding, Value cotangent);
   void differentiate(MergeOp merge);
-  /// Pulls an adjoint back through the op of a bias or function of the score to its captures.
+  /// Propagates an adjoint through the op of a bias or score function to its captures.
   template <typename PullbackOf, typename RegionOp> LogicalResult pullBack(RegionOp op);
   template <typename PullbackOf> void addPullback(Operation *op, ValueRange tensors);
   void addGradient(Value value, Value gradient);
   void addAdjoint(Value bias, Value adjoint);
-  /// The gradient of `value` so far, or zeros.
+  /// Returns the gradient of `value` accumulated so far, or zeros.
   Value gradientOf(Value value);
   void addResults();
 
@@ -55,8 +55,8 @@ private:
   llvm::DenseMap<Value, Value> gradients, adjoints;
 };
 
-/// An empty private function with the arguments of the source and one cotangent per floating
-/// result, and the forward operations in it.
+/// Creates a private function with the arguments of the source, one cotangent per floating result,
+/// and the forward operations.
 void Differentiator::createFunction() {
   Block &from = source.getBody().front();
   SmallVector<Type> types(source.getArgumentTypes());
@@ -124,7 +124,7 @@ template <typename PullbackOf, typename RegionOp>
 LogicalResult Differentiator::pullBack(RegionOp op) {
   if (op.getCaptures().empty())
     return success();
-  // Ops without a derivative are refused here, at the user's line.
+  // Ops without a derivative are rejected here, at the user's line.
   for (Region &region : op->getRegions()) {
     auto yield = cast<YieldOp>(region.front().getTerminator());
     SmallVector<Value> draws;
@@ -204,7 +204,7 @@ LogicalResult Differentiator::goThrough(Operation *op) {
   }
   if (isa<BiasType>(op->getResult(0).getType()))
     return op->emitOpError("expected every bias to be a pe.bias_fn before differentiation; run "
-                           "pe-expand-biases before");
+                           "pe-expand-biases first");
   return op->emitOpError("expected pe.attention between arguments and results, found an operation "
                          "without a derivative at this level");
 }

@@ -1,4 +1,4 @@
-//===- ExpandBiases.cpp - Every bias becomes one scalar region ------------===//
+//===- ExpandBiases.cpp - biases as single regions of scalar code ---------===//
 //
 // See Passes.td for an example. The pass names no encoding: it uses ScalarOpInterface.
 //
@@ -26,7 +26,7 @@ namespace mlir::pe {
 
 namespace {
 
-/// The ops a bias is made of, each after the ops it uses, and the tensors they read.
+/// The ops that compute a bias, in topological order, and the tensors that they read.
 struct BiasSlice {
   llvm::SetVector<Operation *> ops;
   llvm::SetVector<Value> parameters;
@@ -34,7 +34,7 @@ struct BiasSlice {
 
 bool isEncoding(Value value) { return isa<CoordinateType, BiasType>(value.getType()); }
 
-/// Collects the slice without recursion: a program may chain any number of ops.
+/// Collects the slice without recursion, because a program may chain any number of ops.
 FailureOr<BiasSlice> collectSlice(Value bias) {
   BiasSlice slice;
   SmallVector<Value> pending = {bias};
@@ -42,7 +42,7 @@ FailureOr<BiasSlice> collectSlice(Value bias) {
     auto op = pending.back().getDefiningOp<ScalarOpInterface>();
     if (!op)
       return emitError(pending.back().getLoc())
-             << "expected a value made by an op with ScalarOpInterface, found "
+             << "expected a value produced by an op with ScalarOpInterface, found "
              << (pending.back().getDefiningOp() ? "another op" : "a block argument")
              << "; inline private functions first";
     size_t before = pending.size();
@@ -99,7 +99,7 @@ BiasFnOp createFunction(OpBuilder &builder, const BiasSlice &slice, Value bias) 
   return function;
 }
 
-/// Folds and merges inside the region; a constant tensor that is still read as one is refused.
+/// Folds and merges ops in the region; rejects constant tensors that are still read as tensors.
 LogicalResult simplifyRegion(BiasFnOp function) {
   GreedyRewriteConfig config;
   config.enableConstantCSE();
@@ -116,7 +116,7 @@ LogicalResult simplifyRegion(BiasFnOp function) {
   return success();
 }
 
-/// Merges equal operations. Nothing is folded: an embedding is computed in float64, constants too.
+/// Merges equal operations without folding: an embedding, including its constants, is float64.
 void mergeEqualOps(EmbeddingFnOp function) {
   IRRewriter rewriter(function.getContext());
   DominanceInfo dominance(function);
@@ -153,7 +153,8 @@ struct ExpandBiasesPass : impl::PEExpandBiasesPassBase<ExpandBiasesPass> {
     eraseDead(getOperation());
   }
 
-  /// The bias as one region, or null after an error. A bias that is one already stays.
+  /// Returns the bias as one region, or null after an error. A bias that is already one is
+  /// unchanged.
   Value expand(Value bias) {
     auto written = bias.getDefiningOp<BiasFnOp>();
     auto isInlined = [](Value capture) { return isConstant(capture) || isEncoding(capture); };

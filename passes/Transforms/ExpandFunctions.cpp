@@ -1,9 +1,9 @@
-//===- ExpandFunctions.cpp - Scores, contents, embeddings as regions ------===//
+//===- ExpandFunctions.cpp - score functions, contents, embeddings as regions -===//
 //
 // See Passes.td for an example. The pass names no encoding: it uses ScoreOpInterface,
-// ContentOpInterface, FactorOpInterface, SinkOpInterface and EmbeddingOpInterface, and makes the op
-// of each kind that has a region. What attention says in short, sinks as a tensor and dropout, are
-// such ops too.
+// ContentOpInterface, FactorOpInterface, SinkOpInterface and EmbeddingOpInterface, and creates the
+// region op of each kind. The shorthand clauses of attention, sinks as a tensor and dropout, also
+// become such ops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +28,8 @@ namespace mlir::pe {
 namespace {
 
 /// Fills `body` with the code of `source`: arguments of the types `leading`, then one per capture.
-/// `build` gets the leading arguments and, per operand of the source, its argument, or null for an
-/// operand that is no capture.
+/// `build` receives the leading arguments and, for each operand of the source, its argument, or
+/// null for an operand that is not a capture.
 void fillRegion(
     Region &body, Operation *source, TypeRange leading, ValueRange captures,
     llvm::function_ref<Value(OpBuilder &, ValueRange leading, ValueRange operands)> build) {
@@ -47,7 +47,7 @@ void fillRegion(
   YieldOp::create(builder, loc, build(builder, all.take_front(leading.size()), operands));
 }
 
-/// The operands of an op, each once, without `others`.
+/// Returns the operands of an op without duplicates and without `others`.
 SmallVector<Value> capturesOf(Operation *op, ArrayRef<Value> others = {}) {
   SmallVector<Value> captures;
   for (Value operand : op->getOperands())
@@ -124,10 +124,10 @@ EmbeddingFnOp createEmbeddingFunction(OpBuilder &builder, EmbeddingOpInterface o
 namespace {
 
 //===----------------------------------------------------------------------===//
-// What attention says in short
+// Shorthand clauses of attention
 //===----------------------------------------------------------------------===//
 
-/// Element h of a tensor.
+/// Creates a sink that reads element h of a tensor.
 Value createSinkOf(OpBuilder &builder, AttentionOp attention) {
   Value logits = attention.getLogits();
   Location loc = attention.getLoc();
@@ -141,7 +141,7 @@ Value createSinkOf(OpBuilder &builder, AttentionOp attention) {
   return function;
 }
 
-/// A draw for every pair.
+/// Creates a factor with one draw per pair.
 Value createDropout(OpBuilder &builder, AttentionOp attention) {
   Value seed = attention.getSeed();
   Location loc = attention.getLoc();
@@ -156,7 +156,7 @@ Value createDropout(OpBuilder &builder, AttentionOp attention) {
   return function;
 }
 
-/// The product of factors as one of them.
+/// Creates the product of factors as one factor.
 Value createProduct(OpBuilder &builder, AttentionOp attention, ArrayRef<Value> factors) {
   llvm::SmallSetVector<Value, 4> captures;
   for (Value factor : factors)
@@ -183,7 +183,7 @@ Value createProduct(OpBuilder &builder, AttentionOp attention, ArrayRef<Value> f
   return function;
 }
 
-/// Sinks and dropout become values, and factors one. A value that nothing else uses is erased.
+/// Replaces sinks and dropout by values and factors by their product. Erases unused values.
 void expandModes(AttentionOp attention) {
   OpBuilder builder(attention);
   if (attention.getLogits())
@@ -238,7 +238,7 @@ struct PEExpandFunctionsPass : impl::PEExpandFunctionsPassBase<PEExpandFunctions
       function = createSinkFunction(builder, sink);
     else
       function = createEmbeddingFunction(builder, cast<EmbeddingOpInterface>(source));
-    // Nothing is folded: embeddings are computed in float64, constants too.
+    // Nothing is folded: embeddings, including their constants, are computed in float64.
     DominanceInfo dominance(function);
     eliminateCommonSubExpressions(builder, dominance, function);
     return function;

@@ -1,4 +1,4 @@
-//===- ExpandFunctions.h - One op as a region of scalar code ----*- C++ -*-===//
+//===- ExpandFunctions.h - ops as regions of scalar code --------*- C++ -*-===//
 #ifndef PE_PASSES_TRANSFORMS_EXPANDFUNCTIONS_H
 #define PE_PASSES_TRANSFORMS_EXPANDFUNCTIONS_H
 
@@ -9,8 +9,8 @@
 
 namespace mlir::pe {
 
-/// The op with the scalar code of another op in its region, created where `builder` is. Captures
-/// are the tensors that the code may read, in the order of the op's operands.
+/// Create, at `builder`, the op whose region is the scalar code of another op. Its captures are the
+/// tensors that the code may read, in the order of the op's operands.
 ScoreFnOp createScoreFunction(OpBuilder &builder, ScoreOpInterface op);
 ContentFnOp createContentFunction(OpBuilder &builder, ContentOpInterface op);
 FactorFnOp createFactorFunction(OpBuilder &builder, FactorOpInterface op);

@@ -1,4 +1,4 @@
-//===- ExpandMasks.cpp - Masks as what kernels can use --------------------===//
+//===- ExpandMasks.cpp - masks in the form that kernels use ---------------===//
 //
 // See Passes.td for an example. The pass names no mask: it uses MaskOpInterface.
 //
@@ -42,7 +42,7 @@ void emitRegion(MaskFnOp function, ArrayRef<Value> masks, ArrayRef<Operation *> 
   YieldOp::create(builder, function.getLoc(), all);
 }
 
-/// The ops that the masks are made of, each after the ops it uses; collected without recursion.
+/// Returns the ops that compute the masks in topological order, collected without recursion.
 SmallVector<Operation *> collectOps(ArrayRef<Value> masks) {
   llvm::SetVector<Operation *> ops;
   SmallVector<Value> pending(llvm::reverse(masks));
@@ -60,7 +60,7 @@ SmallVector<Operation *> collectOps(ArrayRef<Value> masks) {
   return ops.takeVector();
 }
 
-/// One op for masks that are evaluated per pair.
+/// Creates one op for the masks that are evaluated per pair.
 Value createFunction(OpBuilder &builder, ArrayRef<Value> masks) {
   SmallVector<Operation *> ops = collectOps(masks);
   if (masks.size() == 1 && isa<MaskFnOp>(ops.back()))
@@ -102,7 +102,7 @@ void expand(AttentionOp attention) {
   for (Value other : others)
     known = DifferenceRange::both(known, *getDifferenceRange(other));
   Value mask = createFunction(builder, others);
-  // What the ops knew about i - j, their code may not show.
+  // The code may not show everything that the ops stated about i - j.
   const DifferenceRange shown = *getDifferenceRange(mask);
   if (shown.min != known.min || shown.max != known.max)
     if (Value range = createRangeMask(builder, attention.getLoc(), known))

@@ -1,4 +1,4 @@
-//===- ExplainStructure.cpp - Print the structure of biases ---------------===//
+//===- ExplainStructure.cpp - printing the structure of biases ------------===//
 //
 // See Passes.td for an example; passes/Analysis/Explain.h produces the text.
 //

@@ -1,4 +1,4 @@
-//===- ExportProgram.cpp - Print the neutral form of a program ------------===//
+//===- ExportProgram.cpp - printing the neutral form of a program ---------===//
 
 #include "passes/Transforms/Passes.h"
 

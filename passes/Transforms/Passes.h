@@ -1,4 +1,4 @@
-//===- Passes.h - Passes from pe to pe --------------------------*- C++ -*-===//
+//===- Passes.h - passes from pe to pe --------------------------*- C++ -*-===//
 #ifndef PE_PASSES_TRANSFORMS_PASSES_H
 #define PE_PASSES_TRANSFORMS_PASSES_H
 

@@ -1,17 +1,17 @@
-//===- Passes.td - Passes from pe to pe ------------------------*- tablegen -*-===//
+//===- Passes.td - passes from pe to pe --------------------*- tablegen -*-===//
 #ifndef PE_TRANSFORMS_PASSES_TD
 #define PE_TRANSFORMS_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
 
 def PECheckEncodingsPass : Pass<"pe-check-encodings", "::mlir::ModuleOp"> {
-  let summary = "Refuses programs that are not encodings, at the user's own line";
+  let summary = "Rejects programs that are not valid encodings";
   let description = [{
-    First in every pipeline. Op verifiers are local; this pass checks what holds between ops
-    (program-C1 to program-C12 of docs/spec.md): one entry function whose arguments and results
-    are named, unique and tensors; encoding values that stay inside functions and never pass
-    through control flow or public function boundaries; calls of private functions only, without
-    recursion; and no op that is not part of an encoding program. Nothing is changed.
+    The first pass of every pipeline. Op verifiers are local; this pass checks the constraints between
+    ops (program-C1 to program-C12 of docs/spec.md) and reports errors at the user's line: one entry
+    function whose arguments and results are named, unique and tensors; encoding values that stay inside
+    functions and never pass through control flow or public function boundaries; calls of private functions
+    only, without recursion; and no op that is not part of an encoding program. The pass changes nothing.
 
     ```mlir
     // error: expected a name, found none; write %q: ... {pe.name = "q"} (program-C3)
@@ -23,29 +23,30 @@ def PECheckEncodingsPass : Pass<"pe-check-encodings", "::mlir::ModuleOp"> {
 }
 
 def PECheckDataflowPass : Pass<"pe-check-dataflow", "::mlir::func::FuncOp"> {
-  let summary = "Refuses programs whose tensors do not go from arguments through attention to results";
+  let summary = "Rejects programs whose tensors do not flow from arguments through attention to results";
   let description = [{
-    After inlining, the whole dataflow is in the entry function. Every result is produced by an
-    attention and returned once; queries, keys and values are arguments with no other use
-    (dataflow-C1 to dataflow-C5 of docs/spec.md). Nothing is changed.
+    Runs after inlining, when the entry function contains the entire dataflow, and checks dataflow-C1 to
+    dataflow-C25 of docs/spec.md. Among them: every result is produced by pe.attention, pe.merge or
+    pe.embed and returned once; queries, keys and values are arguments with no other use. The pass
+    changes nothing.
 
     ```mlir
-    // error: expected keys to have no other use, found 2 uses; give each use an argument of its own
+    // error: expected keys to have no other use, found 2 uses; pass a separate argument for each use
     %o = pe.attention %q, %k, %k : (!qkv, !qkv, !qkv) -> !qkv
     ```
   }];
 }
 
 def PECheckReadsPass : Pass<"pe-check-reads", "::mlir::func::FuncOp"> {
-  let summary = "Refuses subscripts that read a tensor at the wrong variable or always at one end";
+  let summary = "Rejects subscripts that read a tensor at the wrong variable or always at one end";
   let description = [{
-    A read whose index is outside its axis gives the nearest element. This pass refuses reads of
-    captured tensors where that cannot be meant (read-C3 to read-C5 of docs/spec.md): an axis that
+    A read with an index outside its axis returns the nearest element. This pass rejects reads of
+    captured tensors that cannot be intended (read-C3 to read-C5 of docs/spec.md): an axis that
     counts heads, batches, queries, keys or dims is read at a variable of another kind; an index is
-    a negative constant; an index lies at or beyond one end of its axis for every pair that the mask
-    keeps. A branch of a select that no kept pair takes is not looked at. What depends on the sizes
-    of a call or on data is left to the call. Captures and arguments that nothing reads get a
-    warning. Nothing is changed.
+    a negative constant; an index is at or beyond one end of its axis for every pair that the mask
+    keeps. Branches of a select that no kept pair takes are ignored. Reads that depend on the sizes
+    of a call or on data are checked at the call. Captures and arguments that are never read get a
+    warning. The pass changes nothing.
 
     ```mlir
     // error: the axis of amp counts heads and is read at i; did you mean amp[h]? (read-C3)
@@ -55,12 +56,12 @@ def PECheckReadsPass : Pass<"pe-check-reads", "::mlir::func::FuncOp"> {
 }
 
 def PEExpandBiasesPass : Pass<"pe-expand-biases", "::mlir::func::FuncOp"> {
-  let summary = "Makes every bias of an attention one region of scalar code";
+  let summary = "Rewrites every bias of an attention as one region of scalar code";
   let description = [{
-    Every bias an attention consumes becomes one `pe.bias_fn` whose region is the scalar value of
-    the bias and of every coordinate below it (ScalarOpInterface), simplified, with the parameter
+    Every bias of an attention becomes one `pe.bias_fn` whose region computes the scalar value of
+    the bias and of every coordinate that it uses (ScalarOpInterface), simplified, with the parameter
     tensors as captures in the order of their first use. A bias that several attentions share
-    stays one value. Afterwards no pass needs to know an encoding's op.
+    remains one value. Later passes do not depend on the op of an encoding.
 
     ```mlir
     %d = pe.distance
@@ -85,14 +86,14 @@ def PEExpandBiasesPass : Pass<"pe-expand-biases", "::mlir::func::FuncOp"> {
 }
 
 def PEExpandFunctionsPass : Pass<"pe-expand-functions", "::mlir::func::FuncOp"> {
-  let summary = "Makes functions of the score, content terms, factors, sinks and embeddings regions";
+  let summary = "Rewrites score functions, content terms, factors, sinks and embeddings as regions";
   let description = [{
     Every op with ScoreOpInterface, ContentOpInterface, FactorOpInterface, SinkOpInterface or
     EmbeddingOpInterface becomes the `pe.score_fn`, `pe.content_fn`, `pe.factor_fn`, `pe.sink_fn` or
-    `pe.embedding_fn` whose region is the op's scalar code, with its tensors as captures. Those that
-    are one already are not changed. A tensor of sinks becomes the `pe.sink_fn` that reads it at h,
-    `dropout` a `pe.factor_fn` of one draw, and the factors of an attention become one, their product.
-    Afterwards no pass needs to know such an op or clause.
+    `pe.embedding_fn` whose region is the op's scalar code, with its tensors as captures. These region
+    ops themselves are unchanged. A tensor of sinks becomes the `pe.sink_fn` that reads it at h,
+    `dropout` a `pe.factor_fn` of one draw, and the factors of an attention become their product.
+    Later passes do not depend on these ops and clauses.
 
     ```mlir
     %s = test.cap(%limit : tensor<?xf32>)
@@ -112,12 +113,12 @@ def PEExpandFunctionsPass : Pass<"pe-expand-functions", "::mlir::func::FuncOp"> 
 }
 
 def PEExpandMasksPass : Pass<"pe-expand-masks", "::mlir::func::FuncOp"> {
-  let summary = "Separates what a mask says about whole rows from what it says about pairs";
+  let summary = "Separates key intervals of a mask from its per-pair conditions";
   let description = [{
-    Of the masks that an attention requires together, those that keep an interval of keys for every
-    row stay (`buildKeyInterval`): kernels visit nothing else. The others become one `pe.mask_fn`,
-    beside the range of i - j that they are known to keep; it is evaluated for every pair. A mask
-    of intervals alone is not changed.
+    Conjuncts of an attention's mask that keep an interval of keys for every row are unchanged
+    (`buildKeyInterval`): kernels visit no other keys. The other conjuncts become one `pe.mask_fn`,
+    which is evaluated for every pair, together with the range of i - j that they are known to keep. A
+    mask that consists of intervals is not changed.
 
     ```mlir
     %even = test.even
@@ -139,16 +140,16 @@ def PEExpandMasksPass : Pass<"pe-expand-masks", "::mlir::func::FuncOp"> {
 }
 
 def PESplitTermsPass : Pass<"pe-split-terms", "::mlir::func::FuncOp"> {
-  let summary = "Writes the biases of an attention as a sum of terms";
+  let summary = "Rewrites the biases of an attention as a sum of terms";
   let description = [{
-    The biases of an attention are one sum, and the class of a sum is that of its most expensive
-    summand (passes/Analysis/Structure.h). This pass takes the sum apart, sorts its summands by
-    class and writes one `pe.term` per class, cheapest first; every segments summand is a term of
-    its own. This is the one place where biases are classified: a term states its class, and its
-    parts have only what they are functions of as arguments. Summands that are affine in i and j
-    become c * (i - j), or a row and a column. A row and a column are one term. A distance term
-    absorbs affine summands and per-head constants, which its table holds at no cost. The coordinate
-    of a segments term becomes u * r. Under a mask that implies j <= i, |i - j| is i - j.
+    The biases of an attention form one sum, and the class of a sum is that of its most expensive
+    summand (passes/Analysis/Structure.h). This pass splits the sum, sorts its summands by class and
+    creates one `pe.term` per class, cheapest first; every segments summand is a separate term. Biases
+    are classified only here: a term states its class, and the arguments of its parts are only the
+    values that they depend on. Summands that are affine in i and j become c * (i - j), or a row and a
+    column. A row and a column form one term. A distance term absorbs affine summands and per-head
+    constants, which cost nothing in its table. The coordinate of a segments term becomes u * r. Under
+    a mask that implies j <= i, |i - j| is i - j.
 
     ```mlir
     // slope[h] * (i - j) + exp(i * j)
@@ -172,16 +173,16 @@ def PESplitTermsPass : Pass<"pe-split-terms", "::mlir::func::FuncOp"> {
 }
 
 def PEPlacePositionsPass : Pass<"pe-place-positions", "::mlir::func::FuncOp"> {
-  let summary = "Writes positions that are data into the formulas";
+  let summary = "Replaces i and j in formulas by positions that are data";
   let description = [{
-    Where an attention has positions(...), or a mask of documents in which positions restart, i and j
-    are data: the terms, the function of the score and the masks get code that reads them, and no
-    pass behind this one knows of positions. Tensors over queries and keys are still read at the row
+    If an attention has positions(...), or a mask of documents in which positions restart, i and j
+    are data. The terms, the function of the score and the masks get code that reads them, and later
+    passes need no support for positions. Tensors over queries and keys are still read at the row
     and the column. With given positions, terms that are proportional to i - j become a row and a
-    column, other functions of i - j become general, and every mask becomes code per pair. Where
-    positions restart, i - j is that of the rows and columns, so only what depends on i or j alone
-    changes. `pe.documents` becomes an interval of keys per row. What was done is recorded for
-    `pe explain` in the attribute `pe.positions`.
+    column, other functions of i - j become general, and every mask becomes code per pair. If
+    positions restart, i - j is that of the rows and columns, so only values that depend on i or j
+    separately change. `pe.documents` becomes an interval of keys per row. The attribute
+    `pe.positions` records the change for `pe explain`.
 
     ```mlir
     %t = pe.term <row, "..."> { ^bb0(%b: index, %h: index, %i: index): ... f(%i) }
@@ -204,12 +205,11 @@ def PEPlacePositionsPass : Pass<"pe-place-positions", "::mlir::func::FuncOp"> {
 def PESimplifyUnderNormalizerPass : Pass<"pe-simplify-under-normalizer", "::mlir::func::FuncOp"> {
   let summary = "Drops terms that do not change the attention";
   let description = [{
-    The softmax of a row is unchanged by a constant added to the whole row. A term that depends on
-    the query position alone is dropped when the log-sum-exp, which does change, is unused, and when
-    it is finite whatever parameters hold: minus infinity would mask the row. Under stick-breaking
-    only zeros are dropped. What was dropped is recorded for `pe explain` in the attribute
-    `pe.dropped`; parameters that no term reads any more get zero gradients
-    (pe-differentiate).
+    The softmax of a row is unchanged by a constant added to the entire row. A term that depends only
+    on the query position is dropped if the log-sum-exp, which does change, is unused, and if the term
+    is finite for all parameters: minus infinity would mask the row. Under stick-breaking
+    only zeros are dropped. The attribute `pe.dropped` records the dropped terms for `pe explain`.
+    Parameters that no remaining term reads get zero gradients (pe-differentiate).
 
     ```mlir
     %o = pe.attention %q, %k, %v bias(%row, %distance) ...
@@ -222,10 +222,10 @@ def PESimplifyUnderNormalizerPass : Pass<"pe-simplify-under-normalizer", "::mlir
 }
 
 def PEExplainStructurePass : Pass<"pe-explain-structure", "::mlir::func::FuncOp"> {
-  let summary = "Prints the structure of every attention's biases in words";
+  let summary = "Prints the structure of every attention's biases";
   let description = [{
-    What `pe explain` says (passes/Analysis/Explain.h), on stdout; run it after the passes that
-    `pe explain` runs: pe-expand-biases, pe-split-terms, pe-simplify-under-normalizer.
+    Prints the output of `pe explain` (passes/Analysis/Explain.h) to stdout. Run it after the passes
+    that `pe explain` runs: pe-expand-biases, pe-split-terms, pe-simplify-under-normalizer.
 
     ```mlir
     %o = pe.attention %q, %k, %v bias(%b) mask(%m) ...
@@ -241,13 +241,13 @@ def PEExplainStructurePass : Pass<"pe-explain-structure", "::mlir::func::FuncOp"
 def PEDifferentiatePass : Pass<"pe-differentiate", "::mlir::ModuleOp"> {
   let summary = "Adds the gradient function of every public function";
   let description = [{
-    For a public function @f a private function @f_grad is added, marked `pe.gradient_of = @f`. It
+    Adds for every public function @f a private function @f_grad with `pe.gradient_of = @f`. It
     takes the arguments of @f and a cotangent `d_RESULT` for every floating result, and returns the
     gradient `d_NAME` of every floating argument, in order. Its body repeats the forward ops, whose
-    results are the residuals, and goes through them backwards: `pe.attention_grad` gives the
+    results are the residuals, and visits them in reverse: `pe.attention_grad` computes the
     gradients of query, key and value and one `!pe.adjoint` per bias, and `pe.pullback` takes the
     adjoint of a bias to its parameters. A bias that several attentions share is pulled back once,
-    with the sum of its adjoints. Arguments that do not reach a result get zeros.
+    with the sum of its adjoints. Arguments that do not reach a result get zero gradients.
 
     ```mlir
     func.func @f(%q, %k, %v, %s) -> %o {
@@ -270,13 +270,13 @@ def PEDifferentiatePass : Pass<"pe-differentiate", "::mlir::ModuleOp"> {
 }
 
 def PERepresentAsFirePass : Pass<"pe-represent-as-fire", "::mlir::func::FuncOp"> {
-  let summary = "Writes known biases as networks of progressive interpolation";
+  let summary = "Rewrites known biases as networks of progressive interpolation";
   let description = [{
     Theorem 3.1 of Li et al. 2023 (arXiv 2310.04418): the biases of T5, ALiBi, Kerple and Sandwich
     are FIRE with particular parameters for every position up to `length`. A table of buckets
     becomes a network of steps, a line in the distance or its logarithm a network without a hidden
-    layer, a sum of cosines a network with that activation, and a power stays one, of t. Other
-    biases are refused. `representByInterpolation` also says how the new parameters follow from the old ones
+    layer, a sum of cosines a network with that activation, and a power remains a power, of t. Other
+    biases are rejected. `representByInterpolation` also derives the new parameters from the old ones
     (dialect/Math/FireRepresentation.h); `pe represent` writes both.
 
     ```mlir
@@ -293,14 +293,14 @@ def PERepresentAsFirePass : Pass<"pe-represent-as-fire", "::mlir::func::FuncOp">
   let options = [Option<"length", "length", "int64_t", "512",
                         "The position up to which biases are the same">,
                  Option<"heads", "heads", "int64_t", "0",
-                        "How many heads slopes that follow a rule are for">];
+                        "The number of heads, for slopes that follow a rule">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::pe::PEDialect"];
 }
 
 def PEExportProgramPass : Pass<"pe-export-program", "::mlir::ModuleOp"> {
-  let summary = "Prints the neutral form of the public functions, as the reference reads it";
+  let summary = "Prints the neutral form of the public functions that the reference reads";
   let description = [{
-    For tests and inspection: `exportProgram` of dialect/PE/ExportProgram.h on stdout, indented.
+    For tests and inspection: prints `exportProgram` of dialect/PE/ExportProgram.h to stdout, indented.
 
     ```mlir
     %d = pe.distance

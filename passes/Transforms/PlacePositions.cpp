@@ -1,9 +1,9 @@
-//===- PlacePositions.cpp - What stands for i and j -----------------------===//
+//===- PlacePositions.cpp - replacing i and j by positions that are data --===//
 //
-// See Passes.td for an example. The positions that formulas see are the rows and columns of a call,
-// or they are data: given by the caller, or counted from the beginning of each document. This pass
-// writes the data into the formulas, so that nothing behind it knows of it; where tokens' data is
-// read stays the row and the column:
+// See Passes.td for an example. The positions in formulas are either the rows and columns of a call
+// or data: given by the caller, or counted from the beginning of each document. This pass writes
+// the data into the formulas, so that later passes need no support for it. Data of tokens is still
+// read at the row and the column:
 //
 //   given      i = q_pos[b, row]           j = k_pos[b, column]
 //   restarts   i = row - begin[row]        j = column - begin[row]       (of one document)
@@ -41,12 +41,12 @@ constexpr int64_t kLastPosition = (int64_t(1) << 30) - 1;
 
 /// The two tensors that positions are computed from, over queries and over keys.
 struct Placement {
-  bool restarts = false; ///< or they are given
+  bool restarts = false; ///< otherwise positions are given
   Value queries, keys;
 
-  /// The position of a row or a column, read from `tensor`, that of its side.
+  /// Returns the position of a row or a column, read from `tensor`, the tensor of its side.
   Value at(OpBuilder &builder, Location loc, Value batch, Value place, Value tensor) const;
-  /// The position of a column, given the beginning of the document that its row lies in.
+  /// Returns the position of a column, given the beginning of the document that contains its row.
   static Value after(OpBuilder &builder, Location loc, Value place, Value tensor, Value row);
 };
 
@@ -74,12 +74,12 @@ Value Placement::at(OpBuilder &builder, Location loc, Value batch, Value place,
 // One block of scalar code
 //===----------------------------------------------------------------------===//
 
-/// The arguments of a block: where it is evaluated, and what it captures. Row and column are null
-/// where the code does not have them.
+/// The arguments of a block: its point of evaluation and its captures. Row and column are null if
+/// the code does not have them.
 struct CodeBlock {
   Block &block;
   Value batch, row, column;
-  ValueRange captures;          ///< outside
+  ValueRange captures;          ///< outside the region
   Value queryTensor, keyTensor; ///< the block's arguments for the placement's tensors
 };
 
@@ -99,11 +99,11 @@ private:
 
   const Placement &placement;
   const CodeBlock &code;
-  llvm::SmallPtrSet<Operation *, 8> own; ///< code that takes rows and columns as they are
+  llvm::SmallPtrSet<Operation *, 8> own; ///< code that uses the rows and columns unchanged
   llvm::SmallPtrSet<OpOperand *, 8> ownUses;
 };
 
-/// What the axes of a captured argument of the entry function count; null if unknown.
+/// Returns the axes of a captured argument of the entry function, or null if unknown.
 ArrayAttr BlockPlacer::axesOf(Value tensor) const {
   auto argument = dyn_cast<BlockArgument>(tensor);
   if (!argument || argument.getOwner() != &code.block)
@@ -117,7 +117,7 @@ ArrayAttr BlockPlacer::axesOf(Value tensor) const {
                   : ArrayAttr();
 }
 
-/// Indices of the axes over tokens stay functions of the row and the column.
+/// Keeps indices of axes over tokens as functions of the row and the column.
 LogicalResult BlockPlacer::keepPlaces(ReadOp read, ArrayAttr axes) {
   OpBuilder builder(read);
   for (auto [number, word] : llvm::enumerate(axes.getAsValueRange<StringAttr>())) {
@@ -131,15 +131,15 @@ LogicalResult BlockPlacer::keepPlaces(ReadOp read, ArrayAttr axes) {
     if (!placement.restarts && other && leaves.contains(other))
       return read.emitError() << "expected a tensor over the axis \"" << word << "\" to be read at "
                               << (word == "query" ? "i" : "j")
-                              << " where positions(...) are given, found it read at "
+                              << " if positions(...) are given, found it read at "
                               << (word == "query" ? "j" : "i")
-                              << "; a given position is no place in the tensor (positions-C5)";
+                              << "; a given position is not an index of the tensor (positions-C5)";
     IRMapping mapping;
     Value kept = index.getDefiningOp() ? cloneSlice(index, mapping, builder) : index;
     for (Operation *op : collectSlice(kept))
       own.insert(op);
     read->setOperand(1 + number, kept);
-    ownUses.insert(&read->getOpOperand(1 + number)); // which may be of i or j itself
+    ownUses.insert(&read->getOpOperand(1 + number)); // may be a use of i or j itself
   }
   return success();
 }
@@ -154,13 +154,13 @@ LogicalResult BlockPlacer::keepPlaces() {
       ArrayAttr axes = axesOf(input);
       if (axes && llvm::any_of(axes.getAsValueRange<StringAttr>(),
                                [](StringRef word) { return word == "query" || word == "key"; }))
-        return sum.emitError() << "expected a sum that reads no data of tokens where positions are "
-                                  "data themselves, found one (positions-C6)";
+        return sum.emitError() << "expected a sum that reads no data of tokens if positions are "
+                                  "data, found one that does (positions-C6)";
     }
   return success();
 }
 
-/// In code that computes with positions.
+/// Replaces uses in code that computes with positions.
 void BlockPlacer::replace(Value from, Value to) {
   from.replaceUsesWithIf(
       to, [&](OpOperand &use) { return !own.contains(use.getOwner()) && !ownUses.contains(&use); });
@@ -198,7 +198,7 @@ LogicalResult BlockPlacer::place() {
 class TermPlacer {
 public:
   TermPlacer(TermOp term, const Placement &placement) : term(term), placement(placement) {}
-  /// The term with its positions, which may be another op.
+  /// Returns the term with its positions, which may be a new op.
   FailureOr<TermOp> place();
 
 private:
@@ -212,7 +212,7 @@ private:
   const Placement &placement;
 };
 
-/// Adds the placement's tensors behind the captures.
+/// Appends the placement's tensors to the captures.
 void TermPlacer::capture(TermOp op) {
   for (Value tensor : {placement.queries, placement.keys}) {
     op->insertOperands(op->getNumOperands(), tensor);
@@ -233,7 +233,7 @@ LogicalResult TermPlacer::placePart(TermOp op, TermPart part) {
   return BlockPlacer(placement, code).place();
 }
 
-/// An empty term with the captures of this one and the placement's tensors.
+/// Creates an empty term with the captures of this one and the placement's tensors.
 TermOp TermPlacer::create(TermClass cls, StringRef reason) {
   OpBuilder builder(term);
   auto structure = TermAttr::get(term.getContext(), cls, reason);
@@ -251,7 +251,7 @@ TermOp TermPlacer::create(TermClass cls, StringRef reason) {
   return op;
 }
 
-/// c (i - j) is c i plus c (0 - j).
+/// Splits c (i - j) into c i plus c (0 - j).
 TermOp TermPlacer::splitAffine() {
   TermOp op = create(TermClass::RowColumn, "is proportional to i - j, the difference of two given "
                                            "positions");
@@ -278,7 +278,7 @@ TermOp TermPlacer::splitAffine() {
   return op;
 }
 
-/// A function of the difference of two given positions is one of the pair.
+/// Makes a function of the difference of two given positions a function of the pair.
 TermOp TermPlacer::makeGeneral() {
   TermOp op = create(TermClass::General, "is a function of i - j, the difference of two given "
                                          "positions");
@@ -334,7 +334,7 @@ FailureOr<TermOp> TermPlacer::place() {
 //===----------------------------------------------------------------------===//
 
 /// Adds the placement's tensors to the captures of an op with one region, whose block begins with
-/// `first` arguments in front of b, h, i and, with columns, j, and places it.
+/// `first` arguments before b, h, i and, with columns, j, and writes the positions into it.
 LogicalResult placeRegion(Operation *op, unsigned first, const Placement &placement,
                           bool hasColumn = true) {
   Block &block = op->getRegion(0).front();
@@ -361,7 +361,7 @@ LogicalResult placeRegion(Operation *op, unsigned first, const Placement &placem
   return success();
 }
 
-/// The functions of the score, factors and the sink with their positions, of this attention alone.
+/// Writes positions into the score functions, factors and the sink of this attention.
 LogicalResult placeFunctions(AttentionOp attention, const Placement &placement) {
   OpBuilder builder(attention);
   for (OpOperand &operand : attention->getOpOperands()) {
@@ -377,13 +377,13 @@ LogicalResult placeFunctions(AttentionOp attention, const Placement &placement) 
   return success();
 }
 
-/// The mask of one attention, with documents and positions written into it.
+/// Builds the mask of one attention, with documents and positions written into it.
 class MaskPlacer {
 public:
   MaskPlacer(AttentionOp attention, const Placement *placement)
       : attention(attention), placement(placement), builder(attention) {}
 
-  /// Null after an error.
+  /// Returns null after an error.
   Value place(Value mask);
 
 private:
@@ -397,7 +397,7 @@ private:
   DenseMap<Value, Value> placed;
 };
 
-/// j >= begin[i] and j < end[i], of rows and columns.
+/// Builds j >= begin[i] and j < end[i], for rows and columns.
 Value MaskPlacer::placeDocuments(MaskOpInterface op) {
   Location loc = op.getLoc();
   Value boundaries = op.getDocumentBoundaries();
@@ -421,8 +421,8 @@ Value MaskPlacer::placeDocuments(MaskOpInterface op) {
   return function;
 }
 
-/// Scalar code of rows and columns, into which positions are written. Where they restart, a mask
-/// that is a range of i - j stays what it is.
+/// Builds scalar code of rows and columns, into which positions are written. If they restart, a
+/// mask that is a range of i - j is unchanged.
 Value MaskPlacer::placeLeaf(MaskOpInterface op) {
   if (op.getDocumentBoundaries())
     return placeDocuments(op);
@@ -444,7 +444,7 @@ Value MaskPlacer::placeLeaf(MaskOpInterface op) {
   return succeeded(placeRegion(function, /*first=*/0, *placement)) ? function.getResult() : Value();
 }
 
-/// Whether the value of a mask of masks reads no position itself.
+/// Returns true if the value of a mask of masks reads no position directly.
 bool isFreeOfPositions(MaskOpInterface op) {
   Block scratch;
   OpBuilder builder(op.getContext());
@@ -462,10 +462,10 @@ bool isFreeOfPositions(MaskOpInterface op) {
   return isFree;
 }
 
-/// The same op on masks that are placed already.
+/// Creates the same op on masks that are already placed.
 Value MaskPlacer::combine(MaskOpInterface op) {
   if (placement && !isFreeOfPositions(op)) {
-    op->emitError() << "expected what joins masks to read no positions itself where positions are "
+    op->emitError() << "expected ops that combine masks to read no positions if positions are "
                        "data, found '"
                     << op->getName() << "' (positions-C7)";
     return {};
@@ -477,7 +477,7 @@ Value MaskPlacer::combine(MaskOpInterface op) {
   return copy->getResult(0);
 }
 
-/// Without recursion: masks may form long chains.
+/// Works without recursion, because masks may form long chains.
 Value MaskPlacer::place(Value mask) {
   SmallVector<Value> pending = {mask};
   while (!pending.empty()) {
@@ -508,7 +508,7 @@ Value MaskPlacer::place(Value mask) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// The masks that an attention requires together, and all masks that they are made of.
+/// The conjuncts of an attention's mask, and all ops that they use.
 struct MaskOps {
   SmallVector<Value> conjuncts;
   llvm::SetVector<Operation *> all;
@@ -538,7 +538,7 @@ MaskOps collectMasks(Value mask) {
   return ops;
 }
 
-/// The documents that positions restart in; null without any. Fails where that has no meaning.
+/// Returns the documents that positions restart in, or null. Fails if the restart is not supported.
 FailureOr<MaskOpInterface> findRestart(AttentionOp attention, const MaskOps &masks) {
   MaskOpInterface found;
   for (Operation *op : masks.all) {
@@ -566,15 +566,15 @@ FailureOr<MaskOpInterface> findRestart(AttentionOp attention, const MaskOps &mas
   return found;
 }
 
-/// A rotation by given tables, or by frequencies that depend on the end of the keys, has no meaning
-/// where positions are data.
+/// Rejects rotations by given tables, or by frequencies that depend on the end of the keys, which
+/// are undefined if positions are data.
 LogicalResult checkRotation(AttentionOp attention) {
   if (!attention.getRotation())
     return success();
   auto rotation = cast<RotationOpInterface>(attention.getRotation().getDefiningOp());
   auto refuse = [&](StringRef what) {
     return rotation.emitError() << "expected a rotation by frequencies that do not depend on the "
-                                   "length where positions are data, found "
+                                   "length if positions are data, found "
                                 << what << " (positions-C8)";
   };
   if (rotation.getTables())
@@ -593,7 +593,7 @@ LogicalResult checkRotation(AttentionOp attention) {
   rotation.buildFrequency(builder, loc, point, arguments.drop_front(3));
   const bool usesEnd = !arguments[2].use_empty();
   scratch.dropAllReferences();
-  return usesEnd ? refuse("some that depend on the end of the keys") : success();
+  return usesEnd ? refuse("frequencies that depend on the end of the keys") : success();
 }
 
 struct PlacePositionsPass : impl::PEPlacePositionsPassBase<PlacePositionsPass> {
@@ -642,7 +642,7 @@ LogicalResult PlacePositionsPass::place(AttentionOp attention) {
   if (*restart) {
     Value boundaries = restart->getDocumentBoundaries();
     Type type = boundaries.getType();
-    builder.setInsertionPointAfterValue(boundaries); // in front of the terms that read them
+    builder.setInsertionPointAfterValue(boundaries); // before the terms that read them
     auto bounds = [&](bool keys) -> Value {
       return DocumentBoundsOp::create(builder, (*restart)->getLoc(), type, type, boundaries, keys)
           .getBegin();

@@ -1,4 +1,4 @@
-//===- Prepare.cpp - The passes every pipeline begins with ----------------===//
+//===- Prepare.cpp - the passes that begin every pipeline -----------------===//
 
 #include "passes/Transforms/Prepare.h"
 
@@ -9,9 +9,9 @@
 namespace mlir::pe {
 
 void populatePreparePipeline(OpPassManager &manager, const PrepareOptions &options) {
-  // Unsupported programs are refused before anything is changed.
+  // Rejects unsupported programs before anything is changed.
   manager.addPass(createPECheckEncodingsPass({options.entry}));
-  // Without an entry the only public function stays; with one, only that does.
+  // Without an entry name the only public function is kept; with one, only that function.
   if (!options.entry.empty())
     manager.addPass(createSymbolPrivatizePass({options.entry}));
   // Calls of private functions are inlined; nothing else is simplified.

@@ -1,4 +1,4 @@
-//===- Prepare.h - The passes every pipeline begins with --------*- C++ -*-===//
+//===- Prepare.h - the passes that begin every pipeline ---------*- C++ -*-===//
 #ifndef PE_PASSES_TRANSFORMS_PREPARE_H
 #define PE_PASSES_TRANSFORMS_PREPARE_H
 
@@ -13,8 +13,8 @@ struct PrepareOptions : PassPipelineOptions<PrepareOptions> {
       *this, "entry", llvm::cl::desc("The public function to compile; default: the only one")};
 };
 
-/// Checks the program and inlines private functions. Afterwards the entry is the only function,
-/// otherwise exactly as the user wrote it: this is what the reference interprets.
+/// Checks the program and inlines private functions. Afterwards the entry is the only function and
+/// otherwise unchanged; the reference interprets this form.
 void populatePreparePipeline(OpPassManager &manager, const PrepareOptions &options);
 
 /// Registers `pe-prepare`.

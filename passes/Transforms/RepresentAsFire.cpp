@@ -1,4 +1,4 @@
-//===- RepresentAsFire.cpp - Known biases as progressive interpolation ----===//
+//===- RepresentAsFire.cpp - known biases as progressive interpolation ----===//
 
 #include "passes/Transforms/Representation.h"
 
@@ -20,7 +20,7 @@ namespace {
 
 using Source = DerivedParameter::Source;
 
-/// The number of a head: parameters are one number, or one per head.
+/// Returns the value for a head: parameters are one value, or one per head.
 float numberOf(const ParameterValues &values, int64_t head) {
   return values.numbers[head % values.numbers.size()];
 }
@@ -47,7 +47,7 @@ private:
   LogicalResult replace(Operation *op, Value value);
 
   bool isDistance(Value coordinate, bool isEven = false);
-  /// Whether no query of any attention sees a later key.
+  /// Returns true if no query of any attention attends to a later key.
   bool isCausal();
   FailureOr<std::string> parameter(Operation *op, Value value);
   Value threshold();
@@ -67,12 +67,13 @@ private:
   double length;
   int64_t heads;
   llvm::StringSet<> names;
-  llvm::SmallPtrSet<Operation *, 8> done; // what stands for a bias now
+  llvm::SmallPtrSet<Operation *, 8> done; // the ops that replaced a bias
   Value one;
   std::vector<DerivedParameter> parameters;
 };
 
-/// Whether the coordinate is |i - j| for every pair that takes part, or i - j for an even function.
+/// Returns true if the coordinate is |i - j| for every unmasked pair, or i - j for an even
+/// function.
 bool Representation::isDistance(Value coordinate, bool isEven) {
   return coordinate.getDefiningOp<DistanceOp>() ||
          (coordinate.getDefiningOp<RelativeOp>() && (isEven || isCausal()));
@@ -143,7 +144,7 @@ Value Representation::addParameter(StringRef name, ArrayRef<int64_t> shape,
   return function.getArgument(place);
 }
 
-/// w1, b1, w2 and b2; one row for all heads unless `perHead`.
+/// Adds w1, b1, w2 and b2, with one row for all heads unless `perHead`.
 SmallVector<Value> Representation::addLayer(int64_t units, bool perHead,
                                             ArrayRef<std::string> sources,
                                             std::function<HiddenLayer(Source)> derive) {
@@ -179,7 +180,7 @@ LogicalResult Representation::replace(Operation *op, Value value) {
   return success();
 }
 
-/// Numbers of one value, or one per head.
+/// Returns one value, or one per head.
 ParameterValues perHead(bool many, int64_t count, llvm::function_ref<double(int64_t)> number) {
   ParameterValues values{{many ? count : 1}, {}};
   for (int64_t head = 0; head < (many ? count : 1); ++head)
@@ -199,7 +200,7 @@ LogicalResult Representation::represent(LinearOp op) {
   if (!log && !isDistance(op.getX()))
     return refuse(op, op.getX());
   if (op.getRule() && heads == 0)
-    return op.emitOpError("expected the number of heads, as its slopes follow a rule; write "
+    return op.emitOpError("expected the number of heads, because its slopes follow a rule; write "
                           "--heads=N");
   std::vector<std::string> sources;
   bool many = op.getRule().has_value();
@@ -283,7 +284,7 @@ LogicalResult Representation::represent(TableOp op) {
                [=, name = *table](Source source) {
                  const ParameterValues &values = source(name);
                  const int64_t rows = values.shape[0], columns = values.shape[1];
-                 std::vector<float> clamped; // a row beyond the table is its last one
+                 std::vector<float> clamped; // rows beyond the table repeat its last one
                  for (int64_t row = 0; row <= static_cast<int64_t>(starts.size()); ++row)
                    for (int64_t h = 0; h < columns; ++h)
                      clamped.push_back(values.numbers[std::min(row, rows - 1) * columns + h]);

@@ -1,8 +1,8 @@
-//===- Representation.h - Known biases by progressive interpolation -*- C++ -*-===//
+//===- Representation.h - known biases as progressive interpolation -*- C++ -*-===//
 //
 // Theorem 3.1 of Li et al. 2023 (arXiv 2310.04418): T5's buckets, ALiBi, Kerple and Sandwich are
-// FIRE with particular parameters, for positions up to a length N. The rewriting replaces the ops
-// and says how each new parameter follows from those of the old program:
+// FIRE with particular parameters, for positions up to a length N. The rewrite replaces the ops and
+// returns how each new parameter is derived from those of the old program:
 //
 //   %d = pe.distance
 //   %b = pe.linear %d slope(%slopes : tensor<?xf32>) {factor = -1.0}
@@ -31,15 +31,15 @@ struct ParameterValues {
 struct DerivedParameter {
   using Source = llvm::function_ref<const ParameterValues &(StringRef name)>;
   std::string name;
-  /// The parameters of the old function that it is made of. Of those, axes of unknown size count
+  /// The parameters of the old function that it is derived from. Their axes of unknown size count
   /// heads.
   std::vector<std::string> sources;
   std::function<ParameterValues(Source)> derive;
 };
 
 /// Rewrites every bias of `function` so that it is the same for all positions up to `length`.
-/// `heads` is their number where slopes follow a rule, or 0. Fails with an error at a bias that the
-/// theorem does not have.
+/// `heads` is the number of heads for slopes that follow a rule, or 0. Fails with an error at a
+/// bias that the theorem does not cover.
 FailureOr<std::vector<DerivedParameter>> representByInterpolation(func::FuncOp function,
                                                                   int64_t length, int64_t heads);
 

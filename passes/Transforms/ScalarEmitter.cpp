@@ -1,4 +1,4 @@
-//===- ScalarEmitter.cpp - Emit a scalar of a bias region elsewhere -------===//
+//===- ScalarEmitter.cpp - emission of scalars from bias regions ----------===//
 
 #include "passes/Transforms/ScalarEmitter.h"
 
@@ -25,7 +25,7 @@ Value ParameterAccess::scratch(OpBuilder &builder, Location loc, int64_t size, T
                                   builder.getI64IntegerAttr(64));
 }
 
-/// A size that the type knows; others are the implementation's.
+/// Supports only static sizes; implementations provide dynamic ones.
 Value ParameterAccess::axisSize(OpBuilder &builder, Location loc, BlockArgument tensor,
                                 int64_t axis) {
   auto type = cast<RankedTensorType>(tensor.getType());
@@ -53,7 +53,7 @@ Value convertFloat(OpBuilder &builder, Location loc, Value value, Type type) {
   return arith::TruncFOp::create(builder, loc, type, value);
 }
 
-/// Clones one operation of arith or math; its floats become `compute` when that is given.
+/// Clones one operation of arith or math; its floats become `compute` if that is given.
 static void cloneScalarOp(Operation *op, IRMapping &mapping, OpBuilder &builder,
                           FloatType compute) {
   bool isFloat = op->getNumResults() == 1 && isa<FloatType>(op->getResult(0).getType());
@@ -75,15 +75,14 @@ static void cloneScalarOp(Operation *op, IRMapping &mapping, OpBuilder &builder,
   builder.clone(*op, mapping)->getResult(0).setType(compute);
 }
 
-/// min(max(value, low), high). Expanded here: upstream's expansion of math.clampf swaps the
-/// bounds.
+/// Emits min(max(value, low), high), because upstream's expansion of math.clampf swaps the bounds.
 static Value emitClamp(math::ClampFOp op, IRMapping &mapping, OpBuilder &builder) {
   Value raised = arith::MaximumFOp::create(builder, op.getLoc(), mapping.lookup(op.getValue()),
                                            mapping.lookup(op.getMin()));
   return arith::MinimumFOp::create(builder, op.getLoc(), raised, mapping.lookup(op.getMax()));
 }
 
-/// |x|^n, with the sign of x where n is odd: as floats, all n beyond 2^24 are even.
+/// Emits |x|^n, with the sign of x if n is odd. As a float, every n beyond 2^24 is even.
 Value emitWholePower(OpBuilder &builder, Location loc, Value x, Value exponent) {
   Value power = arith::SIToFPOp::create(builder, loc, x.getType(), exponent);
   Value magnitude = math::AbsFOp::create(builder, loc, x);
@@ -95,7 +94,7 @@ Value emitWholePower(OpBuilder &builder, Location loc, Value x, Value exponent) 
   return arith::SelectOp::create(builder, loc, isOdd, withSign, value);
 }
 
-/// |x| = infinity; upstream lowers isnan and isfinite, but not this one.
+/// Emits |x| = infinity; upstream lowers isnan and isfinite, but not isinf.
 static Value emitIsInfinite(math::IsInfOp op, IRMapping &mapping, OpBuilder &builder) {
   Value magnitude = math::AbsFOp::create(builder, op.getLoc(), mapping.lookup(op.getOperand()));
   auto type = cast<FloatType>(magnitude.getType());

@@ -1,10 +1,10 @@
-//===- ScalarEmitter.h - Emit a scalar of a bias region elsewhere -*- C++ -*-===//
+//===- ScalarEmitter.h - emission of scalars from bias regions --*- C++ -*-===//
 //
 // A bias is a region of scalar operations over one (b, h, i, j) (`pe.bias_fn`). Lowerings need
 // single values of such a region in other places: a distance-only value in the loop that fills a
-// table, a row factor in a preparation stage, the whole bias in the body of a score map. This file
-// copies the backward slice of a value there and leaves open, behind `ParameterAccess`, where the
-// captured tensors live: in a memref, a tile buffer, a stack slot.
+// table, a row factor in a preparation stage, the entire bias in the body of a score map. This file
+// copies the backward slice of a value to such a place. `ParameterAccess` abstracts from the
+// storage of the captured tensors: a memref, a tile buffer, a stack slot.
 //
 // Worked example. To fill a table over the distance t of the region
 //
@@ -22,7 +22,8 @@
 //   mapPoint(mapping, region.front(), {b, h, t, zero});            // i := t, j := 0
 //   Value y = emitScalar(yieldOperand, mapping, builder, params);  // arith ops, params.read(...)
 //
-// Values already in the mapping are not emitted again, so several roots share their common part.
+// Values already in the mapping are not emitted again, so several roots share common
+// subexpressions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,17 +36,17 @@
 
 namespace mlir::pe {
 
-/// How emitted code reads the tensors that a region captures, and adds to their gradients.
-/// `tensor` is the region's own block argument; its type gives rank and static sizes.
+/// Access of emitted code to the tensors that a region captures, and to their gradients.
+/// `tensor` is the block argument of the region; its type gives rank and static sizes.
 /// Indices are emitted index values, one per dimension, not yet clamped: an implementation clamps
-/// them to the tensor's sizes, in `read` and `accumulate` alike (the dialect's rule for reads out
+/// them to the tensor's sizes, both in `read` and in `accumulate` (the dialect's rule for reads out
 /// of range). Values have the float type of the computation; an implementation converts to and
-/// from its storage.
+/// from its storage type.
 class ParameterAccess {
 public:
   virtual ~ParameterAccess();
 
-  /// The element at `indices`.
+  /// Returns the element at `indices`.
   virtual Value read(OpBuilder &builder, Location loc, BlockArgument tensor,
                      ValueRange indices) = 0;
 
@@ -53,36 +54,37 @@ public:
   virtual void accumulate(OpBuilder &builder, Location loc, BlockArgument tensor,
                           ValueRange indices, Value value) = 0;
 
-  /// The number in the whole model of head `head` of this call, and the number of heads of the
-  /// model (`pe.global_head`, `pe.heads_total`), as index values.
+  /// Return the index of this call's head `head` in the entire model, and the model's number of
+  /// heads (`pe.global_head`, `pe.heads_total`), as index values.
   virtual Value globalHead(OpBuilder &builder, Location loc, Value head) = 0;
   virtual Value headsTotal(OpBuilder &builder, Location loc) = 0;
 
-  /// The size of an axis of a captured tensor (`pe.axis_size`, the bound of a `pe.sum`), as an
-  /// index value. The default knows static sizes.
+  /// Returns the size of an axis of a captured tensor (`pe.axis_size`, the bound of a `pe.sum`) as
+  /// an index value. The default implementation supports only static sizes.
   virtual Value axisSize(OpBuilder &builder, Location loc, BlockArgument tensor, int64_t axis);
 
-  /// A scratch memref of `size` elements, used by `pe.mlp_eval`. The default places a
-  /// `memref.alloca` at the start of the enclosing function, so that loops do not grow the stack.
+  /// Returns a scratch memref of `size` elements, used by `pe.mlp_eval`. The default implementation
+  /// places a `memref.alloca` at the start of the enclosing function, so that loops do not grow the
+  /// stack.
   virtual Value scratch(OpBuilder &builder, Location loc, int64_t size, Type element);
 };
 
 /// Maps the four leading arguments of a bias region's block to `point`.
 void mapPoint(IRMapping &mapping, Block &block, const PairPoint &point);
 
-/// Emits `root`, a float or integer value of a single-block region, with the leaves taken from
-/// `mapping`, and returns the copy. `mapping` receives every emitted value. With `compute`, every
-/// float of the region is computed in that type instead of its own.
+/// Emits a copy of `root`, a float or integer value of a single-block region, with the leaves taken
+/// from `mapping`. `mapping` receives every emitted value. If `compute` is given, every float of
+/// the region is computed in that type instead of its declared type.
 Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAccess &params,
                  FloatType compute = {});
 
-/// True for the operations that emitScalar can emit.
+/// Returns true for the operations that emitScalar can emit.
 bool isEmittable(Operation *op);
 
-/// x to the power of an integer: `math.fpowi`, which few targets have.
+/// Emits the expansion of `math.fpowi` (x to an integer power), which few targets support.
 Value emitWholePower(OpBuilder &builder, Location loc, Value x, Value exponent);
 
-/// `value` in another float type.
+/// Converts `value` to another float type.
 Value convertFloat(OpBuilder &builder, Location loc, Value value, Type type);
 
 } // namespace mlir::pe

@@ -1,4 +1,4 @@
-//===- ScalarVjp.cpp - Reverse mode of one scalar of a bias region --------===//
+//===- ScalarVjp.cpp - reverse mode for scalars of bias regions -----------===//
 //
 // One rule per operation, sorted by family: sums and products, choices (max, min, clamp, select),
 // powers and roots, exponentials and logarithms, trigonometry.
@@ -22,7 +22,7 @@ namespace mlir::pe {
 namespace {
 
 //===----------------------------------------------------------------------===//
-// Which operations have rules
+// Operations with rules
 //===----------------------------------------------------------------------===//
 
 /// Operations whose derivative is zero wherever it exists; all other scalar operations have rules
@@ -36,7 +36,7 @@ bool isPiecewiseConstant(Operation *op) {
 // Emission of the rules
 //===----------------------------------------------------------------------===//
 
-/// Float arithmetic at one place of the emitted code.
+/// Float arithmetic at one insertion point.
 struct Emit {
   OpBuilder &builder;
   Location loc;
@@ -59,7 +59,7 @@ struct Emit {
   Value select(Value condition, Value a, Value b) {
     return arith::SelectOp::create(builder, loc, condition, a, b);
   }
-  /// `value`, or 0 where `x` is 0: for rules that define the derivative at 0 as 0.
+  /// Returns `value`, or 0 if `x` is 0, for rules that define the derivative at 0 as 0.
   Value zeroAtZero(Value x, Value value) {
     Value isZero = is(arith::CmpFPredicate::OEQ, x, constant(0, x));
     return select(isZero, constant(0, value), value);
@@ -67,7 +67,7 @@ struct Emit {
   Value signOf(Value x) { return math::CopySignOp::create(builder, loc, constant(1, x), x); }
 };
 
-/// An operation with its operands and result as emitted, and the cotangent of the result.
+/// An operation with its emitted operands and result, and the cotangent of the result.
 struct Site {
   Operation *op;
   SmallVector<Value> operands;
@@ -75,7 +75,7 @@ struct Site {
   Value cotangent;
 };
 
-/// Passes g to the operand that wins by `predicate`, half to each at a tie.
+/// Passes g to the operand selected by `predicate`, and half to each at a tie.
 Value winnerTakes(Emit &e, const Site &s, arith::CmpFPredicate predicate, unsigned index) {
   Value mine = s.operands[index], other = s.operands[1 - index];
   Value tie = e.is(arith::CmpFPredicate::OEQ, mine, other);
@@ -83,8 +83,8 @@ Value winnerTakes(Emit &e, const Site &s, arith::CmpFPredicate predicate, unsign
   return e.select(e.is(predicate, mine, other), s.cotangent, atMost);
 }
 
-/// clamp(value, low, high) = min(max(value, low), high); between the bounds, inclusive, the value
-/// gets all of it. With low > high the result is high.
+/// clamp(value, low, high) = min(max(value, low), high). Between the bounds, inclusive, the value
+/// receives the entire cotangent. With low > high the result is high.
 Value clampAdjoint(Emit &e, const Site &s, unsigned index) {
   Value value = s.operands[0], low = s.operands[1], high = s.operands[2];
   Value zero = e.constant(0, s.cotangent);
@@ -97,7 +97,7 @@ Value clampAdjoint(Emit &e, const Site &s, unsigned index) {
   return index == 1 ? e.select(isBelow, unlessAbove, zero) : e.select(isBelow, zero, unlessAbove);
 }
 
-/// x^p for a float or integer exponent; 0 at x = 0, and for the exponent where x < 0.
+/// x^p for a float or integer exponent; 0 at x = 0, and for the exponent also if x < 0.
 Value powerAdjoint(Emit &e, const Site &s, unsigned index) {
   Value x = s.operands[0], p = s.operands[1];
   if (index == 1) {
@@ -125,7 +125,7 @@ Value atan2Adjoint(Emit &e, const Site &s, unsigned index) {
   return e.zeroAtZero(norm, e.mul(s.cotangent, e.div(numerator, norm)));
 }
 
-/// The derivative of a power-like or exponential function of x with value y.
+/// Returns the derivative of a power-like or exponential function of x with value y.
 Value exponentialSlope(Emit &e, Operation *op, Value x, Value y) {
   using namespace std::numbers;
   auto reciprocal = [&](double factor, Value of) { return e.div(e.constant(factor, x), of); };
@@ -137,7 +137,7 @@ Value exponentialSlope(Emit &e, Operation *op, Value x, Value y) {
       .Case<math::CbrtOp>([&](auto) { return e.zeroAtZero(x, reciprocal(1.0 / 3, e.square(y))); })
       .Case<math::ExpOp>([&](auto) { return y; })
       .Case<math::Exp2Op>([&](auto) { return e.scale(ln2, y); })
-      .Case<math::ExpM1Op>([&](auto) { return e.exp(x); }) // 1 + y is 0 where y is nearly -1
+      .Case<math::ExpM1Op>([&](auto) { return e.exp(x); }) // 1 + y cancels if y is nearly -1
       .Case<math::LogOp>([&](auto) { return reciprocal(1, x); })
       .Case<math::Log2Op>([&](auto) { return reciprocal(log2e, x); })
       .Case<math::Log10Op>([&](auto) { return reciprocal(log10e, x); })
@@ -147,13 +147,13 @@ Value exponentialSlope(Emit &e, Operation *op, Value x, Value y) {
       .Default([](Operation *) { return Value(); });
 }
 
-/// 1 - tanh(x)^2 = 4 t / (1 + t)^2 for t = exp(-2 |x|): the difference cancels where |x| is large.
+/// 1 - tanh(x)^2 = 4 t / (1 + t)^2 for t = exp(-2 |x|); the difference cancels if |x| is large.
 Value tanhSlope(Emit &e, Value x) {
   Value t = e.exp(e.scale(-2, math::AbsFOp::create(e.builder, e.loc, x)));
   return e.div(e.scale(4, t), e.square(e.add(e.constant(1, t), t)));
 }
 
-/// The derivative of a trigonometric or hyperbolic function of x with value y.
+/// Returns the derivative of a trigonometric or hyperbolic function of x with value y.
 Value trigonometricSlope(Emit &e, Operation *op, Value x, Value y) {
   Value one = e.constant(1, x);
   auto reciprocal = [&](Value of) { return e.div(one, of); };
@@ -172,7 +172,7 @@ Value trigonometricSlope(Emit &e, Operation *op, Value x, Value y) {
       .Default([](Operation *) { return Value(); });
 }
 
-/// |a| with the sign of b; a constant in b.
+/// |a| with the sign of b; constant in b.
 Value copySignAdjoint(Emit &e, const Site &s, unsigned index) {
   Value a = s.operands[0], b = s.operands[1];
   if (index == 1)
@@ -190,7 +190,7 @@ Value quotientAdjoint(Emit &e, const Site &s, unsigned index) {
   return e.neg(e.mul(g, math::TruncOp::create(e.builder, e.loc, e.div(a, b))));
 }
 
-/// The adjoint of operand `index` by the rule of the operation.
+/// Returns the adjoint of operand `index` by the rule of the operation.
 Value ruleOf(Emit &e, const Site &s, unsigned index) {
   Value g = s.cotangent;
   auto other = [&](unsigned of) { return e.mul(g, s.operands[of]); };
@@ -225,7 +225,7 @@ Value ruleOf(Emit &e, const Site &s, unsigned index) {
       });
 }
 
-/// The adjoint of operand `index`; a zero cotangent gives zero, whatever the slope.
+/// Returns the adjoint of operand `index`. A zero cotangent gives zero, whatever the slope.
 Value operandAdjoint(Emit &e, const Site &s, unsigned index) {
   Value adjoint = ruleOf(e, s, index);
   bool isFinite =
@@ -234,7 +234,7 @@ Value operandAdjoint(Emit &e, const Site &s, unsigned index) {
   return isFinite ? adjoint : e.zeroAtZero(s.cotangent, adjoint);
 }
 
-/// The adjoints of values of the region, by the region's own values.
+/// The adjoints of values, by the values of the region.
 struct Adjoints {
   explicit Adjoints(OpBuilder &builder) : builder(builder) {}
 

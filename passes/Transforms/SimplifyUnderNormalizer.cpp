@@ -1,4 +1,4 @@
-//===- SimplifyUnderNormalizer.cpp - Drop terms that change nothing -------===//
+//===- SimplifyUnderNormalizer.cpp - dropping terms without effect --------===//
 //
 // See Passes.td for an example.
 //
@@ -21,8 +21,8 @@ namespace mlir::pe {
 
 namespace {
 
-/// Whether the part's value is finite whatever the parameters hold: it reads none, and what it
-/// computes of positions and finite constants has no poles.
+/// Returns true if the part's value is finite for all parameters: it reads no float parameter, and
+/// its computation on positions and finite constants has no poles.
 bool isAlwaysFinite(Block &part) {
   return llvm::all_of(part.without_terminator(), [](Operation &op) {
     FloatAttr number;
@@ -30,7 +30,7 @@ bool isAlwaysFinite(Block &part) {
       return number.getValue().isFinite();
     const bool isWhole =
         llvm::all_of(op.getResultTypes(), [](Type type) { return type.isIntOrIndex(); });
-    auto read = dyn_cast<ReadOp>(op); // of 32 bits, a position
+    auto read = dyn_cast<ReadOp>(op); // an i32 read is a position
     return isWhole ? !read || read.getResult().getType().isInteger(32)
                    : isa<arith::SIToFPOp, arith::UIToFPOp, arith::AddFOp, arith::SubFOp,
                          arith::MulFOp, arith::NegFOp, arith::MaximumFOp, arith::MinimumFOp,
@@ -38,14 +38,14 @@ bool isAlwaysFinite(Block &part) {
   });
 }
 
-/// A row part that is infinite or NaN has an effect: it masks its row or makes it NaN.
+/// An infinite or NaN row part has an effect: it masks its row or makes it NaN.
 bool isUnneeded(TermOp term) { return isAlwaysFinite(term.getPart(TermPart::Row)); }
 
-/// The term without its row part.
+/// Returns the term without its row part.
 TermOp keepColumn(TermOp term) {
   OpBuilder builder(term);
   auto structure =
-      TermAttr::get(term.getContext(), TermClass::Column, "depends on the key position alone");
+      TermAttr::get(term.getContext(), TermClass::Column, "depends only on the key position");
   auto column = TermOp::create(builder, term.getLoc(), term.getType(), structure,
                                term.getCaptures(), term.getFormula(), /*partsCount=*/1);
   column.getParts().front().takeBody(*term.getPart(TermPart::Column).getParent());
@@ -82,9 +82,9 @@ struct SimplifyUnderNormalizerPass
         continue;
       }
       Location place = term.getPartValue(TermPart::Row).getLoc();
-      StringRef reason = isRow ? term.getReason() : "depends on the query position alone";
+      StringRef reason = isRow ? term.getReason() : "depends only on the query position";
       std::string note = "a term that " + reason.str() + ", at " + describeLocation(place) +
-                         ": softmax is unchanged by a number added to a whole row";
+                         ": softmax is unchanged by a constant added to a row";
       notes.push_back(builder.getStringAttr(note));
       if (!isRow)
         kept.push_back(keepColumn(term));

@@ -1,8 +1,8 @@
-//===- SplitTerms.cpp - The biases of an attention as a sum of terms ------===//
+//===- SplitTerms.cpp - biases of an attention as a sum of terms ----------===//
 //
 // See Passes.td for an example. All biases of an attention are split into summands
-// (passes/Analysis/Summands.h), which are sorted by class, and each class written as one
-// `pe.term`; segments keep one term each.
+// (passes/Analysis/Summands.h). The summands are sorted by class, and each class becomes one
+// `pe.term`, except that every segments summand is a separate term.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,7 @@ struct Group {
 // Writing
 //===----------------------------------------------------------------------===//
 
-/// Writes one part of a term: the arguments of its block replace the positions of the biases.
+/// Writes one part of a term. The arguments of its block replace the positions of the biases.
 class PartWriter {
 public:
   PartWriter(TermOp term, TermPart part)
@@ -43,7 +43,7 @@ public:
   }
 
   void writeSum(ArrayRef<SourcedSummand> summands, bool isWhole);
-  /// (sum of the summands' coefficients) * d.
+  /// Writes (sum of the summands' coefficients) * d.
   void writeAffine(ArrayRef<SourcedSummand> summands);
   void writeScale(const SourcedSummand &sourced);
   void writeFactor(const SourcedSummand &sourced);
@@ -68,7 +68,7 @@ private:
   OpBuilder scalar; ///< inside the part
   PairPoint point;
   ScalarBuilder f;
-  Value difference; ///< d as an index, where the part has it
+  Value difference; ///< d as an index, if the part has it
   llvm::DenseMap<Operation *, IRMapping> mappings;
   IRMapping *mapping = nullptr;
 };
@@ -96,7 +96,7 @@ void PartWriter::mapPositions() {
   point.key = part == TermPart::Column ? block.getArgument(2) : zero;
 }
 
-/// Subsequent values are copied from `source`.
+/// Copies subsequent values from `source`.
 void PartWriter::enter(BiasFnOp source) {
   auto [entry, isNew] = mappings.try_emplace(source);
   mapping = &entry->second;
@@ -111,13 +111,13 @@ void PartWriter::enter(BiasFnOp source) {
     auto place = llvm::find(term.getCaptures(), capture) - term.getCaptures().begin();
     mapping->map(argument, block.getArgument(first + place));
   }
-  if (difference) // i - j, the usual spelling, is available
+  if (difference) // i - j, the canonical form, is available
     for (auto sub : from.getOps<arith::SubIOp>())
       if (sub.getLhs() == from.getArgument(2) && sub.getRhs() == from.getArgument(3))
         mapping->map(sub.getResult(), difference);
 }
 
-/// The product of the copies, or null for none.
+/// Returns the product of the copies, or null if there are none.
 Value PartWriter::product(ArrayRef<Value> values) {
   Value result;
   for (Value value : values)
@@ -125,7 +125,7 @@ Value PartWriter::product(ArrayRef<Value> values) {
   return result;
 }
 
-/// sign * factor * factors / divisors, or null for 1.
+/// Returns sign * factor * factors / divisors, or null for 1.
 Value PartWriter::scaleOf(const Summand &summand, double factor) {
   Value scale = product(summand.factors);
   if (summand.negative)
@@ -153,7 +153,7 @@ Value PartWriter::valueOf(const SourcedSummand &sourced) {
   return multiplied(scale, f.toFloat(form.query != 0 ? point.query : point.key));
 }
 
-/// Yields `value` and erases what it does not need.
+/// Yields `value` and erases unused ops.
 void PartWriter::finish(Value value) {
   YieldOp::create(scalar, term.getLoc(), value);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
@@ -163,7 +163,7 @@ void PartWriter::finish(Value value) {
 
 void PartWriter::writeSum(ArrayRef<SourcedSummand> summands, bool isWhole) {
   Value sum;
-  if (isWhole) { // as the user wrote it
+  if (isWhole) { // the bias as the user wrote it
     enter(summands.front().source);
     Block &from = BiasFnOp(summands.front().source).getBody().front();
     return finish(cloned(cast<YieldOp>(from.getTerminator()).getValues()[0]));
@@ -197,7 +197,7 @@ void PartWriter::writeScale(const SourcedSummand &sourced) {
   finish(number(scaleOf(sourced.summand, 1)));
 }
 
-/// The factor u(h, i - j) of the coordinate u * r.
+/// Writes the factor u(h, i - j) of the coordinate u * r.
 void PartWriter::writeFactor(const SourcedSummand &sourced) {
   Ratio ratio = ratioOf(sourced);
   Value u = product(ratio.factorNumerators);
@@ -239,7 +239,7 @@ private:
   const llvm::DenseMap<Operation *, size_t> &summandCounts;
 };
 
-/// Whether the summands are all the summands of one bias.
+/// Returns true if the summands are all the summands of one bias.
 bool TermWriter::isWhole(ArrayRef<SourcedSummand> summands) {
   BiasFnOp source = summands.front().source;
   return summands.size() == summandCounts.lookup(source) &&
@@ -322,7 +322,7 @@ TermOp TermWriter::write(OpBuilder &builder, const Group &group) {
 // Grouping
 //===----------------------------------------------------------------------===//
 
-/// The summands of all biases of one attention, by class; each segments summand is its own group.
+/// The summands of all biases of one attention, by class. Each segments summand is its own group.
 class Grouping {
 public:
   explicit Grouping(AttentionOp attention)
@@ -341,7 +341,7 @@ private:
   llvm::DenseMap<Operation *, size_t> summandCounts;
 };
 
-/// Moves summands of a class for which `condition` holds into another one.
+/// Moves the summands of a class that satisfy `condition` to another class.
 void Grouping::move(TermClass from, TermClass to,
                     llvm::function_ref<bool(const Summand &)> condition) {
   SmallVector<SourcedSummand> rest;
@@ -350,12 +350,12 @@ void Grouping::move(TermClass from, TermClass to,
   byClass[from] = rest;
 }
 
-/// Merges summands into groups where they cost nothing extra.
+/// Merges summands into groups in which they have no additional cost.
 void Grouping::merge() {
   if (!byClass[TermClass::Distance].empty()) { // a table holds these at no cost
     move(TermClass::Affine, TermClass::Distance,
          [](const Summand &summand) { return !summand.dependsOnBatch; });
-    // A row term that changes nothing is dropped later (pe-simplify-under-normalizer).
+    // A row term without effect is dropped later (pe-simplify-under-normalizer).
     if (!ignoresRowTerms(attention))
       move(TermClass::Row, TermClass::Distance,
            [](const Summand &summand) { return summand.isScalar && !summand.dependsOnBatch; });
@@ -379,7 +379,7 @@ SmallVector<Group> Grouping::collect() {
       byClass[summand.cls].push_back({source, std::move(summand)});
     }
   }
-  // A bias that is listed twice counts as whole in neither place.
+  // A bias that is listed twice does not count as a whole bias at either occurrence.
   llvm::SmallPtrSet<Value, 4> seen;
   for (Value value : attention.getBiases())
     if (!seen.insert(value).second)
@@ -403,7 +403,7 @@ SmallVector<Group> Grouping::collect() {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Compiled code keeps the hidden values of a chain in scratch of static size.
+/// Compiled code stores the hidden values of a chain in scratch memory of static size.
 LogicalResult checkHiddenWidths(BiasFnOp bias) {
   for (auto op : bias.getBody().getOps<PiecewiseOpInterface>()) {
     const SmallVector<ChainLink> chain = op.getChain();
@@ -423,7 +423,7 @@ LogicalResult checkBiases(AttentionOp attention) {
       return attention.emitOpError("expected every bias to be a pe.bias_fn, found ")
              << (value.getDefiningOp() ? value.getDefiningOp()->getName().getStringRef()
                                        : StringRef("a block argument"))
-             << "; run pe-expand-biases before";
+             << "; run pe-expand-biases first";
     if (failed(checkHiddenWidths(bias)))
       return failure();
   }
@@ -457,7 +457,7 @@ struct SplitTermsPass : impl::PESplitTermsPassBase<SplitTermsPass> {
     TermWriter writer(getOperation(), grouping.getSummandCounts());
     for (const Group &group : groups)
       terms.push_back(writer.write(builder, group));
-    if (groups.empty()) // There was a bias: where queries are counts.
+    if (groups.empty()) // AttentionOp::readsPositions checks that there was a bias
       attention->setAttr("pe.dropped", builder.getStrArrayAttr({"biases that are 0 everywhere"}));
     attention.getBiasesMutable().assign(terms);
     for (Value bias : before)

@@ -10,7 +10,7 @@
 namespace mlir::pe {
 namespace {
 
-/// The tensors of a sum's region are those of the code around it.
+/// Maps the tensors of a sum's region to those of the surrounding code.
 class CapturedParameters : public ParameterAccess {
 public:
   CapturedParameters(SumOp op, ParameterAccess &outer) : op(op), outer(outer) {}
@@ -44,7 +44,7 @@ private:
   ParameterAccess &outer;
 };
 
-/// The loop over the summands.
+/// Emits the loop over the summands.
 class SumLoop {
 public:
   SumLoop(SumOp op, const IRMapping &outside, OpBuilder &builder, ParameterAccess &params)
@@ -52,7 +52,7 @@ public:
 
   using Body = llvm::function_ref<SmallVector<Value>(OpBuilder &, IRMapping &, ParameterAccess &,
                                                      ValueRange carried)>;
-  /// Carries `inits`; `body` gets the region's leaves.
+  /// Emits a loop that carries `inits`; `body` receives the region's leaves.
   ValueRange emit(ValueRange inits, Body body) {
     Location loc = op.getLoc();
     auto index = [&](int64_t n) { return arith::ConstantIndexOp::create(builder, loc, n); };
@@ -121,7 +121,7 @@ SmallVector<Value> emitSumAdjoint(SumOp op, const IRMapping &mapping, ArrayRef<b
       inits.push_back(zeroOf(builder, loc, mapping.lookup(op.getInputs()[number]).getType()));
     }
   FailureOr<ScalarVjp> vjp = ScalarVjp::create(op.getSummand(), inputs);
-  assert(succeeded(vjp) && "the verifier accepts only what has rules");
+  assert(succeeded(vjp) && "the verifier accepts only ops that have rules");
   FloatType compute = cotangent.getType().isF64() ? builder.getF64Type() : FloatType();
   ValueRange sums =
       SumLoop(op, mapping, builder, params)

@@ -18,17 +18,17 @@ namespace mlir::pe {
 
 class SumOp;
 
-/// Emits the value of `op`, whose inputs that are numbers `mapping` holds, in the float type
-/// `compute`, or f32 without one.
+/// Emits the value of `op` in the float type `compute` (default: f32). `mapping` holds its scalar
+/// inputs.
 Value emitSum(SumOp op, const IRMapping &mapping, OpBuilder &builder, ParameterAccess &params,
               FloatType compute);
 
 /// Emits the adjoint for `cotangent` of the value: adds to the tensors that the region reads and
-/// returns the adjoint of each input for which `isActive` is set, null for others.
+/// returns the adjoint of each input for which `isActive` is set, and null for the others.
 SmallVector<Value> emitSumAdjoint(SumOp op, const IRMapping &mapping, ArrayRef<bool> isActive,
                                   Value cotangent, OpBuilder &builder, ParameterAccess &params);
 
-/// Whether the region reads a tensor of floats, in a sum inside it too.
+/// Returns true if the region, or a sum nested in it, reads a float tensor.
 bool readsFloats(SumOp op);
 
 } // namespace mlir::pe

@@ -193,8 +193,8 @@ TEST_P(Packed, TwoSequencesAreRefused) {
   auto found = function->run(inputs, {}, 1);
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().getMessage(),
-            "batch of packed documents, as tensor 'cu' bounds those of one sequence: expected at "
-            "most 1, found 2");
+            "batch of packed documents, because tensor 'cu' holds the boundaries of one sequence: "
+            "expected at most 1, found 2");
 }
 
 TEST_P(Packed, OtherPositionsAreRefused) {

@@ -1,8 +1,8 @@
-//===- ScalarRangeTest.cpp - Random masks over blocks, by enumeration -----===//
+//===- ScalarRangeTest.cpp - ranges of random masks, by enumeration -------===//
 //
-// Ten thousand random masks, each over a block of pairs of random size and place. What the ranges
-// say of all pairs and of some pairs must hold for every pair, evaluated one by one by folding; and
-// they must say it often enough to be of use.
+// Ten thousand random masks, each over a block of pairs of random size and position. The statements
+// of the ranges about all pairs and some pairs must hold for every pair, evaluated one by one by
+// folding, and the ranges must decide enough blocks to be useful.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ using namespace mlir::pe;
 
 namespace {
 
-/// Writes random formulas over positions and two tensors of numbers per row and per column.
+/// Writes random formulas over positions and two tensors with values per row and per column.
 class Formulas {
 public:
   explicit Formulas(unsigned seed) : random(seed) {}
@@ -76,7 +76,7 @@ class Pairs {
 public:
   Pairs(Block &block, ArrayRef<int32_t> x, ArrayRef<int32_t> y) : block(block), data{x, y} {}
 
-  /// Every value of the region at a pair.
+  /// Returns every value of the region at a pair.
   DenseMap<Value, Attribute> at(int64_t i, int64_t j) {
     Builder builder(block.getParentOp()->getContext());
     DenseMap<Value, Attribute> known;
@@ -118,7 +118,7 @@ int64_t numberOf(Attribute attribute) {
   return number.getType().isInteger(1) ? number.getValue().getZExtValue() : number.getInt();
 }
 
-/// What ranges and enumeration say about one block.
+/// The results of ranges and enumeration for one block.
 struct Verdict {
   bool isAll = false, isSome = false;            // by the ranges
   bool isReallyAll = true, isReallySome = false; // by enumeration
@@ -138,7 +138,7 @@ protected:
         &context);
   }
 
-  /// The block of `rows` x `columns` pairs from (firstRow, firstColumn) on.
+  /// Judges the block of `rows` x `columns` pairs that begins at (firstRow, firstColumn).
   Verdict judge(Block &block, ArrayRef<int32_t> x, ArrayRef<int32_t> y, int64_t firstRow,
                 int64_t firstColumn, int64_t rows, int64_t columns) {
     Verdict verdict;
@@ -190,7 +190,7 @@ protected:
 TEST_F(RangeTest, TenThousandRandomMasks) {
   Formulas formulas(20);
   std::vector<int32_t> x(400), y(400);
-  for (size_t n = 0; n < x.size(); ++n) { // runs of one number, as documents have them
+  for (size_t n = 0; n < x.size(); ++n) { // runs of equal values, as in documents
     x[n] = n && formulas.number(0, 9) ? x[n - 1] : formulas.number(-3, 300);
     y[n] = n && formulas.number(0, 9) ? y[n - 1] : formulas.number(-3, 300);
   }
@@ -215,7 +215,7 @@ TEST_F(RangeTest, TenThousandRandomMasks) {
 }
 
 TEST_F(RangeTest, WhatDoesNotFitIsUnknown) {
-  // Five differences of 13 bits are more than 62 bits: nothing may be said.
+  // Five differences of 13 bits are more than 62 bits, so no block may be decided.
   OwningOpRef<ModuleOp> module =
       parse("(i - j) * (i - j) * (i - j) * (i - j) * (i - j) * (i - j) < 0");
   MaskFnOp op;

@@ -1,10 +1,10 @@
-//===- ScalarOpsTest.cpp - Every scalar operation on every target ---------===//
+//===- ScalarOpsTest.cpp - scalar operations on every target --------------===//
 //
 // Programs with a bias region of some rows of the table (dialect/Math/ScalarOps.h) each, run on
 // loops, CPU and emulator, value and derivative, and compared with the float64 reference. Operands
-// come from learned tables: numbers near 0, negative and large ones, and for integers the
-// neighbourhood of +-2^31. The result of an operation is made small before it is summed: x / (1 +
-// |x|) of a float, some bits of every part of an integer, so that a single wrong bit shows.
+// come from learned tables: values near 0, negative and large ones, and for integers the
+// neighborhood of +-2^31. The result of an operation is made small before it is summed: x / (1 +
+// |x|) of a float, some bits of every part of an integer, so that a single wrong bit is visible.
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Math/ScalarOps.h"
@@ -24,10 +24,10 @@ namespace {
 
 using Values = std::vector<float>;
 
-/// How a row is tested: code with the operands %x and %y (f32, or integers of type T) that defines
+/// The test of a row: code with the operands %x and %y (f32, or integers of type T) that defines
 /// %r, of type `result`.
 struct Case {
-  std::string name; ///< of the row
+  std::string name; ///< the name of the row
   std::string code;
   std::string result = "f32";
   Values x = {-7.5f, -3.0f, -1.5f, -1.0f, -0.25f, 0.0f, 0.3f, 0.5f, 1.0f, 2.5f, 8.0f, 1000.5f};
@@ -58,7 +58,7 @@ public:
         code += read(operand + n, *values, step);
     code += test.code + "\n";
     code += fold(test.result);
-    // Names such as %r_ and %t2_ become the case's own.
+    // Makes names such as %r_ and %t2_ unique to the case.
     code = std::regex_replace(code, std::regex("%([a-z][0-9]?)_"), "%$1_" + n + "_");
     body += replaced(code, "%SUM", "%s" + n) + "\n";
     body += "    %s" + std::to_string(count) + " = arith.addf %s" + n + ", %z" + n + " : f32\n";
@@ -89,7 +89,7 @@ public:
   const std::vector<Values> &values() const { return tables; }
 
 private:
-  /// %x_ = tableN[(i * 5 + j * 3) mod 12] as an f32.
+  /// Emits %x_ = tableN[(i * 5 + j * 3) mod 12] as an f32.
   std::string read(const std::string &operand, const Values &values, int step) {
     std::string table = "%table" + std::to_string(tables.size()) + "_", p = "%" + operand;
     std::string type = "tensor<" + std::to_string(kLength) + "xf32>";
@@ -104,7 +104,7 @@ private:
            operand.substr(0, 1) + "_ = pe.read " + table + "[" + p + "n] : " + type + "\n";
   }
 
-  /// %Z, small, from %r_.
+  /// Emits %Z, a small value, from %r_.
   static std::string fold(const std::string &type) {
     if (type == "f32")
       return "    %a_ = math.absf %r_ : f32\n    %b_ = arith.constant 1.0 : f32\n"
@@ -186,7 +186,7 @@ std::vector<Case> floatCases() {
   return cases;
 }
 
-/// Floats to booleans and integers.
+/// Conversions of floats to booleans and integers.
 std::vector<Case> conversionCases() {
   std::vector<Case> cases;
   for (const char *predicate : {"oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt",
@@ -228,8 +228,8 @@ const Values kWholes = {-2147483648.0f, 2147483648.0f, -5.0f, 7.0f,     0.0f,   
                         1.0f,           3.0f,          33.0f, 65536.0f, 4294967296.0f, -1e15f};
 const Values kWholeOthers = {-1.0f, 0.0f, 2.0f, -7.0f, 2147483648.0f, 31.0f, 64.0f};
 
-/// `name` on integers of `type`; its operands are sums of a table's number and i or j, so the
-/// neighbours of 2^31 occur too.
+/// Tests `name` on integers of `type`. Its operands are sums of a table's value and i or j, so that
+/// neighbors of 2^31 also occur.
 Case onIntegers(const std::string &name, const std::string &operation, const std::string &type,
                 bool isComparison = false) {
   auto toType = [&](const std::string &from, const std::string &to, const std::string &position) {
@@ -337,7 +337,8 @@ void expectAlike(const ProgramWriter &writer, const std::string &what) {
   }
 }
 
-/// A few cases per program: a failing one is identified by the gradient of its table, or run alone.
+/// Runs a few cases per program. A failing case is identified by the gradient of its table, or by
+/// running it alone.
 void expectAllAlike(const std::vector<Case> &cases, size_t perProgram) {
   for (size_t first = 0; first < cases.size(); first += perProgram) {
     ProgramWriter writer;

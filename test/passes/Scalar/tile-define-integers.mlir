@@ -1,6 +1,6 @@
 // RUN: pe-opt %s --pass-pipeline='builtin.module(tile.plan(pe-tile-define-integers))' | FileCheck %s
 
-// What fits in 32 bits keeps type index; a product of positions does not.
+// Values that fit in 32 bits keep type index; a product of positions does not fit.
 tile.plan @plan attributes {head_dim = 16 : i64, value_dim = 16 : i64} {
   %q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %k = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
@@ -24,13 +24,13 @@ tile.plan @plan attributes {head_dim = 16 : i64, value_dim = 16 : i64} {
       %pw = arith.index_cast %p : index to i64
       %pf = arith.sitofp %pw : i64 to f32
       %s = arith.addf %df, %pf : f32
-      // An index that may not fit is clamped while it is wide.
+      // An index that may not fit is clamped while it is i64.
       // CHECK: %[[LOW:.*]] = arith.maxsi %[[P]], %{{.*}} : i64
       // CHECK: %[[BOTH:.*]] = arith.minsi %[[LOW]], %{{.*}} : i64
       // CHECK: %[[AT:.*]] = arith.index_cast %[[BOTH]] : i64 to index
       // CHECK: tile.read %{{.*}}[%[[AT]]]
       %x = tile.read %t[%p] : <[64], f32> -> f32
-      // A remainder of a wide number is narrow again.
+      // A remainder of an i64 is an index again.
       // CHECK: %[[R:.*]] = arith.remsi %[[P]], %{{.*}} : i64
       // CHECK: %[[RI:.*]] = arith.index_cast %[[R]] : i64 to index
       // CHECK: tile.accumulate %{{.*}}, %{{.*}}[%[[RI]]]

@@ -2,8 +2,8 @@
 // RUN: pe-opt %examples/transformer_xl.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=ANGLES
 // RUN: pe-opt %examples/music_transformer.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=PANEL
 // RUN: pe-opt %examples/shaw_values.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=VALUES
-// A content term with few vectors is a number per row and near distance; the mask leaves 17 of 33. Far
-// keys are summed over by a fold, near ones are written each to a place of its own.
+// A content term with few vectors has a value per row and near distance; the mask keeps 17 of 33.
+// Far keys are summed by a fold, and each near key is written to its own entry.
 
 // NEAR:      tile.stage @attention_content0_prepare_products {{ *}}prepare over ["b", "hq"]
 // NEAR:      tile.stage @attention_forward
@@ -28,10 +28,10 @@
 // ANGLES:          tile.dot {{.*}} over d init(%[[X]]
 // ANGLES:      tile.stage @attention_content0_d_shift {{ *}}finish over ["hq"]
 
-// A vector of its own per distance: contractions with a table of them, which all heads share. A table
-// that is too short for a call is refused.
+// A separate vector per distance: contractions with a table of the vectors, which all heads share.
+// A table that is too short for a call is rejected.
 
-// PANEL:      tile.require "2048" at_least "q_start + r - k_start" of "distances i - j from 0 on that tensor 'er' has an entry for"
+// PANEL:      tile.require "2048" at_least "q_start + r - k_start" of "entries of tensor 'er' for distances i - j >= 0"
 // PANEL:      %[[P:.*]] = tile.buffer "attention_content0_panel" {{ *}}residual : <[d, t], f32>
 // PANEL:      tile.stage @attention_content0_prepare_panel {{ *}}prepare over ["d"]
 // PANEL:      tile.stage @attention_forward
@@ -43,8 +43,8 @@
 // PANEL:        tile.window_sum %[[DS]], %[[P]]
 // PANEL:      tile.stage @attention_content0_finish_panel {{ *}}finish over ["max(0, r + c - 1)"]
 
-// Few vectors that join the values: the scores of near pairs and the weights of far ones leave the
-// stream, and a loop behind it adds the vectors. Backward the weights do.
+// Few vectors that are added to the values: the stream writes the scores of near pairs and the
+// weights of far ones, and a loop after it adds the vectors. Backward writes the weights.
 
 // VALUES:      tile.stage @attention_forward
 // VALUES:        tile.near_grad %{{.*}}, %[[SCORES:.*]] first 0 : <[r, c], f32> -> <[b, hq, 17, r], f32>

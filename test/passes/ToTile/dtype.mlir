@@ -5,7 +5,7 @@
 // RUN: not pe-opt %s --pe-to-cpu="dtype=bf16" 2>&1 | FileCheck %s --check-prefix=CPU
 // RUN: not pe-opt %s --pe-to-cpu="dtype=tf32" 2>&1 | FileCheck %s --check-prefix=CPU-TF32
 
-// Activations are narrow, parameters and statistics are not; products of unscaled queries and keys
+// Activations are narrow, parameters and statistics are not. Products of unscaled queries and keys
 // are scaled in f32; operands of a contraction are rounded on creation.
 // CHECK: tile.buffer "q" argument {strided} : <[b, hq, r, d], bf16>
 // CHECK: tile.buffer "slopes" argument {{.*}}: <[hq], f32>
@@ -26,7 +26,7 @@
 // CHECK: arith.extf %{{.*}} : bf16 to f32
 // HALF: tile.buffer "q" argument {strided} : <[b, hq, r, d], f16>
 
-// tf32: tensors are f32; operands of a contraction are rounded where they are loaded or made,
+// tf32: tensors are f32. Operands of a contraction are rounded when they are loaded or computed,
 // and scores are scaled after the contraction.
 // TF32: tile.buffer "q" argument {strided} : <[b, hq, r, d], f32>
 // TF32: tile.buffer "o" result {strided} : <[b, hq, r, e], f32>

@@ -4,7 +4,7 @@
 // RUN: pe-opt %S/../../conformance/encodings/embeddings.mlir --pe-to-tile-pipeline | FileCheck %s --check-prefix=TABLE
 // RUN: pe-opt %examples/mixture.mlir --pe-to-tile-pipeline="grad=1 dtype=bf16" | FileCheck %s --check-prefix=MIX
 
-// Reads alone: no prepared table, and no index is clamped, as the call's sizes are checked.
+// An embedding of reads has no prepared table, and no index is clamped, because the call's sizes are checked.
 // CHECK:       tile.plan @embed attributes {head_dim = 0 : i64, value_dim = 0 : i64}
 // CHECK-NEXT:  tile.extent "model"
 // CHECK-NEXT:  tile.extent "positions"
@@ -12,14 +12,14 @@
 // CHECK-NEXT:  tile.require "positions" at_least "q_start + r" of "rows of tensor 'table', one per position"
 // CHECK-NEXT:  tile.require "q_start" at_least "0" of
 // CHECK-NOT:   prepare
-// An item is a row of some batch entries, for which the embedding is read once.
+// A work item is a row of some batch entries, for which the embedding is read once.
 // CHECK:       tile.stage @y forward over ["ceildiv(b,16)", "r"]
 // CHECK-NEXT:    tile.foreach over ["model"] independent
 // CHECK:         tile.read {{.*}} inbounds : <[positions, model], f32> -> f32
 // CHECK:         scf.for
 // CHECK:         tile.write {{.*}} -> <[b, r, model], f32>
-// The gradient of a table is written row by row of the table, once, that of the tokens with it: no sums
-// in float64, no stage that rounds them.
+// The gradient of a table is written row by row, once, together with that of the tokens: there are
+// no sums in float64 and no stage that rounds them.
 // CHECK-NOT:   sums_table
 // CHECK:       tile.stage @embedding_gradients backward over ["positions"]
 // CHECK-NEXT:    tile.foreach over ["model"] independent
@@ -29,7 +29,7 @@
 // CHECK-NEXT:    tile.write %[[ROUNDED]], {{.*}} -> <[positions, model], f32>
 // CHECK-NOT:   tile.stage
 
-// Powers once per dimension; sines and cosines from those of 64 m and n.
+// Powers are prepared per dimension, sines and cosines from those of 64 m and n.
 // SIN:         tile.require "model" at_least "ceildiv(model, 2) * 2" of
 // SIN:         tile.stage @embedding_piece_{{[0-9]+}}_prepare prepare over ["model"]
 // SIN:           math.powf {{.*}} : f64
@@ -40,7 +40,7 @@
 // SIN-NOT:       math.{{sin|cos|powf}}
 // SIN:         tile.stage @d_x
 
-// A power of a function of p by a multiple of d: two short tables per row; whole blocks of dimensions and the rest.
+// A power of a function of p by a multiple of d: two short tables per row; full blocks of dimensions and the remainder.
 // POWER:       tile.stage @embedding_power_0_signs_prepare prepare over ["model"]
 // POWER:       tile.stage @embedding_power_0_prepare prepare over ["r"]
 // POWER:         math.powf
@@ -50,15 +50,15 @@
 // POWER:         tile.foreach over ["model-16*ceildiv(max(model-15,0),16)"] independent
 // POWER-NOT:     math.powf
 
-// A function of both p and d: a table per call, whatever the batch.
+// A function of both p and d: one table per call, whatever the batch size.
 // TABLE:       tile.stage @embedding_table prepare over ["r"]
 // TABLE:         math.sin
 // TABLE:       tile.stage @y forward
 // TABLE-NOT:     math.sin
 // TABLE:       tile.stage @w
 
-// Tokens in bf16, the rest in f32; few numbers (alpha) have a sum per row of the table, in a loop of its
-// own: there, dimensions are not independent.
+// Tokens are in bf16, everything else in f32; a small parameter (alpha) has a sum per row of the
+// table, in a separate loop whose dimensions are not independent.
 // MIX:         tile.buffer "x" argument {strided} : <[b, r, model], bf16>
 // MIX:         tile.buffer "embedding_alpha" temporary {zero} : <[offsets, 1], f64>
 // MIX:         tile.stage @embedding_gradients backward over ["offsets"]

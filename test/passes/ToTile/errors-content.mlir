@@ -1,11 +1,11 @@
 // RUN: pe-opt %s --pe-to-tile-pipeline="grad=1" --split-input-file --verify-diagnostics
-// Vectors that join the values and change at every distance are refused by name.
+// Value vectors that differ at every distance are rejected with their name.
 !qkv = tensor<?x?x?x?xf32>
 
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %er: tensor<2048x?xf32> {pe.name = "er", pe.axes = ["rows", "value_depth"], pe.init = "normal(1)"})
     -> (!qkv {pe.name = "o"}) {
-  // expected-error @below {{expected a value_content(...) with at most 128 different vectors, found one that has a vector of its own at every distance; this is not built yet}}
+  // expected-error @below {{expected a value_content(...) with at most 128 different vectors, found one that has a different vector at every distance; this is not built yet}}
   %c = pe.content_fn(%er : tensor<2048x?xf32>) expr "er[2047 - (i - j), d]"
   %m = pe.causal
   %o = pe.attention %q, %k, %v value_content(%c) mask(%m) : (!qkv, !qkv, !qkv) -> !qkv
@@ -14,7 +14,7 @@ func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qk
 
 // -----
 
-// So are sines and cosines of the distance.
+// Sines and cosines of the distance are also rejected.
 !qkv = tensor<?x?x?x?xf32>
 
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"})

@@ -1,5 +1,5 @@
 // RUN: not pe-opt %s --pe-to-tile="head-dim=8" 2>&1 | FileCheck %s
-// Errors that depend on the chosen depth point at the user's own line.
+// Errors that depend on the chosen depth are reported at the user's line.
 !t = tensor<?x?x?x?xf32>
 func.func @attention(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"})
     -> (!t {pe.name = "o"}) {

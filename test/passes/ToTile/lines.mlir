@@ -4,16 +4,16 @@
 // RUN: pe-opt %s --pe-to-tile-pipeline="grad=1 dtype=bf16" | FileCheck %s --check-prefix=NARROW
 // RUN: pe-opt %examples/forgetting.mlir --pe-to-tile-pipeline="grad=1 dtype=bf16" \
 // RUN:   | FileCheck %s --check-prefix=BOTH --implicit-check-not=term0_row_sums
-// Parts that depend on one position: vectors over what they depend on, sums as folds of the stream.
+// Parts that depend on one position become vectors; their sums are folds of the stream.
 
-// The same for all heads: no copy per head, and one sum per key head.
+// A value that all heads share has no copy per head, and one sum per key head.
 // COLUMN:      tile.buffer "attention_term0_vector"  residual : <[b, c], f32>
 // COLUMN:      tile.buffer "attention_term0_sums"  temporary : <[b, hkv, c], f32>
 // COLUMN:      tile.stage @attention_term0_prepare  prepare over ["b"]
 // COLUMN:      tile.stage @attention_backward
 // COLUMN:      %[[SUM:.*]] = tile.reduce add over r
 // COLUMN:      tile.store {{.*}} -> <[b, hkv, c], f32>
-// What the sums of a head add up to, which is 0 but for rounding, is a long sum to three numbers.
+// The total of a head's sums, which is 0 except for rounding, is a long sum to three elements.
 // COLUMN:      tile.stage @attention_term0_totals  finish over ["b", "hkv"]
 // COLUMN:      tile.foreach over ["c"]
 // COLUMN-COUNT-3: tile.accumulate
@@ -22,7 +22,7 @@
 // COLUMN:      tile.stage @attention_term0_finish  finish
 // COLUMN:      tile.foreach over ["b", "c"]
 
-// A part read from a tensor is kept in natural units, and subtracted before it is scaled.
+// A part that is read from a tensor is stored in natural units, and combined before scaling.
 // BOTH:        tile.buffer "attention_term0_row_vector"  residual : <[b, hq, r], f32>
 // BOTH-NOT:    _low"
 // BOTH:        tile.stage @attention_term0_row_prepare
@@ -34,14 +34,14 @@
 // BOTH:          %[[SUM:.*]] = arith.addf
 // BOTH:          arith.mulf %[[SUM]],
 
-// A computed part is kept as a sum of two f32.
+// A computed part is stored as a sum of two f32.
 // SPLIT:       tile.buffer "attention_term0_row_vector"  residual : <[hq, r], f32>
 // SPLIT:       tile.buffer "attention_term0_row_low"  residual : <[hq, r], f32>
 // SPLIT:       tile.stage @attention_term0_row_prepare  prepare over ["hq"]
 // SPLIT:         arith.truncf {{.*}} : f64 to f32
 
-// The output of 16-bit activations is rounded, so that rows of dS do not sum to 0. A parameter of both parts takes the sums
-// of rows, against which the error cancels; where each part has numbers of its own (forgetting), nothing would.
+// The output of 16-bit activations is rounded, so rows of dS do not sum to 0. A parameter of both parts uses the
+// sums of rows, against which the error cancels; with separate parameters per part (forgetting) it would not cancel.
 // NARROW:      tile.buffer "attention_term0_row_sums"  temporary : <[b, hq, r], f32>
 // NARROW:      tile.stage @attention_backward
 // NARROW:      tile.reduce add over c

@@ -2,13 +2,13 @@
 // RUN: pe-opt %examples/sliding_window.mlir --pe-prepare --pe-to-tile | FileCheck %s --check-prefix=WINDOW
 // RUN: pe-opt %examples/rope_bidirectional.mlir --pe-prepare --pe-to-tile | FileCheck %s --check-prefix=ALL
 
-// A range of i - j is a band.
+// A range of i - j becomes a band.
 // WINDOW: %[[PAIRS:.*]] = tile.pairs band(left = 128, right = 1)
 // WINDOW: tile.stage @attention_forward {{.*}} pairs %[[PAIRS]]
 // ALL: tile.pairs{{ *}}
 // ALL-NOT: band
 
-// A mask from data becomes bounds per row from a prepare stage: here of the last column only.
+// A mask from data becomes bounds per row in a prepare stage, here only of the last column.
 // CHECK-LABEL: tile.plan @prefix
 // CHECK:       %[[PREFIX:.*]] = tile.buffer "prefix"  argument : <[b], i32>
 // CHECK:       %[[LOW:.*]] = tile.buffer "prefix_low_columns"  temporary : <[b, r], i32>
@@ -17,7 +17,7 @@
 // CHECK:         tile.read %[[PREFIX]]
 // CHECK:         tile.write %{{.*}}, %[[LOW]]
 // CHECK:         tile.write %{{.*}}, %[[HIGH]]
-// What they come to over all rows: no key outside it is read.
+// The bounds over all rows: kernels read no key outside of them.
 // CHECK:       tile.stage @prefix_reach  prepare over ["b"]
 // CHECK:         tile.write %{{.*}}, %[[REACH:[0-9]+]][
 // CHECK:       tile.foreach over ["r"]
@@ -36,7 +36,7 @@ func.func @prefix(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.nam
 
 // -----
 
-// Both: the band of the window, and bounds inside it.
+// Both: the band of the window, and the bounds inside it.
 // CHECK-LABEL: tile.plan @both
 // CHECK:       tile.pairs band(left = 40) columns(
 !t = tensor<?x?x?x?xf32>
@@ -51,8 +51,8 @@ func.func @both(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name 
 
 // -----
 
-// A mask that is code: what changes with the row or the column alone is summarised block by block,
-// then every block of pairs gets its state; in the stream the code is a condition of the mask.
+// Scalar code of a mask: values that depend only on the row or only on the column are summarized per
+// block, then every block of pairs gets its state; in the stream the code is a condition of the mask.
 // CHECK-LABEL: tile.plan @documents
 // CHECK:       tile.stage @documents_mask_rows  prepare over ["b"]
 // CHECK-NEXT:    tile.foreach over ["ceildiv(r,64)"]
@@ -80,8 +80,8 @@ func.func @documents(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.
 
 // -----
 
-// Nothing changes with the batch: one state for all of its entries. What code says about an interval
-// of keys becomes bounds of every row.
+// Nothing depends on the batch, so all batch entries share one state. A condition of the code that
+// is an interval of keys becomes bounds of every row.
 // CHECK-LABEL: tile.plan @hull
 // CHECK:       tile.stage @hull_columns  prepare over ["b"]
 // CHECK:       tile.stage @hull_mask_states  prepare over []
@@ -96,7 +96,7 @@ func.func @hull(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name 
 
 // -----
 
-// What says nothing about blocks has no states.
+// Code that decides no block has no states.
 // CHECK-LABEL: tile.plan @pairs
 // CHECK-NOT:   states
 // CHECK:       tile.mask %{{.*}} where
@@ -109,7 +109,7 @@ func.func @pairs(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name
 
 // -----
 
-// What the code says of a column alone is found once per column: no key is read that it hides from every row.
+// Conditions on the column alone are evaluated once per column: no key that every row masks is read.
 // CHECK-LABEL: tile.plan @columns
 // CHECK:       %[[TAKEN:.*]] = tile.buffer "columns_taken_columns"  temporary : <[b, c], i32>
 // CHECK:       tile.stage @columns_taken_columns  prepare over ["b"]

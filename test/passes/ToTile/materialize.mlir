@@ -4,8 +4,8 @@
 // RUN: not pe-opt %S/../../tools/pe/Inputs/two-attentions.mlir --pe-to-tile-pipeline="materialize=1" 2>&1 | FileCheck %s --check-prefix=TWO
 // RUN: pe-opt %examples/fire.mlir --pe-to-cpu="materialize=1" | FileCheck %s --check-prefix=CPU
 // RUN: pe-opt %examples/fire.mlir --pe-to-gpu="materialize=1" | FileCheck %s --check-prefix=GPU
-// In place of attention: the bias as a stream reads it from the tables, in natural units, for every
-// pair, masked or not.
+// Instead of attention, the plan writes the bias as a stream reads it from the tables, in natural
+// units, for every pair, masked or not.
 
 // TABLE:     tile.pairs
 // TABLE-NOT: before
@@ -19,7 +19,7 @@
 // TABLE-NOT: tile.stage
 // TABLE-NOT: tile.dot
 
-// Nothing is dropped because a normalizer ignores it.
+// Terms that a normalizer would ignore are not dropped.
 // WHOLE: tile.window
 
 // ROTATION: tile.buffer "pe.cosine"  result : <[r, 32], f32>

@@ -1,7 +1,7 @@
 // RUN: pe-opt %examples/merge.mlir --pe-to-tile-pipeline="grad=1 dtype=bf16" | FileCheck %s
 // RUN: pe-opt %examples/merge_stick_breaking.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=MASS
 
-// Outputs are activations, logarithms are not; positions play no part.
+// Outputs have the type of activations, logarithms do not; positions have no effect.
 // CHECK:      tile.plan @merge attributes {head_dim = 0 : i64, value_dim = 0 : i64}
 // CHECK-NOT:  tile.parameter
 // CHECK:      tile.buffer "o1" argument {{.*}}: <[b, hq, r, e], bf16>

@@ -3,8 +3,8 @@
 // RUN: pe-opt %examples/attention_sink.mlir --pe-prepare --pe-expand-functions --pe-expand-biases --pe-split-terms --pe-differentiate \
 // RUN:   | FileCheck %s --check-prefix=GRAD
 
-// A sink is where the statistics start, and one number per row that a finish stage sums: nothing in the
-// stream.
+// A sink is the start of the statistics and adds one value per row that a finish stage sums; the
+// stream does not change.
 // SINK:       tile.stage @attention_forward
 // SINK:         %[[LOGIT:.*]] = tile.load {{.*}} : <[hq], f32> -> <[], f32>
 // SINK:         %[[START:.*]]:2 = tile.map(%[[LOGIT]]) {{.*}} -> (!tile.val<[r], f32>, !tile.val<[r], f32>)
@@ -15,8 +15,8 @@
 // SINK:         tile.store %[[ROW]], %{{.*}} : <[r], f32> -> <[b, hq, r], f32>
 // SINK:       tile.stage @attention_sink_finish  finish
 
-// The statistics are those of all keys; the weights and, backward, the cotangents of the weights take
-// the factor. The least word is ceil(0.1 * 2^32).
+// Statistics include all keys; the factor is applied to the weights and, backward, to the
+// cotangents of the weights. The smallest kept word is ceil(0.1 * 2^32).
 // DROPOUT:    tile.stage @attention_forward
 // DROPOUT:      tile.reduce add over c %[[P:.*]] :
 // DROPOUT:      %[[F:.*]] = tile.random %{{.*}} least 429496730 factor 1.1111{{.*}} : <[], i64> -> <[r, c], f32>

@@ -11,8 +11,8 @@
 // CHECK:      tile.stage @attention_rotate_back_queries  finish
 // CHECK:      arith.negf
 
-// A learned base: the sums over pairs of positions and angles' gradients, then the chain to the base.
-// Only the end of the keys and the base decide on frequencies.
+// A learned base: the sums over pairs of positions and angles' gradients, then the chain to the
+// base. The frequencies depend only on the end of the keys and on the base.
 // RUN: pe-opt %examples/rope_per_head.mlir --pe-prepare --pe-to-tile="grad=1 head-dim=32" | FileCheck %s --check-prefix=BASE
 // BASE:      tile.require "hkv" at_least "hq" of "key heads, as many as query heads where each has a base of its own"
 // BASE:      tile.stage @attention_query_rotation_angles
@@ -24,7 +24,7 @@
 // BASE:      tile.size "k_start - q_start - r + 1"
 // BASE:      tile.stage @attention_rotation_finish finish
 
-// Tables that are given: a row for every position, checked before any work, and gradients by position.
+// Given tables: a row for every position, checked before the call runs, and gradients by position.
 // RUN: pe-opt %examples/rope_table.mlir --pe-prepare --pe-to-tile="grad=1 head-dim=32" | FileCheck %s --check-prefix=TABLE
 // TABLE:      tile.extent "cos_positions"
 // TABLE:      tile.require "cos_positions" at_least "max(1, max(q_start + r, k_start + c))" of "rows of tensors 'cos' and 'sin', one for every position of the call"

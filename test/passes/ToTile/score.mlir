@@ -1,8 +1,8 @@
 // RUN: pe-opt %examples/softcap.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s
 // RUN: pe-opt %examples/score_fn.mlir --pe-to-tile-pipeline="grad=1 dtype=bf16" | FileCheck %s --check-prefix=GAIN
 // RUN: pe-opt %examples/score_fn.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=FACTOR
-// A function of the score takes it in natural units; backward computes its derivative along with
-// it, and nothing is saved.
+// A function of the score takes its argument in natural units; backward recomputes it together with
+// its derivative, and nothing is saved.
 
 // CHECK-NOT:   residual : <[b, hq, r, c]
 // CHECK:       tile.stage @attention_forward
@@ -22,7 +22,7 @@
 // GAIN:        tile.accumulate {{.*}} -> <[b, hq, hq], f32>
 // GAIN:        tile.stage @attention_score_finish  finish
 
-// A factor of the query goes into the queries: the kernels are those of plain attention.
+// A factor of the query is multiplied into the queries: the kernels are those of plain attention.
 // FACTOR:      tile.buffer "attention_score_factor"  residual : <[b, hq, r], f32>
 // FACTOR:      tile.stage @attention_score_factor_numbers  prepare
 // FACTOR:      math.log

@@ -1,6 +1,6 @@
 // RUN: pe-opt %s --pe-to-tile-pipeline="grad=1" --split-input-file | FileCheck %s
-// Attentions that have the same function of positions and parameters share its tables; each has sums
-// of its own, which one finish stage chains to the parameters.
+// Attentions with the same function of positions and parameters share its tables. Each attention
+// has separate sums, which one finish stage chains to the parameters.
 !t = tensor<?x?x?x?xf32>
 // CHECK-LABEL:    tile.plan @same
 // CHECK:          tile.buffer "same_term0_diagonals"
@@ -30,7 +30,7 @@ func.func @same(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name 
 
 // -----
 !t = tensor<?x?x?x?xf32>
-// Another parameter, or another mask, is another table.
+// Another parameter or another mask needs another table.
 // CHECK-LABEL:    tile.plan @other
 // CHECK:          tile.stage @other_term0_prepare  prepare
 // CHECK:          tile.stage @other_1_term0_prepare  prepare

@@ -3,12 +3,12 @@
 // RUN: pe-opt %examples/rse_bidirectional.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=BOTH
 // RUN: pe-opt %examples/cross_attention.mlir --pe-prepare --pe-to-tile | FileCheck %s --check-prefix=CROSS
 
-// The query's own key is inside the band, and nothing else differs.
+// The query's own key is inside the band; nothing else differs.
 // CURRENT:     tile.pairs band(right = 1)
 // CURRENT-NOT: foreach
 // CURRENT:     tile.stage @attention_backward
 
-// Every query needs a key of its own; the mass left is kept, and its cotangent is where U starts.
+// Every query needs its own key. The mass left is stored, and its cotangent is the start of U.
 // REST-DAG:  tile.require "q_start" at_least "k_start" of
 // REST-DAG:  tile.require "k_start + c" at_least "q_start + r" of
 // REST:      tile.buffer "attention_part" temporary : <[b, hq, r, e], f32>
@@ -21,7 +21,7 @@
 // REST:        tile.stream ascending carry(%[[START]] :
 // REST:      tile.stage @attention_sides_values finish over ["b", "hkv"]
 
-// The second pass runs the other way, over later keys, with half of dO.
+// The second pass visits the later keys in the opposite order, with half of dO.
 // BOTH:      tile.buffer "attention_after_mass" residual
 // BOTH:      tile.stage @attention_forward {{.*}} pairs
 // BOTH:        tile.stream descending

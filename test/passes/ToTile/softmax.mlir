@@ -1,8 +1,8 @@
 // RUN: pe-opt %examples/nope.mlir --pe-prepare --pe-to-tile="head-dim=32 value-dim=48" | FileCheck %s
 // RUN: pe-opt %examples/nope.mlir --pe-prepare --pe-to-tile="grad=1" | FileCheck %s --check-prefix=GRAD
 
-// Forward: the scale (1 / sqrt(32) in units of log2) on the queries, a causal stream with the
-// running maximum, sum and output as carries; no residual without gradients.
+// Forward: the queries are scaled (1 / sqrt(32) in units of log2), and a causal stream carries the
+// running maximum, sum and output; no residual without gradients.
 // CHECK:      tile.plan @attention attributes {head_dim = 32 : i64
 // CHECK-SAME: mask_low = 0 : i64, value_dim = 48 : i64
 // CHECK:      tile.buffer "q"  argument {strided} : <[b, hq, r, d], f32>
@@ -15,7 +15,7 @@
 // CHECK-SAME: !tile.val<[r], f32>, !tile.val<[r], f32>, !tile.val<[r, e], f32>
 // CHECK-NOT:  tile.stage
 
-// Backward: one stage over key heads; every gradient is a fold, nothing is carried.
+// Backward: one stage over key heads; every gradient is a fold, and nothing is carried.
 // GRAD-DAG:   tile.buffer "d_q"  gradient
 // GRAD-DAG:   tile.buffer "d_o"  cotangent
 // GRAD-DAG:   tile.buffer "attention_lse"  residual

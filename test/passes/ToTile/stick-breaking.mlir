@@ -1,8 +1,8 @@
 // RUN: pe-opt %examples/stick_breaking.mlir --pe-prepare --pe-to-tile="grad=1" | FileCheck %s
 // RUN: pe-opt %examples/stick_breaking.mlir --pe-prepare --pe-to-tile="grad=1 early-exit=0" | FileCheck %s --check-prefix=ALL
 
-// A causal mask becomes strict; newest keys first, stopping where no mass is left; the mass at
-// every block is kept for the backward, which runs oldest first.
+// A causal mask becomes strict. Forward visits the nearest keys first and stops when no mass is
+// left; the mass at every block is stored for the backward, which visits the farthest keys first.
 // CHECK:      tile.buffer "attention_mass"  residual : <[b, hq, kb, r], f32>
 // CHECK:      tile.stage @attention_forward  forward over ["b", "hq"] pairs %
 // CHECK:      tile.stream descending

@@ -2,7 +2,7 @@
 // RUN: pe-opt %examples/fire.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=SEGMENTS
 // RUN: pe-opt %examples/fire_gelu.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=CUBICS
 // RUN: pe-opt %s --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=GENERAL
-// Each term is lowered by its class alone.
+// The class of a term decides its lowering.
 
 // A function of i - j: one table, a window in the kernel, then sums along diagonals.
 // DISTANCE:   tile.buffer "attention_term0_table"  residual : <[hq, t], f32>
@@ -15,7 +15,7 @@
 // DISTANCE:   tile.accumulate {{.*}} -> <[32, hq], f64>
 // DISTANCE:   tile.stage @attention_parameter_gradients  finish
 
-// A ReLU network of a ratio: its pieces found once per call, 33 at most for one layer of 32.
+// A ReLU network of a ratio: its pieces are found once per call, at most 33 for one layer of 32.
 // SEGMENTS:   tile.buffer "attention_term0_coefficients"  residual : <[hq, 33, 2], f32>
 // SEGMENTS:   tile.find_segments
 // SEGMENTS:   tile.stage @attention_forward
@@ -24,7 +24,7 @@
 // SEGMENTS:   tile.segments_grad
 // SEGMENTS:   tile.stage @attention_term0_pieces_finish
 
-// A smooth network: cubics, and the network for each score where they are too many.
+// A smooth network: cubics, and the network for each score if there are too many pieces.
 // CUBICS:     tile.buffer "attention_term0_coefficients"  residual : <[hq, 128, 4], f32>
 // CUBICS:     tile.find_segments({{.*}}) ["gelu", "identity"] range
 // CUBICS:     tile.stage @attention_forward
@@ -38,7 +38,7 @@
 // CUBICS:     tile.stage @attention_term0_pieces_finish
 // CUBICS:     tile.stage @attention_term0_each_finish
 
-// Anything else: the region per score, reverse mode per score, sums per batch and head.
+// General: the region per score, reverse mode per score, sums per batch and head.
 // GENERAL:    tile.buffer "attention_term0_w"  temporary {zero} : <[b, hq, hq], f32>
 // GENERAL:    tile.stage @attention_forward
 // GENERAL:    %[[H:.*]] = tile.index "hq"  : <[], index>

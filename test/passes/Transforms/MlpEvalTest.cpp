@@ -1,7 +1,7 @@
 //===- MlpEvalTest.cpp - pe.mlp_eval and its adjoint ----------------------===//
 //
-// The emitted loops against a plain MLP written here, and the adjoint against finite differences,
-// for every activation and depth.
+// Compares the emitted loops with a plain MLP, and the adjoint with finite differences, for every
+// activation and depth.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ struct Shape {
   const char *activation, *final;
 };
 
-/// Output `head` of the MLP at x = the first parameter times 0.1.
+/// Returns output `head` of the MLP at x = the first parameter times 0.1.
 double evaluate(const Shape &shape, const Values &params, int64_t head) {
   Values hidden{0.1 * params[0]};
   size_t at = 1;
@@ -58,7 +58,7 @@ double evaluate(const Shape &shape, const Values &params, int64_t head) {
   return hidden[hidden.size() == 1 ? 0 : head];
 }
 
-/// Captures and code of the region x = 0.1 * c0[0]; y = MLP(x)_h.
+/// Builds captures and code of the region x = 0.1 * c0[0]; y = MLP(x)_h.
 std::string makeBody(const Shape &shape, std::vector<std::string> &captures, size_t &count) {
   captures = {"tensor<1xf32>"};
   count = 1;
@@ -105,7 +105,7 @@ TEST_P(MlpEval, ValueAndAdjoint) {
     Values params(narrowParams.begin(), narrowParams.end());
     Point point{head, 0, 0};
     double expected = evaluate(shape, params, head);
-    // The emitted 0.1 is the float nearest to it.
+    // The emitted 0.1 is the float nearest to 0.1.
     EXPECT_NEAR(jit.value(params, point), expected, 1e-7);
     EXPECT_NEAR(narrow.value(narrowParams, point), expected, 1e-5);
     Values gradient = jit.gradient(params, point);

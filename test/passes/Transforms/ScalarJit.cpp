@@ -1,4 +1,4 @@
-//===- ScalarJit.cpp - Runs the value and adjoint of a bias region --------===//
+//===- ScalarJit.cpp - runs the value and adjoint of a bias region --------===//
 
 #include "passes/Transforms/ScalarJit.h"
 
@@ -23,7 +23,7 @@ using namespace mlir;
 namespace pe::test {
 namespace {
 
-/// Captured tensors one after the other in a flat memref, gradients likewise in another.
+/// Stores captured tensors consecutively in a flat memref, and gradients in another.
 class FlatParameters : public mlir::pe::ParameterAccess {
 public:
   FlatParameters(Block &region, Value params, Value gradients)
@@ -88,7 +88,7 @@ Value emitWhole(OpBuilder &builder, Value root, IRMapping &mapping, Value cotang
   return primal;
 }
 
-/// The same through the operands of the operation that defines `root`.
+/// The same, through the operands of the operation that defines `root`.
 Value emitChained(OpBuilder &builder, Value root, IRMapping &mapping, Value cotangent,
                   FlatParameters &params, FloatType type) {
   SmallVector<Value> inputs(root.getDefiningOp()->getOperands());
@@ -105,8 +105,8 @@ Value emitChained(OpBuilder &builder, Value root, IRMapping &mapping, Value cota
   return primal;
 }
 
-/// func @adjoint(params, gradients, out, h, i, j, cotangent): the value into out[0], the
-/// gradients added.
+/// Builds func @adjoint(params, gradients, out, h, i, j, cotangent), which stores the value to
+/// out[0] and adds the gradients.
 void buildFunction(ModuleOp module, mlir::pe::BiasFnOp bias, FloatType type, bool chained) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   Location loc = bias.getLoc();

@@ -1,7 +1,7 @@
-//===- ScalarJit.h - Runs the value and adjoint of a bias region -*- C++ -*-===//
+//===- ScalarJit.h - runs the value and adjoint of a bias region *- C++ -*-===//
 //
 // Compiles a bias region's value and adjoint through ScalarVjp, in float or double, and calls them.
-// All captured tensors lie one after the other in one flat array; shapes are static.
+// All captured tensors are stored consecutively in one flat array; shapes are static.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,11 +19,11 @@ struct Point {
   int64_t h = 0, i = 0, j = 0;
 };
 
-/// A context with every dialect the emitted code needs.
+/// Creates a context with every dialect that the emitted code needs.
 std::unique_ptr<mlir::MLIRContext> makeContext();
 
-/// Parses the operations of a region over captured tensors. `captures` are their types, named
-/// %c0, %c1, ... in `body`, beside %b, %h, %i, %j.
+/// Parses the operations of a region over captured tensors. `captures` are their types; `body`
+/// refers to them as %c0, %c1, ..., and to the point as %b, %h, %i, %j.
 mlir::OwningOpRef<mlir::ModuleOp> parseRegion(mlir::MLIRContext &context,
                                               const std::vector<std::string> &captures,
                                               const std::string &body);
@@ -31,12 +31,12 @@ mlir::pe::BiasFnOp biasOf(mlir::ModuleOp module);
 
 template <typename T> class ScalarJit {
 public:
-  /// With `chained` the derivative is taken in two steps: of the yielded operation by its operands
-  /// as inputs, and of each operand by the parameters.
+  /// With `chained` the derivative is computed in two steps: of the yielded operation with respect
+  /// to its operands as inputs, and of each operand with respect to the parameters.
   explicit ScalarJit(mlir::pe::BiasFnOp bias, bool chained = false);
 
   T value(const std::vector<T> &params, const Point &point);
-  /// The gradient of every parameter for the cotangent.
+  /// Returns the gradient of every parameter for the cotangent.
   std::vector<T> gradient(const std::vector<T> &params, const Point &point, T cotangent = 1);
 
 private:

@@ -1,7 +1,7 @@
-//===- ScalarVjpTest.cpp - Derived adjoints against finite differences ----===//
+//===- ScalarVjpTest.cpp - derived adjoints against finite differences ----===//
 //
-// Every rule of ScalarVjp in double against central differences of the emitted value, the same
-// rule in float against the double gradient, and the documented rules at points without a
+// Compares every rule of ScalarVjp in double with central differences of the emitted value, and the
+// same rule in float with the double gradient, and checks the documented rules at points without a
 // derivative.
 //
 //===----------------------------------------------------------------------===//
@@ -21,7 +21,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-/// Fourth-order central differences.
+/// Returns fourth-order central differences.
 Values differences(ScalarJit<double> &jit, const Values &params, const Point &point) {
   const double step = 1e-4;
   Values result;
@@ -43,7 +43,7 @@ void expectClose(const Values &found, const Values &expected, double tolerance) 
         << "parameter " << n;
 }
 
-/// Both float types of one region at random parameters in [low, high].
+/// Checks one region in both float types at random parameters in [low, high].
 void checkRegion(const std::vector<std::string> &captures, const std::string &body, size_t count,
                  double low, double high, const std::vector<Point> &points) {
   auto context = makeContext();
@@ -170,7 +170,7 @@ TEST_P(ScalarRule, AgreesWithDifferences) {
 INSTANTIATE_TEST_SUITE_P(Rules, ScalarRule, testing::ValuesIn(kRules),
                          [](const auto &info) { return std::string(info.param.name); });
 
-/// Tensors that a sum reads at its index, and the bound from a tensor's axis.
+/// A sum reads tensors at its index, and its bound is the size of a tensor's axis.
 TEST(ScalarVjp, SumOverAnAxis) {
   checkRegion({"tensor<3xf32>", "tensor<2x3xf32>"}, R"(
     %x = pe.read %c0[%h] : tensor<3xf32>
@@ -189,7 +189,7 @@ TEST(ScalarVjp, SumOverAnAxis) {
               9, 0.5, 1.5, {{0, 5, 3}, {2, 3, 3}});
 }
 
-/// A bias of several parameters, read per head, used twice, and positions.
+/// A bias with several parameters, read per head and used twice, and with positions.
 TEST(ScalarVjp, DecayRegion) {
   checkRegion({"tensor<3xf32>", "tensor<3xf32>"}, R"(
     %d = arith.subi %i, %j : index
@@ -242,7 +242,7 @@ TEST(ScalarVjp, ZeroAtZero) {
   EXPECT_EQ(gradientAt("%v = math.atan2 %x, %y : f32", {0, 0}), (Values{0, 0}));
 }
 
-/// The branch that a select did not take leaves no NaN, whatever its slope.
+/// The branch that a select did not take contributes no NaN, whatever its slope.
 TEST(ScalarVjp, UnselectedBranchLeavesNoTrace) {
   std::string code = "%z = arith.constant 0.0 : f32\n%p = arith.cmpf ogt, %x, %z : f32\n"
                      "%l = math.log %x : f32\n%e = math.exp %y : f32\n"
@@ -254,7 +254,7 @@ TEST(ScalarVjp, UnselectedBranchLeavesNoTrace) {
 // Inputs and errors
 //===----------------------------------------------------------------------===//
 
-/// u and r are inputs of u / r; their adjoints carried on give the gradient of the whole.
+/// u and r are inputs of u / r; propagating their adjoints gives the gradient of the entire value.
 TEST(ScalarVjp, ChainsThroughInputs) {
   auto context = makeContext();
   auto module = parseRegion(*context, {"tensor<2xf32>"},

@@ -1,7 +1,7 @@
-//===- SplitTermsTest.cpp - Terms add up, and keep their class's promise --===//
+//===- SplitTermsTest.cpp - sums and invariances of split terms -----------===//
 //
-// Random biases are split into terms. At random pairs the terms must add up to the bias, and each
-// must have the invariance that its class claims: lowerings rely on that.
+// Splits random biases into terms. At random pairs the terms must add up to the bias, and each term
+// must have the invariance that its class claims, because lowerings rely on it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ class Expression {
 public:
   explicit Expression(unsigned seed) : random(seed) {}
 
-  /// The operations of a region, ending with the yield.
+  /// Returns the operations of a region, ending with the yield.
   std::string write() {
     code = R"(    %i32 = arith.index_cast %i : index to i32
     %j32 = arith.index_cast %j : index to i32
@@ -102,7 +102,7 @@ func.func @f(%q: tensor<1x3x8x8xf32>, %s: tensor<3xf32>, %t: tensor<3xf32>) -> t
 })";
 }
 
-/// One compiled term with the parameters its captures stand for.
+/// One compiled term with the parameters of its captures.
 struct CompiledTerm {
   TermClass cls;
   ScalarJit<double> jit;
@@ -139,7 +139,7 @@ std::vector<CompiledTerm> compileTerms(mlir::ModuleOp module) {
   return terms;
 }
 
-/// What the class of the term promises, at the pair (i, j).
+/// Checks the invariance of the term's class at the pair (i, j).
 void checkPromise(CompiledTerm &term, int64_t i, int64_t j, double tolerance) {
   double value = term.at(i, j);
   switch (term.cls) {

@@ -1,4 +1,4 @@
-// One case per constraint program-C* of docs/spec.md, each at the user's own line.
+// One case per constraint program-C* of docs/spec.md, each at the user's line.
 // RUN: pe-opt %s --pe-check-encodings --split-input-file --verify-diagnostics
 
 // expected-error @below {{expected a public function to compile, found none (program-C1)}}
@@ -48,16 +48,16 @@ func.func @gradient_name(%a: tensor<f32> {pe.name = "d_a"}) { return }
 // -----
 
 // expected-note @+2 {{first used here}}
-// expected-error @below {{expected argument 1 to have a name of its own, found "a" twice (program-C6)}}
+// expected-error @below {{expected argument 1 to have a unique name, found "a" twice (program-C6)}}
 func.func @same_name(%a: tensor<f32> {pe.name = "a"}, %b: tensor<f32> {pe.name = "a"}) { return }
 
 // -----
 
-// A choice between encodings at run time is refused, and so is a loop that carries one.
+// A choice between encodings at run time is rejected, and so is a loop that carries an encoding.
 func.func @control_flow() {
   %true = arith.constant true
   %d = pe.distance
-  // expected-error @below {{expected encoding values to go straight from the op that makes them to the op that uses them, found them at 'scf.if'; a choice between encodings is made before compiling (program-C7)}}
+  // expected-error @below {{expected encoding values to go directly from the op that creates them to the op that uses them, found them at 'scf.if'; choose between encodings before compiling (program-C7)}}
   %b = scf.if %true -> !pe.bias {
     %x = pe.linear %d {rule = #pe.slope_rule<geometric>}
     scf.yield %x : !pe.bias
@@ -96,7 +96,7 @@ func.func private @a() {
   return
 }
 func.func private @b() {
-  // expected-error @below {{expected calls without recursion, found one of @a inside its own execution; encodings are finite expressions (program-C9)}}
+  // expected-error @below {{expected no recursion, found a call of @a inside its own execution; encodings are finite expressions (program-C9)}}
   call @a() : () -> ()
   return
 }

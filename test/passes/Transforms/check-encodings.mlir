@@ -1,4 +1,4 @@
-// Programs that the check accepts, unchanged.
+// Programs that the check accepts and leaves unchanged.
 // RUN: pe-opt %s --pe-check-encodings=entry=attention | FileCheck %s
 // RUN: not pe-opt %s --pe-check-encodings=entry=nothing 2>&1 | FileCheck %s --check-prefix=ENTRY
 // RUN: not pe-opt %s --pe-check-encodings 2>&1 | FileCheck %s --check-prefix=SEVERAL

@@ -1,4 +1,4 @@
-// Subscripts that cannot be meant, and what nothing reads.
+// Subscripts that cannot be intended, and unread captures and arguments.
 // RUN: pe-opt %s --pe-prepare --split-input-file --verify-diagnostics
 
 !qkv = tensor<?x?x?x?xf32>
@@ -185,7 +185,7 @@ func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qk
                      %amp: tensor<?xf32> {pe.name = "amp"},
                      %tau: tensor<?xf32> {pe.name = "tau"}) -> (!qkv {pe.name = "o"}) {
   %m = pe.causal
-  // expected-warning @below {{tau is captured and not read}}
+  // expected-warning @below {{tau is captured but not read}}
   %b = pe.bias_fn(%amp, %tau : tensor<?xf32>, tensor<?xf32>) expr "amp[h] * (i - j)"
   %o = pe.attention %q, %k, %v bias(%b) mask(%m) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv

@@ -1,4 +1,4 @@
-// Subscripts that can be meant, and reads that no kept pair does.
+// Subscripts that may be intended, and reads that no kept pair executes.
 // RUN: pe-opt %s --pe-prepare --split-input-file --verify-diagnostics | FileCheck %s --check-prefix=NONE
 // NONE-NOT: error
 

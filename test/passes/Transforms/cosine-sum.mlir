@@ -1,5 +1,5 @@
-// A long sum of cosines is a loop, whatever its length: the code of 4096 terms is as short as that of
-// 17. Up to 16 terms are unrolled. Values and gradients of the coordinate and the amplitude.
+// A long sum of cosines is a loop of fixed code size: the code of 4096 terms is as short as that of
+// 17. Up to 16 terms are unrolled. Covers values and gradients of the coordinate and the amplitude.
 //
 // RUN: pe-opt %s --pe-prepare --pe-to-tile-pipeline=grad=1 | FileCheck %s --check-prefix=TILE
 // RUN: sed 's/terms = 4096/terms = 16/' %s | pe-opt --pe-prepare --pe-to-tile-pipeline | FileCheck %s --check-prefix=SHORT

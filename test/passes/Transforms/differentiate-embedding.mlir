@@ -2,7 +2,7 @@
 
 !tokens = tensor<?x?x?xf32>
 
-// Tokens get the cotangent as it is, and a table that two sums read the sum of both.
+// Tokens get the unchanged cotangent, and a table that two sums read gets the sum of both.
 // CHECK-LABEL: func.func private @embed_grad
 // CHECK-SAME:    %[[DY:[a-z0-9]+]]: tensor<?x?x?xf32> {pe.name = "d_y"}, %[[DW:[a-z0-9]+]]: tensor<?x?x?xf32> {pe.name = "d_w"}
 // CHECK:         %[[A:.*]] = pe.embedding_pullback %{{.*}}, %[[DW]] : tensor<?x?x?xf32> -> tensor<?x?xf32>
@@ -22,7 +22,7 @@ func.func @embed(%x: !tokens {pe.name = "x"}, %z: !tokens {pe.name = "z"},
 
 !tokens = tensor<?x?x?xf32>
 
-// Behind dropout the sum gets the cotangent times the factors, and so does the table.
+// After dropout the sum gets the cotangent times the factors, and so does the table.
 // CHECK-LABEL: func.func private @drop_grad
 // CHECK-SAME:    %[[SEED:[a-z0-9]+]]: tensor<?xi64> {pe.name = "seed"}, %[[DY:[a-z0-9]+]]: tensor<?x?x?xf32> {pe.name = "d_y"}
 // CHECK:         %[[D:.*]] = pe.embed_grad %[[DY]] dropout(1.000000e-01, %[[SEED]] : tensor<?xi64>) : tensor<?x?x?xf32>

@@ -17,7 +17,7 @@ func.func @no_rule(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> tensor<?x?x?x
 
 func.func @not_expanded(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> tensor<?x?x?x64xf32> {
   %d = pe.distance
-  // expected-error@+1 {{'pe.linear' op expected every bias to be a pe.bias_fn before differentiation; run pe-expand-biases before}}
+  // expected-error@+1 {{'pe.linear' op expected every bias to be a pe.bias_fn before differentiation; run pe-expand-biases first}}
   %b = pe.linear %d slope(%s : tensor<?xf32>)
   %o = pe.attention %q, %q, %q bias(%b)
       : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>

@@ -1,4 +1,4 @@
-// The tensors of rotations have gradients, pulled back from what they make of queries and keys.
+// Gradients of the tensors of rotations are pulled back from those of the rotated queries and keys.
 // RUN: pe-opt %examples/rope_table.mlir --pe-prepare --pe-differentiate | FileCheck %s
 
 // CHECK: func.func private @attention_grad

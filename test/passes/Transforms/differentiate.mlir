@@ -1,7 +1,7 @@
 // RUN: pe-opt %s --split-input-file --pe-differentiate | FileCheck %s
 
-// One attention: forward ops, then their gradients; names of cotangents and gradients; zeros for
-// an argument that nothing reads, none for integers.
+// One attention: forward ops, then their gradients; names of cotangents and gradients; zero
+// gradients for an unread argument, none for integers.
 // CHECK-LABEL: func @attention(
 // CHECK-NOT:     attention_grad
 // CHECK-LABEL: func private @attention_grad(
@@ -62,7 +62,7 @@ func.func @two(%q: tensor<?x?x?x64xf32> {pe.name = "q"}, %k: tensor<?x?x?x64xf32
 
 // -----
 
-// The adjoint of a function of the score follows those of the biases, and is pulled back likewise.
+// The adjoint of a function of the score follows those of the biases and is pulled back in the same way.
 // CHECK-LABEL: func private @scored_grad(
 // CHECK:         %[[S:.*]] = pe.score_fn(
 // CHECK:         %{{.*}}, %{{.*}}, %{{.*}}, %[[A:.*]] = pe.attention_grad

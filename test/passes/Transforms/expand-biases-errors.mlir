@@ -2,7 +2,7 @@
 
 !qkv = tensor<?x?x?x?xf32>
 
-// expected-error @below {{expected a value made by an op with ScalarOpInterface, found a block argument; inline private functions first}}
+// expected-error @below {{expected a value produced by an op with ScalarOpInterface, found a block argument; inline private functions first}}
 func.func private @argument(%q: !qkv, %b: !pe.bias) -> !qkv {
   %o = pe.attention %q, %q, %q bias(%b) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv

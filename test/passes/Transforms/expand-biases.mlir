@@ -1,4 +1,4 @@
-// Every bias of an attention becomes one region of scalar code, however it is composed.
+// Every bias of an attention becomes one region of scalar code, whatever ops it consists of.
 // RUN: pe-opt %s --pe-expand-biases --split-input-file | FileCheck %s
 
 !qkv = tensor<?x?x?x?xf32>
@@ -30,7 +30,7 @@ func.func @linear(%q: !qkv, %s: tensor<?xf32>) -> !qkv {
 
 !qkv = tensor<?x?x?x?xf32>
 
-// One region per term of the attention's list; a sum inside one term stays one term. The common
+// One region per bias of the attention's list; a sum inside one bias remains one region. The common
 // coordinate is computed once in each.
 // CHECK-LABEL: func @terms
 func.func @terms(%q: !qkv, %s: tensor<?xf32>, %t: tensor<f32>) -> !qkv {
@@ -54,7 +54,7 @@ func.func @terms(%q: !qkv, %s: tensor<?xf32>, %t: tensor<f32>) -> !qkv {
 
 !qkv = tensor<?x?x?x?xf32>
 
-// A bias that two attentions share stays one value, so that its gradients meet before the pullback.
+// A bias that two attentions share remains one value, so that its gradients are added before the pullback.
 // CHECK-LABEL: func @shared
 func.func @shared(%q: !qkv, %s: tensor<?xf32>) -> (!qkv, !qkv) {
   // CHECK:     %[[F:.*]] = pe.bias_fn
@@ -72,7 +72,7 @@ func.func @shared(%q: !qkv, %s: tensor<?xf32>) -> (!qkv, !qkv) {
 
 !qkv = tensor<?x?x?x?xf32>
 
-// A user's region is kept unchanged, and inlined where it is part of a sum.
+// A user's region is kept unchanged, and inlined if it is part of a sum.
 // CHECK-LABEL: func @user_region
 func.func @user_region(%q: !qkv, %s: tensor<?xf32>) -> !qkv {
   // CHECK:      %[[F:.*]] = pe.bias_fn(%{{.*}} : tensor<?xf32>) {
@@ -137,7 +137,7 @@ func.func @captured_constant(%q: !qkv) -> !qkv {
 
 !qkv = tensor<?x?x?x?xf32>
 
-// Nothing to do.
+// No bias, no change.
 // CHECK-LABEL: func @no_bias
 // CHECK-NEXT:    pe.causal
 // CHECK-NEXT:    pe.attention

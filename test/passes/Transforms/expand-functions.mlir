@@ -1,4 +1,4 @@
-// What is a region already is not changed; ops from outside are expanded in test/dialect/TestEncodings.
+// Region ops are not changed; ops of external encodings are expanded in test/dialect/TestEncodings.
 // RUN: pe-opt %s --pe-expand-functions | FileCheck %s
 // RUN: pe-opt %s > %t.before
 // RUN: pe-opt %s --pe-expand-functions > %t.after

@@ -2,7 +2,7 @@
 
 !t = tensor<?x?x?x?xf32>
 
-// Ranges and intervals stay; nothing is changed.
+// Ranges and intervals are kept; nothing changes.
 // CHECK-LABEL: func.func @intervals
 // CHECK:         %[[CAUSAL:.*]] = pe.causal
 // CHECK-NEXT:    %[[LENGTH:.*]] = pe.mask_fn(%{{.*}} : tensor<?xi32>) {
@@ -20,7 +20,7 @@ func.func @intervals(%q: !t, %k: !t, %v: !t, %n: tensor<?xi32>) -> !t {
 
 !t = tensor<?x?x?x?xf32>
 
-// One function for all masks that are no intervals, beside the range that they are known to keep.
+// One function for all masks that are not intervals, and the range that they are known to keep.
 // CHECK-LABEL: func.func @pairs
 // CHECK-SAME:    %[[A:[a-z0-9]*]]: tensor<?x?xi32>, %[[B:[a-z0-9]*]]: tensor<?x?xi32>
 // CHECK:         %[[WINDOW:.*]] = pe.sliding_window {left = 40 : i64}
@@ -44,7 +44,7 @@ func.func @pairs(%q: !t, %k: !t, %v: !t, %a: tensor<?x?xi32>, %b0: tensor<?x?xi3
 
 !t = tensor<?x?x?x?xf32>
 
-// What the mask of documents means without pe-place-positions: as many boundaries precede both.
+// The mask of documents without pe-place-positions: the same number of boundaries precedes both.
 // CHECK-LABEL: func.func @documents
 // CHECK:         pe.mask_fn(%{{.*}} : tensor<?xi32>) {
 // CHECK-COUNT-2: pe.sum

@@ -4,16 +4,16 @@
 // CHECK:      attention at {{.*}}: softmax, keys with 0 <= i - j
 // CHECK-NEXT:   content rel[{{.*}}, d]
 // CHECK-NEXT:     at {{.*}}, parameters rel
-// CHECK-NEXT:     class: near, because it has 17 different vectors: it does not change at distances below 0 and above 16
+// CHECK-NEXT:     class: near, because it has 17 different vectors: it is constant at distances below 0 and above 16
 // CHECK-NEXT:     forward: the products of a query with these vectors, once per query, and one addition per score; backward: one sum per query and vector
 // CHECK-NEXT:   content {{.*}}sin(
 // CHECK-NEXT:     at {{.*}}, parameters v_bias
-// CHECK-NEXT:     class: angles, because it consists of sines and cosines of i - j times a frequency, which two elements at a time share
+// CHECK-NEXT:     class: angles, because it consists of sines and cosines of i - j times a frequency that each pair of elements shares
 // CHECK:        content {{.*}}
-// CHECK:          class: near, because it has 6 different vectors: it does not change at distances below 0 and above 5
+// CHECK:          class: near, because it has 6 different vectors: it is constant at distances below 0 and above 5
 // CHECK:        content {{.*}}
-// CHECK:          class: panel, because it has a vector of its own at every distance
-// CHECK-NEXT:     forward: one more contraction over the head dim, of queries with the vectors of the distances that a block meets; backward: two more contractions, for the queries and for the vectors
+// CHECK:          class: panel, because it has a different vector at every distance
+// CHECK-NEXT:     forward: one more contraction over the head dim, of queries with the vectors of the distances that a block covers; backward: two more contractions, for the queries and for the vectors
 // CHECK-NEXT:   value content rel[{{.*}}, d]
 // CHECK-NEXT:     at {{.*}}, parameters rel
 // CHECK-NEXT:     class: near, because it has 17 different vectors

@@ -1,14 +1,14 @@
 // RUN: pe-opt %s -o /dev/null --pe-expand-functions --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure | FileCheck %s
 // RUN: pe-opt %s -o /dev/null --pe-expand-functions --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
 
-// Under a sink a term of the query alone has its price.
+// With a sink, a term that depends only on the query has a price.
 // CHECK:      attention at {{.*}}: softmax, all keys
 // CHECK-NEXT:   sink s[h]
-// CHECK-NEXT:     forward: where a row's statistics start; backward: one sum per query
+// CHECK-NEXT:     forward: the start of a row's statistics; backward: one sum per query
 // CHECK-NEXT:   dropout of 0.25 of the weights, seed seed
 // CHECK-NEXT:     forward and backward: a quarter of Philox 4x32-10 for every score
 // CHECK-NEXT:   bias sin(i)
-// CHECK:          forward: one addition per score of a number per query; backward: one sum per query
+// CHECK:          forward: one addition per score of a value per query; backward: one sum per query
 
 // JSON:      "dropout": {
 // JSON-NEXT:   "probability": 0.25,

@@ -1,11 +1,11 @@
 // RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-functions --pe-expand-biases --pe-expand-masks --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure | FileCheck %s
 // RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-functions --pe-expand-biases --pe-expand-masks --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
-// Prices of sums over extents, functions of the score, sinks, factors and masks; formulas as they are written.
+// Prices of sums over extents, functions of the score, sinks, factors and masks; formulas as the user wrote them.
 !t = tensor<?x?x?x64xf32>
 
 // CHECK-LABEL: attention at
 // CHECK:       bias sum(k < size(c, 2), exp(c[b, h, k] * (i + j * k)))
-// CHECK:         price: 6 * size(c, 2) operations per score, size(c, 2) of them division, exp, log or the like; attention without a bias has 256
+// CHECK:         price: 6 * size(c, 2) operations per score, size(c, 2) of them division, exp, log or similar; attention without a bias has 256
 // JSON:        "operations": {
 // JSON-NEXT:     "all": 0,
 // JSON-NEXT:     "functions": 0,
@@ -20,15 +20,15 @@ func.func @extent(%q: !t {pe.name = "q"}, %c: tensor<?x?x?xf32> {pe.name = "c"})
   %o = pe.attention %q, %q, %q bias(%b) : (!t, !t, !t) -> !t
   return %o : !t
 }
-// A size that is known is a number.
+// A static size is a number.
 // CHECK-LABEL: attention at
-// CHECK:       price: 48 operations per score, 8 of them division, exp, log or the like
+// CHECK:       price: 48 operations per score, 8 of them division, exp, log or similar
 func.func @count(%q: !t {pe.name = "q"}, %c: tensor<?x?x8xf32> {pe.name = "c"}) -> (!t {pe.name = "o"}) {
   %b = pe.bias_fn(%c : tensor<?x?x8xf32>) expr "sum(n < size(c, 2), exp(c[b, h, n] * (i + j * n)))"
   %o = pe.attention %q, %q, %q bias(%b) : (!t, !t, !t) -> !t
   return %o : !t
 }
-// Sums inside of sums.
+// Nested sums.
 // CHECK-LABEL: attention at
 // CHECK:       price: 4 * size(w, 0) * size(w, 1) + size(w, 0) operations per score
 func.func @nested(%q: !t {pe.name = "q"}, %w: tensor<?x?xf32> {pe.name = "w"}) -> (!t {pe.name = "o"}) {
@@ -40,11 +40,11 @@ func.func @nested(%q: !t {pe.name = "q"}, %w: tensor<?x?xf32> {pe.name = "w"}) -
 // CHECK:       mask (i * 7 + j * 13) % 5 != 0
 // CHECK:         price: {{[0-9]+}} operations per pair
 // CHECK:       score tanh(s * w[h]) + s
-// CHECK:         price: 3 operations per score, 1 of them division, exp, log or the like; attention without a bias has 256
+// CHECK:         price: 3 operations per score, 1 of them division, exp, log or similar; attention without a bias has 256
 // CHECK:       sink w[h] * log(1 + i)
-// CHECK:         price: 4 operations per query, 1 of them division, exp, log or the like
+// CHECK:         price: 4 operations per query, 1 of them division, exp, log or similar
 // CHECK:       factor 1 / (1 + exp(-w[h] * j))
-// CHECK:         price: {{[0-9]+}} operations per weight, 2 of them division, exp, log or the like; attention without a bias has 256 per score
+// CHECK:         price: {{[0-9]+}} operations per weight, 2 of them division, exp, log or similar; attention without a bias has 256 per score
 func.func @functions(%q: !t {pe.name = "q"}, %w: tensor<?xf32> {pe.name = "w"}) -> (!t {pe.name = "o"}) {
   %s = pe.score_fn(%w : tensor<?xf32>) expr "tanh(s * w[h]) + s"
   %f = pe.factor_fn(%w : tensor<?xf32>) expr "1 / (1 + exp(-w[h] * j))"
@@ -53,11 +53,11 @@ func.func @functions(%q: !t {pe.name = "q"}, %w: tensor<?xf32> {pe.name = "w"}) 
   %o = pe.attention %q, %q, %q score(%s) sink(%k) factor(%f) mask(%m) : (!t, !t, !t) -> !t
   return %o : !t
 }
-// A quotient of constants is a number: queries carry the factor.
+// A quotient of constants is a number, so queries carry the factor.
 // CHECK-LABEL: attention at
 // CHECK:       score s * max(1, log(i + 1) / log(512))
 // CHECK:         forward: a factor on the queries
-// CHECK:         price: 5 operations per query, 2 of them division, exp, log or the like
+// CHECK:         price: 5 operations per query, 2 of them division, exp, log or similar
 func.func @of_query(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
   %s = pe.score_fn expr "s * max(1, log(i + 1) / log(512))"
   %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t

@@ -1,6 +1,6 @@
 // RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-biases --pe-split-terms --pe-explain-structure | FileCheck %s
 // RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-biases --pe-split-terms --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
-// What a rotation turns, its frequencies, where it is computed and what it costs.
+// The rotated dims, the frequencies, the place of their computation and the cost.
 !t = tensor<?x?x?x64xf32>
 
 // CHECK:      attention at
@@ -9,7 +9,7 @@
 // CHECK-NEXT:     pairs: 32, halves (x_p, x_{p+32}), of all 64 dims
 // CHECK-NEXT:     frequency of pair p: pow(10000, -0.03125 * p)
 // CHECK-NEXT:     frequencies: 1 at p = 0 to 0.000133352 at p = 31, in radians per position
-// CHECK-NEXT:     forward: an angle, a cosine and a sine per position and pair in float64, once per call; queries and keys are turned once per call
+// CHECK-NEXT:     forward: an angle, a cosine and a sine per position and pair in float64, once per call; queries and keys are rotated once per call
 // CHECK-NEXT:     price: 192 operations per query and per key of a head; attention without a bias has 256 per score
 // JSON:      "rotation": {
 // JSON:        "attributes": "base = 10000",

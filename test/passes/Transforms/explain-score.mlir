@@ -1,5 +1,5 @@
 // RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-biases --pe-split-terms --pe-explain-structure | FileCheck %s
-// Which functions of the score are a factor that queries carry: s times a number of the query that is
+// Functions of the score that queries carry as a factor: s times a value of the query that is
 // finite at every position.
 !t = tensor<?x?x?x?xf32>
 
@@ -10,7 +10,7 @@ func.func @length(%q: !t {pe.name = "q"}, %g: tensor<?xf32> {pe.name = "g"}) -> 
   %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t
   return %o : !t
 }
-// A number of the head may be anything.
+// A factor of the head may have any value.
 // CHECK:      score s / g[h] - s
 // CHECK:      forward: a factor on the queries
 func.func @temperature(%q: !t {pe.name = "q"}, %g: tensor<?xf32> {pe.name = "g"}) -> (!t {pe.name = "o"}) {
@@ -40,7 +40,7 @@ func.func @logarithm(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
   %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t
   return %o : !t
 }
-// Perhaps infinite: the divisor may be 0 at some position.
+// Possibly infinite: the divisor may be 0 at some position.
 // CHECK:      score
 // CHECK:      forward: its code for every score
 func.func @unknown(%q: !t {pe.name = "q"}, %g: tensor<?xf32> {pe.name = "g"}) -> (!t {pe.name = "o"}) {

@@ -14,7 +14,7 @@
 // EXPLAIN:      merge of o1, lse1, o2, lse2, s
 // EXPLAIN-NEXT:   at {{.*}}, results of softmax
 // EXPLAIN-NEXT:   class: merge
-// EXPLAIN-NEXT:   forward: two weights per row, in float64, and one multiplication per number; backward: two sums per row, and two multiplications per number
+// EXPLAIN-NEXT:   forward: two weights per row, in float64, and one multiplication per element; backward: two sums per row, and two multiplications per element
 // JSON: "merges": [
 
 //--- merge.mlir
@@ -32,7 +32,7 @@ func.func @merge(%o1: !o {pe.name = "o1"}, %lse1: !r {pe.name = "lse1"}, %o2: !o
 !r = tensor<?x?x?xf32>
 func.func @twice(%o1: !o {pe.name = "o1"}, %l: !r {pe.name = "l"}, %o2: !o {pe.name = "o2"})
     -> (!o {pe.name = "o"}, !r {pe.name = "lse"}) {
-  // expected-error @below {{expected what is merged to be arguments of the entry function with no other use, found one with other uses; merge in a program of its own (dataflow-C17)}}
+  // expected-error @below {{expected the operands of pe.merge to be arguments of the entry function with no other use, found one with other uses; merge in a separate program (dataflow-C17)}}
   %o, %lse = pe.merge %o1, %l, %o2, %l : (!o, !r, !o, !r) -> !o, !r
   return %o, %lse : !o, !r
 }
@@ -45,7 +45,7 @@ func.func @of_attention(%q: !o {pe.name = "q"}, %k: !o {pe.name = "k"}, %v: !o {
                         %o2: !o {pe.name = "o2"}, %l: !r {pe.name = "l"})
     -> (!o {pe.name = "o"}, !r {pe.name = "lse"}) {
   %o1, %lse1 = pe.attention %q, %k, %v : (!o, !o, !o) -> !o, !r
-  // expected-error @below {{found the result of another op; merge in a program of its own (dataflow-C17)}}
+  // expected-error @below {{found the result of another op; merge in a separate program (dataflow-C17)}}
   %o, %lse = pe.merge %o1, %lse1, %o2, %l : (!o, !r, !o, !r) -> !o, !r
   return %o, %lse : !o, !r
 }
@@ -65,7 +65,7 @@ func.func @unused(%o1: !o {pe.name = "o1"}, %l1: !r {pe.name = "l1"}, %o2: !o {p
 
 !o = tensor<?x?x?x?xf32>
 !r = tensor<?x?x?xf32>
-// expected-error @below {{expected pe.axes ["batch", "head", "query"] of this operand of pe.merge, found ["batch", "head", "key"]; they may be left out (dataflow-C6)}}
+// expected-error @below {{expected pe.axes ["batch", "head", "query"] of this operand of pe.merge, found ["batch", "head", "key"]; they may be omitted (dataflow-C6)}}
 func.func @axes(%o1: !o {pe.name = "o1"}, %l1: !r {pe.name = "l1", pe.axes = ["batch", "head", "key"]}, %o2: !o {pe.name = "o2"}, %l2: !r {pe.name = "l2"})
     -> (!o {pe.name = "o"}, !r {pe.name = "lse"}) {
   %o, %lse = pe.merge %o1, %l1, %o2, %l2 : (!o, !r, !o, !r) -> !o, !r

@@ -32,7 +32,7 @@ func.func @given(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {p
 
 !qkv = tensor<?x?x?x?xf32>
 
-// Another function of i - j becomes general. What is read over tokens stays at the row: %[[I]] itself.
+// Another function of i - j becomes general. Data over tokens is still read at the row: %[[I]] itself.
 // CHECK-LABEL: @general
 // CHECK: pe.term <row
 // CHECK: ^bb0(%[[B:.*]]: index, %{{.*}}: index, %[[I:.*]]: index, %[[F:.*]]: tensor<?x?xf32>, %[[TX:.*]]: tensor<?x?xi32>):
@@ -53,8 +53,8 @@ func.func @general(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv 
 
 !qkv = tensor<?x?x?x?xf32>
 
-// Where positions restart, functions of i - j are unchanged, and a range of i - j stays a mask of its
-// own beside the interval of the document.
+// If positions restart, functions of i - j are unchanged, and a range of i - j remains a separate
+// mask in addition to the interval of the document.
 // CHECK-LABEL: @restart
 // CHECK-DAG: %[[BEGIN:.*]], %[[END:.*]] = pe.document_bounds %{{.*}} : tensor<?xi32>
 // CHECK-DAG: pe.document_bounds %{{.*}} {keys} : tensor<?xi32>
@@ -80,7 +80,7 @@ func.func @restart(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv 
 
 !qkv = tensor<?x?x?x?xf32>
 
-// Without restart the documents are a mask and nothing else; an attention without any is unchanged.
+// Without restart the documents are only a mask; an attention without documents is unchanged.
 // CHECK-LABEL: @mask_alone
 // CHECK: pe.term <column
 // CHECK-NOT: subi

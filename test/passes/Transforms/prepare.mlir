@@ -1,5 +1,5 @@
-// After pe-prepare the entry is the only function and private functions are inlined; nothing else
-// is changed, not even what canonicalization would fold.
+// After pe-prepare the entry is the only function, and private functions are inlined; nothing else
+// changes, not even code that canonicalization would fold.
 // RUN: pe-opt %s --pe-prepare=entry=attention | FileCheck %s
 
 !qkv = tensor<?x?x?x?xf32>

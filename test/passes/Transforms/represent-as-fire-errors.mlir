@@ -11,7 +11,7 @@ func.func @region(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
 
 // -----
 !t = tensor<?x?x?x?xf32>
-// i - j is no distance where later keys are seen.
+// i - j is not a distance if queries attend to later keys.
 func.func @relative(%q: !t {pe.name = "q"}, %s: tensor<?xf32> {pe.name = "s"}) -> (!t {pe.name = "o"}) {
   %r = pe.relative
   // expected-error@+1 {{found 'pe.linear' of 'pe.relative'}}
@@ -63,7 +63,7 @@ func.func @none(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
 !t = tensor<?x?x?x?xf32>
 func.func @rule(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
   %d = pe.distance
-  // expected-error@+1 {{expected the number of heads, as its slopes follow a rule; write --heads=N}}
+  // expected-error@+1 {{expected the number of heads, because its slopes follow a rule; write --heads=N}}
   %b = pe.linear %d {rule = #pe.slope_rule<geometric>}
   %o = pe.attention %q, %q, %q bias(%b) : (!t, !t, !t) -> !t
   return %o : !t

@@ -1,8 +1,8 @@
 // RUN: pe-opt %s --pe-represent-as-fire="length=100 heads=4" --split-input-file | FileCheck %s
 !t = tensor<?x?x?x?xf32>
 
-// Sums and multiples stay; a bias that is used twice is one network. Parameters that nothing reads
-// any more are gone, and names that are taken are not given again.
+// Sums and multiples are kept; a bias that is used twice is one network. Unread parameters are
+// removed, and existing names are not reused.
 // CHECK-LABEL: @compose
 // CHECK-SAME:    %[[Q:.*]]: tensor<?x?x?x?xf32> {pe.name = "q"}, %[[W1:[a-z0-9]+]]: tensor<2xf32> {pe.name = "w1"}, %[[TABLE:[a-z0-9]+]]: tensor<8x?xf32>
 // CHECK-SAME:    "w1_1"
@@ -25,7 +25,7 @@ func.func @compose(%q: !t {pe.name = "q"}, %w1: tensor<2xf32> {pe.name = "w1"}, 
 
 // -----
 !t = tensor<?x?x?x?xf32>
-// One number for all heads: one row.
+// One value for all heads: one row.
 // CHECK-LABEL: @shared
 // CHECK-SAME:    tensor<f32> {pe.name = "c"}
 // CHECK:         pe.progressive c(%{{.*}} : tensor<f32>) threshold

@@ -1,15 +1,15 @@
 // RUN: pe-opt %s --split-input-file --pe-split-terms --pe-simplify-under-normalizer | FileCheck %s
 
-// Softmax without a log-sum-exp: the row part is dropped, the column stays.
+// Softmax without a log-sum-exp: the row part is dropped, the column is kept.
 // CHECK-LABEL: func @softmax
 // CHECK:         %[[COLUMN:.*]] = pe.term <column,
 // CHECK-NOT:     pe.term
 // CHECK:         pe.attention {{.*}} bias(%[[COLUMN]])
-// CHECK-SAME:      pe.dropped = ["a term that depends on the query position alone, at {{.*}}: softmax is unchanged by a number added to a whole row"]
+// CHECK-SAME:      pe.dropped = ["a term that depends only on the query position, at {{.*}}: softmax is unchanged by a constant added to a row"]
 // CHECK-LABEL: func @row_alone
 // CHECK-NOT:     pe.term
-// CHECK:         pe.attention %{{.*}}, %{{.*}}, %{{.*}} {pe.dropped = ["a term that depends on the query position alone, at
-// With a log-sum-exp in use the row term stays.
+// CHECK:         pe.attention %{{.*}}, %{{.*}}, %{{.*}} {pe.dropped = ["a term that depends only on the query position, at
+// With a used log-sum-exp the row term is kept.
 // CHECK-LABEL: func @log_sum_exp
 // CHECK:         %[[ROW:.*]] = pe.term <row,
 // CHECK:         pe.attention {{.*}} bias(%[[ROW]]) :
@@ -18,7 +18,7 @@
 // CHECK:         %[[ROW:.*]] = pe.term <row,
 // CHECK:         pe.attention {{.*}} bias(%[[ROW]])
 // CHECK-NOT:     pe.dropped
-// Nor is softmax where a sink stays behind; dropout comes after the normalizer and changes nothing.
+// Nor is softmax with a sink, which is not shifted; dropout follows the normalizer and has no influence.
 // CHECK-LABEL: func @sink
 // CHECK:         %[[ROW:.*]] = pe.term <row,
 // CHECK:         pe.attention {{.*}} bias(%[[ROW]]) sink(%{{.*}} : tensor<?xf32>) :

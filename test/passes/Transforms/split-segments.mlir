@@ -1,9 +1,9 @@
 // RUN: pe-opt %s --pe-split-terms | FileCheck %s
 
 // The coordinate of a segments term becomes the product of a function of i - j and a function of i,
-// however it was written; a scale of the network is kept outside.
+// whatever its original form; a scale of the network remains outside.
 // CHECK-LABEL: func @ratio
-// CHECK:         %[[ROW:.*]] = pe.term <row, "is one number per head">
+// CHECK:         %[[ROW:.*]] = pe.term <row, "is one value per head">
 // CHECK:         %[[SEGMENTS:.*]] = pe.term <segments, "is piecewise linear in u(i - j) / r(i)">
 // CHECK-SAME:      formula = "0.5 * mlp(exp(i - j) / i * argument 1[h])"
 // CHECK:           %[[E:.*]] = math.exp

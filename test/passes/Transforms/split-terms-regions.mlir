@@ -1,13 +1,13 @@
 // RUN: pe-opt %s --pe-split-terms | FileCheck %s
 
-// Forms of a dependence on i - j alone, and forms that are not.
+// Code that depends only on i - j, and code that does not.
 // CHECK-LABEL: func @classes
 // CHECK:         pe.term <distance, "depends on i and j only through i - j">
 // CHECK:         pe.term <distance, "depends on i and j only through i - j">
 // CHECK:         pe.term <general, "combines (i) and (j) in arith.subf">
 // CHECK:         pe.term <general, "depends on batch, head, i - j together">
-// CHECK:         pe.term <row, "is one number per head">
-// CHECK:         pe.term <column, "depends on the key position alone">
+// CHECK:         pe.term <row, "is one value per head">
+// CHECK:         pe.term <column, "depends only on the key position">
 func.func @classes(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) {
   // A comparison of i and j depends on their difference.
   %compare = pe.bias_fn {
@@ -18,8 +18,8 @@ func.func @classes(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> (tensor<?x?x?
     %v = arith.select %near, %one, %two : f32
     pe.yield %v : f32
   }
-  // 3 i + 1 - 3 j, as floats, in a nonlinear function. Queries are never before position 0, keys may
-  // be.
+  // 3 i + 1 - 3 j, as floats, in a nonlinear function. Queries are never before position 0, but
+  // keys may be.
   %floats = pe.bias_fn {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %three = arith.constant 3.0 : f32

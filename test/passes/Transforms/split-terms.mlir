@@ -1,11 +1,11 @@
 // RUN: pe-opt %s --split-input-file --pe-split-terms | FileCheck %s
 // RUN: pe-opt %s --split-input-file --pe-split-terms --pe-split-terms | FileCheck %s
 
-// A sum of a column, an affine and a general summand: three terms, cheapest first; captures follow
-// the term that reads them, and a part has only what it is a function of as arguments. slope * i - slope * j is one multiple of i - j.
+// A sum of a column, an affine and a general summand: three terms, cheapest first; captures belong to the term
+// that reads them, and a part has as arguments only its inputs. slope * i - slope * j is one multiple of i - j.
 // CHECK-LABEL: func @sum
 // CHECK-SAME:    %[[SLOPE:[a-z0-9]+]]: tensor<?xf32>, %[[AMP:[a-z0-9]+]]: tensor<?xf32>
-// CHECK:         %[[COLUMN:.*]] = pe.term <column, "depends on the key position alone">(%[[AMP]] : tensor<?xf32>)
+// CHECK:         %[[COLUMN:.*]] = pe.term <column, "depends only on the key position">(%[[AMP]] : tensor<?xf32>)
 // CHECK-SAME:      formula = "-argument 2[h] * cos(j)"
 // CHECK-NEXT:    ^bb0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: tensor<?xf32>):
 // CHECK:           math.cos
@@ -48,8 +48,8 @@ func.func @sum(%q: tensor<?x?x?x64xf32>, %slope: tensor<?xf32>, %amp: tensor<?xf
 
 // -----
 
-// A slope times the distance, without a mask: a table over the distance, with its code unchanged.
-// Under a causal mask the distance is i - j, so it is affine.
+// A slope times the distance, without a mask: a table over the distance, with the code unchanged.
+// Under a causal mask the distance is i - j, so the term is affine.
 // CHECK-LABEL: func @causal_distance
 // CHECK:         %[[AFFINE:.*]] = pe.term <affine
 // CHECK-SAME:      formula = "-argument 1[h] * (i - j)"
@@ -83,7 +83,7 @@ func.func @causal_distance(%q: tensor<?x?x?x64xf32>, %slope: tensor<?xf32>)
 
 // -----
 
-// Two distance biases and an affine one become one table; a capture that both read comes once.
+// Two distance biases and an affine one become one table; a capture that both read appears once.
 // CHECK-LABEL: func @merge
 // CHECK-SAME:    %[[S:[a-z0-9]+]]: tensor<?xf32>
 // CHECK:         %[[ONE:.*]] = pe.term <distance{{.*}}(%[[S]] : tensor<?xf32>)
@@ -144,7 +144,7 @@ func.func @twice(%q: tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32> {
 
 // -----
 
-// Without a bias there is nothing to do; a bias of zeros leaves none.
+// Without a bias nothing changes; a bias of zeros leaves no term.
 // CHECK-LABEL: func @none
 // CHECK-NOT:     pe.term
 // CHECK:         pe.attention %{{.*}}, %{{.*}}, %{{.*}} :
@@ -164,7 +164,7 @@ func.func @none(%q: tensor<?x?x?x64xf32>) -> (tensor<?x?x?x64xf32>, tensor<?x?x?
 
 // -----
 
-// A row and a column are one term with two parts.
+// A row and a column form one term with two parts.
 // CHECK-LABEL: func @row_and_column
 // CHECK:         %[[ONE:.*]] = pe.term <row_column, "is a function of the query position plus one of the key position">
 // CHECK-SAME:      formula = "exp(i) - cos(j)"

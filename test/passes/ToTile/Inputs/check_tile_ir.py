@@ -1,12 +1,12 @@
-"""What docs/architecture.md promises of the tile IR, of every file of the encodings' folders.
+"""Checks the guarantees of docs/architecture.md for the tile IR of every encoding.
 
 usage: check_tile_ir.py ROOT
 
-- It is the same for every target that has the type of activations: f32, and one of the narrow types
-  in turn.
+- It is the same for every target that supports the type of activations: f32, and one of the narrow
+  types in turn.
 - Its operations are those of the tile dialect, scalar code (arith, math, scf), and loads and stores
   of scratch memory (memref.load, store); its memrefs are scratch memory; no word in it names a
-  target or a way to compute on one. Nor does one occur in the definitions of the dialect.
+  target or a target's features. Nor does such a word occur in the definitions of the dialect.
 - It survives a round trip through its text.
 """
 
@@ -30,12 +30,12 @@ NARROW = ["bf16", "tf32"]
 
 
 def run(*command, text=None):
-    """The standard output of a program that must succeed."""
+    """Returns the standard output of a program that must succeed."""
     return subprocess.run(command, input=text, check=True, text=True, stdout=subprocess.PIPE).stdout
 
 
 def tile_ir(path, target, dtype):
-    """The tile IR of an encoding with its gradients; `loops` is the lowering of that name."""
+    """Returns the tile IR of an encoding with its gradients; "loops" is not a target."""
     where = ["--lowering=loops"] if target == "loops" else [f"--target={target}"]
     chip = ["--chip=sm_80"] if target == "cuda" else []
     return run("pe", "compile", str(path), "--emit=tile", "--grad", "--head-dim=32",
@@ -43,8 +43,8 @@ def tile_ir(path, target, dtype):
 
 
 def problems_of_text(text, generic):
-    """Operations, types and words that have no place in tile IR."""
-    # Names that the user gave: of buffers, and of what is called after them.
+    """Returns operations, types and words that are not allowed in tile IR."""
+    # Ignores names that the user chose: of buffers, and of symbols derived from them.
     without_names = re.sub(r'(tile\.buffer) "[^"]*"', r"\1", text)
     without_names = re.sub(r"@\w+", "@", without_names)
     found = sorted(set(WORDS.findall(without_names)))
@@ -57,7 +57,7 @@ def problems_of_text(text, generic):
 
 
 def check_encoding(path, narrow):
-    """Problems of one file; texts are compared as they are printed."""
+    """Returns the problems of one file; texts are compared as printed."""
     problems = []
     for dtype in ("f32", narrow):
         targets = TARGETS[dtype]
@@ -72,19 +72,19 @@ def check_encoding(path, narrow):
 
 
 def check_definitions(root):
-    """Words in the dialect's definitions; its descriptions speak of the lowerings."""
+    """Returns target words in the dialect's definitions; its descriptions may name lowerings."""
     problems = []
     for path in sorted((root / "dialect" / "Tile").glob("*.td")):
         text = re.sub(r"//.*", "", path.read_text())
         text = re.sub(r"\[\{.*?\}\]", "", text, flags=re.DOTALL)
-        # What a lowering leaves in place of a stage.
+        # The op that a lowering leaves instead of a stage.
         text = re.sub(r"def Tile_LaunchOp .*?\n\}\n", "", text, flags=re.DOTALL)
         problems += [f"{path.name}: found {word}" for word in sorted(set(WORDS.findall(text)))]
     return problems
 
 
 def check_itself():
-    """Checks that the search finds what it is meant to find."""
+    """Checks that the search finds known violations and accepts valid text."""
     for text in ("vector<4xf32>", "gpu.thread_id", "memref<4xf32, 3>", "cpu_schedule = 1"):
         assert problems_of_text(text, ""), text
     assert problems_of_text("", '"memref.subview"(%0)') == ["memref.subview"]
@@ -93,8 +93,8 @@ def check_itself():
 
 def main(root):
     check_itself()
-    folders = [root / "examples" / "encodings", root / "test" / "conformance" / "encodings"]
-    files = sorted(path for folder in folders for path in folder.glob("*.mlir"))
+    directories = [root / "examples" / "encodings", root / "test" / "conformance" / "encodings"]
+    files = sorted(path for directory in directories for path in directory.glob("*.mlir"))
     problems = check_definitions(root)
     for number, path in enumerate(files):
         problems += check_encoding(path, NARROW[number % len(NARROW)])
