@@ -5,7 +5,7 @@
 // With ten or more text files, this is every tenth file in path order; with fewer, it is the last
 // tenth of each file, and for a token file the last tenth. A corpus is identified by the SHA-256 of
 // the bytes of all files in that order, the number of files and their size; tables are comparable
-// only if all of these agree.
+// if and only if these agree.
 //
 // Files that contain a zero byte are not text and are skipped. Symbolic links are skipped as well,
 // unless a directory contains nothing else, as in the caches of model hubs. `leftOut` reports how
@@ -70,8 +70,8 @@ struct Corpus {
   int64_t heldOutFiles = 0;
   /// True if the last tenth of each file is held out, instead of entire files.
   bool holdsOutTails = false;
-  /// The number of skipped files and the reasons, such as "2 left out: 1 with a byte 0, 1 symbolic
-  /// link"; empty if no file was skipped.
+  /// The number of skipped files and the reasons, such as "2 skipped: 1 with a zero byte, 1
+  /// symbolic link"; empty if no file was skipped.
   std::string leftOut;
   /// Tokens per byte of the held-out text; 0 if unknown.
   double tokensPerByte = 0;
@@ -80,8 +80,8 @@ struct Corpus {
 /// Returns the default text of the machine as described above. An error lists the searched paths.
 Expected<CorpusSource> defaultCorpus();
 
-/// Returns a summary such as "12 files, 1 of them held out, 2 left out: 1 with a byte 0, 1 symbolic
-/// link"; empty for a task, which has no files.
+/// Returns a summary such as "12 files, 1 of them held out, 2 skipped: 1 with a zero byte, 1
+/// symbolic link"; empty for a task, which has no files.
 std::string filesOf(const Corpus &corpus);
 
 /// Reads the file, or every file of the directory as one document each.

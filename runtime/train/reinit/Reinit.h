@@ -16,9 +16,9 @@
 
 namespace pe::reinit {
 
-/// The change that training makes to a weight matrix. Project: the projection of this directory. ShrinkPerturb
-/// (Ash and Adams 2020): shrink * W + (1 - shrink) * fresh initial values. Fresh: fresh initial
-/// values.
+/// The change that training makes to a weight matrix. Project: projection as in this directory.
+/// ShrinkPerturb (Ash and Adams 2020): shrink * W + (1 - shrink) * fresh initial values. Fresh:
+/// fresh initial values.
 enum class Method : uint8_t { Project, ShrinkPerturb, Fresh };
 Expected<Method> parseMethod(std::string_view name);
 

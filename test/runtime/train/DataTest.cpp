@@ -97,7 +97,7 @@ TEST(Corpus, TakesTextFilesOnly) {
   auto corpus = readCorpus({directory.path.string(), {}});
   ASSERT_TRUE(corpus) << corpus.error().getMessage();
   EXPECT_EQ(corpus->files, 10);
-  EXPECT_EQ(corpus->leftOut, "3 left out: 1 with a byte 0, 2 symbolic links");
+  EXPECT_EQ(corpus->leftOut, "3 skipped: 1 with a zero byte, 2 symbolic links");
   auto some = readCorpus({directory.path.string(), {".txt"}});
   ASSERT_FALSE(some);
 }
@@ -113,14 +113,15 @@ TEST(Corpus, SaysWhatIsMissing) {
   fs::create_symlink(directory.path / "loop", directory.path / "loop");
   auto binary = readCorpus({directory.path.string(), {}});
   ASSERT_FALSE(binary);
-  EXPECT_EQ(binary.error().getMessage(),
-            "expected text files in '" + directory.path.string() +
-                "', found none, 2 left out: 1 with a byte 0, 1 symbolic link; give another --data");
+  EXPECT_EQ(
+      binary.error().getMessage(),
+      "expected text files in '" + directory.path.string() +
+          "', found none, 2 skipped: 1 with a zero byte, 1 symbolic link; give another --data");
   auto one = readCorpus({(directory.path / "utf16").string(), {}});
   ASSERT_FALSE(one);
   EXPECT_EQ(one.error().getMessage(),
             "file '" + (directory.path / "utf16").string() +
-                "': expected text, found a byte 0 at offset 1; tokens are in a file that is called "
+                "': expected text, found a zero byte at offset 1; a file of tokens must be named "
                 "FILE.bin");
 }
 
@@ -157,12 +158,12 @@ TEST(Corpus, ReadsLinksWhereThereIsNothingElse) {
   auto links = readData(directory.path.string());
   ASSERT_TRUE(links) << links.error().getMessage();
   EXPECT_EQ(links->sha256, readData(blobs.path.string())->sha256);
-  EXPECT_EQ(filesOf(*links), "10 files, 1 of them held out, 2 left out: 2 symbolic links");
+  EXPECT_EQ(filesOf(*links), "10 files, 1 of them held out, 2 skipped: 2 symbolic links");
 
   directory.write("own.txt", "0123456789");
   auto own = readData(directory.path.string());
   ASSERT_TRUE(own) << own.error().getMessage();
-  EXPECT_EQ(filesOf(*own), "1 file, its last tenth held out, 12 left out: 12 symbolic links");
+  EXPECT_EQ(filesOf(*own), "1 file, its last tenth held out, 12 skipped: 12 symbolic links");
 }
 
 TEST(Corpus, FindsTextOnThisMachine) {
@@ -482,9 +483,9 @@ TEST(TokenFile, SaysWhatIsWrong) {
     const size_t colon = message.find("': ");
     return colon == std::string::npos ? message : message.substr(colon + 3);
   };
-  EXPECT_EQ(errorOf("a.bin", 40), "expected tokens below 40 (--vocab), found 40 at place 40");
+  EXPECT_EQ(errorOf("a.bin", 40), "expected tokens below 40 (--vocab), found 40 at index 40");
   EXPECT_EQ(errorOf("empty.bin"), "expected tokens, found an empty file");
-  EXPECT_EQ(errorOf("odd.bin"), "expected whole tokens of 2 bytes, found 3 bytes");
+  EXPECT_EQ(errorOf("odd.bin"), "expected a multiple of the token size 2, found 3 bytes");
   EXPECT_EQ(errorOf("short.bin"), "expected 1000 tokens, as its header says, found 999");
   directory.write("new.bin", tokenBytes<uint16_t>(1000, {20240520, 99, 1000}));
   EXPECT_EQ(errorOf("new.bin"), "expected version 1 in the header of llm.c, found 99");

@@ -106,7 +106,7 @@ TEST_F(RunTest, StepsOnTheCallersThreads) {
   auto more = given->step();
   ASSERT_FALSE(more);
   EXPECT_EQ(more.error().getMessage(),
-            "expected a step that is left, found all 3 done; open the run with more --steps");
+            "expected a remaining step, found all 3 done; open the run with more --steps");
 }
 
 TEST_F(RunTest, ParametersAreWhereTheyLie) {

@@ -173,10 +173,11 @@ TEST(Trainer, FreezingWantsSomeParametersAndNotAll) {
     Status status = model->freeze(pattern);
     return status ? "" : status.error().getMessage();
   };
-  EXPECT_EQ(message("nothing"), "expected a pattern that some parameter's name holds, such as "
-                                "'^embedding' or 'bias', found 'nothing', which none does");
+  EXPECT_EQ(message("nothing"),
+            "expected a pattern that matches the name of some parameter, such as "
+            "'^embedding' or 'bias', found 'nothing', which matches none");
   EXPECT_EQ(message("."), "expected a pattern that leaves something to train, found '.', which "
-                          "every parameter's name holds");
+                          "matches every parameter");
   EXPECT_NE(message("(").find("expected a POSIX regular expression, found '('"), std::string::npos);
 }
 
