@@ -59,8 +59,8 @@ static Status checkNames(const std::vector<std::string> &names, const InitialTex
   for (const auto &[name, init] : given)
     if (std::find(names.begin(), names.end(), name) == names.end())
       return makeError("--init: expected a parameter of the encoding",
-                       names.empty() ? ", which has none" : ": " + joinChoices(names), ", found '",
-                       name, "'");
+                       names.empty() ? ", which has no parameters" : ": " + joinChoices(names),
+                       ", found '", name, "'");
   return Status::success();
 }
 

@@ -1,4 +1,4 @@
-//===- ModelFiles.cpp - A checkpoint of one file or of many ---------------===//
+//===- ModelFiles.cpp - The safetensors files of a checkpoint -------------===//
 
 #include "runtime/train/reinit/ModelFiles.h"
 #include "runtime/core/File.h"
@@ -23,7 +23,7 @@ bool isFolder(const std::string &path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/// Names that stay inside the folder.
+/// Returns true for a name that cannot refer to a file outside the directory.
 bool isPlainName(const std::string &name) {
   return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos &&
          name.find('\0') == std::string::npos;
@@ -43,14 +43,14 @@ Expected<WeightMap> parseIndex(const std::string &path, const std::string &text)
   for (const auto &[tensor, shard] : map->items()) {
     if (!shard.is_string() || !isPlainName(shard.get<std::string>()))
       return makeError("file '", path, "': tensor '", tensor,
-                       "': expected the name of a file in the same folder, found ",
+                       "': expected the name of a file in the same directory, found ",
                        plan::shortened(shard));
     result.emplace(tensor, shard.get<std::string>());
   }
   return result;
 }
 
-/// Every tensor of the index is in its shard, and the other way round.
+/// Checks that the index and the shards contain the same tensors.
 Status checkIndex(const std::string &path, const WeightMap &map, const ModelFiles &model) {
   size_t found = 0;
   for (const ModelFiles::Shard &shard : model.shards)
@@ -90,7 +90,7 @@ Expected<ModelFiles> openFolder(const std::string &path) {
     for (const auto &[tensor, shard] : map)
       names.insert(shard);
   } else if (!exists(path + "/" + single)) {
-    return makeError("folder '", path, "': expected ", kIndexName, " or ", single,
+    return makeError("directory '", path, "': expected ", kIndexName, " or ", single,
                      ", found neither");
   }
   for (const std::string &name : names) {

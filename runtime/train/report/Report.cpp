@@ -263,7 +263,7 @@ std::string biasSections(const ReportContent &content) {
   }
   std::string out;
   if (!charts.empty())
-    out += section("What the encodings learned",
+    out += section("Learned bias by distance",
                    "The bias of the first layer against distance, one line per head, for the last "
                    "query of a text of twice the trained length (for one in the middle if queries "
                    "see later keys). A row whose bias equals that of an earlier row is omitted.",

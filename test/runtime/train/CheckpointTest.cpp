@@ -189,7 +189,7 @@ TEST_F(CheckpointTest, WhatIsTheSameMayBeSpelledOtherwise) {
   EXPECT_NE(errorWith("pe.train.freeze", "10"), "");
   EXPECT_EQ(errorWith("pe.train.data", "elsewhere"), "");
   EXPECT_EQ(errorWith("pe.train.data.sha256", "abd"),
-            "expected what --data names to have the content of the first run, SHA-256 abc, found "
+            "expected --data to have the content of the first run, SHA-256 abc, found "
             "abd; resume with the same text and files");
   // A checkpoint without the hash is judged by the name.
   EXPECT_EQ(errorWith("pe.train.encoding.sha256", "abd"), "");
@@ -257,8 +257,9 @@ TEST_F(CheckpointTest, DamageAndFilesOfTwoCheckpointsAreFound) {
   EXPECT_NE(loadError(metadata).find("the file is damaged"), std::string::npos);
   damaged.metadata["pe.sha256"] = digestOf(damaged);
   ASSERT_TRUE(writeSafetensors(pathOf("model").string(), damaged));
-  EXPECT_NE(loadError(metadata).find("expected the optimizer's state of the model beside it"),
-            std::string::npos);
+  EXPECT_NE(
+      loadError(metadata).find("expected the optimizer state of the model in the same directory"),
+      std::string::npos);
 }
 
 // The next checkpoint removes leftovers of a killed run; foreign files stay.

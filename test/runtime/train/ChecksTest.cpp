@@ -72,7 +72,7 @@ TEST_F(ChecksTest, AWrongGradientIsFound) {
       EXPECT_EQ(check.isGood(), check.name == "head") << check.name;
   Status status = printGradientChecks(*checks, stdout);
   ASSERT_FALSE(status);
-  EXPECT_NE(status.error().getMessage().find("found others for "), std::string::npos);
+  EXPECT_NE(status.error().getMessage().find("found different ones for "), std::string::npos);
 }
 
 TEST_F(ChecksTest, OneBatchIsLearnedByHeart) {
@@ -104,9 +104,10 @@ TEST_F(ChecksTest, StepsThatAreNotFiniteEndTheRunAfterTheirNumber) {
   Recorder recorder;
   auto bits = session->run({&recorder});
   ASSERT_FALSE(bits);
-  EXPECT_NE(bits.error().getMessage().find("found none in 3 steps in a row (--max-skips; the last "
-                                           "is step 2, loss nan"),
-            std::string::npos)
+  EXPECT_NE(
+      bits.error().getMessage().find("found none in 3 consecutive steps (--max-skips; the last "
+                                     "is step 2, loss nan"),
+      std::string::npos)
       << bits.error().getMessage();
   EXPECT_EQ(session->trainer().skipped(), 3);
   EXPECT_EQ(recorder.losses.size(), 2u);

@@ -298,8 +298,8 @@ TEST(PlasticityOptions, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(optionsError({"--dash=rowdecay"}),
             "expected --dash=rowdecay and --dash-interval together, found one of them");
   EXPECT_EQ(optionsError({"--dash=published"}),
-            "--dash=published: expected --phases of two or more, between which it happens, found "
-            "one");
+            "--dash=published: expected --phases with at least two phases, since it is applied "
+            "between them, found one");
   EXPECT_EQ(optionsError({"--dash-scope=adamw"}),
             "expected --dash=published or rowdecay with --dash-scope, found off");
   EXPECT_EQ(optionsError({"--dash=rowdecay", "--dash-interval=2000", "--dash-scope=adamw"}),

@@ -376,7 +376,7 @@ TEST_F(SessionTest, ResumesIfThereIsSomething) {
   config.keepCheckpoints = 2;
   config.resume = true;
   EXPECT_EQ(sessionError(config), "expected a checkpoint to resume from in '" + path("checkpoint") +
-                                      "', found none; leave out --resume to start afresh, or say "
+                                      "', found none; omit --resume to start a new run, or use "
                                       "--resume=if-any");
   config.resumeIfAny = true;
   auto session = makeSession(config);
@@ -404,7 +404,7 @@ TEST_F(SessionTest, ACheckpointBeyondTheRunIsRefused) {
   EXPECT_EQ(makeSession(config)->trainer().steps(), 6);
   config.phases = {{"", 5}};
   EXPECT_EQ(sessionError(config),
-            "expected a checkpoint of at most 5 steps, which is the whole run, "
+            "expected a checkpoint of at most 5 steps, the length of the run, "
             "found one of 6 in '" +
                 path("checkpoint") + "'");
 }
@@ -414,7 +414,7 @@ TEST_F(SessionTest, ACheckpointFolderThatCannotBeIsRefusedBeforeTraining) {
   config.checkpoint = path("file");
   ASSERT_TRUE(writeFileAtomically(config.checkpoint, "text"));
   EXPECT_EQ(sessionError(config),
-            "cannot make the checkpoint folder '" + path("file") + "': Not a directory");
+            "cannot create the checkpoint directory '" + path("file") + "': Not a directory");
 }
 
 TEST(Options, DefaultsAreTheDemosModel) {
@@ -537,7 +537,7 @@ TEST(Options, RefuseWhatTheyDoNotKnow) {
             "--reinit-iters: expected 0 (no reinit) or 4 (the iterations of engine qdwh), found "
             "'5'");
   EXPECT_EQ(optionsError({"--reinit-at=never"}),
-            "--reinit-at: expected 'phase', 'plateau' or the number of a step, found 'never'");
+            "--reinit-at: expected 'phase', 'plateau' or a step number, found 'never'");
   EXPECT_EQ(optionsError({"--reinit-iters=4", "--reinit-engine=quintic"}),
             "--reinit-iters: expected 0 (no reinit) or 1 (reinit), found '4'");
   EXPECT_EQ(optionsError({"--reinit-iters=-1", "--reinit-engine=cubic"}),

@@ -140,7 +140,7 @@ TEST(Trainer, SkipsAndCountsStepsThatAreNotFinite) {
   EXPECT_EQ(blocks(*trainer, "m"), moments);
   auto last = step(*trainer, batch, 1e-3);
   ASSERT_FALSE(last);
-  EXPECT_NE(last.error().getMessage().find("in 20 steps in a row"), std::string::npos);
+  EXPECT_NE(last.error().getMessage().find("in 20 consecutive steps"), std::string::npos);
 }
 
 TEST(Trainer, FrozenParametersKeepTheirValues) {

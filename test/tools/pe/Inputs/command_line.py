@@ -27,7 +27,7 @@ cases = [
     (["reinit", "--in=none"], "pe reinit: error: expected --out, found none"),
     (["reinit", "--in=none", "--out=x"], "pe reinit: error: file 'none': cannot open: No such"),
     (["reinit", "--in=garbage", "--out=x"], "file 'garbage': expected at least 8 bytes"),
-    (["reinit", "--in=dir", "--out=x"], "folder 'dir': expected model.safetensors.index.json or"),
+    (["reinit", "--in=dir", "--out=x"], "directory 'dir': expected model.safetensors.index.json or"),
     (["reinit", "--in=none", "--out=x", "--engin=x"], "unknown option --engin; did you mean"),
     (["reinit", "--in=none", "--out=x", "--iters=5"], "--iters: expected it with --engine=cubic"),
     (["reinit", "--in=none", "--out=x", "--engine=cubic"], "--iters: expected 1 to 1000"),
