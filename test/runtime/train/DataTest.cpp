@@ -73,7 +73,8 @@ TEST(Corpus, HoldsOutEveryTenthFileInOrderOfPaths) {
     std::snprintf(name, sizeof name, "%s/f%02d.txt", i % 2 ? "b" : "a", i);
     directory.write(name, std::string(1, static_cast<char>('a' + i)));
   }
-  // a/f00 a/f02 ... a/f18, b/f01 ...: the tenth is a/f18 = 's', the twentieth b/f19 = 't'.
+  // The order is a/f00 a/f02 ... a/f18, b/f01 ...: the tenth file is a/f18 = 's', the twentieth
+  // b/f19 = 't'.
   auto corpus = readCorpus({directory.path.string(), {}});
   ASSERT_TRUE(corpus) << corpus.error().getMessage();
   EXPECT_EQ(Vocabulary().decode(corpus->heldOut.tokens), "st");
@@ -145,7 +146,7 @@ TEST(Corpus, HoldsOutTheLastTenthOfFewFiles) {
   EXPECT_EQ(filesOf(*two), "2 files, the last tenth of each held out");
 }
 
-/// The caches of model hubs are folders of links.
+/// The caches of model hubs are directories of links.
 TEST(Corpus, ReadsLinksWhereThereIsNothingElse) {
   Directory blobs("corpus-blobs"), directory("corpus-links");
   for (int i = 0; i < 10; ++i) {
@@ -154,7 +155,7 @@ TEST(Corpus, ReadsLinksWhereThereIsNothingElse) {
     fs::create_symlink(blobs.path / name, directory.path / name);
   }
   fs::create_symlink("/dev/zero", directory.path / "device");
-  fs::create_directory_symlink(blobs.path, directory.path / "folder");
+  fs::create_directory_symlink(blobs.path, directory.path / "linked");
   auto links = readData(directory.path.string());
   ASSERT_TRUE(links) << links.error().getMessage();
   EXPECT_EQ(links->sha256, readData(blobs.path.string())->sha256);
@@ -255,7 +256,7 @@ TEST(Batches, MaskTheRightShares) {
       EXPECT_LE(batch.inputs[i], 96);
     }
   }
-  // Of 20000 tokens: within four standard deviations.
+  // Four standard deviations for 20000 tokens.
   const double count = static_cast<double>(chosen);
   EXPECT_NEAR(count / static_cast<double>(total), 0.15, 0.011);
   EXPECT_NEAR(static_cast<double>(masked) / count, 0.8, 0.03);
@@ -294,7 +295,7 @@ TEST(Batches, SpreadWindowsOverTheText) {
             std::string::npos);
 }
 
-/// What is asked can be answered from the tokens before it, by these rules.
+/// The following tests check that the answers follow from the preceding tokens by these rules.
 TEST(Task, FlipFlopAsksForTheLastBitWritten) {
   auto task = Task::parse("task:flip-flop?p=0.5");
   ASSERT_TRUE(task);
@@ -328,7 +329,7 @@ TEST(Task, CopyAsksForTheSymbolsAgain) {
   ASSERT_TRUE(task);
   EXPECT_EQ(task->vocabulary(), 6);
   Random random(1, "test");
-  const Exercise exercise = task->generate(random, 9, true); // 4 symbols, and a token is left over
+  const Exercise exercise = task->generate(random, 9, true); // 4 symbols, and one unused token
   for (int i = 0; i < 4; ++i) {
     EXPECT_LT(exercise.tokens[i], 5);
     EXPECT_EQ(exercise.tokens[5 + i], exercise.tokens[i]);
@@ -429,7 +430,7 @@ TEST(Task, BatchesDependOnSeedAndStepAlone) {
     EXPECT_EQ(a.weights[i], a.inputs[i] == 2 ? 1.0f : 0.0f);
   EXPECT_EQ(BatchSampler::create(corpus->training, 3, 2, 7).error().getMessage(),
             "expected --seq of at least 3 for task:flip-flop?p=0.8, found 2");
-  // Checkpoints know the task by the hash of every digit.
+  // Checkpoints identify the task by a hash of all digits.
   EXPECT_EQ(corpus->sha256, sha256("task:flip-flop?p=0.80000000000000004"));
   EXPECT_EQ(filesOf(*corpus), "");
 }

@@ -1,4 +1,4 @@
-//===- ResumeTest.cpp - Runs that stop, go on, and meet others ------------===//
+//===- ResumeTest.cpp - Runs that stop, resume and conflict ---------------===//
 
 #include "Sessions.h"
 #include "runtime/core/File.h"
@@ -13,7 +13,8 @@ using namespace pe::train;
 namespace {
 
 struct ResumeTest : SessionTest {
-  /// A configuration with checkpoints, and the identity that pe train gives a run of its steps.
+  /// A configuration with checkpoints. Identities are those that pe train gives a run with its
+  /// steps.
   TrainConfig config = withCheckpoints();
 
   TrainConfig withCheckpoints() const {
@@ -115,7 +116,7 @@ TEST_F(ResumeTest, MoreStepsAreThoseOfALongerRun) {
   config.resume = true;
   config.phases[0].steps = 9;
   EXPECT_EQ(weightsAfter(config), expected);
-  // It is a run of nine steps from now on.
+  // From now on it is a run of nine steps.
   EXPECT_EQ(readSavedRun(config.checkpoint)->metadata["pe.train.steps"], "9");
 }
 
@@ -133,7 +134,7 @@ TEST_F(ResumeTest, MoreStepsAreRefusedWhereTheScheduleHasSeenTheEnd) {
               "--schedule for that number, found 9; --from=" +
                   config.checkpoint + " --from-optimizer=keep continues from there as a new run");
   }
-  // Before the decay of either begins, the rates are those of the longer run.
+  // Before either decay begins, the rates equal those of the longer run.
   fs::remove_all(config.checkpoint);
   config.decay = Decay::Linear;
   config.resume = false;
@@ -150,7 +151,7 @@ TEST_F(ResumeTest, TwoProcessesDoNotShareAFolder) {
   const std::string taken = "another pe train writes into '" + config.checkpoint +
                             "'; wait until it ends, or use another directory";
   EXPECT_EQ(sessionError(config), taken);
-  // The lock ends with the process, however that ends.
+  // The lock is released when the process ends, even if it is killed.
   first.reset();
   if (const pid_t child = ::fork(); child == 0) {
     auto held = FolderLock::take(config.checkpoint, "another pe train");

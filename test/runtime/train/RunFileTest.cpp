@@ -1,4 +1,4 @@
-//===- RunFileTest.cpp - Logs, results and tables, read again -------------===//
+//===- RunFileTest.cpp - Logs, results and tables -------------------------===//
 
 #include "runtime/train/report/RunFile.h"
 #include "runtime/core/TempDir.h"
@@ -25,7 +25,7 @@ std::string messageOf(const std::string &text) {
 }
 
 TEST(RunFile, ReadsALog) {
-  auto file = parseRunFile(kLog, "folder/fire.jsonl");
+  auto file = parseRunFile(kLog, "directory/fire.jsonl");
   ASSERT_TRUE(file) << file.error().render("parse");
   ASSERT_EQ(file->runs.size(), 1u);
   const RunRecord &run = file->runs[0];

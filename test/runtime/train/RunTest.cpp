@@ -1,6 +1,7 @@
-//===- RunTest.cpp - pe/train.h as another program sees it ----------------===//
+//===- RunTest.cpp - pe/train.h from another program ----------------------===//
 //
-// Links libpe_train.a and libpe.so: steps, parameters in place, reinit, checkpoints, errors.
+// Links libpe_train.a and libpe.so. Tests steps, parameters in place, reinit, checkpoints and
+// errors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +18,7 @@ using namespace pe;
 
 namespace {
 
-/// Runs items on the calling thread, and counts them.
+/// Runs work items on the calling thread, and counts them.
 class Inline : public ParallelFor {
 public:
   int threads() const override { return 1; }

@@ -1,4 +1,4 @@
-//===- TrainerTest.cpp - One step after the other --------------------------===//
+//===- TrainerTest.cpp - One training step --------------------------------===//
 
 #include "NaiveDecoder.h"
 #include "Trainers.h"
@@ -33,7 +33,7 @@ TEST(Trainer, IsTheSameOnAnyThreads) {
   }
 }
 
-// The batches of a step count like one batch of all their sequences.
+// The batches of a step are equivalent to one batch with all their sequences.
 TEST(Trainer, BatchesOfAStepAreOne) {
   auto whole = makeTrainer(), parts = makeTrainer();
   const Batch all = makeBatch(4, 12, 16);
