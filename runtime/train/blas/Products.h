@@ -30,8 +30,8 @@ void multiplyTransposed(int64_t m, int64_t n, int64_t k, const float *a, int64_t
                         const float *b, int64_t pitchB, bool adds, float *c, int64_t pitchC);
 
 /// The layout of W[outputs, inputs] as panels of 64 outputs, each transposed to [inputs, 64]; the
-/// last panel may be narrower. The panels take as much memory as W; panel p begins at 64 p *
-/// inputs.
+/// last panel may be narrower. The panels take as much memory as W. Panel p begins at offset
+/// 64 p * inputs.
 struct PanelShape {
   int64_t outputs = 0, inputs = 0;
 

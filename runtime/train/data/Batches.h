@@ -30,7 +30,7 @@ struct BatchRules {
   Objective objective = Objective::Causal;
   /// True if sequences begin with a prefix that all their tokens see and that has no targets.
   bool prefixes = false;
-  /// The mask token. All tokens of the text are smaller.
+  /// The mask token. All tokens of the text are less than this.
   int32_t maskToken = 0;
 };
 

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 /// The tenth, twentieth ... file is held out, or the last tenth of each file.
 constexpr int64_t kHoldOut = 10;
 
-bool isSkippedFolder(const std::string &name) {
+bool isSkippedDirectory(const std::string &name) {
   return name == "__pycache__" || name == "dist-packages" || name == "site-packages" ||
          name.starts_with(".");
 }
@@ -50,7 +50,7 @@ void addEntry(const CorpusSource &source, fs::recursive_directory_iterator &entr
         .push_back(entry->path().lexically_relative(source.directory).string());
   else if (isLink && !isFile)
     ++listing.otherLinks;
-  else if (entry->is_directory(ignored) && isSkippedFolder(name))
+  else if (entry->is_directory(ignored) && isSkippedDirectory(name))
     entry.disable_recursion_pending();
 }
 

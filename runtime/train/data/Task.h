@@ -50,7 +50,7 @@ public:
   static bool isName(std::string_view data);
   static Expected<Task> parse(std::string_view data);
 
-  /// Returns the number of tokens; all tokens are smaller.
+  /// Returns the vocabulary size; all tokens are less than this.
   int64_t vocabulary() const;
   /// Return the length of the shortest input that contains a question, and of the shortest input
   /// that fits the largest exercise the options allow, which training requires.

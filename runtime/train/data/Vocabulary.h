@@ -35,7 +35,7 @@ public:
   Unit unit() const { return kind; }
   /// Returns the unit that bits of loss are measured per: "character", "byte" or "token".
   std::string_view unitName() const;
-  /// Returns the number of tokens; all tokens are smaller.
+  /// Returns the vocabulary size; all tokens are less than this.
   int64_t size() const { return count; }
 
   /// Appends the tokens of `text`, in characters or bytes.

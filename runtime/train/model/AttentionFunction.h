@@ -57,8 +57,8 @@ template <typename Float> struct HeadRows {
   Float *at(int64_t token, int64_t column = 0) const { return data + token * pitch + column; }
 };
 
-/// The inputs of attention. Per token, q has heads * headDim elements, and k and v have keyHeads *
-/// headDim. The encoding's parameters are in the order of AttentionFunction::parameters().
+/// The inputs of attention. A token has heads * headDim elements in q, and keyHeads * headDim in k
+/// and v. The encoding's parameters are in the order of AttentionFunction::parameters().
 struct AttentionInputs {
   int64_t batch = 0, heads = 0, keyHeads = 0, length = 0, headDim = 0;
   HeadRows<const float> q, k, v;

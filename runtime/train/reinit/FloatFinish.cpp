@@ -20,14 +20,12 @@ struct Reach {
   double spectrum;
 };
 constexpr std::array<Reach, 4> kReach = {{{1, 3.2e-4}, {3, 0.038}, {6, 0.25}, {9, 0.48}}};
-/// The number of powers of E that are computed. Higher powers are products with powers of the last
-/// one.
+/// The number of powers of E that are computed. Higher ones are products with powers of the last.
 constexpr int64_t kPowers = 3;
 constexpr int64_t kRows = 64;
 
-/// Returns the polynomial of the given degree, without constant term, that interpolates (1 -
-/// e)^-1/2 - 1 at the Chebyshev points of [0, most]. Uses Newton's divided differences of its
-/// quotient by e.
+/// Interpolates (1 - e)^-1/2 - 1 at the Chebyshev points of [0, most] by a polynomial of the given
+/// degree without constant term. Uses Newton's divided differences of its quotient by e.
 std::vector<double> interpolate(int64_t degree, double most) {
   std::vector<double> points(degree), divided(degree), result(degree);
   for (int64_t k = 0; k < degree; ++k) {

@@ -18,7 +18,7 @@ bool exists(const std::string &path) {
   return ::stat(path.c_str(), &info) == 0;
 }
 
-bool isFolder(const std::string &path) {
+bool isDirectory(const std::string &path) {
   struct stat info;
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
@@ -71,7 +71,7 @@ Status checkIndex(const std::string &path, const WeightMap &map, const ModelFile
   return Status::success();
 }
 
-Expected<ModelFiles> openFolder(const std::string &path) {
+Expected<ModelFiles> openDirectory(const std::string &path) {
   ModelFiles model;
   model.folder = true;
   const std::string indexPath = path + "/" + kIndexName, single = "model.safetensors";
@@ -108,8 +108,8 @@ Expected<ModelFiles> openFolder(const std::string &path) {
 } // namespace
 
 Expected<ModelFiles> ModelFiles::open(const std::string &path) {
-  if (isFolder(path))
-    return openFolder(path);
+  if (isDirectory(path))
+    return openDirectory(path);
   auto file = SafetensorsFile::open(path);
   if (!file)
     return file.takeError();

@@ -55,7 +55,7 @@ private:
                        PendingFile &output);
   Status projectSlice(const Slice &slice, const Entry &entry, const Choice &choice,
                       std::vector<double> &values, const std::vector<double> &old);
-  Status makeFolder(bool &made);
+  Status makeDirectory(bool &made);
   Status write();
   Status commit();
 
@@ -236,7 +236,7 @@ Status Transformation::commit() {
 }
 
 /// Creates the output directory, and sets `made` if it is new.
-Status Transformation::makeFolder(bool &made) {
+Status Transformation::makeDirectory(bool &made) {
   made = model.folder && ::mkdir(job.out.c_str(), 0777) == 0;
   if (model.folder && !made && errno != EEXIST)
     return systemError(job.out, "cannot create the directory");
@@ -267,7 +267,7 @@ Status Transformation::run() {
   std::error_code ignored;
   counts.inPlace = std::filesystem::equivalent(job.in, job.out, ignored);
   bool made = false;
-  if (Status done = makeFolder(made); !done)
+  if (Status done = makeDirectory(made); !done)
     return done;
   Status done = write();
   if (done)

@@ -13,7 +13,8 @@ namespace {
 
 using Entry = SafetensorsFile::Entry;
 
-constexpr std::string_view kLeftAlone[] = {"embed", "wte", "wpe", "head", "bias", "norm", "lambda"};
+constexpr std::string_view kExcludedParts[] = {"embed", "wte",  "wpe",   "head",
+                                               "bias",  "norm", "lambda"};
 
 /// A pattern from the command line. Remembers if anything has matched it.
 class Pattern {
@@ -124,7 +125,7 @@ std::string whyNotNamed(const std::string &given, const SelectionOptions &option
     return "excluded";
   if (patterns.include.isGiven() && !included)
     return "not included";
-  for (std::string_view part : kLeftAlone)
+  for (std::string_view part : kExcludedParts)
     if (!patterns.include.isGiven() && contains(name, part))
       return "name with '" + std::string(part) + "'";
   if (options.target == Target::Attention && !contains(name, "attn") &&

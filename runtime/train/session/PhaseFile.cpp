@@ -123,7 +123,7 @@ Status setPhases(TrainConfig &config, const std::string &path) {
   if (!parsed)
     return parsed.takeError();
   const Json &list = *parsed;
-  constexpr int64_t kMostSteps = int64_t(1) << 53; // of the whole run
+  constexpr int64_t kMostSteps = int64_t(1) << 53; // of the entire run
   int64_t left = kMostSteps;
   std::vector<PhaseConfig> phases;
   bool wellFormed = list.is_array() && !list.empty();

@@ -53,7 +53,7 @@ public:
   /// Sets the number of steps of an earlier run whose optimizer state this run continues.
   void setStepsBefore(int64_t steps) { before = steps; }
   /// Sets the number of consecutive steps without a finite loss and gradient after which the run
-  /// ends. Nothing changes after that.
+  /// ends with an error.
   void setMaxSkips(int64_t count) { maxSkips = count; }
   /// Sets the stopwatch that measures the parts of a step; null disables it.
   void setWatch(Stopwatch *stopwatch) { decoder->setWatch(stopwatch); }
