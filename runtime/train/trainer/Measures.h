@@ -6,7 +6,7 @@
 //   stable rank      sum s^2 / max s^2
 //   effective rank   exp(entropy of s / sum s) (Roy and Vetterli, EUSIPCO 2007)
 //
-// SFE              |X - Y|_F^2, the squared distance from older weights Y, if they are given
+//   SFE              |X - Y|_F^2, the squared distance from older weights Y, if they are given
 //
 // and the norms of its values and of its last gradient. Requires blas::load().
 //
