@@ -133,7 +133,7 @@ cases += [
     (["train", "--lr=inf"], "--lr: expected a finite number, found 'inf'"),
     (["train", "--eval-lengths="], "--eval-lengths: expected lengths such as 256,512, found none"),
     (["train", "--eval-lengths=0"], "--eval-lengths: expected lengths of at least 1, found 0"),
-    (["train", "--target=cuda"], "pe train runs on the CPU in float32; GPUs and other types are"),
+    (["train", "--target=cuda"], "pe train runs on the CPU in float32; on GPUs and in other types"),
     (["train", "--dtype=bf16"], "PyTorch package"),
     (["train", "--optimizer=sgd"],
      "--optimizer: expected an optimizer of 'adamw' or 'muon', found 'sgd'"),
