@@ -1,4 +1,4 @@
-//===- BoundFunction.cpp - calls of a compiled function, step after step ---===//
+//===- BoundFunction.cpp - Repeated calls of a compiled function ----------===//
 #include "runtime/train/api/BoundFunction.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-//===- BoundFunction.h - calls of a compiled function, step after step ---===//
+//===- BoundFunction.h - Repeated calls of a compiled function --*- C++ -*-===//
 #ifndef PE_RUNTIME_TRAIN_API_BOUNDFUNCTION_H
 #define PE_RUNTIME_TRAIN_API_BOUNDFUNCTION_H
 
@@ -10,13 +10,14 @@ inline View viewOn(const char *name, const float *data, const Shape &shape) {
   return viewOf(name, Tensor::borrow(const_cast<float *>(data), DType::F32, shape));
 }
 
-/// A compiled function, its workspace, and which tensors of a forward call its backward call reads.
+/// A compiled function with its workspace. Knows which tensors of a forward call its backward call
+/// reads.
 class BoundFunction {
 public:
   BoundFunction(std::shared_ptr<const api::CompiledFunction> function, ParallelFor &pool);
 
-  /// Runs the forward half. What the backward half needs besides arguments and the results among
-  /// `views` is left in `kept`, whose memory is used again.
+  /// Runs the forward half. Stores what the backward half needs besides the arguments and the
+  /// results among `views` in `kept`, whose memory is reused.
   Status forward(std::vector<View> views, TensorMap &kept);
   Status backward(std::vector<View> views, const TensorMap &kept);
 

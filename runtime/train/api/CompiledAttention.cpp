@@ -1,4 +1,4 @@
-//===- CompiledAttention.cpp - training's attention, compiled by pe ---===//
+//===- CompiledAttention.cpp - The compiled attention of a layer ----------===//
 #include "runtime/train/api/CompiledAttention.h"
 
 #include "runtime/train/api/BoundFunction.h"
@@ -8,7 +8,7 @@
 namespace pe::train {
 namespace {
 
-/// A part of a batch that is one call: all of it, or one sequence.
+/// The part of a batch that one call processes: the entire batch, or one sequence.
 struct Part {
   TensorMap kept, data;
   std::vector<Tensor> gradients;
@@ -60,7 +60,7 @@ private:
   size_t partCount(const AttentionInputs &in) const {
     return known->has(FedData::Boundaries) ? in.batch : 1;
   }
-  /// The rows of a part of the batch.
+  /// Returns the rows of a part of the batch.
   template <typename Float>
   static HeadRows<const Float> partOf(const HeadRows<Float> &rows, const AttentionInputs &in,
                                       size_t part) {
@@ -85,7 +85,8 @@ private:
     return piece;
   }
 
-  /// Adds the heads of every set, [batch, heads, length, headDim], by one of its names.
+  /// Adds the heads of every set, [batch, heads, length, headDim], as the argument or result
+  /// `name`.
   void addHeads(std::vector<View> &views, std::string HeadSet::*name,
                 const HeadRows<const float> &rows, const AttentionInputs &in, int64_t heads) const {
     const int64_t each = heads / static_cast<int64_t>(known->sets.size());
@@ -123,7 +124,7 @@ private:
     return views;
   }
 
-  /// Everything that is fed besides projections, for this call.
+  /// Computes all fed data of this call except projections.
   void fillData(const AttentionInputs &in, TensorMap &data) const {
     for (const DataArgument &argument : known->data)
       if (argument.kind != FedData::Projected)
@@ -143,7 +144,7 @@ private:
     for (size_t i = 0; i < known->projected.size(); ++i)
       addProjected(views, projectedGradients[i], i,
                    out.projected[i] + projectedOffset(in, i, index), piece);
-    // The first sequence writes the parameters' gradients, the others are added in their order.
+    // The first sequence writes the parameters' gradients; the others are added in order.
     std::vector<Tensor> &sums = part.gradients;
     for (size_t i = 0; i < known->parameters.size(); ++i) {
       if (sums.size() <= i)
@@ -165,7 +166,7 @@ private:
   std::optional<BoundFunction> evaluation;
   std::vector<std::string> parameterGradients, projectedGradients;
   std::vector<Part> trained, evaluated;
-  /// Where the last forward call wrote.
+  /// The output of the last forward call.
   HeadRows<const float> output;
 };
 

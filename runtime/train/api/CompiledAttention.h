@@ -1,4 +1,4 @@
-//===- CompiledAttention.h - training's attention, compiled by pe ---===//
+//===- CompiledAttention.h - The compiled attention of a layer --*- C++ -*-===//
 #ifndef PE_RUNTIME_TRAIN_API_COMPILEDATTENTION_H
 #define PE_RUNTIME_TRAIN_API_COMPILEDATTENTION_H
 
@@ -6,9 +6,9 @@
 
 namespace pe::train {
 
-/// The attention of one layer. It runs on the model's memory: queries, outputs and gradients are
-/// where the model has them. What a backward call needs of the forward call, and the workspace, is
-/// kept from step to step.
+/// Creates the attention of one layer. It works in place on the model's memory: queries, outputs
+/// and gradients are not copied. The tensors that a backward call needs from the forward call, and
+/// the workspace, are kept between steps.
 std::unique_ptr<AttentionFunction>
 makeCompiledAttention(std::shared_ptr<const TrainedFunction> function, ParallelFor &pool);
 

@@ -1,4 +1,4 @@
-//===- CompiledEmbedding.cpp - encodings of the token embedding, compiled ---===//
+//===- CompiledEmbedding.cpp - Compiled encodings of the token embedding ---===//
 #include "runtime/train/api/CompiledEmbedding.h"
 
 #include "runtime/train/api/BoundFunction.h"

@@ -1,4 +1,4 @@
-//===- CompiledEmbedding.h - encodings of the token embedding, compiled ---===//
+//===- CompiledEmbedding.h - Compiled encodings of the token embedding -*- C++ -*-===//
 #ifndef PE_RUNTIME_TRAIN_API_COMPILEDEMBEDDING_H
 #define PE_RUNTIME_TRAIN_API_COMPILEDEMBEDDING_H
 
@@ -6,7 +6,7 @@
 
 namespace pe::train {
 
-/// An encoding that is added to tokens of `dim` numbers, on the model's memory.
+/// Creates an encoding that is added to token embeddings of `dim` elements, in the model's memory.
 std::unique_ptr<EmbeddingFunction>
 makeCompiledEmbedding(std::shared_ptr<const TrainedFunction> function, int64_t dim,
                       ParallelFor &pool);

@@ -1,4 +1,4 @@
-//===- FedData.cpp - the data that training feeds to an encoding ---===//
+//===- FedData.cpp - The data that training feeds to an encoding ----------===//
 #include "runtime/train/api/FedData.h"
 
 #include <algorithm>

@@ -1,7 +1,8 @@
-//===- FedData.h - the data that training feeds to an encoding ---===//
+//===- FedData.h - The data that training feeds to an encoding --*- C++ -*-===//
 //
-// Arguments of an encoding's file that are neither activations nor parameters are data. Training
-// knows some by name and makes them from its batches; `pe plot` draws them from the same source.
+// The arguments of an encoding file that are neither activations nor parameters are data. Training
+// recognizes some of them by name and computes them from its batches; `pe plot` uses the same
+// values.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_RUNTIME_TRAIN_API_FEDDATA_H
@@ -12,36 +13,36 @@
 
 namespace pe::train {
 
-/// What training feeds to an argument of data.
+/// The kind of data that training feeds to an argument.
 enum class FedData : uint8_t {
   /// q_doc, k_doc: the document of each token.
   Documents,
-  /// cu_seqlens: where documents begin; sequences are called one by one then.
+  /// cu_seqlens: the offsets at which documents begin; sequences are then processed one by one.
   Boundaries,
-  /// kv_len: the sequence's length.
+  /// kv_len: the length of the sequence.
   Lengths,
-  /// prefix: the sequence's prefix.
+  /// prefix: the length of the sequence's prefix.
   Prefixes,
   /// q_pos, k_pos: 0, 1 ...
   Positions,
-  /// cos, sin: tables of the usual rotation, base 10000.
+  /// cos, sin: the tables of the standard rotation with base 10000.
   Cosines,
   Sines,
-  /// seed: another one for every layer and step.
+  /// seed: a different value for every layer and step.
   Seed,
   /// f, key_bias: projections of the layer's input.
   Projected,
 };
 
-/// What training feeds to the argument, by its name, type and rank; none for a parameter, and for
-/// data that it does not know.
+/// Returns the kind of data that training feeds to the argument, determined by its name, type and
+/// rank. Returns nothing for a parameter and for data that training does not recognize.
 std::optional<FedData> findFedData(const ValueInfo &argument);
-/// The names that it knows.
+/// Returns the names of the data arguments that training recognizes.
 std::vector<std::string> namesOfFedData();
-/// Of an argument that is fed projections: how they are made.
+/// Returns how the projection fed to the argument is computed.
 ProjectedInput projectedInputOf(const ValueInfo &argument);
 
-/// The data of one call, for every kind but projections.
+/// Returns the data of one call, for every kind except projections.
 Tensor makeFedData(FedData kind, const AttentionInputs &in);
 
 } // namespace pe::train

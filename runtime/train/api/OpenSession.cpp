@@ -1,4 +1,4 @@
-//===- OpenSession.cpp - a training run from its flags ---===//
+//===- OpenSession.cpp - Open a training run from its flags ---------------===//
 #include "runtime/train/api/OpenSession.h"
 
 #include "runtime/core/Hash.h"
@@ -10,7 +10,8 @@ Status addContentHashes(const TrainConfig &config, const TrainedEncoding &encodi
                         Metadata &identity) {
   std::string texts, steps;
   for (size_t phase = 0; phase < corpora.size(); ++phase) {
-    // The same bytes as one file or as many are different texts to train on.
+    // The same bytes in one file or in several files are split differently into training and
+    // held-out text.
     const bool isText = !TokenFile::isName(config.phases[phase].data);
     texts += corpora[phase]->sha256 + (isText && corpora[phase]->holdsOutTails ? " tails\n" : "\n");
     steps += std::to_string(config.phases[phase].steps) + config.phases[phase].more + "\n";

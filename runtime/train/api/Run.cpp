@@ -1,4 +1,4 @@
-//===- Run.cpp - pe/train.h ---===//
+//===- Run.cpp - Implementation of pe/train.h -----------------------------===//
 #include "pe/train.h"
 
 #include "runtime/core/Error.h"
@@ -10,7 +10,7 @@
 namespace pe::train {
 namespace {
 
-/// Keeps the report of the step that is done.
+/// Stores the report of the last step.
 class LastStep : public Observer {
 public:
   void onStep(const StepReport &given, Trainer &) override { report = given; }
@@ -20,7 +20,7 @@ public:
 } // namespace
 
 struct Run::State {
-  /// Null where the caller has one.
+  /// Null if the caller provides a pool.
   std::unique_ptr<cpu::ThreadPool> pool;
   std::unique_ptr<Session> session;
   LastStep last;
@@ -33,7 +33,7 @@ Run::Run(Run &&) noexcept = default;
 Run &Run::operator=(Run &&) noexcept = default;
 Run::~Run() = default;
 
-/// What a run inside another program has no use for.
+/// Rejects flags that do not apply to a run inside another program.
 static Status checkFlags(const TrainOptions &options) {
   const TrainConfig &config = options.config;
   if (options.help)
@@ -44,8 +44,8 @@ static Status checkFlags(const TrainOptions &options) {
     return makeError("expected flags of a run, found --trace; `pe train --trace` measures");
   if (!config.sweep.empty() || !config.seeds.empty() || config.jobs > 1)
     return makeError(
-        "expected flags of one run, found --sweep, --seeds or --jobs; `pe train` makes "
-        "many runs");
+        "expected flags of one run, found --sweep, --seeds or --jobs; `pe train` starts "
+        "several runs");
   return Status::success();
 }
 
@@ -88,7 +88,7 @@ int64_t Run::totalSteps() const { return state->session->config().totalSteps(); 
 
 Expected<StepReport> Run::step() {
   if (steps() >= totalSteps())
-    return makeError("expected a step that is left, found all ", totalSteps(),
+    return makeError("expected a remaining step, found all ", totalSteps(),
                      " done; open the run with more --steps");
   if (Status status = state->session->trainUntil(steps() + 1, state->observers); !status)
     return status.takeError();

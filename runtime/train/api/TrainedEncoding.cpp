@@ -1,4 +1,4 @@
-//===- TrainedEncoding.cpp - an encoding's file, as training sees it ---===//
+//===- TrainedEncoding.cpp - An encoding file as training uses it ---------===//
 #include "runtime/train/api/TrainedEncoding.h"
 
 #include "runtime/api/Inputs.h"
@@ -24,7 +24,7 @@ func.func @attention(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.
   return %o : !t
 }
 )";
-/// The same where all tokens see each other.
+/// The same without a mask, for the masked objective.
 constexpr const char *kPlainBidirectional = R"(
 !t = tensor<?x?x?x?xf32>
 func.func @attention(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"})
@@ -39,7 +39,8 @@ bool has(const std::vector<ValueInfo> &values, const std::string &name) {
                      [&](const ValueInfo &value) { return value.name == name; });
 }
 
-/// The attentions of a function: a result o, or o1, o2 ..., with its q, k and v.
+/// Returns the attentions of a function: a result o, or o1, o2 ..., with the corresponding q, k and
+/// v.
 std::vector<HeadSet> setsOf(const EntryInfo &entry) {
   std::vector<HeadSet> sets;
   for (const ValueInfo &result : entry.results) {
@@ -64,7 +65,7 @@ Status checkSets(const EntryInfo &entry, const std::vector<HeadSet> &sets) {
   return makeError("expected a result o to train with, found none", where).at(entry.location);
 }
 
-/// Sizes that the shape of a parameter may speak of.
+/// Returns the sizes that the shape of a parameter may refer to.
 Expected<plan::SizeValues> parameterSizes(const EntryInfo &entry, const TrainConfig &config,
                                           int64_t sets) {
   const int64_t longest =
@@ -88,17 +89,17 @@ Expected<plan::SizeValues> parameterSizes(const EntryInfo &entry, const TrainCon
   return all;
 }
 
-/// What to do with data of one's own.
-constexpr const char *kInPython = "; with data of your own, train it in Python: pe.from_mlir(file)";
+/// The hint for encodings whose data training cannot feed.
+constexpr const char *kInPython = "; to train with your own data, use Python: pe.from_mlir(file)";
 
-/// The shape of a parameter: numbers, and axes whose sizes the model or the file's own
-/// requirements decide. The compiler takes an open axis that nothing speaks of for heads, so two of
-/// them say that the tensor is none of a parameter's shape.
+/// Returns the shape of a parameter. Its axes are constants, or sizes that the model or the
+/// requirements of the file determine. The compiler assumes that an open axis without other
+/// constraints is heads, so more than one of them means that the tensor is not a parameter.
 Expected<Shape> shapeOf(const ValueInfo &argument, const plan::SizeValues &sizes) {
   const auto fail = [&](const std::string &why) {
     return makeError(
                "'", argument.name, "' has ", why,
-               ", so it is data that training does not know; a parameter has axes of numbers, "
+               ", so it is data that training cannot feed; the axes of a parameter are constants, "
                "heads, depths or the model's width",
                kInPython)
         .at(argument.location);
@@ -132,13 +133,13 @@ Status addData(const ValueInfo &argument, TrainedFunction &function) {
     return Status::success();
   }
   return makeError("'", argument.name,
-                   "' is data that training does not know; besides q, k, v it feeds ",
+                   "' is data that training cannot feed; besides q, k, v it feeds ",
                    joinChoices(namesOfFedData()),
                    " of their usual types (a parameter is f32 and has a pe.init)", kInPython)
       .at(argument.location);
 }
 
-/// Sorts the arguments, of which `isTensor` are the activations.
+/// Classifies the arguments other than the activations.
 Status addArguments(const EntryInfo &entry, const TrainConfig &config, TrainedFunction &function) {
   const int64_t sets = std::max<int64_t>(1, static_cast<int64_t>(function.sets.size()));
   auto sizes = parameterSizes(entry, config, sets);
@@ -176,7 +177,7 @@ Status checkHeads(const std::string &file, const DecoderConfig &model, int64_t s
   return Status::success();
 }
 
-/// Compiles what was described; without dropout a second time where there is a seed.
+/// Compiles the described function, and again without dropout if it has a seed.
 Status compileFunction(const jit::Source &source, const TrainConfig &config,
                        TrainedFunction &function) {
   jit::CompileRequest request;
@@ -230,7 +231,7 @@ bool TrainedFunction::has(FedData kind) const {
                      [&](const DataArgument &argument) { return argument.kind == kind; });
 }
 
-/// Writes the factor into every attribute of a file that has one: `#pe.NAME<..., factor = F>`.
+/// Sets the factor of every attribute that has one: `#pe.NAME<..., factor = F>`.
 static Status setRotationFactor(std::string &text, double factor) {
   char number[40];
   std::snprintf(number, sizeof number, "factor = %#.17g", factor);
@@ -242,7 +243,7 @@ static Status setRotationFactor(std::string &text, double factor) {
     size_t name = text.find(kFactor, at);
     if (name == std::string::npos || name > end || text[name + kFactor.size()] == '_')
       continue;
-    name += 2; // behind the comma
+    name += 2; // skip ", "
     text.replace(name, text.find_first_of(",>", name) - name, number);
     ++found;
   }

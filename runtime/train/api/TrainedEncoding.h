@@ -1,8 +1,8 @@
-//===- TrainedEncoding.h - an encoding's file, as training sees it ---===//
+//===- TrainedEncoding.h - An encoding file as training uses it -*- C++ -*-===//
 //
-// What the arguments of a file are: queries, keys and values, parameters, and data that training
-// knows by name and feeds itself. A file with the entry @embed is added to the token embedding, and
-// attention has no positions then.
+// Classifies the arguments of an encoding file: queries, keys and values; parameters; and data that
+// training recognizes by name and feeds. A file with the entry @embed is added to the token
+// embedding, and attention then has no positions.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_RUNTIME_TRAIN_API_TRAINEDENCODING_H
@@ -20,20 +20,20 @@ struct DataArgument {
   FedData kind;
 };
 
-/// One of the attentions in a function: its arguments' names and their gradients'.
+/// The argument names of one attention in a function, and the names of their gradients.
 struct HeadSet {
   std::string q, k, v, o, dQ, dK, dV, dO;
 };
 
-/// What is known of a function before it is called.
+/// The properties of a function that are known before it is called.
 struct TrainedFunction {
   std::shared_ptr<const jit::Description> description;
-  /// Of training; and without dropout, if the first has any.
+  /// The function for training, and the one without dropout (null if the first has no dropout).
   std::shared_ptr<const api::CompiledFunction> function, evaluation;
   std::vector<EncodingParameter> parameters;
   std::vector<DataArgument> data;
   std::vector<ProjectedInput> projected;
-  /// Each has an equal part of a layer's heads, in this order.
+  /// The attentions of the function. Each gets an equal share of a layer's heads, in this order.
   std::vector<HeadSet> sets;
 
   bool has(FedData kind) const;
@@ -43,21 +43,21 @@ struct TrainedEncoding {
   std::shared_ptr<const TrainedFunction> attention;
   /// Null if nothing is added to the token embedding.
   std::shared_ptr<const TrainedFunction> embedding;
-  /// Of the encoding's file.
+  /// The source of the encoding file.
   std::string text;
 
-  /// The functions of a model; calls run on `parallel`.
+  /// Create the functions of a model; their calls run on `parallel`.
   AttentionFactory attentionFactory(ParallelFor &parallel) const;
   EmbeddingFactory embeddingFactory(ParallelFor &parallel) const;
 };
 
-/// Compiles the encoding of a run. An argument that training cannot feed is an error.
+/// Compiles the encoding of a run. Returns an error if training cannot feed an argument.
 Expected<TrainedEncoding> compileEncoding(const std::string &file, const TrainConfig &config);
 
-/// The text of an activation (TrainConfig).
+/// Returns the source of an activation (TrainConfig::activation).
 Expected<std::string> readActivation(const std::string &activation);
 
-/// Loads OpenBLAS and compiles the kernels of training with that activation; they live
+/// Loads OpenBLAS and compiles the training kernels with the given activation. The kernels live
 /// until the process ends.
 Expected<Kernels> prepareTraining(const std::string &activation);
 

@@ -1,8 +1,8 @@
 //===- Blas.cpp - OpenBLAS, loaded on demand and single-threaded ----------===//
 //
-// The table of functions found in libopenblas.so.0, and the translation of row-major calls to it.
-// cblas_* take row-major matrices; the LAPACK routines are Fortran and column-major, so our upper
-// triangle is their lower one.
+// The table of functions from libopenblas.so.0, and the conversion of row-major calls. cblas_*
+// functions accept row-major matrices. The LAPACK routines are Fortran and column-major, so our
+// upper triangle is their lower triangle.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +42,7 @@ struct Functions {
 
 Functions functions;
 
-/// True when OpenBLAS may underestimate this machine.
+/// Returns true if OpenBLAS may select slower kernels than this machine supports.
 bool hasAvx512() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
@@ -83,7 +83,7 @@ Status loadOnce() {
 
 int cblas(Transpose transpose) { return transpose == Transpose::Yes ? kTranspose : kNoTranspose; }
 
-/// Fortran and CBLAS take 32-bit sizes; pe's matrices are far below that.
+/// Converts a size to the 32 bits that Fortran and CBLAS expect; pe's matrices are much smaller.
 int narrow(int64_t size) { return static_cast<int>(size); }
 
 } // namespace

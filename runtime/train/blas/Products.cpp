@@ -1,6 +1,6 @@
-//===- Products.cpp - float32 products of training ------------------------===//
+//===- Products.cpp - float32 matrix products of training -----------------===//
 //
-// LIBXSMM is column-major: our c = a b is its c^T = b^T a^T, whose operands are ours in memory.
+// LIBXSMM is column-major: our c = a b is its c^T = b^T a^T, on the same operands in memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,16 +13,17 @@
 namespace pe::blas {
 namespace {
 
-/// Columns of b and c that one kernel reads and writes.
+/// The maximum number of columns of b and c in one kernel call.
 constexpr int64_t kColumns = 512;
-/// Terms of a sum that one kernel adds: so many rows of b stay in the second-level cache.
+/// The maximum reduction size of one kernel call, chosen so that its rows of b stay in the L2
+/// cache.
 constexpr int64_t kTerms = 512;
-/// The same where rows are 8 KiB or more apart and share the sets of a cache.
+/// The same for rows of b that are at least 8 KiB apart and therefore share cache sets.
 constexpr int64_t kFewTerms = 128, kFarPitch = 2048;
-/// Of two tall matrices: so many numbers of both stay in the second-level cache.
+/// For two tall matrices: the number of elements of both that stay in the L2 cache.
 constexpr int64_t kTallNumbers = 1 << 16;
 
-/// A multiple of 64 terms, few enough of them for both operands.
+/// Returns the reduction size of a block of two tall matrices, a multiple of 64.
 int64_t tallTerms(int64_t m, int64_t n) {
   constexpr int64_t kUnit = 64;
   return std::clamp(kTallNumbers / std::max<int64_t>(m + n, 1) / kUnit * kUnit, kUnit, 4 * kUnit);
@@ -34,8 +35,8 @@ struct Product {
   bool isTransposed, adds;
 };
 
-/// The product of one block. LIBXSMM has no kernel where its code generator does not know the
-/// processor; OpenBLAS computes the same.
+/// Computes the product of one block. LIBXSMM returns no kernel if its code generator does not
+/// support the processor; OpenBLAS then computes the same product.
 void run(const Product &p, const float *a, const float *b, float *c) {
   const auto narrow = [](int64_t size) { return static_cast<libxsmm_blasint>(size); };
   const libxsmm_blasint lda = narrow(p.pitchB), ldb = narrow(p.pitchA), ldc = narrow(p.pitchC);
@@ -49,7 +50,7 @@ void run(const Product &p, const float *a, const float *b, float *c) {
   gemm(p.m, p.n, p.k, {a, p.pitchA, transpose}, {b, p.pitchB}, beta, c, p.pitchC);
 }
 
-/// Blocks of columns, and of terms in their order.
+/// Divides a product into blocks of columns, and of the reduction in ascending order.
 void runBlocks(Product whole, int64_t terms, const float *a, const float *b, float *c) {
   if (whole.k == 0 && !whole.adds)
     for (int64_t row = 0; row < whole.m; ++row)
@@ -83,7 +84,7 @@ void multiplyTransposed(int64_t m, int64_t n, int64_t k, const float *a, int64_t
 
 void packPanels(const PanelShape &shape, const float *weights, int64_t begin, int64_t end,
                 float *panels) {
-  constexpr int64_t kLine = 16; // floats of a cache line
+  constexpr int64_t kLine = 16; // floats per cache line
   for (int64_t panel = begin; panel < end; ++panel) {
     const int64_t width = shape.widthOf(panel);
     const float *from = weights + panel * PanelShape::kWidth * shape.inputs;

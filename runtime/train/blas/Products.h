@@ -1,12 +1,12 @@
-//===- Products.h - float32 products of training ----------------*- C++ -*-===//
+//===- Products.h - float32 matrix products of training ---------*- C++ -*-===//
 //
-// Layers of small models multiply a few hundred tokens by narrow matrices. A general library packs
-// both operands of every call, which for such shapes costs half as much as the product; LIBXSMM
-// writes machine code for each size instead, which reads the operands where they lie, at nearly the
-// peak of multiply-adds.
+// Layers of small models multiply a few hundred tokens by narrow matrices. A general BLAS packs
+// both operands in every call, which for these shapes costs half as much as the product. LIBXSMM
+// instead generates machine code for each size that reads the operands in place, at nearly the peak
+// multiply-add rate.
 //
-// All matrices are row-major, `pitch` elements from row to row. Every call runs on the calling
-// thread alone, and an element's sum is taken in an order that depends on the sizes alone.
+// All matrices are row-major with a row stride of `pitch` elements. Every call is single-threaded,
+// and the summation order of an element depends only on the sizes.
 //
 //   PanelShape shape{.outputs = 192, .inputs = 64};
 //   packPanels(shape, weights, 0, shape.panels(), panels.data());
@@ -21,16 +21,17 @@
 
 namespace pe::blas {
 
-/// c[m,n] = a[m,k] b[k,n], or plus what c holds.
+/// Computes c[m,n] = a[m,k] b[k,n]; adds to c if `adds` is set.
 void multiply(int64_t m, int64_t n, int64_t k, const float *a, int64_t pitchA, const float *b,
               int64_t pitchB, bool adds, float *c, int64_t pitchC);
 
-/// c[m,n] = a^T b for a[k,m] and b[k,n], or plus what c holds.
+/// Computes c[m,n] = a^T b for a[k,m] and b[k,n]; adds to c if `adds` is set.
 void multiplyTransposed(int64_t m, int64_t n, int64_t k, const float *a, int64_t pitchA,
                         const float *b, int64_t pitchB, bool adds, float *c, int64_t pitchC);
 
-/// W[outputs, inputs] as panels of 64 outputs, each transposed: [inputs, 64], the last one
-/// narrower. They take as much room as W; panel p begins at 64 p * inputs.
+/// The layout of W[outputs, inputs] as panels of 64 outputs, each transposed to [inputs, 64]; the
+/// last panel may be narrower. The panels take as much memory as W. Panel p begins at offset
+/// 64 p * inputs.
 struct PanelShape {
   int64_t outputs = 0, inputs = 0;
 
@@ -41,11 +42,11 @@ struct PanelShape {
   }
 };
 
-/// Writes panels [begin, end) of `weights`.
+/// Packs panels [begin, end) of `weights`.
 void packPanels(const PanelShape &shape, const float *weights, int64_t begin, int64_t end,
                 float *panels);
 
-/// y[rows, outputs] = x[rows, inputs] W^T, or plus what y holds.
+/// Computes y[rows, outputs] = x[rows, inputs] W^T; adds to y if `adds` is set.
 void multiplyPanels(const PanelShape &shape, const float *x, int64_t rows, const float *panels,
                     bool adds, float *y, int64_t pitchY);
 

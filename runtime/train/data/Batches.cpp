@@ -1,6 +1,6 @@
-//===- Batches.cpp - Which pieces of the text a step sees -----------------===//
+//===- Batches.cpp - The batches of training and evaluation ---------------===//
 //
-// Random pieces for training, evenly spaced windows for evaluation.
+// Random pieces for training, and evenly spaced windows for evaluation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +13,8 @@
 namespace pe::train {
 namespace {
 
-/// The share of tokens that the masked objective hides, and what becomes of these.
+/// The share of tokens that the masked objective selects, and how many of these are masked or
+/// replaced.
 constexpr double kHidden = 0.15, kMasked = 0.8, kReplaced = 0.1;
 
 } // namespace
@@ -38,7 +39,7 @@ void Batch::resize(int64_t newSequences, int64_t newLength) {
 }
 
 void Batch::set(int64_t row, const Text &text, int64_t start) {
-  // The document that begins last before `start`, and the one after it.
+  // Position at the first document that begins after `start`.
   auto next = std::upper_bound(text.starts.begin(), text.starts.end(), start);
   int32_t document = 0;
   for (int64_t i = 0; i < length; ++i) {
@@ -84,14 +85,14 @@ void Batch::mask(int64_t row, int64_t first, const BatchRules &rules, Random &ra
       hide(i);
       any = true;
     }
-  // A short sequence of which nothing was chosen would teach nothing.
+  // A sequence without any target would not contribute to the loss.
   if (!any)
     hide(first + static_cast<int64_t>(random.below(length - first)));
 }
 
 void Batch::setPrefix(int64_t row, int64_t count) {
   prefixes[row] = static_cast<int32_t>(count);
-  // Position i learns token i + 1, which the prefix shows if it lies in it.
+  // The target of position i is token i + 1, which is visible if it is inside the prefix.
   std::fill_n(weights.data() + row * length, std::max<int64_t>(count - 1, 0), 0.0f);
 }
 
@@ -113,7 +114,7 @@ Expected<BatchSampler> BatchSampler::create(const Text &text, int64_t sequences,
       return status.takeError();
   } else if (text.size() < length + 1)
     return makeError("expected at least ", length + 1,
-                     " characters to train on (--seq and one), found ", text.size(),
+                     " characters to train on (--seq + 1), found ", text.size(),
                      "; give more text with --data or a smaller --seq");
   BatchSampler sampler;
   sampler.text = &text;
@@ -148,7 +149,7 @@ Expected<std::vector<int64_t>> evaluationWindows(const Text &text, int64_t count
   if (last < 0)
     return makeError("expected at least ", length + 1,
                      " held-out characters (the longest of "
-                     "--eval-lengths and one), found ",
+                     "--eval-lengths, plus 1), found ",
                      text.size(), "; give more text with --data or smaller --eval-lengths");
   std::vector<int64_t> starts(count);
   for (int64_t i = 0; i < count; ++i)

@@ -1,13 +1,13 @@
-//===- Batches.h - Which pieces of the text a step sees ---------*- C++ -*-===//
+//===- Batches.h - The batches of training and evaluation -------*- C++ -*-===//
 //
-// Training batches are drawn by step number alone (a counter-based generator), so resuming needs
-// no state and two runs with the same seed see the same text. Evaluation windows are fixed: evenly
-// spaced over the held-out text, and the same for every context length.
+// Training batches depend only on the seed and the step number (a counter-based generator), so
+// resuming needs no state, and two runs with the same seed see the same text. Evaluation windows
+// are fixed: evenly spaced over the held-out text, and the same for every context length.
 //
-// What is learned is a target and a weight per token. Causal: the next token, each with weight 1.
-// Of a task (Task.h) the next token, where it is asked. Masked: about 15 % of the tokens
-// themselves; the model sees a mask token in place of 80 % of these, another token in place of 10
-// %, and 10 % as they are (Devlin et al. 2019).
+// Each token has a target and a weight. Causal: the target is the next token, and every weight is
+// 1. Task (Task.h): the target is the next token, and the weight is 1 if the task asks for it.
+// Masked: the targets are about 15% of the tokens themselves; in the model's input, 80% of them are
+// replaced by the mask token, 10% by another token, and 10% are unchanged (Devlin et al. 2019).
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,57 +22,58 @@
 namespace pe::train {
 
 enum class Objective : uint8_t { Causal, Masked };
-/// "causal" or "masked".
+/// Parses "causal" or "masked".
 Expected<Objective> parseObjective(std::string_view name);
 
-/// What batches are made of besides the text.
+/// The rules by which batches are formed from the text.
 struct BatchRules {
   Objective objective = Objective::Causal;
-  /// Sequences begin with a part that all their tokens see, and of which nothing is learned.
+  /// True if sequences begin with a prefix that all their tokens see and that has no targets.
   bool prefixes = false;
-  /// Tokens of the text are below this, and it is the mask token.
+  /// The mask token. All tokens of the text are less than this.
   int32_t maskToken = 0;
 };
 
-/// Tokens and what is learned at each: [sequences, length], row-major.
+/// The tokens of a batch with their targets: [sequences, length], row-major.
 struct Batch {
   int64_t sequences = 0, length = 0;
   std::vector<int32_t> inputs, targets;
-  /// How much the loss of each token counts; 0: not at all.
+  /// The weight of each token in the loss; 0 excludes the token.
   std::vector<float> weights;
-  /// The document of each token: 0, 1 ... in its sequence.
+  /// The document of each token, numbered from 0 in its sequence.
   std::vector<int32_t> documents;
-  /// Of each sequence: the length of its prefix.
+  /// The prefix length of each sequence.
   std::vector<int32_t> prefixes;
-  /// Different for every batch of a run; 0 in evaluation.
+  /// The random seed, different for every batch of a run; 0 in evaluation.
   uint64_t seed = 0;
-  /// False: nothing is dropped out.
+  /// Enables dropout.
   bool training = false;
 
-  /// Makes room for sequences * length tokens, each of weight 1, in one document, without prefix.
+  /// Resizes to sequences * length tokens, each with weight 1, in one document, without prefixes.
   void resize(int64_t newSequences, int64_t newLength);
-  /// Sequence `row` becomes text[start, start + length), and its targets the next tokens.
+  /// Sets sequence `row` to text[start, start + length), with the next tokens as targets.
   void set(int64_t row, const Text &text, int64_t start);
-  /// Sequence `row` becomes an exercise of a task; of those that it asks, what is learned is in
-  /// [first, length).
+  /// Sets sequence `row` to an exercise of a task. Only the questions in [first, length) get a
+  /// weight.
   void set(int64_t row, const Task &task, Random &random, int64_t first);
-  /// Hides some of the tokens [first, length) of a sequence, which are what is learned then.
+  /// Masks some of the tokens [first, length) of a sequence; these become the targets.
   void mask(int64_t row, int64_t first, const BatchRules &rules, Random &random);
-  /// Gives a sequence a prefix of `count` tokens; nothing is learned of what it shows.
+  /// Gives a sequence a prefix of `count` tokens, and sets the weights of targets inside it to 0.
   void setPrefix(int64_t row, int64_t count);
   double totalWeight() const;
 };
 
-/// An error if the length that `flag` gives is below `least`, what the task needs.
+/// Returns an error if `length`, the value of `flag`, is less than `least`, the task's minimum.
 Status checkTaskLength(const Task &task, int64_t length, const char *flag, int64_t least);
 
 class BatchSampler {
 public:
-  /// An error if the text is too short for one sequence, or a sequence for the task.
+  /// Returns an error if the text is shorter than one sequence, or a sequence is too short for the
+  /// task.
   static Expected<BatchSampler> create(const Text &text, int64_t sequences, int64_t length,
                                        uint64_t seed, const BatchRules &rules = {});
 
-  /// Uniformly random pieces of the text, determined by the seed and `step`.
+  /// Fills `batch` with uniformly random pieces of the text, determined by the seed and `step`.
   void fill(int64_t step, Batch &batch) const;
 
 private:
@@ -82,7 +83,7 @@ private:
   BatchRules rules;
 };
 
-/// Starts of `count` windows of `length` tokens (and the one after) spread evenly over `text`.
+/// Returns the starts of `count` windows of `length` + 1 tokens, evenly spaced over `text`.
 Expected<std::vector<int64_t>> evaluationWindows(const Text &text, int64_t count, int64_t length);
 
 } // namespace pe::train

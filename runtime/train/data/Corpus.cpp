@@ -1,6 +1,7 @@
 //===- Corpus.cpp - The text a model learns from --------------------------===//
 //
-// Finding the default text of the machine, walking a directory, reading, hashing, holding out.
+// Finds the default text of the machine, lists directories, reads and hashes files, and holds out
+// text.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,10 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Every tenth file is held out: the tenth, the twentieth ..., or the last tenth of each.
+/// The tenth, twentieth ... file is held out, or the last tenth of each file.
 constexpr int64_t kHoldOut = 10;
 
-bool isSkippedFolder(const std::string &name) {
+bool isSkippedDirectory(const std::string &name) {
   return name == "__pycache__" || name == "dist-packages" || name == "site-packages" ||
          name.starts_with(".");
 }
@@ -30,10 +31,11 @@ bool hasEnding(const std::string &name, const std::vector<std::string> &endings)
                                         [&](const auto &ending) { return name.ends_with(ending); });
 }
 
-/// What a directory holds, by paths relative to it that are sorted bytewise.
+/// The files in a directory, as relative paths in bytewise order.
 struct Listing {
   std::vector<std::string> files;
-  /// Symbolic links to files, and links to nothing, to themselves or to folders.
+  /// Symbolic links to files, and the number of those to directories, to themselves or to missing
+  /// targets.
   std::vector<std::string> links;
   int64_t otherLinks = 0;
 };
@@ -48,7 +50,7 @@ void addEntry(const CorpusSource &source, fs::recursive_directory_iterator &entr
         .push_back(entry->path().lexically_relative(source.directory).string());
   else if (isLink && !isFile)
     ++listing.otherLinks;
-  else if (entry->is_directory(ignored) && isSkippedFolder(name))
+  else if (entry->is_directory(ignored) && isSkippedDirectory(name))
     entry.disable_recursion_pending();
 }
 
@@ -76,18 +78,18 @@ std::string counted(int64_t number, const std::string &what) {
   return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
 }
 
-/// Corpus::leftOut.
+/// Formats Corpus::leftOut.
 std::string leftOutOf(const Listing &listing, int64_t binary) {
   const int64_t links = static_cast<int64_t>(listing.links.size()) + listing.otherLinks;
   if (binary + links == 0)
     return "";
-  std::string text = std::to_string(binary + links) + " left out: ";
+  std::string text = std::to_string(binary + links) + " skipped: ";
   if (binary > 0)
-    text += std::to_string(binary) + " with a byte 0" + (links > 0 ? ", " : "");
+    text += std::to_string(binary) + " with a zero byte" + (links > 0 ? ", " : "");
   return text + (links > 0 ? counted(links, "symbolic link") : "");
 }
 
-/// Adds documents: of ten and more every tenth is held out, of fewer the last tenth of each.
+/// Adds documents. With ten or more, every tenth is held out; with fewer, the last tenth of each.
 class Splitter {
 public:
   Splitter(Corpus &corpus, const Vocabulary &vocabulary) : corpus(corpus), vocabulary(vocabulary) {}
@@ -129,12 +131,12 @@ private:
 
   Corpus &corpus;
   const Vocabulary &vocabulary;
-  /// The first texts, until there are ten.
+  /// The first documents, until there are ten.
   std::vector<std::string> waiting;
   int64_t added = 0, heldOutBytes = 0;
 };
 
-/// The newest of /usr/lib/python3.N and /usr/local/lib/python3.N that holds the library.
+/// Returns the newest of /usr/lib/python3.N and /usr/local/lib/python3.N that contains the library.
 std::string findPythonLibrary() {
   std::string best;
   int newest = -1;
@@ -156,7 +158,7 @@ std::string findPythonLibrary() {
   return best;
 }
 
-/// The first version folder under /usr/share/perl, if any.
+/// Returns the first version directory in /usr/share/perl, if any.
 std::string findPerlModules() {
   std::vector<std::string> versions;
   std::error_code failure;
@@ -202,8 +204,8 @@ Expected<Corpus> readCorpus(const CorpusSource &source, const Vocabulary &vocabu
       return text.takeError();
     const size_t zero = text->find('\0');
     if (zero != std::string::npos && file.empty())
-      return makeError("file '", source.directory, "': expected text, found a byte 0 at offset ",
-                       zero, "; tokens are in a file that is called FILE.bin");
+      return makeError("file '", source.directory, "': expected text, found a zero byte at offset ",
+                       zero, "; a file of tokens must be named FILE.bin");
     if (zero != std::string::npos) {
       ++binary;
       continue;
@@ -268,7 +270,7 @@ Expected<Corpus> readData(const std::string &data, const Vocabulary &vocabulary)
   if (vocabulary.unit() == Vocabulary::Unit::Token)
     return makeError("expected a file of tokens (FILE.bin) with --vocab=", vocabulary.size(),
                      ", found ", data.empty() ? "no --data" : "'" + data + "'",
-                     "; text has --vocab=char or byte");
+                     "; text needs --vocab=char or --vocab=byte");
   Expected<CorpusSource> source = CorpusSource{data, {}};
   if (data.empty())
     source = defaultCorpus();

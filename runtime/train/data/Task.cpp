@@ -1,6 +1,6 @@
-//===- Task.cpp - Exercises that are generated ----------------------------===//
+//===- Task.cpp - Generated exercises -------------------------------------===//
 //
-// The four tasks, and how they are named.
+// The four tasks and their names.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ struct Description {
   std::vector<Option> options;
 };
 
-/// In the order of Task::Kind.
+/// Returns the tasks in the order of Task::Kind.
 const std::vector<Description> &descriptions() {
   static const std::vector<Description> list = {
       {"flip-flop", {{"p", 0.8, 0, 1, false}}},
@@ -57,7 +57,8 @@ Expected<double> parseOption(const Option &option, const std::string &text) {
   return value;
 }
 
-/// Pairs of an instruction and its argument; a token that is left over is of no meaning.
+/// A sequence of pairs of an instruction and its argument. With an odd length, the last token is
+/// unused.
 class Pairs {
 public:
   explicit Pairs(int64_t tokens) {

@@ -1,19 +1,19 @@
-//===- Task.h - Exercises that are generated --------------------*- C++ -*-===//
+//===- Task.h - Generated exercises -----------------------------*- C++ -*-===//
 //
-// A task writes sequences of its own from a random stream, and says of which tokens the model is
-// asked: the loss is theirs alone. Each has one right answer to every question.
+// A task generates sequences from a random stream and marks the tokens that the model is asked for;
+// only these contribute to the loss. Every question has exactly one correct answer.
 //
 // task:flip-flop?p=0.8   pairs of an instruction and a bit (Liu et al. 2023, arXiv 2306.00946):
-//                        write, ignore (with probability p), read; asked: the bit after a read,
-//                        which is the last one that was written. The first pair writes, the last
-//                        reads.
-// task:copy?symbols=16   symbols, a separator, and the symbols again, which are asked.
-// task:addition?digits=N a+b= and the sum's digits, which are asked, the lowest digit of each
-//                        number first; 1 to N digits in training (by default as many as fit), and
-//                        in evaluation as many as fit.
+//                        write, ignore (with probability p), read. Asked: the bit after a read,
+//                        which is the last bit written. The first pair is a write, the last a
+//                        read.
+// task:copy?symbols=16   symbols, a separator, and the same symbols again. Asked: the repetition.
+// task:addition?digits=N a+b= and the digits of the sum, the lowest digit of each number first.
+//                        Asked: the sum. Numbers have 1 to N digits in training (N defaults to
+//                        the longest that fits), and as many as fit in evaluation.
 // task:dyck?k=2&depth=8  brackets of k kinds, nested at most `depth` deep, as pairs of open or
-//                        close and a kind; asked: the kind that a close has, which is that of the
-//                        last open bracket.
+//                        close and a kind. Asked: the kind of a closing bracket, which is the
+//                        kind of the last open bracket.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,13 +31,13 @@
 
 namespace pe::train {
 
-/// Tokens, and of which of them the model is asked.
+/// A token sequence with a flag for each token that the model is asked for.
 struct Exercise {
   std::vector<int32_t> tokens;
   std::vector<bool> asked;
 };
 
-/// "NAME?KEY=VALUE&KEY=VALUE", as data is named.
+/// A parsed data name "NAME?KEY=VALUE&KEY=VALUE".
 struct DataName {
   std::string name;
   std::vector<std::pair<std::string, std::string>> options;
@@ -46,22 +46,22 @@ Expected<DataName> parseDataName(std::string_view text);
 
 class Task {
 public:
-  /// Whether data of this name is a task: it begins with "task:".
+  /// Returns true if `data` names a task, that is, if it begins with "task:".
   static bool isName(std::string_view data);
   static Expected<Task> parse(std::string_view data);
 
-  /// Tokens are below this.
+  /// Returns the vocabulary size; all tokens are less than this.
   int64_t vocabulary() const;
-  /// The shortest sequence of inputs that asks something, and the shortest to train on, which holds
-  /// all that the options promise.
+  /// Return the length of the shortest input that contains a question, and of the shortest input
+  /// that fits the largest exercise the options allow, which training requires.
   int64_t shortest() const;
   int64_t shortestToTrain() const;
-  /// The name with the value of every option.
+  /// Returns the name with the value of every option.
   std::string spelling() const;
-  /// The same with every digit of the values, of which checkpoints keep a hash.
+  /// Returns the same with all digits of the values; checkpoints store its hash.
   std::string identity() const;
-  /// An exercise of `length` inputs, so of one token more; `training`: of any size that fits, not
-  /// the largest.
+  /// Generates an exercise of `length` inputs, that is, `length` + 1 tokens. With `training`, its
+  /// size is random; otherwise it is the largest that fits.
   Exercise generate(Random &random, int64_t length, bool training) const;
 
 private:

@@ -1,6 +1,6 @@
-//===- TokenFile.cpp - Tokens that another program wrote ------------------===//
+//===- TokenFile.cpp - A file of tokens written by another program --------===//
 //
-// Mapping, headers, and a look at every token.
+// Maps the file, reads its header, and checks every token.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,8 @@
 namespace pe::train {
 namespace {
 
-/// llm.c's header: 256 int32, of which the first three are magic, version and number of tokens.
+/// The header of llm.c: 256 int32 values, the first of which are magic, version and number of
+/// tokens.
 constexpr int64_t kHeaderBytes = 1024;
 struct Header {
   int32_t magic, version, tokens;
@@ -45,7 +46,7 @@ Status TokenFile::map(const std::string &path) {
   struct stat about{};
   Status status = Status::success();
   if (::fstat(file, &about) != 0)
-    status = systemError(path, "cannot look at");
+    status = systemError(path, "cannot read the size of");
   else if (!S_ISREG(about.st_mode))
     status = makeError("file '", path, "': expected a regular file of tokens, found another kind");
   else if (about.st_size == 0)
@@ -75,8 +76,8 @@ Status TokenFile::findTokens(const std::string &path, bool wide) {
   const int64_t begin = hasHeader ? kHeaderBytes : 0, size = isWide ? 4 : 2;
   const int64_t bytes = static_cast<int64_t>(length) - begin;
   if (bytes % size)
-    return makeError("file '", path, "': expected whole tokens of ", size, " bytes, found ", bytes,
-                     " bytes");
+    return makeError("file '", path, "': expected a multiple of the token size ", size, ", found ",
+                     bytes, " bytes");
   tokens = static_cast<const char *>(mapped) + begin;
   count = bytes / size;
   if (hasHeader && count != header.tokens)
@@ -105,7 +106,7 @@ Expected<std::shared_ptr<const TokenFile>> TokenFile::open(std::string_view data
   for (int64_t i = 0; i < file->size(); ++i)
     if (const auto token = static_cast<uint32_t>((*file)[i]); token >= vocabulary)
       return makeError("file '", name->name, "': expected tokens below ", vocabulary,
-                       " (--vocab), found ", token, " at place ", i);
+                       " (--vocab), found ", token, " at index ", i);
   return std::shared_ptr<const TokenFile>(std::move(file));
 }
 

@@ -1,8 +1,8 @@
-//===- TokenFile.h - Tokens that another program wrote ----------*- C++ -*-===//
+//===- TokenFile.h - A file of tokens written by another program -*- C++ -*-===//
 //
-// FILE.bin: little-endian uint16 tokens and nothing else, or uint32 with "?type=uint32"; or with
-// the header of llm.c, which says which. The file is mapped, not read: it may be larger than the
-// memory, and must not change while it is used.
+// FILE.bin contains little-endian uint16 tokens and nothing else, or uint32 tokens with
+// "?type=uint32", or it begins with the header of llm.c, which gives the type. The file is mapped,
+// not read: it may be larger than memory, and it must not change while in use.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,11 +20,11 @@ namespace pe::train {
 
 class TokenFile {
 public:
-  /// Whether data of this name is a file of tokens: it ends with ".bin", options apart.
+  /// Returns true if `data` names a token file: without its options, it ends with ".bin".
   static bool isName(std::string_view data);
-  /// What there is before the options.
+  /// Returns the part of `data` before the options.
   static std::string pathOf(std::string_view data);
-  /// A token of `vocabulary` or more is an error.
+  /// Opens and maps the file. A token that is not less than `vocabulary` is an error.
   static Expected<std::shared_ptr<const TokenFile>> open(std::string_view data, int64_t vocabulary);
 
   ~TokenFile();
@@ -36,7 +36,7 @@ public:
     return isWide ? static_cast<const int32_t *>(tokens)[index]
                   : static_cast<const uint16_t *>(tokens)[index];
   }
-  /// All bytes.
+  /// Returns the content of the entire file.
   std::string_view bytes() const { return {static_cast<const char *>(mapped), length}; }
 
 private:

@@ -1,6 +1,6 @@
 //===- Vocabulary.cpp - Text as tokens ------------------------------------===//
 //
-// Encoding and decoding as described in the header.
+// Encoding and decoding, as described in the header.
 //
 //===----------------------------------------------------------------------===//
 

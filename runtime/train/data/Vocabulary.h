@@ -2,8 +2,8 @@
 //
 // Char: a token is one of 96 characters. Newline is 0, the printable ASCII characters 32..126 are
 // 1..95; a tab becomes a space, a carriage return is dropped, and any other character (once per
-// UTF-8 character) becomes '?'. Byte: a token is a byte, and nothing is lost. Token: what another
-// program made of text (TokenFile.h), of which only the number is known.
+// UTF-8 character) becomes '?'. Byte: a token is a byte; the encoding is lossless. Token: tokens of
+// another program (TokenFile.h), of which only the number is known.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ public:
 
   Vocabulary() = default;
   explicit Vocabulary(Unit unit) : kind(unit), count(unit == Unit::Char ? 96 : 256) {}
-  /// So many tokens of unknown meaning.
+  /// Returns a vocabulary of `count` tokens of unknown meaning.
   static Vocabulary ofTokens(int64_t count) {
     Vocabulary vocabulary(Unit::Token);
     vocabulary.count = count;
@@ -33,14 +33,14 @@ public:
   }
 
   Unit unit() const { return kind; }
-  /// What the bits of a loss are per: "character", "byte" or "token".
+  /// Returns the unit that bits of loss are measured per: "character", "byte" or "token".
   std::string_view unitName() const;
-  /// Tokens are below this.
+  /// Returns the vocabulary size; all tokens are less than this.
   int64_t size() const { return count; }
 
   /// Appends the tokens of `text`, in characters or bytes.
   void encode(std::string_view text, std::vector<int32_t> &tokens) const;
-  /// The text of `tokens`.
+  /// Returns the text that `tokens` represent.
   std::string decode(const std::vector<int32_t> &tokens) const;
 
 private:
@@ -48,7 +48,7 @@ private:
   int64_t count = 96;
 };
 
-/// "char", "byte" or a number of tokens.
+/// Parses "char", "byte" or a number of tokens.
 Expected<Vocabulary> parseVocabulary(std::string_view name);
 
 } // namespace pe::train

@@ -1,6 +1,6 @@
-//===- Activation.cpp - The function of the feed-forward layer ------------===//
+//===- Activation.cpp - The activation of the feed-forward layer ----------===//
 //
-// The texts, put into the library by the build, and the table of functions.
+// The sources, embedded at build time, and the table of functions.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,9 @@
-//===- Activation.h - The function of the feed-forward layer ----*- C++ -*-===//
+//===- Activation.h - The activation of the feed-forward layer --*- C++ -*-===//
 //
-// An activation is a function of one or two numbers, `func.func @activation` of a .mlir file: those
-// of the folder activations, by name, or a user's. pe compiles it, and the derivative that it finds
-// itself, into functions over arrays of any length (pass pe-elementwise-to-vectors).
+// An activation is a function of one or two numbers, the `func.func @activation` of an .mlir file:
+// a built-in one from the directory activations, selected by name, or a user's. pe derives its
+// gradient and compiles both into functions over arrays of any length (pass
+// pe-elementwise-to-vectors).
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +21,8 @@ namespace pe::train {
 
 using SymbolLookup = std::function<void *(const std::string &)>;
 
-/// Of one number x, or of a gate and a number `up` that it lets through. Gradients may be written
-/// over what they are computed from.
+/// Kernels of a function of x, or of a gate and the value `up` that it multiplies. Gradients may
+/// overwrite the inputs they are computed from.
 struct ActivationKernels {
   void (*forward)(const float *x, float *y, int64_t count) = nullptr;
   void (*backward)(const float *x, const float *dy, float *dx, int64_t count) = nullptr;
@@ -32,12 +33,12 @@ struct ActivationKernels {
   bool isGated() const { return gatedForward != nullptr; }
 };
 
-/// The names of the activations that pe has.
+/// Returns the names of the built-in activations.
 const std::vector<std::string> &activationNames();
-/// The text of the activation of that name; null for other names.
+/// Returns the source of the activation with this name, or null if there is none.
 const std::string *activationSource(const std::string &name);
 
-/// The compiled functions of @NAME; an error says what the file must define.
+/// Returns the compiled functions of @NAME. An error names the functions that the file must define.
 Expected<ActivationKernels> bindActivation(const SymbolLookup &lookup,
                                            const std::string &name = "activation");
 

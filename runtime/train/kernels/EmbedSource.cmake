@@ -1,5 +1,5 @@
-# cmake -DFILES=a;b -DOUTPUT=file -P EmbedSource.cmake: the files' text as C++ raw string literals,
-# one per file (compilers limit the length of a single literal).
+# cmake -DFILES=a;b -DOUTPUT=file -P EmbedSource.cmake: writes the files as C++ raw string literals,
+# one per file, because compilers limit the length of a literal.
 set(text "")
 foreach(file ${FILES})
   file(READ ${file} content)

@@ -1,6 +1,6 @@
 //===- Kernels.cpp - The compiled kernels of training ---------------------===//
 //
-// The source text, put into the library by the build, and the table of functions.
+// The source text, embedded at build time, and the table of functions.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,9 +1,9 @@
 //===- Kernels.h - The compiled kernels of training -------------*- C++ -*-===//
 //
-// Everything in a training step that is neither attention nor a matrix product: written in the
-// .mlir files of this folder, compiled by pe for this machine, called as plain C functions. The
-// .mlir files say what each computes; here are their types. Each works on the memory it is given,
-// on the calling thread.
+// The operations of a training step other than attention and matrix products. They are written in
+// the .mlir files of this directory, compiled by pe for this machine, and called as plain C
+// functions. The .mlir files document what each kernel computes; this file declares their types.
+// The kernels are single-threaded.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,10 +14,10 @@
 
 namespace pe::train {
 
-/// Widths and counts are multiples of this many elements, but for the width of `crossEntropy`.
+/// Widths and counts are multiples of this many elements, except the width of `crossEntropy`.
 inline constexpr int64_t kKernelLanes = 8;
 
-/// A normalisation of rows, and its gradient added to `dx`.
+/// A normalization of rows. The backward kernel adds its gradient to `dx`.
 struct NormKernels {
   void (*forward)(const float *x, float *y, float *inverse, int64_t rows, int64_t width);
   void (*backward)(const float *y, const float *inverse, const float *dy, float *dx, int64_t rows,
@@ -28,7 +28,7 @@ enum class NormKind : uint8_t { Rms, Layer };
 
 struct Kernels {
   NormKernels rmsNorm, layerNorm;
-  /// The one that the model uses.
+  /// The normalization that the model uses.
   NormKernels norm;
   ActivationKernels activation;
   void (*embeddingGather)(const float *table, const int32_t *tokens, float *y, int64_t rows,
@@ -45,11 +45,10 @@ struct Kernels {
   void (*muonUpdate)(float *p, const float *u, int64_t count, float keep, float rate);
 };
 
-/// The .mlir files as one module.
+/// Returns the .mlir files as one module.
 const std::string &kernelSource();
 
-/// The table of functions but for the activation's, from the address of each symbol; one that is
-/// missing is an error.
+/// Looks up all functions except the activation's by symbol name. A missing symbol is an error.
 Expected<Kernels> bindKernels(const SymbolLookup &lookup);
 
 } // namespace pe::train

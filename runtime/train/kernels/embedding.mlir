@@ -1,5 +1,5 @@
-// Token embedding: rows of a table chosen by token, and the gradient added back into them in token
-// order (one worker owns one table of gradients, so the order is fixed). `width` is a multiple of 8.
+// Token embedding: a lookup of table rows by token, and the addition of the gradient to these rows in
+// token order (one worker owns the gradient table, so the order is fixed). `width` is a multiple of 8.
 
 // y[row] = table[tokens[row]]
 func.func @embedding_gather(%table0: memref<1xf32>, %tokens0: memref<1xi32>, %y0: memref<1xf32>,
@@ -24,7 +24,7 @@ func.func @embedding_gather(%table0: memref<1xf32>, %tokens0: memref<1xi32>, %y0
   return
 }
 
-// d_table[tokens[row]] += dy[row], rows in ascending order
+// d_table[tokens[row]] += dy[row], in ascending row order
 func.func @embedding_scatter(%tokens0: memref<1xi32>, %dy0: memref<1xf32>,
                              %d_table0: memref<1xf32>, %rows: index, %width: index) {
   %c0 = arith.constant 0 : index

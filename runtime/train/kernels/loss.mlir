@@ -1,7 +1,7 @@
-// Softmax cross-entropy of one row of logits per token, loss and gradient in one pass over a row.
+// Softmax cross-entropy with one row of logits per token; computes loss and gradient together.
 
-// e^x for x <= 0: 2^n by the exponent field, 2^f for f in [-1/2, 1/2] by a minimax polynomial of
-// degree 5 (relative error 7.5e-8). Below 2^-126 the result is 2^-126, negligible in the sum.
+// e^x for x <= 0: 2^n in the exponent field times 2^f for f in [-1/2, 1/2], a minimax polynomial of
+// degree 5 (relative error 7.5e-8). Results below 2^-126 become 2^-126, which is negligible in the sum.
 func.func private @exp_of_nonpositive(%x: vector<8xf32>) -> vector<8xf32> {
   %log2e = arith.constant dense<1.44269504> : vector<8xf32>
   %lowest = arith.constant dense<-126.0> : vector<8xf32>
@@ -32,8 +32,8 @@ func.func private @exp_of_nonpositive(%x: vector<8xf32>) -> vector<8xf32> {
 
 // losses[row] = weights[row] * (log(sum_j e^logits[j]) - logits[target]), in nats;
 // logits[row, j] = scale * weights[row] * (softmax(logits)[j] - (j == target)), the gradient of
-// `scale` times the sum of the losses. Rows of `width` numbers lie `pitch` apart, a multiple of 8;
-// what is between has no meaning afterwards. A row of weight 0 is not read and gets zeros.
+// `scale` times the sum of the losses. Rows have `width` elements and a stride of `pitch`, a multiple
+// of 8; the padding is undefined afterwards. A row of weight 0 is not read, and is set to zeros.
 func.func @cross_entropy(%logits0: memref<1xf32>, %targets0: memref<1xi32>,
                          %weights0: memref<1xf32>, %losses0: memref<1xf32>, %rows: index,
                          %width: index, %pitch: index, %scale: f32) {

@@ -1,5 +1,6 @@
-// Root-mean-square and layer normalisation without gain or bias, forward and backward. One row is one token; `width`
-// is a multiple of 8. Arguments are bare pointers: memref<1xf32> stands for "floats from here".
+// Root-mean-square and layer normalization without gain or bias, forward and backward. A row is a
+// token; `width` is a multiple of 8. Arguments are bare pointers: memref<1xf32> is the address of an
+// array of floats.
 
 // y = x * inverse, inverse[row] = 1 / sqrt(mean(x^2) + 1e-6).
 func.func @rms_norm_forward(%x0: memref<1xf32>, %y0: memref<1xf32>, %inverse0: memref<1xf32>,
@@ -40,8 +41,8 @@ func.func @rms_norm_forward(%x0: memref<1xf32>, %y0: memref<1xf32>, %inverse0: m
   return
 }
 
-// dx += inverse * (dy - y * mean(dy * y)), y the normalised row: added to the gradient that the
-// residual stream already carries.
+// dx += inverse * (dy - y * mean(dy * y)), where y is the normalized row. Adds to the existing gradient
+// of the residual stream.
 func.func @rms_norm_backward(%y0: memref<1xf32>, %inverse0: memref<1xf32>, %dy0: memref<1xf32>,
                              %dx0: memref<1xf32>, %rows: index, %width: index) {
   %c0 = arith.constant 0 : index
@@ -132,7 +133,7 @@ func.func @layer_norm_forward(%x0: memref<1xf32>, %y0: memref<1xf32>, %inverse0:
   return
 }
 
-// dx += inverse * (dy - mean(dy) - y * mean(dy * y)), added like that of the other normalisation.
+// dx += inverse * (dy - mean(dy) - y * mean(dy * y)), added as in @rms_norm_backward.
 func.func @layer_norm_backward(%y0: memref<1xf32>, %inverse0: memref<1xf32>, %dy0: memref<1xf32>,
                              %dx0: memref<1xf32>, %rows: index, %width: index) {
   %c0 = arith.constant 0 : index

@@ -1,7 +1,7 @@
 // The AdamW update of one parameter (Loshchilov and Hutter 2019, Algorithm 2), over `count` elements
 // (a multiple of 8; buffers are padded with zeros). `clip` multiplies the gradient, `first` and
-// `second` are the bias corrections 1/(1 - beta^step), `keep` is 1 - lr * decay, and the result is
-// never below `minimum`.
+// `second` are the bias corrections 1/(1 - beta^step), `keep` is 1 - lr * decay, and `minimum` is a
+// lower bound of the result.
 //
 //   m = beta1 m + (1 - beta1) g      v = beta2 v + (1 - beta2) g^2
 //   p = max(keep p - lr (m first) / (sqrt(v second) + epsilon), minimum)
@@ -58,7 +58,7 @@ func.func @adamw(%p0: memref<1xf32>, %g0: memref<1xf32>, %m0: memref<1xf32>, %v0
   return
 }
 
-// Muon's momentum in the form of Nesterov (Jordan 2024), over `count` elements (a multiple of 8):
+// Muon's Nesterov momentum (Jordan 2024) over `count` elements (a multiple of 8):
 //
 //   m = momentum m + (1 - momentum) g      u = momentum m + (1 - momentum) g
 func.func @muon_momentum(%g0: memref<1xf32>, %m0: memref<1xf32>, %u0: memref<1xf32>,

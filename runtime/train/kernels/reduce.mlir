@@ -1,4 +1,4 @@
-// Sums: the squared norm of a gradient. `count` is a multiple of 8.
+// Reductions: the squared norm of a gradient. `count` is a multiple of 8.
 
 // result[0] = sum of values^2, accumulated in double
 func.func @sum_squares(%values0: memref<1xf32>, %result: memref<1xf64>, %count: index) {

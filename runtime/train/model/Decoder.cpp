@@ -1,6 +1,6 @@
 //===- Decoder.cpp - A small transformer language model -------------------===//
 //
-// The order of the layers, forward and backward, over pieces and tiles of gradients.
+// The order of the layers, forward and backward, over pieces and gradient tiles.
 //
 //===----------------------------------------------------------------------===//
 
@@ -98,12 +98,12 @@ Status Decoder::freeze(const std::string &pattern) {
   }
   ::regfree(&compiled);
   if (matches == 0)
-    return makeError("expected a pattern that some parameter's name holds, such as "
+    return makeError("expected a pattern that matches the name of some parameter, such as "
                      "'^embedding' or 'bias', found '",
-                     pattern, "', which none does");
+                     pattern, "', which matches none");
   if (matches == parameters.size())
     return makeError("expected a pattern that leaves something to train, found '", pattern,
-                     "', which every parameter's name holds");
+                     "', which matches every parameter");
   return Status::success();
 }
 
@@ -113,7 +113,8 @@ Status Decoder::setAttention(const AttentionFactory &attention) {
     if (!function)
       return function.takeError();
     if (!block.attention.replace(std::move(*function)))
-      return makeError("expected an encoding with the parameters of the first one, found others");
+      return makeError("expected an encoding with the parameters of the first one, found different "
+                       "ones");
   }
   return Status::success();
 }
@@ -124,8 +125,8 @@ Status Decoder::checkCausal() {
   if (!ahead)
     return ahead.takeError();
   if (*ahead)
-    return makeError("the encoding shows a token what comes after it, so that the next token would "
-                     "be copied, not predicted; use --objective=masked, or a causal mask");
+    return makeError("the encoding lets a token see later tokens, so that the next token would be "
+                     "copied, not predicted; use --objective=masked, or a causal mask");
   return Status::success();
 }
 
@@ -141,7 +142,7 @@ void Decoder::reserve(int64_t newTokens) {
     embedded = room();
   saved.clear();
   for (size_t layer = 0; layer < blocks.size(); ++layer) {
-    if (settings.recompute) // what the last layer was given is still there
+    if (settings.recompute) // the input of the last layer is still in x
       saved.push_back(layer + 1 < blocks.size() ? room() : Tensor());
     if (settings.recompute && layer > 0) {
       blocks[layer].attention.useMemoryOf(blocks[0].attention);
@@ -154,7 +155,7 @@ void Decoder::reserve(int64_t newTokens) {
   }
 }
 
-/// Every batch draws by its own seed, and evaluation nothing.
+/// Each training batch uses its own seed; evaluation has no dropout.
 void Decoder::setDropout(const Batch &batch) {
   dropout = Dropout(batch.training ? settings.dropout : 0, batch.seed, 0);
   for (size_t layer = 0; layer < blocks.size(); ++layer) {
@@ -164,7 +165,7 @@ void Decoder::setDropout(const Batch &batch) {
   }
 }
 
-/// The weights as they are now, whatever changed them since the last call.
+/// Packs the current weights, since anything may have changed them after the last call.
 void Decoder::packWeights(ParallelFor &parallel) {
   struct Panel {
     const Linear *linear;
@@ -180,7 +181,7 @@ void Decoder::packWeights(ParallelFor &parallel) {
   });
 }
 
-/// An error names the first token that is none of the vocabulary.
+/// Returns an error that names the first token outside the vocabulary.
 static Status checkTokens(const std::vector<int32_t> &tokens, int64_t vocabulary) {
   for (int32_t token : tokens)
     if (token < 0 || token >= vocabulary)
@@ -188,7 +189,7 @@ static Status checkTokens(const std::vector<int32_t> &tokens, int64_t vocabulary
   return Status::success();
 }
 
-/// The residual stream before the first layer.
+/// Computes the residual stream before the first layer.
 Status Decoder::embed(const Batch &batch, ParallelFor &parallel) {
   float *into = position ? embedded.data<float>() : x.data<float>();
   const std::vector<Piece> pieces = piecesOf(batch.sequences, batch.length);
@@ -201,7 +202,7 @@ Status Decoder::embed(const Batch &batch, ParallelFor &parallel) {
                                      position->parameters.values(weights.data()), x.data<float>());
 }
 
-/// Everything after attention `layer - 1` and before attention `layer`.
+/// Runs the computations between attention `layer - 1` and attention `layer`.
 void Decoder::forwardPiece(const Piece &piece, const Batch &batch, int64_t layer) {
   const Weights values = views();
   float *stream = x.data<float>(), *rows = stream + piece.row * settings.dim;
@@ -248,7 +249,7 @@ Status Decoder::forward(const Batch &batch, float scale, ParallelFor &parallel) 
   return Status::success();
 }
 
-/// Computes the activations of a layer again, from the stream before it.
+/// Recomputes the activations of a layer from the stream before it.
 Status Decoder::recompute(const Batch &batch, int64_t layer, ParallelFor &parallel) {
   startPart(stopwatch, "recomputation");
   const std::vector<Piece> pieces = piecesOf(batch.sequences, batch.length);
@@ -271,7 +272,7 @@ Status Decoder::recompute(const Batch &batch, int64_t layer, ParallelFor &parall
   return Status::success();
 }
 
-/// What is before attention `layer`, backwards, except gradients of weights.
+/// Runs the backward pass of the computations before attention `layer`, except weight gradients.
 void Decoder::backwardAbove(const Piece &piece, const Batch &batch, int64_t layer) {
   if (layer < settings.layers)
     blocks[layer].attention.projectBackward(kernels, weights.data(), piece, batch.length,
@@ -280,20 +281,20 @@ void Decoder::backwardAbove(const Piece &piece, const Batch &batch, int64_t laye
     dropout.apply(dx.data<float>() + piece.row * settings.dim, piece.row, piece.rows, settings.dim);
 }
 
-/// What is after attention `layer - 1`.
+/// Runs the backward pass of the computations after attention `layer - 1`, except weight gradients.
 void Decoder::backwardBelow(const Piece &piece, const Batch &batch, int64_t layer) {
   Block &block = blocks[layer - 1];
   block.mlp.backward(kernels, weights.data(), piece, dx.data<float>());
   block.attention.combineBackward(weights.data(), piece, dx.data<float>());
 }
 
-/// The gradients of weights that all pieces went through.
+/// Computes the weight gradients of a stage that all pieces have completed.
 void Decoder::backwardWeights(const Batch &batch, int64_t layer,
                               std::vector<WeightProduct> products, GradientUse use,
                               ParallelFor &parallel) {
   startPart(stopwatch, "weight gradients");
   const WeightTiles tiles(std::move(products));
-  // The embedding's gradient is one item, the first because it is the longest.
+  // The embedding's gradient is one work item. It is the longest and therefore first.
   const int64_t before = layer == 0 ? 1 : 0;
   parallelFor(parallel, before + tiles.size(), [&](int64_t item) {
     if (item < before)
@@ -304,8 +305,9 @@ void Decoder::backwardWeights(const Batch &batch, int64_t layer,
   });
 }
 
-/// Everything between attention `layer` and attention `layer - 1`, backwards. Where the latter's
-/// activations are computed again, in the same memory, the former's are needed before that.
+/// Runs the backward pass between attention `layer` and attention `layer - 1`. If the activations
+/// of the latter are recomputed, they overwrite those of the former, whose weight gradients are
+/// therefore computed first.
 Status Decoder::backwardStage(const Batch &batch, int64_t layer, GradientUse use,
                               ParallelFor &parallel) {
   const std::vector<Piece> pieces = piecesOf(batch.sequences, batch.length);
@@ -341,7 +343,7 @@ Status Decoder::backwardStage(const Batch &batch, int64_t layer, GradientUse use
 
 Status Decoder::backward(const Batch &batch, ParallelFor &parallel, GradientUse use) {
   const float *values = weights.data();
-  // What several layers share is added to by each of them.
+  // Gradients of shared parameters are accumulated over the layers, so they start at zero.
   for (const Parameter &parameter : parameters.all())
     if (parameter.shared && use == GradientUse::Replace)
       std::fill_n(gradient.at(parameter), parameter.extent, 0.0f);

@@ -1,14 +1,14 @@
 //===- Decoder.h - A small transformer language model -----------*- C++ -*-===//
 //
-// Pre-norm transformer without bias or gain parameters: token embedding, layers of attention and
-// feed-forward on one residual stream, an output head. All parameters are in one block; a forward
-// and a backward call treat one batch.
+// Pre-norm transformer without bias or gain parameters: a token embedding, layers of attention and
+// feed-forward on one residual stream, and an output head. All parameters are in one block. A
+// forward and a backward call process one batch.
 //
 //   model->forward(batch, 1.0f / tokens, parallel);   // losses
 //   model->backward(batch, parallel);                 // gradients
 //
-// The parts between two attentions run piece by piece on the work pool (Work.h); attention, which
-// brings its own parallelism, runs on the whole batch. Results do not depend on the pool.
+// The parts between two attentions run piece by piece on the work pool (Work.h). Attention has its
+// own parallelism and runs on the entire batch. Results do not depend on the pool.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,36 +32,36 @@ struct DecoderConfig {
   int64_t dim = 64;
   int64_t heads = 4;
   int64_t keyHeads = 4;
-  /// Hidden size of the feed-forward layer, in units of dim; 0: as large as is usual.
+  /// Hidden size of the feed-forward layer in units of dim; 0 selects the default of hidden().
   int64_t mlpMultiple = 4;
-  /// Whether the feed-forward layer has a gate, which its activation decides.
+  /// True if the feed-forward layer has a gate, as determined by its activation.
   bool gated = false;
   int64_t vocabulary = 96;
   NormKind norm = NormKind::Rms;
-  /// The output head's matrix is the embedding's.
+  /// The output head uses the matrix of the embedding.
   bool tieHead = false;
   /// All layers use one set of the encoding's parameters.
   bool shareEncoding = false;
-  /// The matrices that write to the residual stream, wo and w2, start as zeros.
+  /// Initializes the matrices that write to the residual stream, wo and w2, with zeros.
   bool zeroProjections = false;
-  /// The share of numbers that fall out of the embedding and of what layers add to the stream.
+  /// The dropout probability on the embedding and on the output of each layer.
   double dropout = 0;
-  /// Backward computes a layer's activations again, so that one layer's are in memory.
+  /// Backward recomputes the activations of a layer, so that only one layer's are in memory.
   bool recompute = false;
-  /// Logits take at most this much memory at a time.
+  /// Upper bound of the memory for logits, which are computed in chunks.
   int64_t logitBytes = int64_t(64) << 20;
 
   int64_t headDim() const { return dim / heads; }
-  /// Width of the feed-forward layer. By default it is 4 dim, and with a gate 8/3 dim, so that
-  /// three matrices have the size of two, rounded up to whole blocks of 256 numbers (of 8 where it
+  /// Returns the width of the feed-forward layer. The default is 4 dim, and 8/3 dim with a gate, so
+  /// that three matrices have the size of two; this is rounded up to a multiple of 256 (of 8 if it
   /// is narrower).
   int64_t hidden() const;
 };
 
-/// What is wrong with a configuration, in terms of the flags that set it.
+/// Checks a configuration. Errors name the flags that set the values.
 Status check(const DecoderConfig &config);
 
-/// An encoding that is added to the token embedding, and its parameters "embedding.bias.NAME".
+/// An encoding that is added to the token embedding, with its parameters "embedding.bias.NAME".
 struct PositionEmbedding {
   std::unique_ptr<EmbeddingFunction> function;
   EncodingParameters parameters;
@@ -79,39 +79,41 @@ public:
   ParameterBlock &values() { return weights; }
   const ParameterBlock &values() const { return weights; }
   ParameterBlock &gradients() { return gradient; }
-  /// The attention of a layer, and where its encoding's parameters are in the layout.
+  /// Returns the attention of a layer, with the positions of its encoding's parameters in the
+  /// layout.
   const SelfAttention &attention(int64_t layer) const { return blocks[layer].attention; }
 
-  /// Every parameter whose name holds a match of the POSIX extended regular expression keeps its
-  /// values in training; one that matches none is an error.
+  /// Freezes every parameter whose name contains a match of the POSIX extended regular expression.
+  /// Returns an error if no name matches.
   Status freeze(const std::string &pattern);
-  /// Replaces the attention of every layer by another that reads the same; an error leaves a model
-  /// that must not be used.
+  /// Replaces the attention of every layer by another one with the same inputs. After an error the
+  /// model must not be used.
   Status setAttention(const AttentionFactory &attention);
-  /// An error if any layer's attention shows a token what comes after it.
+  /// Returns an error if the attention of any layer lets a token see later ones.
   Status checkCausal();
-  /// The encoding of positions that is added to the token embedding, if there is one.
+  /// Returns the encoding of positions that is added to the token embedding, or null if there is
+  /// none.
   const PositionEmbedding *positions() const { return position ? &*position : nullptr; }
   const OutputHead &outputHead() const { return *head; }
 
-  /// The losses of all tokens, each times its weight; gradients are prepared for the total scale *
-  /// sum of losses. A token that is not of the vocabulary is an error.
+  /// Computes the weighted losses of all tokens and prepares the gradients of scale * sum of
+  /// losses. A token that is not in the vocabulary is an error.
   Status forward(const Batch &batch, float scale, ParallelFor &parallel);
-  /// Gradients of every parameter, of the batch of the last forward call; `use` Add: plus those
-  /// that are there.
+  /// Computes the gradients of all parameters for the batch of the last forward call. With
+  /// GradientUse::Add they are added to the existing ones.
   Status backward(const Batch &batch, ParallelFor &parallel,
                   GradientUse use = GradientUse::Replace);
-  /// Whether forward measures how active the neurons of feed-forward layers are.
+  /// Sets whether forward measures the activity of the feed-forward layers' neurons.
   void recordActivity(bool record) { recordsActivity = record; }
-  /// The mean |activation| of each neuron in the last forward call that measured it.
+  /// Returns the mean |activation| of each neuron in the last forward call that measured it.
   const std::vector<double> &activity(int64_t layer) const { return blocks[layer].mlp.activity(); }
-  /// Whether forward finds out which targets have the largest logit, and 1 for each of these.
+  /// Sets whether forward records which targets have the largest logit; hits() is 1 for these.
   void recordHits(bool record) { head->recordHits(record); }
   const std::vector<uint8_t> &hits() const { return head->hits(); }
-  /// Measures the parts of the calls, where there is a watch.
+  /// Sets the stopwatch that measures the parts of the calls; null disables it.
   void setWatch(Stopwatch *watch) { stopwatch = watch; }
   Stopwatch *watch() const { return stopwatch; }
-  /// In nats, [sequences, length] of the last forward call.
+  /// Returns the losses [sequences, length] of the last forward call, in nats.
   std::span<const float> losses() const { return {head->losses(), static_cast<size_t>(tokens)}; }
 
 private:
@@ -139,15 +141,15 @@ private:
   Kernels kernels;
   ParameterLayout parameters;
   ParameterBlock weights, gradient;
-  /// The matrices once more, as forward products read them.
+  /// A copy of the matrices, packed for forward products.
   ParameterBlock panels;
   std::vector<Linear> linears;
   std::unique_ptr<Embedding> embedding;
   std::optional<PositionEmbedding> position;
   std::vector<Block> blocks;
   std::unique_ptr<OutputHead> head;
-  /// The residual stream and its gradient; the token embedding where positions are added to it;
-  /// the stream before each layer, to compute that again.
+  /// The residual stream and its gradient; the token embedding, if positions are added to it; and
+  /// the stream before each layer, from which activations are recomputed.
   Tensor x, dx, embedded;
   std::vector<Tensor> saved;
   Dropout dropout;

@@ -1,8 +1,9 @@
-//===- Dropout.h - Numbers that fall out in training ------------*- C++ -*-===//
+//===- Dropout.h - Dropout --------------------------------------*- C++ -*-===//
 //
-// x[row, d] counts as x / (1 - p) where word d mod 4 of Philox 4x32-10 at (d div 4, row, place),
-// with the seed as its key, is at least p 2^32, and as 0 elsewhere. The words follow from what is
-// multiplied alone: backward, a resumed run and layers that are computed again draw the same.
+// x[row, d] is multiplied by 1 / (1 - p) if word d mod 4 of Philox 4x32-10 at (d div 4, row,
+// place), with the seed as its key, is at least p 2^32, and by 0 otherwise. The words depend only
+// on the seed and the position of the element, so the backward pass, a resumed run and recomputed
+// layers draw the same.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,15 +23,15 @@ public:
       : share(share), seed(seed), place(place), least(static_cast<uint32_t>(share * 4294967296.0)),
         factor(static_cast<float>(1 / (1 - share))) {}
 
-  /// The same draws at another place of the model.
+  /// Returns the same dropout for another place in the model.
   Dropout at(uint32_t other) const { return {share, seed, other}; }
   bool isOn() const { return share > 0; }
 
-  /// Multiplies values[rows, dim], those of the tokens from `row` on.
+  /// Applies dropout to values[rows, dim], the tokens from `row` on.
   void apply(float *values, int64_t row, int64_t rows, int64_t dim) const {
     if (!isOn())
       return;
-    // Other than the seed that attention draws by.
+    // Differs from the key that attention uses for its dropout.
     const std::array<uint32_t, 2> key = {static_cast<uint32_t>(seed) ^ 0x5DEECE66u,
                                          static_cast<uint32_t>(seed >> 32)};
     for (int64_t i = 0; i < rows; ++i)

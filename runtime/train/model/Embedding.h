@@ -1,4 +1,4 @@
-//===- Embedding.h - From tokens to the residual stream ---------*- C++ -*-===//
+//===- Embedding.h - Token embedding ----------------------------*- C++ -*-===//
 //
 // x[token] = table[token].
 //
@@ -29,7 +29,7 @@ public:
                             piece.rows, dim);
   }
 
-  /// The gradient over all tokens of the batch, in their order: a row is added to by many tokens.
+  /// Computes the gradient over all tokens of the batch in order: many tokens add to the same row.
   void backward(const Kernels &kernels, int64_t count, const int32_t *tokens, const float *dx,
                 GradientUse use, float *gradients) const {
     if (use == GradientUse::Replace && !layout[parameter].shared)

@@ -1,6 +1,6 @@
 //===- EncodingParameters.cpp - An encoding's parameters in a model -------===//
 //
-// Places and gradients.
+// Registers parameters, and stores their gradients.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,8 @@
 //===- EncodingParameters.h - An encoding's parameters in a model -*- C++ -*-===//
 //
-// Where the parameters of one encoding lie among all of the model's, and their gradients, which a
-// compiled function writes and which are then stored: added where several layers share them.
+// The positions of one encoding's parameters among the model's parameters, and their gradients. A
+// compiled function writes the gradients to separate buffers, from which they are stored; they are
+// added if several layers share the parameters.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,16 +16,16 @@ namespace pe::train {
 
 class EncodingParameters {
 public:
-  /// Adds them as "PREFIX.NAME", or finds those that another layer added if they are `shared`.
+  /// Adds the parameters as "PREFIX.NAME", or, if `shared`, reuses those that another layer added.
   EncodingParameters(const std::string &prefix, const std::vector<EncodingParameter> &list,
                      bool shared, ParameterLayout &layout);
 
-  /// Indices in the layout, in the order of the list.
+  /// Returns indices in the layout, in the order of the list.
   const std::vector<int64_t> &indices() const { return places; }
   std::vector<const float *> values(const float *block) const;
-  /// Where a backward call writes.
+  /// Returns the buffers that a backward call writes to.
   std::vector<float *> gradients();
-  /// Stores what the last backward call wrote.
+  /// Stores the gradients that the last backward call wrote.
   void store(GradientUse use, float *block) const;
 
 private:

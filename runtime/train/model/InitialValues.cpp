@@ -1,6 +1,6 @@
-//===- InitialValues.cpp - How a model starts -----------------------------===//
+//===- InitialValues.cpp - Initial weights of a model ---------------------===//
 //
-// The model's own weights by role and name, the encoding's by their pe.init.
+// Initializes the model's own weights by role and name, and the encoding's by their pe.init.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,8 @@ void fillInitialValues(const Parameter &parameter, const DecoderConfig &config, 
     value = static_cast<float>(deviation * random.normal());
 }
 
-/// The values of one encoding, by its file or by what is given instead.
+/// Initializes the parameters of one encoding, using `given` instead of the file's pe.init if
+/// present.
 static Status fillEncoding(Decoder &model, uint64_t seed,
                            const std::vector<EncodingParameter> &list,
                            const std::vector<int64_t> &places, const InitialTexts &given) {
@@ -58,8 +59,8 @@ static Status checkNames(const std::vector<std::string> &names, const InitialTex
   for (const auto &[name, init] : given)
     if (std::find(names.begin(), names.end(), name) == names.end())
       return makeError("--init: expected a parameter of the encoding",
-                       names.empty() ? ", which has none" : ": " + joinChoices(names), ", found '",
-                       name, "'");
+                       names.empty() ? ", which has no parameters" : ": " + joinChoices(names),
+                       ", found '", name, "'");
   return Status::success();
 }
 

@@ -1,17 +1,17 @@
-//===- InitialValues.h - How a model starts ---------------------*- C++ -*-===//
+//===- InitialValues.h - Initial weights of a model -------------*- C++ -*-===//
 //
-// Weights before the first step, each parameter from its own random stream (seed and name), so a
-// change of one leaves the others unchanged.
+// Initializes the weights. Each parameter has its own random stream (from the seed and its name),
+// so changing one parameter leaves the others unchanged.
 //
 //   embedding       normal, deviation 1
 //   wq wk wv w1     normal, deviation 1 / sqrt(inputs)
-//   wo w2           the same divided by sqrt(2 layers): the residual stream starts even
-//   head            normal, deviation 0.02: the first predictions are nearly uniform; so is the
-//                   embedding where it is the head's matrix too
-//   w_f, b_f ...    (what an encoding reads of a layer's input) as wq; biases 0
-//   encoding        as the encoding's file says (pe.init), or as it is told
+//   wo w2           the same divided by sqrt(2 layers), to keep the scale of the residual stream
+//   head            normal, deviation 0.02, so that the first predictions are nearly uniform;
+//                   also used for the embedding if it is tied to the head
+//   w_f, b_f ...    (projected inputs of an encoding) like wq; biases are 0
+//   encoding        the pe.init of the encoding file, or the value that replaces it
 //
-// With zeroProjections wo and w2 are 0, and every layer starts as the identity.
+// With zeroProjections, wo and w2 are 0, and every layer starts as the identity.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,16 +27,16 @@
 
 namespace pe::train {
 
-/// Initial values of one of the model's own weights, as many as `values` holds. Random numbers are
-/// those of the seed, the name and `stream`.
+/// Fills `values` with initial values of one of the model's own weights. The random numbers depend
+/// on the seed, the parameter's name and `stream`.
 void fillInitialValues(const Parameter &parameter, const DecoderConfig &config, uint64_t seed,
                        const std::string &stream, std::span<float> values);
 
-/// What replaces pe.init, by the parameter's name in its file.
+/// Values that replace pe.init, by the name of the parameter in its file.
 using InitialTexts = std::map<std::string, std::string>;
 
-/// Sets every parameter of the model; an error names an encoding's pe.init that makes no sense, or
-/// a name in `given` that is none of its parameters.
+/// Initializes every parameter of the model. Returns an error for an invalid pe.init, or for a name
+/// in `given` that is not a parameter of the encoding.
 Status setInitialValues(Decoder &model, uint64_t seed, const InitialTexts &given = {});
 
 } // namespace pe::train

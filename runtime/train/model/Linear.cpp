@@ -1,6 +1,6 @@
 //===- Linear.cpp - A matrix product with weights -------------------------===//
 //
-// The three products.
+// The three products and the packing of weights.
 //
 //===----------------------------------------------------------------------===//
 

@@ -38,7 +38,7 @@ void Mlp::useMemoryOf(const Mlp &other) {
     this->*tensor = other.*tensor;
 }
 
-/// Where row `row` of a block of rows begins.
+/// Returns the start of row `row`.
 static float *rowOf(Tensor &tensor, int64_t row) {
   return tensor.data<float>() + row * tensor.shape()[1];
 }
@@ -80,7 +80,8 @@ void Mlp::backward(const Kernels &kernels, const float *parameters, const Piece 
   float *dStream = dx + piece.row * dim;
   const float *y = normed.data<float>() + piece.row * dim;
   float *dy = dNormed.data<float>() + piece.row * dim;
-  // The stream's gradient goes on changing before the weights' gradients are computed from it.
+  // The stream's gradient changes further before the weight gradients are computed from it, hence
+  // the copy.
   float *result = rowOf(dResult, piece.row);
   std::copy_n(dStream, piece.rows * dim, result);
   dropout.apply(result, piece.row, piece.rows, dim);
@@ -91,7 +92,7 @@ void Mlp::backward(const Kernels &kernels, const float *parameters, const Piece 
 }
 
 void Mlp::measureActivity(int64_t tokens, ParallelFor &parallel) {
-  constexpr int64_t kNeurons = 64; // of one item; the sums do not depend on it
+  constexpr int64_t kNeurons = 64; // per work item; the sums do not depend on it
   meanActivity.assign(hidden, 0.0);
   parallelFor(parallel, (hidden + kNeurons - 1) / kNeurons, [&](int64_t item) {
     const int64_t begin = item * kNeurons, end = std::min(begin + kNeurons, hidden);

@@ -1,6 +1,6 @@
 //===- OutputHead.cpp - From the residual stream to the loss --------------===//
 //
-// Chunks of the batch, forward and backward.
+// Processes the batch in chunks, forward and backward.
 //
 //===----------------------------------------------------------------------===//
 

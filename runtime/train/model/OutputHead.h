@@ -1,12 +1,12 @@
 //===- OutputHead.h - From the residual stream to the loss ------*- C++ -*-===//
 //
-// logits = norm(x) W^T, and the cross-entropy of each target in nats, times the target's weight.
+// logits = norm(x) W^T, and the cross-entropy of each target in nats, multiplied by its weight.
 //
-// With a large vocabulary the logits are by far the largest tensor of a step. They are computed in
-// chunks of pieces that take at most 64 MiB at a time: forward keeps the losses alone, and backward
-// computes each chunk's logits again. Where one chunk holds the whole batch they are kept, and
-// nothing is computed twice. Chunks follow from the shape of the batch: results do not depend on
-// the threads.
+// With a large vocabulary, the logits are by far the largest tensor of a step. They are computed in
+// chunks of pieces that take at most 64 MiB: forward keeps only the losses, and backward recomputes
+// the logits of each chunk. If one chunk holds the entire batch, its logits are kept and nothing is
+// computed twice. Chunks depend only on the shape of the batch, so results do not depend on the
+// threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,39 +22,40 @@ namespace pe::train {
 
 class OutputHead {
 public:
-  /// Adds "head" [vocabulary, dim], or multiplies by the embedding if the two are `tied`. Logits
-  /// take at most `logitBytes` at a time, and at least one row of them.
+  /// Adds "head" [vocabulary, dim], or multiplies by the embedding if the two are `tied`. A chunk
+  /// of logits takes at most `logitBytes`, but has at least one row.
   OutputHead(int64_t dim, int64_t vocabulary, bool tied, int64_t logitBytes,
              ParameterLayout &layout);
 
-  /// The loss of every token.
+  /// Computes the loss of every token.
   void forward(const Kernels &kernels, const Weights &weights, const Batch &batch, float scale,
                const float *x, ParallelFor &parallel);
   /// Overwrites `dx` with the gradient of the stream, for a total of `scale` times the sum of the
-  /// losses, and stores that of the weights.
+  /// losses, and stores the gradient of the weights.
   void backward(const Kernels &kernels, const Weights &weights, const Batch &batch, float *dx,
                 GradientUse use, float *gradients, ParallelFor &parallel);
 
   const float *losses() const { return loss.data<float>(); }
-  /// The matrix from the stream to the logits.
+  /// Returns the matrix from the stream to the logits.
   const Linear &projection() const { return linear; }
-  /// Whether forward finds out which targets have the largest logit.
+  /// Sets whether forward records which targets have the largest logit.
   void recordHits(bool record) { recordsHits = record; }
-  /// 1 for each such target of weight above 0, of the last forward call that recorded it.
+  /// Returns 1 for each target with the largest logit and a positive weight, in the last recorded
+  /// forward call.
   const std::vector<uint8_t> &hits() const { return hit; }
-  /// Of the last batch.
+  /// Returns the number of chunks of the last batch.
   int64_t chunks() const { return static_cast<int64_t>(ranges.size()); }
   int64_t logitFloats() const { return logits.isDefined() ? logits.numel() : 0; }
 
 private:
-  /// Pieces [begin, end), and the row of the batch that the first begins with.
+  /// Pieces [begin, end), and the batch row at which the first of them begins.
   struct Chunk {
     size_t begin, end;
     int64_t row, rows;
   };
 
   void reserve(const Batch &batch);
-  /// Logits and losses of a piece of the chunk; gradients replace the logits.
+  /// Computes the logits and losses of a piece of the chunk; the gradients overwrite the logits.
   void score(const Kernels &kernels, const Weights &weights, const Batch &batch, const Chunk &chunk,
              const Piece &piece);
   float *logitsOf(const Chunk &chunk, const Piece &piece) {

@@ -1,6 +1,6 @@
-//===- Parameters.cpp - The numbers that training changes -----------------===//
+//===- Parameters.cpp - The parameters of a model -------------------------===//
 //
-// Layout of the block of all parameters.
+// The layout of the block of all parameters.
 //
 //===----------------------------------------------------------------------===//
 

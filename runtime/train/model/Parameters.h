@@ -1,6 +1,6 @@
-//===- Parameters.h - The numbers that training changes ---------*- C++ -*-===//
+//===- Parameters.h - The parameters of a model -----------------*- C++ -*-===//
 //
-// All parameters of a model lie in one block of memory, each at a 64-byte boundary and padded with
+// All parameters of a model are in one block of memory, each aligned to 64 bytes and padded with
 // zeros to a multiple of 16 floats. Gradients and optimizer state use the same layout, so one
 // offset locates a parameter in each of them. Parameters added consecutively are adjacent: query,
 // key and value weights form one matrix.
@@ -19,7 +19,7 @@
 
 namespace pe::train {
 
-/// What a parameter is in the model; reinit and weight decay select by it.
+/// The role of a parameter in the model, by which reinit and weight decay select.
 enum class Role : uint8_t { Embedding, Attention, Mlp, Head, Encoding, Gate };
 std::string_view nameOf(Role role);
 
@@ -27,27 +27,27 @@ struct Parameter {
   std::string name;
   Shape shape;
   Role role = Role::Encoding;
-  /// Whether weight decay applies.
+  /// Enables weight decay.
   bool decay = true;
-  /// Whether several layers use it: their gradients add.
+  /// True if several layers use it, so that their gradients add up.
   bool shared = false;
-  /// Whether it keeps its initial values.
+  /// True if training leaves it unchanged.
   bool frozen = false;
   /// The optimizer keeps every element at or above this.
   float minimum = -std::numeric_limits<float>::infinity();
   /// Named formulas over the parameters that share its prefix (pe.monitor).
   std::vector<std::pair<std::string, std::string>> monitor = {};
-  /// In floats from the start of the block.
+  /// Offset in floats from the start of the block.
   int64_t offset = 0;
   int64_t count = 0;
-  /// count plus padding.
+  /// `count` plus padding.
   int64_t extent = 0;
 };
 
-/// Whether a gradient replaces what is there or adds to it.
+/// Selects if a gradient replaces the stored one or is added to it.
 enum class GradientUse : uint8_t { Replace, Add };
 
-/// One value per element of every parameter: the weights, their gradients, a moment.
+/// One value per element of every parameter: weights, gradients or an optimizer moment.
 class ParameterBlock {
 public:
   ParameterBlock() = default;
@@ -68,19 +68,19 @@ class ParameterLayout {
 public:
   /// Appends a parameter and returns its index.
   int64_t add(std::string name, Shape shape, Role role);
-  /// The index of the parameter of this name, which more than one layer uses from now on; it is
-  /// appended if there is none.
+  /// Marks the parameter of this name as shared and returns its index. Appends the parameter if it
+  /// does not exist.
   int64_t share(const std::string &name, const Shape &shape, Role role);
-  /// The index of the parameter of this name, or -1.
+  /// Returns the index of the parameter of this name, or -1.
   int64_t find(std::string_view name) const;
 
   Parameter &operator[](int64_t index) { return parameters[index]; }
   const Parameter &operator[](int64_t index) const { return parameters[index]; }
   const std::vector<Parameter> &all() const { return parameters; }
   int64_t size() const { return static_cast<int64_t>(parameters.size()); }
-  /// Floats of a block of this layout.
+  /// Returns the size in floats of a block with this layout.
   int64_t extent() const { return end; }
-  /// How many numbers are parameters, not padding: all, or those of one role.
+  /// Returns the number of elements without padding: of all parameters, or of those of one role.
   int64_t count() const;
   int64_t count(Role role) const;
 

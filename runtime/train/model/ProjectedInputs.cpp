@@ -1,6 +1,6 @@
-//===- ProjectedInputs.cpp - What an encoding reads of the layer's input --===//
+//===- ProjectedInputs.cpp - Encoding inputs computed from the layer's input ---===//
 //
-// Projections, gates and running sums, forward and backward.
+// Projections, gates and prefix sums, forward and backward.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,10 +14,10 @@ namespace {
 using Form = ProjectedInput::Form;
 
 double logSigmoid(double y) { return std::min(y, 0.0) - std::log1p(std::exp(-std::abs(y))); }
-/// Its derivative, sigmoid(-y).
+/// Returns its derivative, sigmoid(-y).
 double sigmoidOfMinus(double y) { return 1 / (1 + std::exp(y)); }
 
-/// The number of one token before sums along the sequence.
+/// Returns the value of one token before the prefix sum.
 float valueOf(Form form, float y) {
   return form == Form::Plain ? y : static_cast<float>(logSigmoid(y));
 }
@@ -28,7 +28,7 @@ void sumAlong(std::span<float> sequence) {
     value = static_cast<float>(total += value);
 }
 
-/// Where a number of a piece lies by head.
+/// Returns the index of an element of a piece in the layout by head.
 int64_t placeOf(const Piece &piece, int64_t row, int64_t column, int64_t width, int64_t length) {
   return (piece.sequence * width + column) * length + piece.position + row;
 }

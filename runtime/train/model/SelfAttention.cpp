@@ -1,6 +1,6 @@
 //===- SelfAttention.cpp - The attention layer ----------------------------===//
 //
-// Forward and backward of what surrounds attention, and the calls of attention itself.
+// Forward and backward of the projections around attention, and the calls of attention itself.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,7 +67,7 @@ void SelfAttention::useMemoryOf(const SelfAttention &other) {
     this->*tensor = other.*tensor;
 }
 
-/// Queries, keys and values in rows of all three.
+/// Splits rows of packed queries, keys and values into the three parts.
 template <typename Float> std::array<HeadRows<Float>, 3> SelfAttention::partsOf(Float *rows) const {
   const int64_t queryDim = shape.heads * shape.headDim, keyDim = shape.keyHeads * shape.headDim;
   const int64_t pitch = projection.outputs;
@@ -98,7 +98,7 @@ AttentionInputs SelfAttention::inputs(const float *parameters, const Batch &batc
   result.projected = projected.values();
   result.documents = batch.documents.data();
   result.prefixes = batch.prefixes.data();
-  // Any odd factor gives every layer of a step a seed of its own.
+  // Multiplying by an odd constant gives every layer of a step a different seed.
   result.seed = batch.seed + static_cast<uint64_t>(layer) * 0x9E3779B97F4A7C15u;
   result.training = batch.training;
   return result;
@@ -154,7 +154,8 @@ Expected<bool> SelfAttention::looksAhead(const float *parameters) {
   const auto [q, k, v] = partsOf(packed.data<float>());
   std::vector<float> before(kLength * output.inputs);
   for (bool changed : {false, true}) {
-    // The last key of every head; what is projected of later tokens is data of the caller's.
+    // Changes the last key and value of every head. Projected inputs of later tokens are the
+    // caller's data and are not changed.
     for (int64_t d = 0; changed && d < shape.keyHeads * shape.headDim; ++d)
       for (const HeadRows<float> *rows : {&k, &v})
         *rows->at(kLength - 1, d) += 1;

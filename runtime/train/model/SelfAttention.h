@@ -2,7 +2,7 @@
 //
 // x += attention(norm(x) Wq^T, norm(x) Wk^T, norm(x) Wv^T) Wo^T, on the residual stream. The parts
 // before and after the attention itself work piece by piece; the attention, compiled by pe, works
-// on the whole batch. Query, key and value weights are adjacent and form one matrix product.
+// on the entire batch. Query, key and value weights are adjacent and form one matrix product.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,21 +26,21 @@ struct HeadShape {
 
 class SelfAttention {
 public:
-  /// Adds the layer's "layerN.attention.wq" [heads * headDim, dim], ".wk", ".wv", ".wo", what the
-  /// encoding reads of its input (ProjectedInputs.h), and the encoding's parameters as
-  /// "layerN.attention.bias.NAME", or for all layers together "shared.bias.NAME".
+  /// Adds the layer's "layerN.attention.wq" [heads * headDim, dim], ".wk", ".wv" and ".wo", the
+  /// projected inputs of the encoding (ProjectedInputs.h), and the encoding's parameters as
+  /// "layerN.attention.bias.NAME", or as "shared.bias.NAME" if all layers share them.
   SelfAttention(int64_t layer, int64_t dim, HeadShape shape, bool shareEncoding,
                 std::unique_ptr<AttentionFunction> function, ParameterLayout &layout);
 
-  /// Replaces the attention by another; false if that reads other parameters or inputs.
+  /// Replaces the attention. Returns false if the other one has different parameters or inputs.
   bool replace(std::unique_ptr<AttentionFunction> other);
 
   void reserve(int64_t tokens);
-  /// Or uses the memory of a layer whose activations are not needed at the same time, but for what
-  /// `reserveOwn` makes room for.
+  /// Shares the memory of a layer whose activations are not needed at the same time, except for the
+  /// buffers that `reserveOwn` allocates.
   void useMemoryOf(const SelfAttention &other);
   void reserveOwn(int64_t tokens) { projected.reserve(tokens); }
-  /// What falls out of the layer's result in the next calls.
+  /// Sets the dropout on the layer's output in the following calls.
   void setDropout(const Dropout &drawn) { dropout = drawn; }
 
   // Forward, in this order: `project` for every piece, `attend`, `combine` for every piece.
@@ -49,18 +49,19 @@ public:
   Status attend(const float *parameters, const Batch &batch);
   void combine(const Weights &weights, const Piece &piece, float *x);
 
-  // Backward, in the opposite order. `dx` is the gradient of the stream after this layer on entry,
-  // before it on return.
+  // Backward, in the opposite order. On entry `dx` is the gradient of the stream after this layer,
+  // on return the gradient before it.
   void combineBackward(const float *parameters, const Piece &piece, const float *dx);
   Status attendBackward(const float *parameters, const Batch &batch);
   void projectBackward(const Kernels &kernels, const float *parameters, const Piece &piece,
                        int64_t length, float *dx);
-  /// The gradient of wo, ready when every piece went through `combineBackward` with this `dx`.
+  /// Returns the gradient of wo, ready when every piece went through `combineBackward` with this
+  /// `dx`.
   WeightProduct outputProduct(const float *dx) const {
     return {output, merged.data<float>(), dropout.isOn() ? branch.data<float>() : dx};
   }
-  /// Those of everything that norm(x) is multiplied by, ready when every piece went through
-  /// `projectBackward`.
+  /// Returns the gradients of all matrices that multiply norm(x), ready when every piece went
+  /// through `projectBackward`.
   std::vector<WeightProduct> projectionProducts() const;
   void storeBiasGradients(int64_t tokens, GradientUse use, float *gradients) const {
     projected.storeBiases(tokens, use, gradients);
@@ -70,12 +71,13 @@ public:
     encoding.store(use, gradients);
   }
 
-  /// Whether a query's result changes with a later key, tried on random numbers.
+  /// Tests with random inputs whether the result of a query depends on a later key.
   Expected<bool> looksAhead(const float *parameters);
 
-  /// Every matrix that the layer multiplies by.
+  /// Returns every matrix that the layer multiplies by.
   std::vector<Linear> linears() const;
-  /// Indices of the encoding's parameters in the layout, as AttentionFunction lists them.
+  /// Returns the indices of the encoding's parameters in the layout, in the order of
+  /// AttentionFunction.
   const std::vector<int64_t> &encodingParameters() const { return encoding.indices(); }
   const AttentionFunction &attention() const { return *function; }
 
@@ -90,10 +92,10 @@ private:
   Linear projection, output;
   ProjectedInputs projected;
   EncodingParameters encoding;
-  /// Per token: norm(x), 1 / rms(x); q, k and v side by side, and their gradients; the attention's
-  /// result with its heads side by side, the gradients of that and of norm(x).
+  /// Per token: norm(x), 1 / rms(x); q, k and v as one row, and their gradients; the result of
+  /// attention with its heads concatenated, and the gradients of that and of norm(x).
   Tensor normed, inverse, packed, dPacked, merged, dMerged, dNormed;
-  /// What is added to the stream, and the gradient of that, where some of it falls out.
+  /// With dropout: the output that is added to the stream, and later its gradient.
   Tensor branch;
 };
 

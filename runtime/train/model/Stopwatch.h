@@ -1,7 +1,7 @@
-//===- Stopwatch.h - Where the time of a step goes --------------*- C++ -*-===//
+//===- Stopwatch.h - Times of the parts of a step ---------------*- C++ -*-===//
 //
-// Spans of time by name, one after the other, as the thread sees them that calls the model: what
-// runs on all threads at once is one span. Without a watch nothing is measured.
+// Records consecutive named time spans on the thread that calls the model; work that runs on all
+// threads at once is one span. Nothing is measured without a stopwatch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,13 +20,13 @@ class Stopwatch {
 public:
   struct Span {
     const char *part = nullptr;
-    /// Since the watch was made, in microseconds.
+    /// Microseconds since the stopwatch was created.
     double begin = 0, length = 0;
   };
-  /// More spans are only summed.
+  /// The maximum number of stored spans. Further spans only count towards the totals.
   static constexpr size_t kMostSpans = 100000;
 
-  /// Ends what was measured and begins `part`, a literal; null: nothing.
+  /// Ends the current span and begins `part`, a string literal; null only ends the current span.
   void start(const char *part) {
     const double now = microseconds();
     if (current) {
@@ -39,7 +39,7 @@ public:
   }
 
   const std::vector<Span> &spans() const { return list; }
-  /// Microseconds by part.
+  /// Returns the microseconds of each part.
   const std::map<std::string, double> &totals() const { return sums; }
 
 private:
@@ -55,7 +55,7 @@ private:
   std::map<std::string, double> sums;
 };
 
-/// Begins a part, where there is a watch.
+/// Begins a part if there is a stopwatch.
 inline void startPart(Stopwatch *watch, const char *part) {
   if (watch)
     watch->start(part);

@@ -1,6 +1,6 @@
-//===- WeightGradients.cpp - dW = dy^T x over the whole batch -------------===//
+//===- WeightGradients.cpp - dW = dy^T x over the entire batch ------------===//
 //
-// The list of tiles, and the product of one.
+// Creates the list of tiles, and computes the product of one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,9 +12,9 @@
 namespace pe::train {
 namespace {
 
-/// The edge of a tile: a matrix has about four, so that there are enough for all threads of a model
-/// of a few layers. Large tiles run nearer to the machine's peak, because each reads its columns of
-/// both operands, over all tokens, for itself.
+/// Returns the edge length of a tile. A matrix has about four tiles, so that a model with a few
+/// layers has enough for all threads. Large tiles run closer to the peak rate, because each tile
+/// reads its columns of both operands over all tokens.
 int64_t tileEdge(const Linear &linear) {
   constexpr int64_t kUnit = 128, kMost = 512;
   const double quarter = std::sqrt(static_cast<double>(linear.outputs * linear.inputs) / 4);

@@ -1,9 +1,9 @@
-//===- WeightGradients.h - dW = dy^T x over the whole batch -----*- C++ -*-===//
+//===- WeightGradients.h - dW = dy^T x over the entire batch ----*- C++ -*-===//
 //
-// The gradient of every weight matrix is cut into output tiles. One tile is one matrix product over
-// all tokens of the batch, in their order, so that no thread needs a block of gradients of its own
-// and any number of threads can work. Tiles follow from the matrix's size alone: results do not
-// depend on the threads.
+// The gradient of every weight matrix is divided into output tiles. A tile is one matrix product
+// over all tokens of the batch, in order, so any number of threads can work without separate
+// gradient buffers. The tiles depend only on the size of the matrix, so results do not depend on
+// the threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ struct WeightProduct {
 
 class WeightTiles {
 public:
-  /// The tiles of all products, in their order.
+  /// Creates the tiles of all products, in order.
   explicit WeightTiles(std::vector<WeightProduct> products);
 
   int64_t size() const { return static_cast<int64_t>(tiles.size()); }

@@ -1,10 +1,10 @@
-//===- Work.h - How a batch is divided --------------------------*- C++ -*-===//
+//===- Work.h - Pieces of a batch -------------------------------*- C++ -*-===//
 //
-// A batch of sequences is cut into pieces of at most 256 tokens of one sequence; between two
-// attentions every layer processes a piece on its own, so its activations stay in the cache. The
-// gradients of weights, which sum over all tokens, are computed when all pieces of a stage are done
-// (WeightGradients.h). Pieces follow from the shape of the batch alone, never from the number of
-// threads: that makes training bitwise reproducible.
+// A batch of sequences is divided into pieces of at most 256 tokens of one sequence. Between two
+// attentions, each layer processes one piece at a time, so that its activations stay in the cache.
+// Weight gradients, which sum over all tokens, are computed after all pieces of a stage
+// (WeightGradients.h). Pieces depend only on the shape of the batch, never on the number of
+// threads, which makes training bitwise reproducible.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ namespace pe::train {
 /// Consecutive tokens of one sequence.
 struct Piece {
   int64_t sequence = 0;
-  /// Position of the first token in its sequence, and in the batch.
+  /// The position of the first token in its sequence, and its row in the batch.
   int64_t position = 0;
   int64_t row = 0;
   int64_t rows = 0;
@@ -30,7 +30,7 @@ struct Piece {
 
 inline constexpr int64_t kPieceRows = 256;
 
-/// The pieces of a batch [sequences, length], in order, of at most `most` tokens.
+/// Returns the pieces of a batch [sequences, length], in order, each of at most `most` tokens.
 inline std::vector<Piece> piecesOf(int64_t sequences, int64_t length, int64_t most = kPieceRows) {
   std::vector<Piece> pieces;
   for (int64_t sequence = 0; sequence < sequences; ++sequence)

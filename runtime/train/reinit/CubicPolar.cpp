@@ -8,7 +8,7 @@
 namespace pe::reinit {
 namespace {
 
-/// Enough for the largest singular value to be exact to about 1e-8.
+/// Determines the largest singular value to about 1e-8.
 constexpr int64_t kLanczosSteps = 200;
 
 double squaredNorm(ParallelFor &pool, int64_t n, Matrix &gram, Norm norm) {
@@ -22,7 +22,7 @@ double squaredNorm(ParallelFor &pool, int64_t n, Matrix &gram, Norm norm) {
   return trace;
 }
 
-/// x (1.5 I - 0.5 G), G given by its upper triangle and destroyed.
+/// Returns x (1.5 I - 0.5 G) for the upper triangle of G, which is destroyed.
 Matrix step(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x, Matrix &gram) {
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = i; j < n; ++j)

@@ -13,11 +13,11 @@ namespace {
 
 using blas::Transpose;
 
-/// Edge of a tile of a symmetric matrix, and of a block of a factorisation.
+/// Edge of a tile of a symmetric matrix, and of a block of a factorization.
 constexpr int64_t kTile = 256;
-/// Edge of a tile of a Gram matrix, whose columns are packed once for every tile they belong to.
+/// Edge of a tile of a Gram matrix, whose columns are packed once per tile.
 constexpr int64_t kGramTile = 384;
-/// Rows of a strip: enough for the BLAS to be fast, few enough to share between threads.
+/// Rows of a strip: large enough for BLAS to be fast, small enough to share between threads.
 constexpr int64_t kStrip = 192;
 
 int64_t partsOf(int64_t size, int64_t part) { return (size + part - 1) / part; }
@@ -27,7 +27,7 @@ int64_t sizeOfPart(int64_t size, int64_t part, int64_t index) {
 
 using TileIndex = std::pair<int64_t, int64_t>;
 
-/// The tiles (i, j), i <= j, of the upper triangle from block `first` on, the large ones first.
+/// Returns the tiles (i, j), i <= j, of the upper triangle from block `first` on, full tiles first.
 std::vector<TileIndex> upperTiles(int64_t first, int64_t count) {
   std::vector<TileIndex> tiles;
   for (int64_t i = first; i < count; ++i)
@@ -67,7 +67,7 @@ void symmetricProduct(ParallelFor &pool, int64_t n, const float *a, const float 
 }
 
 template <typename T> void mirrorUpper(ParallelFor &pool, int64_t n, std::vector<T> &g) {
-  // Squares that stay in the cache while they are written by columns.
+  // Blocks stay in the cache while they are written by columns.
   constexpr int64_t kEdge = 32;
   parallelFor(pool, partsOf(n, kEdge), [&](int64_t item) {
     const int64_t begin = item * kEdge, end = std::min(n, begin + kEdge);
@@ -162,8 +162,8 @@ bool choleskyUpper(ParallelFor &pool, int64_t n, Matrix &a) {
       triangle.solveLeft(sizeOfPart(n, kTile, j), Transpose::Yes, a.data() + pivot * n + j * kTile,
                          n);
     });
-    // What remains: A_ij - R_ki^T R_kj. Tiles on the diagonal are updated whole; nothing reads
-    // their lower triangles.
+    // Updates the trailing matrix: A_ij - R_ki^T R_kj. Tiles on the diagonal are updated entirely;
+    // their lower triangles are never read.
     const std::vector<TileIndex> tiles = upperTiles(k + 1, blocks);
     parallelFor(pool, static_cast<int64_t>(tiles.size()), [&](int64_t item) {
       const int64_t row = tiles[item].first * kTile, col = tiles[item].second * kTile;

@@ -1,8 +1,8 @@
 //===- Dense.h - Matrix arithmetic in fixed tiles ---------------*- C++ -*-===//
 //
-// Products, Gram matrices, Cholesky factors and triangular solves of row-major matrices, split into
-// tiles that depend on the sizes alone. The tiles are handed to a ParallelFor and each is one call
-// of the single-threaded BLAS, so results are the same bits on any number of threads.
+// Products, Gram matrices, Cholesky factors and triangular solves of row-major matrices, divided
+// into tiles that depend only on the sizes. A ParallelFor runs the tiles, each of which is one call
+// of the single-threaded BLAS, so results are bitwise identical for any number of threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@ namespace pe::reinit {
 
 using Matrix = std::vector<double>;
 
-/// Runs every item on the calling thread.
+/// Runs all work items on the calling thread.
 class CallingThread final : public ParallelFor {
 public:
   int threads() const override { return 1; }
@@ -28,31 +28,32 @@ public:
   }
 };
 
-/// g[n,n] = x^T x for x[m,n]; only the upper triangle is written. T is float or double.
+/// Computes g[n,n] = x^T x for x[m,n]; only the upper triangle is written. T is float or double.
 template <typename T>
 void gramUpper(ParallelFor &pool, int64_t m, int64_t n, const T *x, std::vector<T> &g);
 
-/// c[n,n] = a b for symmetric a and b of which both triangles are there and whose product is
-/// symmetric, as that of powers of one matrix is; only the upper triangle is written.
+/// Computes c[n,n] = a b for symmetric a and b (both triangles are read) whose product is
+/// symmetric, such as powers of one matrix. Only the upper triangle is written.
 void symmetricProduct(ParallelFor &pool, int64_t n, const float *a, const float *b, float *c);
 
 /// Copies the upper triangle of g[n,n] to the lower one.
 template <typename T> void mirrorUpper(ParallelFor &pool, int64_t n, std::vector<T> &g);
 
-/// a[m,k] * b[k,n].
+/// Returns a[m,k] * b[k,n].
 template <typename T>
 std::vector<T> multiply(ParallelFor &pool, int64_t m, int64_t n, int64_t k, const T *a, const T *b);
 
-/// scale x[m,n] + x b[n,n]: more accurate than the product with scale I + b, whose diagonal is
-/// rounded.
+/// Returns scale x[m,n] + x b[n,n]. This is more accurate than the product with scale I + b, whose
+/// diagonal is rounded.
 template <typename T>
 std::vector<T> multiplyAdd(ParallelFor &pool, int64_t m, int64_t n, const T *x, T scale,
                            const T *b);
 
-/// The transpose of x[rows, cols].
+/// Returns the transpose of x[rows, cols].
 Matrix transposed(ParallelFor &pool, int64_t rows, int64_t cols, const double *x);
 
-/// The upper triangle of a[n,n] becomes R with R^T R = a. False: a is not positive definite.
+/// Replaces the upper triangle of a[n,n] by R with R^T R = a. Returns false if a is not positive
+/// definite.
 bool choleskyUpper(ParallelFor &pool, int64_t n, Matrix &a);
 
 /// x[m,n] <- direct x + inverse x (R^T R)^-1.
@@ -65,11 +66,13 @@ void solveRight(ParallelFor &pool, int64_t m, int64_t n, const Matrix &r, Matrix
 /// x[n,n] <- R^-1 x.
 void solveLeft(ParallelFor &pool, int64_t n, const Matrix &r, Matrix &x);
 
-/// |G - I|_F^2 of a symmetric matrix given by its upper triangle, with G scaled by `factor` first.
+/// Returns |G - I|_F^2, where G is `factor` times the symmetric matrix with the given upper
+/// triangle.
 double deviationOfGram(int64_t n, const double *gram, double factor = 1);
 
-/// An upper bound of the largest eigenvalue of a symmetric positive semidefinite matrix given by
-/// its upper triangle: the smaller of its Frobenius norm and its largest absolute row sum.
+/// Returns an upper bound of the largest eigenvalue of the symmetric positive semidefinite matrix
+/// with the given upper triangle: the smaller of its Frobenius norm and its largest absolute row
+/// sum.
 template <typename T> double spectralBound(int64_t n, const std::vector<T> &gram);
 
 } // namespace pe::reinit

@@ -1,8 +1,8 @@
 //===- Elements.h - Passes over the elements of a matrix --------*- C++ -*-===//
 //
-// Beside the products of a projection there are its passes over memory: scaling, rounding, norms,
-// distances. They run on all threads in chunks of a fixed size, and a sum is that of the chunks'
-// sums in order: the same bits on any number of threads.
+// The parts of a projection that are not products are bound by memory: scaling, rounding, norms and
+// distances. They run on all threads in chunks of a fixed size, and reductions add the results of
+// the chunks in order, so results are bitwise identical for any number of threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,17 +16,17 @@
 
 namespace pe::reinit {
 
-/// Small enough for a chunk of doubles to stay in the second-level cache between two loops.
+/// Small enough for a chunk of doubles to stay in the L2 cache between two loops.
 constexpr int64_t kElementChunk = 1 << 14;
 
-/// body(begin, end) for the chunks of [0, count).
+/// Runs body(begin, end) on each chunk of [0, count).
 template <typename Body> void forChunks(ParallelFor &pool, int64_t count, Body &&body) {
   parallelFor(pool, (count + kElementChunk - 1) / kElementChunk, [&](int64_t chunk) {
     body(chunk * kElementChunk, std::min(count, (chunk + 1) * kElementChunk));
   });
 }
 
-/// The sum of body(begin, end) over the chunks of [0, count).
+/// Returns the sum of body(begin, end) over the chunks of [0, count).
 template <typename Body> double sumOfChunks(ParallelFor &pool, int64_t count, Body &&body) {
   std::vector<double> sums((count + kElementChunk - 1) / kElementChunk);
   forChunks(pool, count,
@@ -37,7 +37,7 @@ template <typename Body> double sumOfChunks(ParallelFor &pool, int64_t count, Bo
   return sum;
 }
 
-/// The sum of value(i) for i in [begin, end), in eight sums that do not wait for each other.
+/// Returns the sum of value(i) for i in [begin, end), with eight independent accumulators.
 template <typename Value> double sumOf(int64_t begin, int64_t end, Value &&value) {
   constexpr int64_t kLanes = 8;
   double lanes[kLanes] = {};

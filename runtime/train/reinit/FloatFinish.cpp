@@ -1,4 +1,4 @@
-//===- FloatFinish.cpp - The end of a polar iteration in floats -----------===//
+//===- FloatFinish.cpp - The last steps of a polar iteration in float32 ---===//
 
 #include "runtime/train/reinit/FloatFinish.h"
 #include "runtime/train/reinit/Elements.h"
@@ -13,19 +13,19 @@ namespace {
 
 using Floats = std::vector<float>;
 
-/// The largest 1 - l^2 that a polynomial of that degree brings within 2e-8 of 1. Three degrees more
-/// cost one product.
+/// The largest 1 - l^2 for which a polynomial of this degree brings singular values within 2e-8 of
+/// 1. Three degrees cost one product.
 struct Reach {
   int64_t degree;
   double spectrum;
 };
 constexpr std::array<Reach, 4> kReach = {{{1, 3.2e-4}, {3, 0.038}, {6, 0.25}, {9, 0.48}}};
-/// Powers of E that are multiplied out; the others are those times powers of the last.
+/// The number of powers of E that are computed. Higher ones are products with powers of the last.
 constexpr int64_t kPowers = 3;
 constexpr int64_t kRows = 64;
 
-/// The polynomial of that degree, without a constant, that agrees with (1 - e)^-1/2 - 1 at the
-/// Chebyshev points of [0, most], by Newton's divided differences of its quotient by e.
+/// Interpolates (1 - e)^-1/2 - 1 at the Chebyshev points of [0, most] by a polynomial of the given
+/// degree without constant term. Uses Newton's divided differences of its quotient by e.
 std::vector<double> interpolate(int64_t degree, double most) {
   std::vector<double> points(degree), divided(degree), result(degree);
   for (int64_t k = 0; k < degree; ++k) {
@@ -51,7 +51,7 @@ std::vector<double> interpolate(int64_t degree, double most) {
   return result;
 }
 
-/// I - G, G given by its upper triangle.
+/// Returns I - G for the upper triangle of G.
 Floats complement(ParallelFor &pool, int64_t n, const Matrix &gram) {
   Floats e(n * n);
   parallelFor(pool, (n + kRows - 1) / kRows, [&](int64_t item) {
@@ -65,7 +65,7 @@ Floats complement(ParallelFor &pool, int64_t n, const Matrix &gram) {
   return e;
 }
 
-/// sum += c[0] E + c[1] E^2 + c[2] E^3, upper triangles; the powers that there are.
+/// Computes sum += c[0] E + c[1] E^2 + c[2] E^3 on upper triangles, up to the last computed power.
 void addPowers(ParallelFor &pool, int64_t n, const std::array<Floats, kPowers> &powers,
                const double *c, Floats &sum) {
   parallelFor(pool, (n + kRows - 1) / kRows, [&](int64_t item) {

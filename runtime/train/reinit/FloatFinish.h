@@ -1,14 +1,14 @@
-//===- FloatFinish.h - The end of a polar iteration in floats ---*- C++ -*-===//
+//===- FloatFinish.h - The last steps of a polar iteration in float32 -*- C++ -*-===//
 //
-// What a factor that is stored in 32 bits or fewer needs of the last Halley steps. With
-// E = I - X^T X, computed in double,
+// Replaces the last Halley steps for a factor that is stored in 32 bits or fewer. With E = I - X^T
+// X, computed in double,
 //
 //   X (X^T X)^-1/2 = X + X P,     P = (I - E)^-1/2 - I = E/2 + 3/8 E^2 + 5/16 E^3 + ...
 //
-// P is small, so floats are enough for it and for X P: what they round is a share of the
-// correction. Products of floats run at twice the rate of products of doubles and there is no
-// factorisation. The polynomial is near the best one for the spectrum of E, which is [0, 1 - l^2]
-// if that of X is [l, 1].
+// P is small, so float32 suffices for P and for X P: rounding errors are relative to the
+// correction, not to X. float32 products run at twice the rate of float64 products, and no
+// factorization is needed. The polynomial is close to the best approximation on the spectrum of E,
+// which is [0, 1 - l^2] if the singular values of X are in [l, 1].
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,11 +19,13 @@
 
 namespace pe::reinit {
 
-/// The coefficients c of a polynomial c[0] E + c[1] E^2 + ... which leaves singular values in
-/// [l, 1] within 2e-8 of 1, the fewest of those that are worth computing. Empty: there is none.
+/// Returns the coefficients c of the polynomial c[0] E + c[1] E^2 + ... of lowest degree that maps
+/// singular values in [l, 1] to within 2e-8 of 1. Returns an empty vector if the required degree is
+/// not worth computing.
 std::vector<double> finishingPolynomial(double l);
 
-/// X + X P for the square x[n,n] with singular values in [l, 1]; finishingPolynomial(l) exists.
+/// Computes X + X P for the square x[n,n] with singular values in [l, 1]. Requires that
+/// finishingPolynomial(l) is not empty.
 void finishInFloats(ParallelFor &pool, int64_t n, double l, Matrix &x);
 
 } // namespace pe::reinit

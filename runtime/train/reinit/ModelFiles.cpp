@@ -1,4 +1,4 @@
-//===- ModelFiles.cpp - A checkpoint of one file or of many ---------------===//
+//===- ModelFiles.cpp - The safetensors files of a checkpoint -------------===//
 
 #include "runtime/train/reinit/ModelFiles.h"
 #include "runtime/core/File.h"
@@ -18,12 +18,12 @@ bool exists(const std::string &path) {
   return ::stat(path.c_str(), &info) == 0;
 }
 
-bool isFolder(const std::string &path) {
+bool isDirectory(const std::string &path) {
   struct stat info;
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/// Names that stay inside the folder.
+/// Returns true for a name that cannot refer to a file outside the directory.
 bool isPlainName(const std::string &name) {
   return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos &&
          name.find('\0') == std::string::npos;
@@ -43,14 +43,14 @@ Expected<WeightMap> parseIndex(const std::string &path, const std::string &text)
   for (const auto &[tensor, shard] : map->items()) {
     if (!shard.is_string() || !isPlainName(shard.get<std::string>()))
       return makeError("file '", path, "': tensor '", tensor,
-                       "': expected the name of a file in the same folder, found ",
+                       "': expected the name of a file in the same directory, found ",
                        plan::shortened(shard));
     result.emplace(tensor, shard.get<std::string>());
   }
   return result;
 }
 
-/// Every tensor of the index is in its shard, and the other way round.
+/// Checks that the index and the shards contain the same tensors.
 Status checkIndex(const std::string &path, const WeightMap &map, const ModelFiles &model) {
   size_t found = 0;
   for (const ModelFiles::Shard &shard : model.shards)
@@ -71,7 +71,7 @@ Status checkIndex(const std::string &path, const WeightMap &map, const ModelFile
   return Status::success();
 }
 
-Expected<ModelFiles> openFolder(const std::string &path) {
+Expected<ModelFiles> openDirectory(const std::string &path) {
   ModelFiles model;
   model.folder = true;
   const std::string indexPath = path + "/" + kIndexName, single = "model.safetensors";
@@ -90,7 +90,7 @@ Expected<ModelFiles> openFolder(const std::string &path) {
     for (const auto &[tensor, shard] : map)
       names.insert(shard);
   } else if (!exists(path + "/" + single)) {
-    return makeError("folder '", path, "': expected ", kIndexName, " or ", single,
+    return makeError("directory '", path, "': expected ", kIndexName, " or ", single,
                      ", found neither");
   }
   for (const std::string &name : names) {
@@ -108,8 +108,8 @@ Expected<ModelFiles> openFolder(const std::string &path) {
 } // namespace
 
 Expected<ModelFiles> ModelFiles::open(const std::string &path) {
-  if (isFolder(path))
-    return openFolder(path);
+  if (isDirectory(path))
+    return openDirectory(path);
   auto file = SafetensorsFile::open(path);
   if (!file)
     return file.takeError();

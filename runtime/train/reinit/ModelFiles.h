@@ -1,8 +1,8 @@
-//===- ModelFiles.h - A checkpoint of one file or of many -------*- C++ -*-===//
+//===- ModelFiles.h - The safetensors files of a checkpoint -----*- C++ -*-===//
 //
-// A safetensors file, or a folder as Hugging Face lays it out: model.safetensors, or shards and
-// model.safetensors.index.json, whose "weight_map" says which tensor is in which shard. The index
-// and the shards must agree.
+// A checkpoint is a safetensors file, or a directory in the layout of Hugging Face:
+// model.safetensors, or shards and model.safetensors.index.json, whose "weight_map" assigns tensors
+// to shards. The index and the shards must agree.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,18 +17,18 @@ inline constexpr const char *kIndexName = "model.safetensors.index.json";
 
 struct ModelFiles {
   struct Shard {
-    /// In the folder; empty for a single file.
+    /// The file name in the directory; empty for a single file.
     std::string name;
     SafetensorsFile file;
   };
   bool folder = false;
   std::vector<Shard> shards;
-  /// The index file's bytes; empty: there is none.
+  /// The content of the index file; empty if there is none.
   std::string index;
 
   static Expected<ModelFiles> open(const std::string &path);
 
-  /// The tensor of that name and its file, or nulls.
+  /// Returns the tensor of that name and its file, or null pointers.
   std::pair<const SafetensorsFile *, const SafetensorsFile::Entry *>
   find(const std::string &name) const;
 };

@@ -1,4 +1,4 @@
-//===- Names.cpp - How users spell engines, norms, scales -----------------===//
+//===- Names.cpp - The names of engines, norms, scales and other choices ---===//
 
 #include "runtime/core/Error.h"
 #include "runtime/train/reinit/Reinit.h"

@@ -1,6 +1,6 @@
-//===- NewtonSchulz.cpp - Orthogonalisation by products alone -------------===//
+//===- NewtonSchulz.cpp - Orthogonalization by matrix products ------------===//
 //
-// The published coefficients, symmetric products by tiles, and the iteration.
+// The published coefficients, tiled symmetric products, and the iteration.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,15 +18,15 @@ namespace {
 using blas::Operand;
 using blas::Transpose;
 
-/// Up to this size one product is as fast as several of tiles.
+/// Up to this size, one product is as fast as several tiles.
 constexpr int64_t kWholeProduct = 64;
-/// Floats of a cache line.
+/// Floats per cache line.
 constexpr int64_t kLine = 16;
 
-/// The tiles that were fastest: small ones waste less on the diagonal, large ones pack less.
+/// Returns the fastest tile size: small tiles waste less on the diagonal, large ones pack less.
 int64_t tileEdge(int64_t n) { return n < 384 ? 64 : n < 1024 ? 96 : 128; }
 
-/// c[j, i] = c[i, j] for a tile, by blocks of whole cache lines.
+/// Sets c[j, i] = c[i, j] for a tile, in blocks of entire cache lines.
 void mirror(int64_t n, int64_t row, int64_t rows, int64_t column, int64_t columns, float *c) {
   for (int64_t i0 = row; i0 < row + rows; i0 += kLine)
     for (int64_t j = column; j < column + columns; ++j)
@@ -44,20 +44,20 @@ constexpr std::array<QuinticStep, 5> kPolarExpressSteps = {
      {3.285753657755655, -2.3681294933425376, 0.46449024233003106},
      {2.3465413258596377, -1.7097828382687081, 0.42323551169305323}}};
 
-/// The operand from row `row` on, as read.
+/// Returns the operand from row `row` on, after its transposition.
 Operand<float> fromRow(Operand<float> operand, int64_t row) {
   operand.data += operand.transpose == Transpose::Yes ? row : row * operand.pitch;
   return operand;
 }
 
-/// The operand from column `column` on, as read.
+/// Returns the operand from column `column` on, after its transposition.
 Operand<float> fromColumn(Operand<float> operand, int64_t column) {
   operand.data += operand.transpose == Transpose::Yes ? column * operand.pitch : column;
   return operand;
 }
 
-/// Divides by `margin` times the norm, which is found and applied in double: any finite scale gives
-/// the same result. False: the matrix is zero.
+/// Divides by `margin` times the norm, both in double, so that the result is the same for any
+/// finite scale. Returns false if the matrix is zero.
 bool normalise(std::span<float> x, double margin) {
   double sum = 0;
   for (float value : x)

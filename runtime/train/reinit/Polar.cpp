@@ -1,7 +1,7 @@
 //===- Polar.cpp - The orthogonal polar factor of a matrix ----------------===//
 //
-// Scaling and transposition around the engines, and the completion of matrices that are rank
-// deficient. Engines see a tall matrix [m, n], m >= n, whose largest element is in [1, 2).
+// Scaling and transposition around the engines, and the completion of rank-deficient matrices.
+// Engines work on a tall matrix [m, n], m >= n, whose largest element is in [1, 2).
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,18 +23,18 @@
 namespace pe::reinit {
 namespace {
 
-/// Deviation per dimension above which the spectrum had values that the engine lost: a converged
-/// run leaves the rounding of float, one lost direction 1/n.
+/// The deviation per dimension above which the engine has lost singular values: a converged run
+/// leaves the rounding error of float32, one lost direction leaves 1/n.
 constexpr double kConverged = 1e-9;
-/// Deviation per dimension that a Newton-Schulz step improves, of a factor stored as doubles and as
-/// floats. Four Halley steps leave up to 1e-8 of an element, which only doubles can tell, and more
-/// of singular values that are smaller than was expected.
+/// The deviation per dimension above which a Newton-Schulz step improves the factor, for factors
+/// stored in double and in float. Four Halley steps leave an error of up to 1e-8 per element, which
+/// matters only in double, and more for singular values that are smaller than estimated.
 constexpr double kPolished = 1e-20, kPolishedFloats = 1e-13;
 constexpr int kMostPolishing = 2;
 constexpr double kJitter = 1e-5;
 constexpr int kMaxAttempts = 4;
 
-/// What an engine made of a tall matrix.
+/// The result of an engine for a tall matrix.
 struct Outcome {
   Matrix factor;
   int iterations;
@@ -56,7 +56,7 @@ double deviationOf(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x, DTy
   return deviationOfGram(n, gram.data());
 }
 
-/// The polar factor of a tall matrix, or nothing if singular values were lost.
+/// Returns the polar factor of a tall matrix, or nothing if singular values were lost.
 std::optional<Outcome> tallPolarFactor(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x,
                                        const Matrix &gram, Engine engine, DType stored,
                                        SpectrumBound &bound) {
@@ -91,7 +91,7 @@ std::optional<Outcome> tallPolarFactor(ParallelFor &pool, int64_t m, int64_t n, 
   return outcome;
 }
 
-/// The largest absolute value; infinity if there is an element that is not finite.
+/// Returns the largest absolute value, or infinity if an element is not finite.
 double largestOf(ParallelFor &pool, int64_t count, const double *w) {
   std::vector<double> largest((count + kElementChunk - 1) / kElementChunk);
   forChunks(pool, count, [&](int64_t begin, int64_t end) {
@@ -106,8 +106,8 @@ double largestOf(ParallelFor &pool, int64_t count, const double *w) {
   return *std::max_element(largest.begin(), largest.end());
 }
 
-/// x plus seeded noise that is small relative to the largest singular value and covers every
-/// direction.
+/// Returns x plus seeded noise that is small relative to the largest singular value and covers
+/// every direction.
 Matrix jittered(int64_t m, const Matrix &x, double sigma, uint64_t seed, int attempt) {
   double deviation = kJitter * sigma / std::sqrt(static_cast<double>(m));
   Random random(seed, "reinit.jitter." + std::to_string(attempt));
@@ -117,8 +117,8 @@ Matrix jittered(int64_t m, const Matrix &x, double sigma, uint64_t seed, int att
   return result;
 }
 
-/// Fills `result` for the tall x with its Gram matrix; false if even noise does not give it a full
-/// rank.
+/// Computes `result` for the tall x with its Gram matrix. Returns false if even added noise does
+/// not give it full rank.
 bool factorise(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x, const Matrix &gram,
                const Settings &settings, DType stored, PolarFactor &result) {
   if (settings.engine == Engine::Cubic) {
@@ -207,7 +207,8 @@ Expected<PolarFactor> polarFactor(int64_t rows, int64_t cols, const double *w,
   }
   Matrix x = wide ? transposed(pool, rows, cols, w) : Matrix(count), gram;
   const double *from = wide ? x.data() : w;
-  // A power of two, so that weights of any scale keep all their bits in any engine.
+  // Scales by a power of two, which is exact, so that the engines do not depend on the scale of the
+  // weights.
   const double scale = std::exp2(std::ilogb(largest));
   forChunks(pool, count, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)

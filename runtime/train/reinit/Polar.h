@@ -1,12 +1,12 @@
 //===- Polar.h - The orthogonal polar factor of a matrix --------*- C++ -*-===//
 //
-// W = U P with U having orthonormal columns (rows, if W is wide) and P symmetric positive
-// semidefinite: U is the isometry nearest to W, and U V^T of its singular value decomposition.
-// The engines (Qdwh.h, QuinticPolar.h, CubicPolar.h) work on tall matrices; here are scaling,
-// transposition, and the completion of matrices that are rank deficient.
+// W = U P, where U has orthonormal columns (rows, if W is wide) and P is symmetric positive
+// semidefinite. U is the isometry nearest to W, and equals U V^T of its singular value
+// decomposition. The engines (Qdwh.h, QuinticPolar.h, CubicPolar.h) work on tall matrices. This
+// file adds scaling, transposition, and the completion of rank-deficient matrices.
 //
-// A rank-deficient matrix has many polar factors, all equally close; one is chosen by first adding
-// a small seeded random matrix (1e-5 sigma / sqrt(max(m, n))).
+// A rank-deficient matrix has many polar factors, all equally close. Adding a small seeded random
+// matrix (1e-5 sigma / sqrt(max(m, n))) first selects one of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,33 +24,33 @@
 namespace pe::reinit {
 
 struct PolarFactor {
-  /// [rows, cols], row-major. Empty for a zero matrix, which has no nearest isometry. Of Cubic,
-  /// what its steps reach.
+  /// [rows, cols], row-major. Empty for a zero matrix, which has no nearest isometry. For Cubic,
+  /// the result of its steps.
   std::vector<double> factor;
-  /// Steps of one run of the engine.
+  /// The number of steps in one run of the engine.
   int iterations = 0;
-  /// Numerical rank of the input; below min(rows, cols) Qdwh and Quintic complete the factor as
-  /// described above.
+  /// The numerical rank of the input. If it is less than min(rows, cols), Qdwh and Quintic complete
+  /// the factor as described above.
   int64_t rank = 0;
-  /// |X^T X - I|_F^2 on the smaller side, of the input and of the factor as it would be stored.
+  /// |X^T X - I|_F^2 on the smaller side, for the input and for the factor as it would be stored.
   double deviationBefore = 0, deviation = 0;
 };
 
-/// The polar factor of w[rows, cols], both at least 1, by the engine of `settings`. An element that
-/// is not finite is an error naming its place. Needs blas::load(). A factor that will be stored as
-/// a narrower type than f64 is spared the last digits of a double.
+/// Computes the polar factor of w[rows, cols], both at least 1, with the engine of `settings`. An
+/// element that is not finite is an error that gives its position. Requires blas::load(). If
+/// `stored` is narrower than f64, the factor is computed only to the accuracy of that type.
 Expected<PolarFactor> polarFactor(int64_t rows, int64_t cols, const double *w,
                                   const Settings &settings, ParallelFor &pool,
                                   DType stored = DType::F64);
 
-/// By the default engine, on the calling thread.
+/// Uses the default engine on the calling thread.
 Expected<PolarFactor> polarFactor(int64_t rows, int64_t cols, const double *w, uint64_t seed);
 
-/// The deviation from isometry |X^T X - I|_F^2 of x[rows, cols], on the smaller side.
+/// Returns the deviation from isometry |X^T X - I|_F^2 of x[rows, cols], on the smaller side.
 double deviationFromIsometry(int64_t rows, int64_t cols, const double *x, ParallelFor &pool);
 double deviationFromIsometry(int64_t rows, int64_t cols, const double *x);
 
-/// Replaces values by what elements of that floating type hold.
+/// Rounds values to the given floating-point type.
 void roundAll(DType dtype, std::span<double> values);
 
 } // namespace pe::reinit

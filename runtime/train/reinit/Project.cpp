@@ -1,4 +1,4 @@
-//===- Project.cpp - pe/reinit.h: tensors of the caller -------------------===//
+//===- Project.cpp - Implementation of pe/reinit.h ------------------------===//
 
 #include "runtime/device/cpu/ThreadPool.h"
 #include "runtime/train/blas/Blas.h"
@@ -49,7 +49,7 @@ Expected<std::vector<MatrixReport>> project(const View &weights, const Settings 
   const int64_t count = stack ? weights.shape[0] : 1;
   const int64_t rows = weights.shape[weights.rank - 2], cols = weights.shape[weights.rank - 1];
   const auto dtype = static_cast<DType>(weights.dtype);
-  // Everything is computed before anything is written: an error must change nothing.
+  // Computes all results before writing any: an error must change nothing.
   std::vector<double> values(count * rows * cols);
   readValues(dtype, weights.data, values);
   std::vector<MatrixReport> reports;

@@ -13,10 +13,11 @@ namespace pe::reinit {
 namespace {
 
 constexpr double kLowerBound = 1e-8;
-/// How far from 1 the last step may leave a singular value.
+/// The largest deviation from 1 that the last step may leave.
 constexpr double kTolerance = 2e-8;
-/// The ratio of R's diagonal elements above which a tall matrix is factored a second time. It
-/// underestimates the condition, which enters squared: 1e-16 * (100 * 30)^2 is still 1e-9.
+/// The ratio of R's diagonal elements above which a tall matrix is factored a second time. The
+/// ratio underestimates the condition number, which enters squared: 1e-16 * (100 * 30)^2 is still
+/// 1e-9.
 constexpr double kSecondPass = 30;
 
 /// The weights of one step for a spectrum in [l, 1].
@@ -33,8 +34,9 @@ struct Weights {
   }
 };
 
-/// One step on the square x[n, n] with its Gram matrix (upper triangle, destroyed). False: I + c G
-/// is not positive definite, which only rounding of a badly scaled matrix can cause.
+/// Applies one step to the square x[n, n] with its Gram matrix (upper triangle, destroyed). Returns
+/// false if I + c G is not positive definite, which only rounding of a badly scaled matrix can
+/// cause.
 bool step(ParallelFor &pool, int64_t n, const Weights &weights, Matrix &x, Matrix &gram) {
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = i; j < n; ++j)
@@ -48,8 +50,8 @@ bool step(ParallelFor &pool, int64_t n, const Weights &weights, Matrix &x, Matri
   return true;
 }
 
-/// Steps on the square x[n, n], whose Gram matrix is `gram` and whose spectrum lies in [l, 1],
-/// until all of it is 1; returns their number, or 0 where a step fails.
+/// Iterates on the square x[n, n] with Gram matrix `gram` and spectrum in [l, 1] until all singular
+/// values are 1. Returns the number of steps, or 0 if a step fails.
 int iterate(ParallelFor &pool, int64_t n, double l, Accuracy accuracy, Matrix &x, Matrix &gram) {
   int iterations = 0;
   while (1 - l > kTolerance || iterations == 0) {
@@ -69,8 +71,8 @@ int iterate(ParallelFor &pool, int64_t n, double l, Accuracy accuracy, Matrix &x
   return iterations;
 }
 
-/// The polar factor of the square x[n, n], which it replaces; no singular value is below `least`,
-/// or below kLowerBound of the largest. Returns the number of steps, 0 where one fails.
+/// Replaces the square x[n, n] by its polar factor. No singular value may be less than `least`, or
+/// than kLowerBound times the largest. Returns the number of steps, or 0 if a step fails.
 int squarePolar(ParallelFor &pool, int64_t n, double least, Accuracy accuracy, Matrix &x,
                 Matrix gram) {
   const double bound = spectralBound(n, gram);
@@ -84,9 +86,10 @@ int squarePolar(ParallelFor &pool, int64_t n, double least, Accuracy accuracy, M
   return iterate(pool, n, std::clamp(least * inverse, kLowerBound, 1.0), accuracy, x, gram);
 }
 
-/// A quarter of the least singular value of the upper triangular r[n, n], as four steps of inverse
-/// iteration on R^T R see it. They see up to |c|^(-1/8) times too much, where c is the start's
-/// share in the vector of that value: the quarter is enough down to c = 1.5e-5.
+/// Returns a quarter of the smallest singular value of the upper triangular r[n, n], estimated with
+/// four steps of inverse iteration on R^T R. The estimate is too large by up to |c|^(-1/8), where c
+/// is the component of the start vector along the singular vector. The factor 1/4 compensates for
+/// this down to c = 1.5e-5.
 double leastSingularValue(int64_t n, const Matrix &r) {
   constexpr int kSteps = 4;
   std::vector<double> v(n);
@@ -101,12 +104,12 @@ double leastSingularValue(int64_t n, const Matrix &r) {
       value /= norm;
     if (step == kSteps)
       break;
-    for (int64_t i = 0; i < n; ++i) { // R^T v
+    for (int64_t i = 0; i < n; ++i) { // v <- R^-T v
       const double value = v[i] /= r[i * n + i];
       for (int64_t j = i + 1; j < n; ++j)
         v[j] -= r[i * n + j] * value;
     }
-    for (int64_t i = n - 1; i >= 0; --i) { // R v
+    for (int64_t i = n - 1; i >= 0; --i) { // v <- R^-1 v
       double sum = v[i];
       for (int64_t j = i + 1; j < n; ++j)
         sum -= r[i * n + j] * v[j];
@@ -116,7 +119,7 @@ double leastSingularValue(int64_t n, const Matrix &r) {
   return 0.25 * std::exp(-logGrowth / (2 * kSteps));
 }
 
-/// The upper triangle with zeros below it.
+/// Returns the upper triangle with zeros below the diagonal.
 Matrix triangleOf(int64_t n, const Matrix &r) {
   Matrix result(n * n);
   for (int64_t i = 0; i < n; ++i)
@@ -124,7 +127,7 @@ Matrix triangleOf(int64_t n, const Matrix &r) {
   return result;
 }
 
-/// The ratio of the extreme diagonal elements, a lower bound of the condition.
+/// Returns the ratio of the extreme diagonal elements, a lower bound of the condition number.
 double diagonalRatio(int64_t n, const Matrix &r) {
   double least = r[0], most = r[0];
   for (int64_t i = 1; i < n; ++i) {
@@ -134,7 +137,7 @@ double diagonalRatio(int64_t n, const Matrix &r) {
   return most / least;
 }
 
-/// x = Q R; the factor is Q times that of R.
+/// Factors x = Q R; the polar factor is Q times that of R.
 std::optional<QdwhResult> tallPolar(ParallelFor &pool, int64_t m, int64_t n, const Matrix &x,
                                     const Matrix &gram, SpectrumBound &bound, Accuracy accuracy) {
   Matrix r = gram;
@@ -164,9 +167,10 @@ std::optional<QdwhResult> tallPolar(ParallelFor &pool, int64_t m, int64_t n, con
   return QdwhResult{multiply(pool, m, n, n, basis->data(), factor.data()), iterations};
 }
 
-/// A lower bound of the least singular value of a square matrix, from the Cholesky factor of its
-/// Gram matrix; 0: there is none. What rounding leaves of singular values below 1e-7 of the largest
-/// is as good as no bound, and is noticed as any wrong estimate is.
+/// Returns an estimated lower bound of the smallest singular value of a square matrix, from the
+/// Cholesky factor of its Gram matrix, or 0 if there is no factor. Singular values below 1e-7 of
+/// the largest are lost to rounding and give a useless bound, which is detected like any wrong
+/// estimate.
 double leastOfSquare(ParallelFor &pool, int64_t n, Matrix gram) {
   return choleskyUpper(pool, n, gram) ? leastSingularValue(n, gram) : 0;
 }

@@ -1,4 +1,4 @@
-//===- QuinticPolar.cpp - Polar factors by products alone -----------------===//
+//===- QuinticPolar.cpp - Polar factors by matrix products ----------------===//
 
 #include "runtime/train/reinit/QuinticPolar.h"
 #include "runtime/train/reinit/Spectrum.h"
@@ -12,10 +12,12 @@ namespace pe::reinit {
 namespace {
 
 constexpr int kLanczosSteps = 12;
-/// Ritz values lie inside the spectrum, by more where nothing has been flattened yet.
+/// Ritz values lie inside the spectrum. The margin is larger before the first step has flattened
+/// it.
 constexpr double kFirstMargin = 1.02, kMargin = 1.005, kLowerMargin = 0.9;
 constexpr double kCushion = 0.1;
-/// Deviations: per dimension at the end, and in total where Taylor's polynomial takes over.
+/// The deviation per dimension at convergence, and the total deviation below which Taylor's
+/// polynomial is used.
 constexpr double kConverged = 1e-12, kNear = 0.25;
 constexpr double kFlat = 0.99;
 constexpr int kMaxIterations = 24;
@@ -23,7 +25,7 @@ constexpr Quintic kTaylor = {15.0 / 8, -10.0 / 8, 3.0 / 8};
 
 using System = std::array<std::array<double, 5>, 4>;
 
-/// Solves four equations, the right-hand sides in the last column.
+/// Solves four linear equations; the last column contains the right-hand sides.
 std::array<double, 4> solve(System rows) {
   for (size_t k = 0; k < 4; ++k) {
     size_t pivot = k;
@@ -47,8 +49,8 @@ std::array<double, 4> solve(System rows) {
   return result;
 }
 
-/// The polynomial of a step for a spectrum in [l, 1]: the best one on at least [0.1, 1], scaled so
-/// that its values on [l, 1] lie around 1.
+/// Returns the polynomial of a step for a spectrum in [l, 1]: the best one on at least [0.1, 1],
+/// scaled so that its values on [l, 1] are centered at 1.
 Quintic cushioned(double l) {
   Quintic p = nearestToOne(std::max(l, kCushion));
   if (l >= kCushion)
@@ -57,7 +59,7 @@ Quintic cushioned(double l) {
   return {scale * p.a, scale * p.b, scale * p.c};
 }
 
-/// x <- x (a I + b G + c G^2), G given whole.
+/// Computes x <- x (a I + b G + c G^2), where both triangles of G are given.
 void apply(ParallelFor &pool, int64_t m, int64_t n, const Quintic &p, const std::vector<float> &g,
            std::vector<float> &x) {
   std::vector<float> polynomial;
@@ -124,7 +126,7 @@ std::optional<QuinticResult> quinticPolar(ParallelFor &pool, int64_t m, int64_t 
       continue;
     }
     if (!std::isfinite(deviation) || floor >= kFlat)
-      return std::nullopt; // only lost directions are that far away by now
+      return std::nullopt; // by now, only lost directions deviate this much
     const Extremes found = extremeEigenvalues(pool, n, g, kLanczosSteps);
     const double square =
         std::min((iteration ? kMargin : kFirstMargin) * found.most, spectralBound(n, g));

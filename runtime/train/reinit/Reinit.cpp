@@ -1,6 +1,6 @@
 //===- Reinit.cpp - Projecting weights onto scaled isometries -------------===//
 //
-// The scales and the report around reinit/Polar, and elements of every floating type.
+// Scales and reports around reinit/Polar, and conversion of elements of every floating-point type.
 //
 //===----------------------------------------------------------------------===//
 

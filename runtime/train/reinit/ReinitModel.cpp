@@ -21,13 +21,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char *kPartNames[] = {"[q]", "[k]", "[v]"};
 
-/// A matrix of a tensor.
+/// One matrix of a tensor.
 struct Slice {
   std::string name;
   int64_t rows, cols;
 };
 
-/// A list with one tensor a line.
+/// Formats a JSON list with one tensor per line.
 std::string textOf(const Json &reports) {
   std::string text;
   for (const Json &report : reports)
@@ -55,7 +55,7 @@ private:
                        PendingFile &output);
   Status projectSlice(const Slice &slice, const Entry &entry, const Choice &choice,
                       std::vector<double> &values, const std::vector<double> &old);
-  Status makeFolder(bool &made);
+  Status makeDirectory(bool &made);
   Status write();
   Status commit();
 
@@ -139,7 +139,7 @@ Status Transformation::copy(const SafetensorsFile &file, uint64_t begin, uint64_
   return Status::success();
 }
 
-/// Projects the parts of one matrix where they lie in `values`.
+/// Projects the parts of one matrix in place in `values`.
 Status Transformation::projectSlice(const Slice &slice, const Entry &entry, const Choice &choice,
                                     std::vector<double> &values, const std::vector<double> &old) {
   const bool outIn = job.settings.layout == Layout::OutIn;
@@ -235,15 +235,15 @@ Status Transformation::commit() {
   return Status::success();
 }
 
-/// Makes the folder of the output; `made` says whether it is new.
-Status Transformation::makeFolder(bool &made) {
+/// Creates the output directory, and sets `made` if it is new.
+Status Transformation::makeDirectory(bool &made) {
   made = model.folder && ::mkdir(job.out.c_str(), 0777) == 0;
   if (model.folder && !made && errno != EEXIST)
-    return systemError(job.out, "cannot create the folder");
+    return systemError(job.out, "cannot create the directory");
   return Status::success();
 }
 
-/// Everything up to the point where the output appears.
+/// Writes everything up to the point where the output files appear.
 Status Transformation::write() {
   if (Status done = createOutputs(); !done)
     return done;
@@ -259,7 +259,7 @@ Status Transformation::write() {
 
 Status Transformation::run() {
   if (!job.report.empty() && job.report == job.out)
-    return makeError("--report: expected another file than --out, found '", job.report, "'");
+    return makeError("--report: expected a file other than --out, found '", job.report, "'");
   if (Status done = openAll(); !done)
     return done;
   if (Status loaded = blas::load(); !loaded)
@@ -267,7 +267,7 @@ Status Transformation::run() {
   std::error_code ignored;
   counts.inPlace = std::filesystem::equivalent(job.in, job.out, ignored);
   bool made = false;
-  if (Status done = makeFolder(made); !done)
+  if (Status done = makeDirectory(made); !done)
     return done;
   Status done = write();
   if (done)

@@ -1,9 +1,9 @@
 //===- ReinitModel.h - Projecting the weights of a checkpoint ---*- C++ -*-===//
 //
-// Reads a checkpoint, projects the chosen matrices and writes the result: the same files with other
-// bytes in the chosen tensors and nothing else changed. One matrix is in memory at a time. Output
-// files appear when everything has succeeded, each atomically; after an error there is none, and
-// existing ones are what they were.
+// Reads a checkpoint, projects the chosen matrices and writes files that differ from the input only
+// in the bytes of these tensors. One matrix is in memory at a time. The output files appear only
+// after everything has succeeded, each atomically; after an error no output is written, and
+// existing files are unchanged.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,11 +17,11 @@
 namespace pe::reinit {
 
 struct ModelJob {
-  /// Safetensors files, or folders of shards (ModelFiles.h). `out` is of the kind of `in`.
+  /// Safetensors files, or directories of shards (ModelFiles.h). `out` is of the same kind as `in`.
   std::string in, out;
-  /// An older checkpoint that the report measures the distance to; empty: `in` itself.
+  /// An older checkpoint to which the report measures the distance; if empty, `in`.
   std::string against;
-  /// A JSON list; empty: none.
+  /// The path of a JSON report; empty for no report.
   std::string report;
   SelectionOptions selection;
   Settings settings;
@@ -29,16 +29,16 @@ struct ModelJob {
 
 struct ModelOutcome {
   int64_t tensors = 0;
-  /// Matrices that were projected, and zero ones that were left alone.
+  /// The number of projected matrices, and of zero matrices, which are unchanged.
   int64_t projected = 0, zero = 0;
-  /// Of tensors that were projected as one matrix though their names say that several are fused in
-  /// them: the first name, and the part of it that says so.
+  /// The name of the first tensor that was projected as one matrix although its name suggests that
+  /// several matrices are fused in it, and the part of the name that suggests this.
   std::string fused, fusedPart;
-  /// Whether the output replaced the input.
+  /// True if the output replaced the input.
   bool inPlace = false;
 };
 
-/// Tells `observe` about every matrix as soon as it is done.
+/// Projects the weights of a checkpoint. Calls `observe` for each matrix when it is done.
 Expected<ModelOutcome> reinitModel(const ModelJob &job, ParallelFor &pool,
                                    const std::function<void(const MatrixReport &)> &observe);
 

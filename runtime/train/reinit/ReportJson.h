@@ -1,6 +1,6 @@
 //===- ReportJson.h - A reinit report as JSON -------------------*- C++ -*-===//
 //
-// The form of docs/contract.md, shared by the report file of `pe reinit` and the log of training.
+// The format of docs/contract.md, shared by the report file of `pe reinit` and the log of training.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@ inline nlohmann::ordered_json toJson(const MatrixReport &report) {
           {"scale", report.scale}};
 }
 
-/// A tensor that was not looked at has no numbers.
+/// For a tensor that was not examined, all values are null.
 inline nlohmann::ordered_json toJson(const std::string &name, const std::vector<int64_t> &shape,
                                      const std::string &why) {
   nlohmann::ordered_json result = {

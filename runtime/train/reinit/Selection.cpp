@@ -1,4 +1,4 @@
-//===- Selection.cpp - Which tensors of a checkpoint are projected --------===//
+//===- Selection.cpp - Selection of the tensors to project ----------------===//
 
 #include "runtime/train/reinit/Selection.h"
 
@@ -13,9 +13,10 @@ namespace {
 
 using Entry = SafetensorsFile::Entry;
 
-constexpr std::string_view kLeftAlone[] = {"embed", "wte", "wpe", "head", "bias", "norm", "lambda"};
+constexpr std::string_view kExcludedParts[] = {"embed", "wte",  "wpe",   "head",
+                                               "bias",  "norm", "lambda"};
 
-/// A pattern of the command line, and whether anything has matched it.
+/// A pattern from the command line. Remembers if anything has matched it.
 class Pattern {
 public:
   static Expected<Pattern> parse(const std::string &option, const std::string &text) {
@@ -101,7 +102,7 @@ std::string_view fusedPartOf(const std::string &name) {
 
 namespace {
 
-/// Why this tensor cannot be projected at all, or empty.
+/// Returns the reason why the tensor cannot be projected at all, or an empty string.
 std::string whyNoMatrix(const Entry &entry, bool stack) {
   if (entry.shape.size() == 3 && !stack)
     return "rank 3, not a stack of --batched";
@@ -114,17 +115,17 @@ std::string whyNoMatrix(const Entry &entry, bool stack) {
   return "";
 }
 
-/// Why the name is not chosen, or empty.
+/// Returns the reason why a name is not chosen, or an empty string.
 std::string whyNotNamed(const std::string &given, const SelectionOptions &options,
                         Patterns &patterns) {
-  // Every pattern sees every name, so that one that matches nothing is noticed.
+  // Matches every name against every pattern, so that a pattern without matches is detected.
   const bool excluded = patterns.exclude.matches(given), included = patterns.include.matches(given);
   const std::string name = lowered(given);
   if (excluded)
     return "excluded";
   if (patterns.include.isGiven() && !included)
     return "not included";
-  for (std::string_view part : kLeftAlone)
+  for (std::string_view part : kExcludedParts)
     if (!patterns.include.isGiven() && contains(name, part))
       return "name with '" + std::string(part) + "'";
   if (options.target == Target::Attention && !contains(name, "attn") &&
@@ -135,7 +136,7 @@ std::string whyNotNamed(const std::string &given, const SelectionOptions &option
   return "";
 }
 
-/// The sizes of the parts of a tensor of `outputs` outputs.
+/// Returns the sizes of the parts of a tensor with `outputs` outputs.
 Expected<std::vector<int64_t>> partsOf(const Entry &entry, int64_t outputs,
                                        const std::vector<int64_t> &sizes) {
   if (sizes.empty()) {
@@ -156,7 +157,7 @@ Status checkSizes(const SelectionOptions &options) {
   if (options.qkvSizes.empty())
     return Status::success();
   if (options.splitQkv.empty())
-    return makeError("--qkv-sizes: expected it with --split-qkv");
+    return makeError("expected --split-qkv with --qkv-sizes, found none");
   bool valid = options.qkvSizes.size() == 3;
   for (int64_t size : options.qkvSizes)
     valid &= size >= 1 && size < int64_t(1) << 40;

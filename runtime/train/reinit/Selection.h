@@ -1,9 +1,10 @@
-//===- Selection.h - Which tensors of a checkpoint are projected *- C++ -*-===//
+//===- Selection.h - Selection of the tensors to project --------*- C++ -*-===//
 //
-// A checkpoint has names and shapes, no modules; the choice is by name. By default every matrix is
-// chosen whose name has none of embed, wte, wpe, head, bias, norm, lambda in it; a target keeps the
-// names with attn or attention, or with mlp or ffn. A pattern to include replaces that list of
-// names. Every tensor that is not chosen has a reason, which the report tells.
+// A checkpoint has names and shapes but no modules, so tensors are selected by name. By default,
+// every matrix is chosen unless its name contains embed, wte, wpe, head, bias, norm or lambda. A
+// target restricts this to names with attn or attention, or with mlp or ffn. An include pattern
+// replaces the list of excluded names. The report gives a reason for every tensor that is not
+// chosen.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,29 +18,29 @@ namespace pe::reinit {
 
 struct SelectionOptions {
   Target target = Target::All;
-  /// Extended regular expressions (POSIX), found anywhere in a name; empty: none.
+  /// POSIX extended regular expressions, searched for in a name; empty for none.
   std::string include, exclude;
-  /// Fused query, key and value weights, and stacks [count, rows, cols].
+  /// Patterns for fused query, key and value weights, and for stacks [count, rows, cols].
   std::string splitQkv, batched;
-  /// Outputs of query, key and value; empty: three equal parts.
+  /// The numbers of query, key and value outputs; if empty, three equal parts.
   std::vector<int64_t> qkvSizes;
   Layout layout = Layout::OutIn;
 };
 
 struct Choice {
   bool chosen = false;
-  /// Of a tensor that is not chosen.
+  /// The reason why a tensor is not chosen.
   std::string why;
   /// Sizes of the parts along d_out; one part unless the tensor is fused.
   std::vector<int64_t> parts;
 };
 
-/// The part of a name that says that several matrices are fused in the tensor ("c_attn", "qkv"), or
-/// empty.
+/// Returns the part of a name that suggests that several matrices are fused in the tensor
+/// ("c_attn", "qkv"), or an empty string.
 std::string_view fusedPartOf(const std::string &name);
 
-/// One choice per tensor. A pattern that is malformed or matches nothing it could apply to is an
-/// error, and so is a choice of no tensor at all.
+/// Returns one choice per tensor. It is an error if a pattern is malformed, if it matches no tensor
+/// that it applies to, or if no tensor is chosen.
 Expected<std::vector<Choice>> choose(const std::vector<const SafetensorsFile::Entry *> &tensors,
                                      const SelectionOptions &options);
 

@@ -1,4 +1,4 @@
-//===- Spectrum.cpp - Extreme eigenvalues by Lanczos ----------------------===//
+//===- Spectrum.cpp - Extreme eigenvalues by the Lanczos method -----------===//
 
 #include "runtime/train/reinit/Spectrum.h"
 #include "runtime/core/Random.h"
@@ -38,7 +38,8 @@ Vector apply(ParallelFor &pool, int64_t n, const std::vector<T> &a, const Vector
   return result;
 }
 
-/// How many eigenvalues of the tridiagonal matrix lie below x (Sturm's sequence).
+/// Returns the number of eigenvalues of the tridiagonal matrix that are less than x (Sturm
+/// sequence).
 size_t countBelow(const Vector &diagonal, const Vector &off, double x) {
   size_t count = 0;
   double pivot = 1;
@@ -51,7 +52,7 @@ size_t countBelow(const Vector &diagonal, const Vector &off, double x) {
   return count;
 }
 
-/// The eigenvalue of that index, counted from 0, by bisection.
+/// Returns the eigenvalue with the given index, counted from 0, by bisection.
 double eigenvalue(const Vector &diagonal, const Vector &off, size_t index) {
   double radius = 0;
   for (size_t i = 0; i < diagonal.size(); ++i)
@@ -70,7 +71,7 @@ double eigenvalue(const Vector &diagonal, const Vector &off, size_t index) {
 
 template <typename T>
 Extremes extremeEigenvalues(ParallelFor &pool, int64_t n, const std::vector<T> &a, int64_t steps) {
-  constexpr double kDone = 1e-14; // an invariant subspace: what is left is rounding
+  constexpr double kDone = 1e-14; // the subspace is invariant, and the remainder is rounding
   Random random(0, "reinit.lanczos");
   Vector start(n);
   for (double &value : start)

@@ -1,4 +1,4 @@
-//===- Spectrum.h - Extreme eigenvalues by Lanczos --------------*- C++ -*-===//
+//===- Spectrum.h - Extreme eigenvalues by the Lanczos method ---*- C++ -*-===//
 
 #ifndef PE_RUNTIME_TRAIN_REINIT_SPECTRUM_H
 #define PE_RUNTIME_TRAIN_REINIT_SPECTRUM_H
@@ -14,9 +14,9 @@ struct Extremes {
   double least, most;
 };
 
-/// Estimates of the extreme eigenvalues of the symmetric a[n, n] (both triangles), from inside the
-/// spectrum: `steps` Lanczos steps with full orthogonalisation from a seeded start. T is float or
-/// double; vectors are double.
+/// Estimates the extreme eigenvalues of the symmetric a[n, n] (both triangles) from inside the
+/// spectrum, with `steps` Lanczos steps with full orthogonalization from a seeded start vector. T
+/// is float or double; vectors are double.
 template <typename T>
 Extremes extremeEigenvalues(ParallelFor &pool, int64_t n, const std::vector<T> &a, int64_t steps);
 

@@ -1,4 +1,4 @@
-//===- Triangle.cpp - Triangular solves by products -----------------------===//
+//===- Triangle.cpp - Triangular solves by matrix products ----------------===//
 
 #include "runtime/train/reinit/Triangle.h"
 
@@ -7,7 +7,7 @@
 namespace pe::reinit {
 namespace {
 
-/// Edge of the blocks that are inverted.
+/// Edge of the inverted diagonal blocks.
 constexpr int64_t kBlock = 32;
 
 } // namespace

@@ -1,13 +1,14 @@
-//===- Triangle.h - Triangular solves by products ---------------*- C++ -*-===//
+//===- Triangle.h - Triangular solves by matrix products --------*- C++ -*-===//
 //
-// x R^-1 and R^-1 x for an upper triangular R, by halves:
+// Computes x R^-1 and R^-1 x for an upper triangular R by recursive halving,
 //
 //   [x1 x2] [R11 R12]^-1 = [y1 y2],   y1 = x1 R11^-1,   y2 = (x2 - y1 R12) R22^-1,
 //           [    R22]
 //
-// down to blocks of 32, whose inverses are computed first. So everything is a product: OpenBLAS's
-// own solves reach less than half the rate of its products where it has AVX-512. Blocks are small
-// because a product with an inverse loses what a solve keeps, the condition of the block.
+// down to blocks of 32, whose inverses are precomputed. All work is thus done by products: with
+// AVX-512, OpenBLAS's solves reach less than half the rate of its products. Blocks are small
+// because a product with an inverse is less accurate than a solve, by the condition number of the
+// block.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +21,8 @@
 
 namespace pe::reinit {
 
-/// An upper triangular matrix in memory and the inverses of the blocks on its diagonal. The matrix
-/// must stay; solves may run on any number of threads at once.
+/// An upper triangular matrix in memory with the inverses of its diagonal blocks. The matrix must
+/// outlive this object. Solves may run concurrently.
 class Triangle {
 public:
   using Transpose = blas::Transpose;
@@ -35,13 +36,13 @@ public:
   void solveLeft(int64_t cols, Transpose transpose, double *x, int64_t pitchX) const;
 
 private:
-  /// A part of R that lies on its diagonal.
+  /// A diagonal block of R.
   struct Range {
     int64_t begin, size;
     Range first() const;
     Range second() const;
   };
-  /// Columns or rows of x that belong to one range of R.
+  /// The columns or rows of x that correspond to a range of R.
   struct Strip {
     int64_t width, pitch;
     Transpose transpose;
@@ -50,7 +51,7 @@ private:
 
   void solveRight(Range range, const Strip &strip, double *x) const;
   void solveLeft(Range range, const Strip &strip, double *x) const;
-  /// What R has right of the range's first half and above its second one.
+  /// Returns the off-diagonal block of a range: right of its first half and above its second half.
   blas::Operand<double> across(Range range, Transpose transpose) const;
   blas::Operand<double> inverse(Range block, Transpose transpose) const;
 

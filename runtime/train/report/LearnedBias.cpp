@@ -1,4 +1,4 @@
-//===- LearnedBias.cpp - Pictures of a trained bias ------------------------===//
+//===- LearnedBias.cpp - Plots of a trained bias --------------------------===//
 #include "runtime/train/report/LearnedBias.h"
 
 #include "runtime/chart/Axis.h"
@@ -15,7 +15,7 @@ bool LearnedBias::isZero() const {
   });
 }
 
-/// Where a number is none, the other is none, too.
+/// NaN compares equal to NaN.
 static bool isSame(const std::vector<double> &a, const std::vector<double> &b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
@@ -36,7 +36,7 @@ bool isSame(const LearnedBias &a, const LearnedBias &b) {
 
 static std::string headName(size_t head) { return "head " + std::to_string(head); }
 
-/// A dashed line at the trained length, as high as the chart's values.
+/// Adds a dashed line at the trained length that spans the range of values.
 static void markTrainedLength(int64_t length, chart::LineChart &chart) {
   double low = 0, high = 0;
   for (const chart::Series &series : chart.series)
@@ -48,7 +48,7 @@ static void markTrainedLength(int64_t length, chart::LineChart &chart) {
       {.name = "", .points = {{at, low}, {at, high}}, .dashed = true, .faint = true});
 }
 
-/// Whether some head favours far keys over near ones by more than a factor of e.
+/// Returns true if some head favors far keys over near ones by more than a factor of e.
 static bool growsWithDistance(const LearnedBias &bias) {
   return std::any_of(bias.rows.begin(), bias.rows.end(), [&](const std::vector<double> &row) {
     const auto end = row.begin() + bias.query + 1;

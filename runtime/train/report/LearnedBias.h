@@ -1,7 +1,7 @@
-//===- LearnedBias.h - Pictures of a trained bias ----------------*- C++ -*-===//
+//===- LearnedBias.h - Plots of a trained bias ------------------*- C++ -*-===//
 //
-// What attention of a trained layer adds to its scores, as far as pictures show it: one query's row
-// against the distance, and where a bias is no function of the distance, a matrix of some queries
+// The bias that attention of a trained layer adds to its scores, sampled for plots: the row of one
+// query by distance and, if the bias is not a function of the distance, a matrix over some queries
 // and keys.
 //
 //===----------------------------------------------------------------------===//
@@ -19,30 +19,31 @@
 
 namespace pe::train {
 
-/// In logits; NaN where attention leaves the pair out.
+/// A sampled bias in logits; NaN for pairs that attention masks out.
 struct LearnedBias {
-  /// The position of the query in `rows`: the last one, or one in the middle where queries see
-  /// later keys, too.
+  /// The position of the query in `rows`: the last one, or one in the middle if queries see later
+  /// keys.
   int64_t query = 0;
-  /// Farther keys than this length were not seen in training; 0: not known.
+  /// The longest distance seen in training; 0 if unknown.
   int64_t trainedLength = 0;
-  /// Head x key.
+  /// [head][key].
   std::vector<std::vector<double>> rows;
-  /// Between two queries or keys of `maps`.
+  /// The distance between adjacent queries or keys of `maps`.
   int64_t step = 1;
-  /// Head x query x key; empty for a function of the distance, of which `rows` say all.
+  /// [head][query][key]; empty if the bias is a function of the distance, which `rows` fully
+  /// describes.
   std::vector<std::vector<std::vector<double>>> maps;
 
-  /// Whether there is nothing to draw.
+  /// Returns true if there is nothing to draw.
   bool isZero() const;
 };
 
-/// Whether the pictures are the same.
+/// Returns true if the plots are the same.
 bool isSame(const LearnedBias &a, const LearnedBias &b);
 
-/// One line per head, named after the encoding.
+/// Returns a chart with one line per head, titled after the encoding.
 chart::LineChart distanceChartOf(const std::string &name, const LearnedBias &bias);
-/// One panel per head.
+/// Returns a heatmap with one panel per head.
 chart::Heatmap mapOf(const std::string &name, const LearnedBias &bias);
 
 } // namespace pe::train

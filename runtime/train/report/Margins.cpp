@@ -1,4 +1,4 @@
-//===- Margins.cpp - What differences between runs mean -------------------===//
+//===- Margins.cpp - Significance of differences between runs -------------===//
 #include "runtime/train/report/Margins.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace pe::train {
 namespace {
 
-/// Student's t of 1, 2 ... degrees of freedom that is exceeded in one case of twenty, two-sided.
+/// The two-sided 95% quantiles of Student's t for 1, 2 ... degrees of freedom.
 constexpr double kQuantiles[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
                                  2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
                                  2.110,  2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064,

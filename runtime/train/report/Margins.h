@@ -1,8 +1,9 @@
-//===- Margins.h - What differences between runs mean -----------*- C++ -*-===//
+//===- Margins.h - Significance of differences between runs -----*- C++ -*-===//
 //
-// Two rows of a table are compared seed by seed: runs of one seed saw the same text in the same
-// order. The mean of the differences has a standard error, and Student's t says whether chance
-// alone explains it. A claim says which of two numbers of a table is the lower one.
+// Two rows of a table are compared seed by seed: runs with the same seed saw the same text in the
+// same order. The mean of the differences has a standard error, and Student's t-test decides
+// whether it can be explained by noise. A claim states that one value of a table is lower than
+// another.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,35 +17,35 @@
 
 namespace pe::train {
 
-/// The mean, and the standard deviation of the sample; 0 for one value.
+/// Returns the mean and the sample standard deviation, which is 0 for one value.
 std::pair<double, double> meanOf(const std::vector<double> &values);
 
-/// A mean of differences.
+/// The mean of paired differences.
 struct Margin {
   double mean = 0;
-  /// Of the mean; 0 for one seed.
+  /// The standard error of the mean; 0 for one seed.
   double error = 0;
   int64_t seeds = 0;
 
-  /// Whether a mean of 0 would give such differences in one case of twenty or more (two-sided).
-  /// One seed, or seeds without any difference between them, cannot tell.
+  /// Returns true if a mean of 0 would give such differences in at least one case out of twenty
+  /// (two-sided). The result is false for one seed, and for seeds with identical differences.
   bool isNoise() const;
-  /// "+0.123 ± 0.004", with a ~ behind it for noise.
+  /// Returns "+0.123 ± 0.004", followed by a ~ if it is noise.
   std::string text() const;
 };
 
-/// Of differences, seed by seed.
+/// Returns the margin of the differences, one per seed.
 Margin marginOf(const std::vector<double> &differences);
 
-/// A number of a table, or a constant if there is no row.
+/// A value of a table, or a constant if `row` is empty.
 struct Operand {
   std::string row;
-  /// A length, or the name of a further column.
+  /// A length, or the name of an additional column.
   std::string column = {};
   double constant = 0;
 };
 
-/// `lower` is less than `higher`, by at least `by`.
+/// The claim that `lower` is less than `higher` by at least `by`.
 struct Claim {
   std::string text;
   Operand lower, higher;
@@ -54,7 +55,7 @@ struct Claim {
 enum class Verdict : uint8_t { Holds, Noise, Fails, Unmeasured };
 const char *textOf(Verdict verdict);
 
-/// `margin`: of higher - lower - by.
+/// Judges the margin of higher - lower - by.
 Verdict judge(const Margin &margin);
 
 } // namespace pe::train

@@ -1,4 +1,4 @@
-//===- Means.cpp - One row of several runs ---------------------------------===//
+//===- Means.cpp - The mean of several runs -------------------------------===//
 #include "runtime/train/report/Report.h"
 
 #include <tuple>
@@ -9,7 +9,7 @@ namespace {
 using Curve = std::vector<std::pair<double, double>>;
 using BySeed = std::map<int64_t, std::vector<double>>;
 
-/// Where some runs have a point and others none, the mean of those that have one.
+/// Averages each point over the runs that have it.
 Curve meanCurve(const std::vector<const EncodingResult *> &runs, Curve EncodingResult::*curve) {
   std::map<double, std::vector<double>> points;
   for (const EncodingResult *run : runs)

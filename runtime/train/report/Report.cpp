@@ -1,4 +1,4 @@
-//===- Report.cpp - The demo's page ---------------------------------------===//
+//===- Report.cpp - The page about several runs ---------------------------===//
 //
 // HTML around the charts, and the results as JSON.
 //
@@ -43,7 +43,7 @@ svg .axis { stroke: var(--ink); } svg .grid { stroke: var(--grid); }
 svg .masked { fill: var(--grid); }
 )css";
 
-/// A length costs visibly more bits than the shortest.
+/// The difference to the shortest length above which a value counts as visibly worse.
 constexpr double kVisiblyWorse = 0.05;
 
 std::string fixed(double value, int digits) {
@@ -59,7 +59,7 @@ std::string thousands(int64_t value) {
   return digits;
 }
 
-/// Whether a value is visibly worse than that of the first column.
+/// Returns true if a value is visibly worse than that of the first column.
 bool isWorse(const ReportContent &content, const EncodingResult &result, int64_t length) {
   const auto &values = shown(content.measure, result);
   const auto found = values.find(length);
@@ -82,7 +82,7 @@ std::string table(const ReportContent &content) {
   std::string out = headerOf(lengths);
   for (const std::string &column : more)
     out += "<th>" + escapeXml(column) + "</th>";
-  out += "<th>parameters of it</th><th>of the model</th><th>seconds</th></tr>\n";
+  out += "<th>encoding parameters</th><th>model parameters</th><th>seconds</th></tr>\n";
   for (const EncodingResult &result : content.results) {
     out += "<tr><td>" + escapeXml(result.name) + "</td>";
     for (int64_t length : lengths)
@@ -131,7 +131,7 @@ std::string claimTable(const ReportContent &content) {
   return out + "</table>\n";
 }
 
-/// Of the values of an axis.
+/// Returns the unit of the values.
 std::string unitOf(const ReportContent &content) {
   switch (content.measure) {
   case Measure::Accuracy:
@@ -144,14 +144,14 @@ std::string unitOf(const ReportContent &content) {
   return "bits per " + content.unit;
 }
 
-/// Room for the names of all lines.
+/// Returns a height that has room for the names of all lines.
 double heightOf(const LineChart &chart) {
   constexpr double kLine = 15, kAround = 70;
   return std::max(chart.height, kAround + kLine * static_cast<double>(chart.series.size()));
 }
 
-/// Values far above the rest would leave no room for the good ones: what is more than three times
-/// as far from the least as half of the values are is cut off.
+/// Limits the y axis, because outliers would compress all other values: cuts off values that are
+/// more than three times as far from the minimum as the median.
 void cutOutliers(LineChart &chart) {
   std::vector<double> values;
   for (const Series &series : chart.series)
@@ -201,7 +201,7 @@ LineChart trainingChart(const ReportContent &content) {
   return chart;
 }
 
-/// Of runs that were evaluated more often than at the end.
+/// Plots runs with more than the final evaluation.
 LineChart evaluationChart(const ReportContent &content) {
   LineChart chart;
   chart.title = content.measure == Measure::Accuracy ? "Right answers between steps"
@@ -224,17 +224,18 @@ std::string legendOf(const ReportContent &content) {
            "grow with the column." +
            red + " below the first column.";
   case Measure::ForwardTime:
-    return "Milliseconds of a forward pass of the whole model over one sequence of that length, "
+    return "Milliseconds of a forward pass of the entire model over one sequence of that length, "
            "the median of several calls; lower is better.";
   case Measure::Bits:
     break;
   }
   return "Bits per held-out " + content.unit + ", lower is better; the same " + content.unit +
-         "s are scored in every column, only the context before them grows." + red +
+         "s are scored in every column, and only the context before them grows." + red +
          " above the first column.";
 }
 
-/// Line charts stand in columns; others have the width that they need, or are scrolled.
+/// Line charts are laid out in columns. Other charts have their natural width and scroll if
+/// necessary.
 std::string section(const std::string &title, const std::string &text,
                     const std::vector<std::string> &charts, bool areLines = true) {
   std::string out =
@@ -244,8 +245,8 @@ std::string section(const std::string &title, const std::string &text,
   return out + "</div>\n";
 }
 
-/// What the encodings learned. Of rows with the same bias, such as one that learns nothing with
-/// several learning rates, the first one has the pictures.
+/// Plots the bias that each encoding learned. If several rows have the same bias, such as one
+/// without learned parameters at several learning rates, only the first is plotted.
 std::string biasSections(const ReportContent &content) {
   std::vector<const EncodingResult *> drawn;
   std::vector<std::string> charts, maps;
@@ -262,21 +263,20 @@ std::string biasSections(const ReportContent &content) {
   }
   std::string out;
   if (!charts.empty())
-    out += section("What the encodings learned",
-                   "The bias of the first layer against distance, one line per head, seen from the "
-                   "last query of a text of twice the trained length (from one in the middle where "
-                   "queries see later keys). A row whose bias equals that of a row above has no "
-                   "picture of its own.",
+    out += section("Learned bias by distance",
+                   "The bias of the first layer against distance, one line per head, for the last "
+                   "query of a text of twice the trained length (for one in the middle if queries "
+                   "see later keys). A row whose bias equals that of an earlier row is omitted.",
                    charts);
   if (!maps.empty())
     out += section("Learned bias, query by key",
-                   "The bias of the first layer where it depends on more than the distance; each "
-                   "head has its own colours.",
+                   "The bias of the first layer, if it depends on more than the distance; each "
+                   "head has its own color scale.",
                    maps, /*areLines=*/false);
   return out;
 }
 
-/// What was trained on.
+/// Describes the training data.
 std::string dataOf(const ReportContent &content) {
   const std::string name = escapeXml(content.corpusDirectory);
   if (content.corpusSplit.empty())

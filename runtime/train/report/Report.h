@@ -1,8 +1,8 @@
-//===- Report.h - The page about several runs -------------------------------*- C++ -*-===//
+//===- Report.h - The page about several runs -------------------*- C++ -*-===//
 //
-// The page of pe demo, pe compare, and of sweeps. One HTML file without scripts or external
-// resources: the table of bits per character, charts as inline SVG, what was trained on what, and
-// the limits of the results.
+// The page of `pe demo`, `pe compare` and sweeps: one HTML file without scripts or external
+// resources. It contains the table of bits per character, charts as inline SVG, a description of
+// the models and the data, and the limits of the results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,11 +20,11 @@
 
 namespace pe::train {
 
-/// What a table shows by length: bits of held-out text, of a task the share of right answers, or
-/// the milliseconds of a forward pass over one sequence.
+/// The quantity that a table shows by length: bits of held-out text, the share of correct answers
+/// of a task, or the milliseconds of a forward pass over one sequence.
 enum class Measure : uint8_t { Bits, Accuracy, ForwardTime };
 
-/// One trained encoding, or another row of a table: the means over its seeds.
+/// A trained encoding, or another row of a table: the means over its seeds.
 struct EncodingResult {
   std::string name;
   int64_t encodingParams = 0, modelParams = 0;
@@ -33,53 +33,53 @@ struct EncodingResult {
   std::map<int64_t, double> bitsPerChar;
   /// Step and smoothed training loss in bits per character.
   std::vector<std::pair<double, double>> curve;
-  /// Step and held-out bits per character at the shortest length; of a task the accuracy.
+  /// Step and held-out bits per character at the shortest length; for a task the accuracy.
   std::vector<std::pair<double, double>> evaluations = {};
   int64_t seeds = 1;
-  /// Standard deviations over the seeds, and of a task the share of right answers by length.
+  /// Standard deviations over the seeds, and for a task the share of correct answers, by length.
   std::map<int64_t, double> deviation = {}, accuracy = {}, accuracyDeviation = {};
   std::map<int64_t, double> milliseconds = {};
-  /// What the table shows, of every seed.
+  /// The values that the table shows, one per seed.
   std::map<int64_t, std::vector<double>> bySeed = {};
-  /// Further columns: name -> value of every seed.
+  /// Additional columns: name -> one value per seed.
   std::map<std::string, std::vector<double>> more = {};
-  /// The row that this one is compared with; empty: none.
+  /// The row that this row is compared with; empty for none.
   std::string baseline = {};
-  /// Of the first layer and, of several seeds, the first.
+  /// The bias of the first layer, for the first seed.
   LearnedBias bias = {};
 };
 
-/// The row of several runs that differ in their seed alone; `runs` is not empty.
+/// Returns the row of several runs that differ only in the seed; `runs` must not be empty.
 EncodingResult meanOf(const std::vector<const EncodingResult *> &runs, Measure measure);
 
 struct ReportContent {
   std::string title = "Positional encodings, compiled and trained";
-  /// What the runs are to find out; may be empty.
+  /// The question that the runs answer; may be empty.
   std::string question;
   Measure measure = Measure::Bits;
-  /// What bits are per.
+  /// The unit that bits are measured per.
   std::string unit = "character";
   std::string corpusDirectory, corpusSha256;
   int64_t corpusBytes = 0, corpusFiles = 0;
-  /// "12 files, 1 of them held out"; empty: the data is generated.
+  /// "12 files, 1 of them held out"; empty if the data is generated.
   std::string corpusSplit;
-  /// "2 layers, 64 wide ...", one sentence about the model and its training.
+  /// A sentence about the model and its training: "2 layers, 64 wide ...".
   std::string setup;
   double seconds = 0;
   int threads = 0;
   int64_t trainedLength = 256;
   std::vector<EncodingResult> results;
   std::vector<Claim> claims;
-  /// What the table does not show.
+  /// Statements about what the table does not show.
   std::vector<std::string> limits;
 };
 
 std::string toHtml(const ReportContent &content);
 
-/// The tables and the claims, for a terminal (Table.h for a table row by row).
+/// Returns the tables and the claims for a terminal (see Table.h to print row by row).
 std::string toText(const ReportContent &content);
 
-/// results.json as docs/contract.md defines it.
+/// Returns results.json as defined in docs/contract.md.
 std::string toJson(const ReportContent &content);
 
 } // namespace pe::train

@@ -1,4 +1,4 @@
-//===- RunFile.cpp - What a run left behind, read again -------------------===//
+//===- RunFile.cpp - Read the results of runs -----------------------------===//
 
 #include "runtime/train/report/RunFile.h"
 
@@ -16,7 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-/// "an object", "the number 3", "the text 'x'": what was found instead.
+/// Describes a value that was found instead of the expected one: "an object", "a list", or the
+/// value itself.
 std::string describe(const Json &value) {
   switch (value.type()) {
   case Json::value_t::object:
@@ -32,7 +33,7 @@ std::string describe(const Json &value) {
   }
 }
 
-/// Reads members of one object; the first error is kept.
+/// Reads the members of an object and stores the first error.
 class Reader {
 public:
   Reader(const Json &object, std::string where) : object(object), where(std::move(where)) {}
@@ -45,7 +46,7 @@ public:
       fail(name, "a number", *value);
     return value->is_number() ? value->get<double>() : 0;
   }
-  /// A whole number of 0 to 2^53.
+  /// Reads an integer from 0 to 2^53.
   int64_t whole(const char *name, bool isRequired = true) {
     const Json *value = find(name, isRequired);
     if (!value)
@@ -60,10 +61,10 @@ public:
   std::string text(const char *name, bool isRequired = true) {
     const Json *value = find(name, isRequired);
     if (value && !value->is_string())
-      fail(name, "a text", *value);
+      fail(name, "a string", *value);
     return value && value->is_string() ? value->get<std::string>() : "";
   }
-  /// Context lengths and bits per character.
+  /// Reads bits per character by context length.
   std::map<int64_t, double> lengths(const char *name) {
     std::map<int64_t, double> result;
     const Json *value = find(name, true);
@@ -147,7 +148,7 @@ Status addBench(const Json &json, const std::string &name, RunFile &file) {
   return Status::success();
 }
 
-/// One line of a log.
+/// Adds one line of a log.
 Status addEvent(const Json &json, const std::string &where, RunRecord &run) {
   if (!json.is_object())
     return makeError(where, ": expected an object with an 'event', found ", describe(json));
@@ -155,7 +156,7 @@ Status addEvent(const Json &json, const std::string &where, RunRecord &run) {
   const std::string event = reader.text("event");
   if (event == "step") {
     const double step = reader.number("step");
-    // A step whose loss was not finite has null there.
+    // The value is null if the loss was not finite.
     const double bits = reader.number("bits_per_char", false);
     run.loss.emplace_back(step, json.contains("bits_per_char") && json["bits_per_char"].is_number()
                                     ? bits
@@ -178,7 +179,7 @@ Expected<RunFile> parseLog(const std::string &text, const std::string &name) {
     const std::string_view whole = std::string_view(text).substr(begin, end - begin);
     const std::optional<plan::JsonProblem> problem = plan::findJsonProblem(whole);
     if (problem && isLast && line > 1)
-      break; // the run was killed while it wrote
+      break; // the run was killed while writing it
     if (problem)
       return makeError(where, ":", problem->byte, ": expected a line of JSON as pe train --log ",
                        "writes it, found ", problem->found);
@@ -206,7 +207,7 @@ void append(RunFile &all, RunFile more) {
 } // namespace
 
 Expected<RunFile> parseRunFile(const std::string &text, const std::string &name) {
-  // A log is a line of JSON after the other, so that more than one line is no JSON.
+  // A log is a sequence of JSON lines, so a log with more than one line is not valid JSON.
   const auto parsed = plan::parseJson(text, name);
   if (!parsed || !parsed->is_object() || parsed->contains("event"))
     return parseLog(text, name);
@@ -236,7 +237,7 @@ Expected<RunFile> readRun(const std::string &path) {
     if (entry.path().extension() == ".json" || entry.path().extension() == ".jsonl")
       files.push_back(entry.path());
   if (failure)
-    return makeError("folder '", path, "': cannot read: ", failure.message());
+    return makeError("directory '", path, "': cannot read: ", failure.message());
   std::sort(files.begin(), files.end());
   RunFile all;
   std::string firstProblem;
@@ -249,7 +250,7 @@ Expected<RunFile> readRun(const std::string &path) {
       firstProblem = "; " + read.error().getMessage();
   }
   if (all.runs.empty() && all.bench.empty())
-    return makeError("folder '", path,
+    return makeError("directory '", path,
                      "': expected results.json, a log of pe train (*.jsonl) or a "
                      "table of pe bench (*.json), found none",
                      firstProblem);

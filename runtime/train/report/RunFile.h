@@ -1,8 +1,8 @@
-//===- RunFile.h - What a run left behind, read again -----------*- C++ -*-===//
-//
-// Three kinds of files hold numbers about runs: the log of `pe train` (one JSON object per line),
-// the results.json of `pe demo`, and the table of `pe bench --json`. All are read by one function,
-// which takes what it knows and refuses what cannot be such a file, in one line with the place.
+//===- RunFile.h - Read the results of runs ---------------------*- C++ -*-===//
+// Three kinds of files contain results of runs: the log of `pe train` (one JSON object per line),
+// the results.json of `pe demo`, and the table of `pe bench --json`. One function reads all of
+// them. It ignores unknown keys and rejects anything that is not such a file, with a one-line error
+// that gives the position.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,22 +35,23 @@ struct BenchRecord {
   double seconds = 0, flops = 0, bytes = 0, share = 0;
 };
 
-/// Everything that was found. A table of `pe bench` also says what the machine can do.
+/// The content of a file. A table of `pe bench` also describes the machine.
 struct RunFile {
   std::vector<RunRecord> runs;
   std::vector<BenchRecord> bench;
   std::string cpu;
   int64_t threads = 0;
-  /// The rate of copies, counting bytes read and written; 0: not measured.
+  /// The copy rate, counting bytes read and written; 0 if not measured.
   double copyBytesPerSecond = 0;
 };
 
-/// `name` stands for the file in messages; the run of a log is called after it, without folder and
-/// ending. A partial last line of a log, left by a killed process, is ignored.
+/// Parses a file. `name` is its name in messages; the run of a log is named after it, without
+/// directory and extension. A partial last line of a log, as a killed process leaves it, is
+/// ignored.
 Expected<RunFile> parseRunFile(const std::string &text, const std::string &name);
 
-/// One file, or of a folder results.json and every *.jsonl and *.json that can be read as above. At
-/// least one must be.
+/// Reads one file, or results.json and every *.jsonl and *.json of a directory that can be parsed.
+/// It is an error if there is no such file.
 Expected<RunFile> readRun(const std::string &path);
 
 } // namespace pe::train

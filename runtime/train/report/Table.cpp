@@ -1,4 +1,4 @@
-//===- Table.cpp - What the tables of a report say -------------------------===//
+//===- Table.cpp - Text of the tables of a report -------------------------===//
 #include "runtime/train/report/Table.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ const EncodingResult *findRow(const ReportContent &content, const std::string &n
   return found == content.results.end() ? nullptr : &*found;
 }
 
-/// The values of an operand, of every seed; none if it was not measured.
+/// Returns the values of an operand for all seeds, or nothing if it was not measured.
 std::vector<double> valuesOf(const ReportContent &content, const Operand &operand, size_t seeds) {
   if (operand.row.empty())
     return std::vector<double>(seeds, operand.constant);
@@ -35,7 +35,7 @@ std::vector<double> valuesOf(const ReportContent &content, const Operand &operan
   return found == row->more.end() ? std::vector<double>() : found->second;
 }
 
-/// Of a - b - by, where both have every seed.
+/// Returns the margin of a - b - by, or no seeds unless both have a value for every seed.
 Margin marginBetween(const std::vector<double> &a, const std::vector<double> &b, double by = 0) {
   if (a.empty() || a.size() != b.size())
     return {};
@@ -51,7 +51,7 @@ std::string nameOf(const Operand &operand) {
   return operand.row.empty() ? constant : operand.row + "@" + operand.column;
 }
 
-/// Pads by characters, not bytes.
+/// Pads by UTF-8 characters, not by bytes.
 std::string padded(const std::string &text, size_t width, bool toTheLeft) {
   const auto count = static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
@@ -60,7 +60,7 @@ std::string padded(const std::string &text, size_t width, bool toTheLeft) {
   return toTheLeft ? text + blanks : blanks + text;
 }
 
-/// Columns as wide as their widest cell, the first to the left.
+/// Pads columns to their widest cell; the first is left-aligned.
 std::string layOut(const std::vector<std::vector<std::string>> &rows) {
   std::vector<size_t> widths;
   for (const auto &row : rows)
@@ -79,7 +79,7 @@ std::string layOut(const std::vector<std::vector<std::string>> &rows) {
   return out;
 }
 
-/// The baseline of all rows that have one; empty if there are several.
+/// Returns the common baseline of the rows, or an empty string if there are several.
 std::string onlyBaselineOf(const ReportContent &content) {
   std::set<std::string> names;
   for (const EncodingResult &result : content.results)
@@ -100,7 +100,7 @@ std::string marginsText(const ReportContent &content, const std::vector<int64_t>
       const Margin margin = marginOf(content, result, length);
       row.push_back(margin.seeds > 0 ? margin.text() : "");
       if (margin.seeds > 1 && !margin.isNoise())
-        row.back() += "  "; // where others have a mark
+        row.back() += "  "; // aligns with the mark of other cells
     }
     rows.push_back(std::move(row));
   }
@@ -191,7 +191,7 @@ std::string numbersOf(const Claim &claim, const Margin &margin) {
   Margin difference = margin;
   difference.mean += claim.by;
   std::string text = difference.text();
-  // What is noise is the difference beyond the claim, which the verdict says.
+  // The mark refers to the difference minus the claimed one, which the verdict reports.
   if (text.ends_with(" ~"))
     text.resize(text.size() - 2);
   char by[32];
@@ -222,7 +222,7 @@ std::string marginCaptionOf(const ReportContent &content) {
 
 std::string claimCaptionOf(const ReportContent &content) {
   return !content.results.empty() && content.results[0].seeds == 1
-             ? "claims, by one seed, which cannot tell noise"
+             ? "claims, from one seed, so the noise is unknown"
              : "claims";
 }
 
@@ -230,7 +230,8 @@ std::string marginLabelOf(const ReportContent &content, const EncodingResult &re
   return onlyBaselineOf(content).empty() ? result.name + " - " + result.baseline : result.name;
 }
 
-/// "110592 + 396": of the model without the encoding, and the encoding's own.
+/// Returns the parameters as "110592 + 396": those of the model without the encoding, plus the
+/// encoding's.
 static std::string parametersText(const EncodingResult &result) {
   const std::string rest = std::to_string(result.modelParams - result.encodingParams);
   return result.encodingParams ? rest + " + " + std::to_string(result.encodingParams) : rest;

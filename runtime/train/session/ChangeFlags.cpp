@@ -1,4 +1,4 @@
-//===- ChangeFlags.cpp - Flags about changes between steps -----------------===//
+//===- ChangeFlags.cpp - Flags for changes between steps ------------------===//
 #include "runtime/train/session/Flags.h"
 
 namespace pe::train {
@@ -30,7 +30,7 @@ Status setReinitTime(TrainConfig &config, const std::string &text) {
   }
   auto step = parseNumber<int64_t>(text);
   if (!step || *step < 0)
-    return makeError("expected 'phase', 'plateau' or the number of a step, found '", text, "'");
+    return makeError("expected 'phase', 'plateau' or a step number, found '", text, "'");
   config.reinit.when = ReinitTime::Step;
   config.reinit.step = *step;
   return Status::success();
@@ -38,7 +38,7 @@ Status setReinitTime(TrainConfig &config, const std::string &text) {
 
 } // namespace
 
-/// The count is free where it is what the user decides: in the published operators.
+/// The user chooses the count only for the published operators; otherwise it is fixed.
 Status checkReinit(const ReinitConfig &reinit) {
   constexpr int kMostSteps = 1000;
   const int count = reinit.change.settings.iterations;
@@ -58,12 +58,12 @@ Status checkReinit(const ReinitConfig &reinit) {
 }
 
 // clang-format off
-/// Flags about changes to the weights outside of steps.
+/// Returns the flags for changes to the weights between steps.
 std::vector<Flag> flagsOfChanges() {
   return {
     {"reinit-iters", "0",
-     "0: off; else weights are changed at --reinit-at, and this is 4 with engine qdwh, the exact "
-     "number of steps with cubic, and 1 otherwise", setReinitIterations},
+     "0: off; otherwise weights are changed at --reinit-at: 4 with engine qdwh, the exact number "
+     "of steps with cubic, 1 in all other cases", setReinitIterations},
     {"reinit-method", "project", "project (onto scaled isometries), or as baselines shrink-perturb "
      "or fresh (initial values)",
      choice(reinit::parseMethod, [](C &c) -> auto & { return c.reinit.change.method; })},
@@ -71,29 +71,29 @@ std::vector<Flag> flagsOfChanges() {
     {"reinit-engine", "qdwh", "how the projection is computed: qdwh (float64, exact), quintic "
      "(float32, products only) or cubic (the published steps)",
      choice(reinit::parseEngine, [](C &c) -> auto & { return c.reinit.change.settings.engine; })},
-    {"reinit-norm", "fro", "what engine cubic divides by first: fro or spectral",
+    {"reinit-norm", "fro", "norm that engine cubic divides by first: fro or spectral",
      choice(reinit::parseNorm, [](C &c) -> auto & { return c.reinit.change.settings.norm; })},
-    {"reinit-target", "all", "which weights: all, attention or mlp",
+    {"reinit-target", "all", "weights to change: all, attention or mlp",
      choice(reinit::parseTarget, [](C &c) -> auto & { return c.reinit.change.target; })},
     {"reinit-scale", "muon", "scale of the isometries: muon, none, mean-sigma or fro",
      choice(reinit::parseScale, [](C &c) -> auto & { return c.reinit.change.settings.scale; })},
-    {"reinit-at", "phase", "phase (between phases), plateau or the number of a step",
+    {"reinit-at", "phase", "phase (between phases), plateau or a step number",
      setReinitTime},
-    {"plateau-interval", "20", "steps between the evaluations that look for a plateau",
+    {"plateau-interval", "20", "steps between the evaluations that detect a plateau",
      number<int64_t>(1, [](C &c) -> auto & { return c.reinit.plateauInterval; })},
-    {"plateau-window", "8", "evaluations that a plateau is found by; as many follow each reinit",
+    {"plateau-window", "8", "evaluations that detect a plateau; restarts after each reinit",
      number<int64_t>(3, [](C &c) -> auto & { return c.reinit.plateauWindow; })},
-    {"redo-interval", "0", "steps after which dormant neurons of feed-forward layers are made new; "
+    {"redo-interval", "0", "steps between recycling dormant neurons of feed-forward layers; "
      "0: never", number<int64_t>(0, [](C &c) -> auto & { return c.plasticity.redoInterval; })},
-    {"redo-tau", "0.025", "a neuron is dormant whose mean activity is at most this share of its "
+    {"redo-tau", "0.025", "a neuron is dormant if its mean activity is at most this share of its "
      "layer's", fraction(Range::HalfOpen, [](C &c) -> auto & { return c.plasticity.redoTau; })},
-    {"dash", "off", "off, published (before every phase but the first, rows of matrices shrink by "
-     "their cosine with minus the gradient of the new text) or rowdecay (every --dash-interval "
-     "steps, rows along the last gradient shrink a little)",
+    {"dash", "off", "off, published (before every phase except the first, rows of matrices shrink "
+     "by their cosine with the negative gradient of the new text) or rowdecay (every "
+     "--dash-interval steps, rows along the last gradient shrink slightly)",
      choice(parseDash, [](C &c) -> auto & { return c.plasticity.dash; })},
-    {"dash-interval", "0", "steps between shrinkings by rowdecay",
+    {"dash-interval", "0", "steps between applications of rowdecay",
      number<int64_t>(0, [](C &c) -> auto & { return c.plasticity.dashInterval; })},
-    {"dash-scope", "all", "which matrices shrink: all, or those that AdamW updates (adamw)",
+    {"dash-scope", "all", "matrices that shrink: all, or only those that AdamW updates (adamw)",
      choice(parseDashScope, [](C &c) -> auto & { return c.plasticity.dashScope; })},
   };
 }

@@ -1,6 +1,6 @@
-//===- Checks.cpp - Whether a model can be trained at all -----------------===//
+//===- Checks.cpp - Checks that a model can be trained --------------------===//
 //
-// Differences of the loss along a direction, and steps on one batch.
+// Differences of the loss along a direction, and training on one batch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,11 +12,11 @@
 namespace pe::train {
 namespace {
 
-/// Of the gradient's norm.
+/// The allowed error as a share of the gradient's norm.
 constexpr double kShare = 0.03;
-/// Of the loss: what sums of f32 numbers lose.
+/// The rounding error of the loss, a sum of f32 values, relative to it.
 constexpr double kRounding = 2e-6;
-/// The change of the loss, as a share of it, that differences aim at.
+/// The targeted relative change of the loss between two points.
 constexpr double kChange = 2e-3;
 
 double normOf(const std::vector<double> &x) {
@@ -36,8 +36,8 @@ Expected<double> lossOf(Decoder &model, const Batch &batch, ParallelFor &pool) {
   return sum / weight;
 }
 
-/// A unit vector half along the gradient, which shows a wrong size, and half anywhere, which shows
-/// a wrong direction.
+/// Returns a unit vector that is half along the gradient, which detects a wrong size, and half
+/// random, which detects a wrong direction.
 std::vector<double> directionOf(const Parameter &parameter, const std::vector<double> &gradient) {
   std::vector<double> direction(gradient.size());
   Random random(1, "check of " + parameter.name);
@@ -57,7 +57,7 @@ std::vector<double> directionOf(const Parameter &parameter, const std::vector<do
   return direction;
 }
 
-/// The slope of the loss at a distance of `step` on both sides.
+/// Returns the central difference quotient of the loss with a distance of `step` on both sides.
 Expected<double> slopeOf(Decoder &model, const Parameter &parameter, const Batch &batch,
                          ParallelFor &pool, const std::vector<double> &direction, double step) {
   float *values = model.values().at(parameter);
@@ -67,7 +67,7 @@ Expected<double> slopeOf(Decoder &model, const Parameter &parameter, const Batch
   for (double sign : {1.0, -1.0}) {
     for (size_t i = 0; i < kept.size(); ++i)
       values[i] = static_cast<float>(kept[i] + sign * step * direction[i]);
-    // What the weights' own rounding leaves of the step.
+    // Measures the actual step, because the weights are rounded.
     for (size_t i = 0; i < kept.size(); ++i)
       distance += sign * (static_cast<double>(values[i]) - kept[i]) * direction[i];
     auto loss = lossOf(model, batch, pool);
@@ -101,7 +101,7 @@ Expected<GradientCheck> checkParameter(Decoder &model, const Parameter &paramete
   auto fine = slopeOf(model, parameter, batch, pool, direction, step / 2);
   if (!fine)
     return fine.takeError();
-  check.measured = (4 * *fine - *coarse) / 3; // without the error of second order
+  check.measured = (4 * *fine - *coarse) / 3; // cancels the second-order error
   check.bound = kShare * normOf(gradient) + kRounding * loss / step;
   return check;
 }
@@ -149,8 +149,8 @@ Status printGradientChecks(const std::vector<GradientCheck> &checks, std::FILE *
   }
   if (wrong.empty())
     return Status::success();
-  return makeError("--check=gradients: expected the gradients of all parameters to be the slopes "
-                   "of the loss, found others for ",
+  return makeError("--check=gradients: expected the gradients of all parameters to match the "
+                   "slopes of the loss, found different ones for ",
                    wrong.size(), " of ", checks.size(), ", the first '", wrong.front(), "'");
 }
 

@@ -1,7 +1,7 @@
-//===- Checks.h - Whether a model can be trained at all ---------*- C++ -*-===//
+//===- Checks.h - Checks that a model can be trained ------------*- C++ -*-===//
 //
-// `--check=gradients`: every parameter's gradient against differences of the loss.
-// `--check=overfit`: whether one batch is learned by heart, as any model must.
+// `--check=gradients` compares the gradient of every parameter with differences of the loss.
+// `--check=overfit` checks that the model can memorize one batch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,30 +15,31 @@
 
 namespace pe::train {
 
-/// The slope of the loss along one direction in the space of a parameter: the gradient's, and that
-/// of the loss itself.
+/// The slope of the loss along one direction in the space of a parameter: from the gradient, and
+/// measured on the loss.
 struct GradientCheck {
   std::string name;
   double derived = 0, measured = 0;
-  /// How far apart they may be: a share of the gradient's norm and the rounding of the loss.
+  /// The allowed difference: a share of the gradient's norm plus the rounding of the loss.
   double bound = 0;
 
   bool isGood() const { return std::abs(derived - measured) <= bound; }
 };
 
-/// One per parameter that is trained, on the first batch. The weights are left as they were.
+/// Returns one check per trained parameter, on the first batch. The weights are unchanged.
 Expected<std::vector<GradientCheck>> checkGradients(Session &session);
-/// As a table; an error names what is wrong.
+/// Prints a table. Returns an error that names the wrong gradients.
 Status printGradientChecks(const std::vector<GradientCheck> &checks, std::FILE *stream);
 
 struct OverfitCheck {
   double firstLoss = 0, lastLoss = 0;
   int64_t steps = 0;
-  /// A tenth of the first loss was reached.
+  /// Returns true if the loss fell to a tenth of the first loss.
   bool isGood() const { return lastLoss <= firstLoss / 10; }
 };
 
-/// Trains on the first batch alone, until a tenth of the first loss or for all steps of the run.
+/// Trains on the first batch only, until a tenth of the first loss is reached or for all steps of
+/// the run.
 Expected<OverfitCheck> overfitOneBatch(Session &session);
 Status printOverfitCheck(const OverfitCheck &check, std::FILE *stream);
 

@@ -1,4 +1,4 @@
-//===- Config.cpp - Everything a training run is told ---------------------===//
+//===- Config.cpp - The configuration of a training run -------------------===//
 #include "runtime/train/session/Config.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-//===- Events.cpp - What happens between two steps ------------------------===//
+//===- Events.cpp - Events between two steps ------------------------------===//
 //
 // Evaluation, reinit and checkpoints.
 //
@@ -11,7 +11,7 @@
 namespace pe::train {
 namespace {
 
-/// Every --eval-interval steps but after the last, when the session evaluates anyway.
+/// Evaluates every --eval-interval steps, except after the last, when the session evaluates anyway.
 class EvaluationEvent : public Event {
 public:
   explicit EvaluationEvent(const TrainConfig &config) : config(config) {}
@@ -28,7 +28,7 @@ private:
   const TrainConfig &config;
 };
 
-/// Before one step, at the start of every phase but the first, or on a plateau.
+/// Changes weights before one step, at the start of every phase except the first, or on a plateau.
 class ReinitEvent : public Event {
 public:
   explicit ReinitEvent(const TrainConfig &config)
@@ -49,7 +49,7 @@ public:
   }
 
   Status beforeStep(const Moment &moment) override {
-    // The loss on another text is no continuation of the one before.
+    // The loss on another text does not continue that of the previous phase.
     if (moment.phaseBegins)
       watch.clear();
     if (!isDue(moment))
@@ -86,7 +86,7 @@ private:
   PlateauWatch watch;
 };
 
-/// Every --checkpoint-interval steps, after the last, and where the run stops.
+/// Saves every --checkpoint-interval steps, after the last step, and when the run stops.
 class CheckpointEvent : public Event {
 public:
   CheckpointEvent(const TrainConfig &config, const Metadata &identity,

@@ -1,6 +1,6 @@
-//===- Flags.h - The table of flags of `pe train` ---------------*- C++ -*-===//
+//===- Flags.h - The flags of `pe train` ------------------------*- C++ -*-===//
 //
-// What a flag is, the usual kinds of them, and the groups that the table consists of: a file each.
+// Defines a flag, the common kinds of setters, and the groups of flags, each in its own file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,12 +20,12 @@ using Setter = std::function<Status(TrainConfig &, const std::string &)>;
 
 struct Flag {
   std::string name;
-  /// A new flag that determines the result begins with what earlier versions did: a checkpoint that
-  /// lacks the flag is taken to have its preset.
+  /// The default. For a new flag that determines the result, it must be the behavior of earlier
+  /// versions: a checkpoint without the flag is assumed to have this value.
   std::string preset;
   std::string help;
   Setter set;
-  /// Whether the result of a run depends on it.
+  /// True if the result of a run depends on the flag.
   bool identity = true;
 };
 
@@ -38,7 +38,7 @@ template <typename Number> Expected<Number> parseNumber(const std::string &text)
   return value;
 }
 
-/// A flag that is a number of at least `least` somewhere in the configuration.
+/// Sets a number of at least `least` in the configuration.
 template <typename Number, typename Access> Setter number(Number least, Access access) {
   return [=](TrainConfig &config, const std::string &text) -> Status {
     auto value = parseNumber<Number>(text);
@@ -54,7 +54,7 @@ template <typename Number, typename Access> Setter number(Number least, Access a
   };
 }
 
-/// A number from 0 to 1, or from 0 to below 1.
+/// The interval [0, 1] or [0, 1).
 enum class Range : uint8_t { Closed, HalfOpen };
 template <typename Access> Setter fraction(Range range, Access access) {
   return [=](TrainConfig &config, const std::string &text) -> Status {
@@ -87,7 +87,7 @@ template <typename Parse, typename Access> Setter choice(Parse parse, Access acc
   };
 }
 
-/// A flag whose other values are not built yet; `why` says what to use instead.
+/// Accepts only `value`; `why` gives the reason, or what to use instead.
 inline Setter only(const std::string &value, const std::string &why = "the rest is not built yet") {
   return [=](TrainConfig &, const std::string &text) -> Status {
     if (text != value)
@@ -115,15 +115,15 @@ std::vector<Flag> flagsOfOptimizers();
 std::vector<Flag> flagsOfChanges();
 std::vector<Flag> flagsOfRun();
 
-/// Not a flag's own range but what its neighbours allow.
+/// Checks constraints between several flags.
 Status checkReinit(const ReinitConfig &reinit);
 
 /// Reads the phases from a JSON file.
 Status setPhases(TrainConfig &config, const std::string &path);
 
 inline constexpr const char *kOnGpus =
-    "pe train runs on the CPU in float32; GPUs and other types are for the PyTorch package, "
-    "which is not built yet";
+    "pe train runs on the CPU in float32; on GPUs and in other types, train with the PyTorch "
+    "package";
 
 } // namespace pe::train
 

@@ -1,4 +1,4 @@
-//===- ModelFlags.cpp - Flags about the model ------------------------------===//
+//===- ModelFlags.cpp - Flags for the model -------------------------------===//
 #include "runtime/train/session/Flags.h"
 
 namespace pe::train {
@@ -29,7 +29,7 @@ Status setProjections(TrainConfig &config, const std::string &value) {
   return Status::success();
 }
 
-/// NAME=VALUE,...
+/// Parses NAME=VALUE,...
 Expected<std::map<std::string, std::string>> parseAssignments(const std::string &list) {
   std::map<std::string, std::string> result;
   for (const std::string &part : splitList(list)) {
@@ -61,11 +61,11 @@ Status setAttributes(TrainConfig &config, const std::string &list) {
 } // namespace
 
 // clang-format off
-/// Flags about the model.
+/// Returns the flags for the model.
 std::vector<Flag> flagsOfModel() {
   return {
     {"layers", "2",
-     "blocks of attention and feed-forward layer",
+     "number of blocks of an attention and a feed-forward layer",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.layers; })},
     {"dim", "64", "width of the residual stream",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.dim; })},
@@ -75,32 +75,32 @@ std::vector<Flag> flagsOfModel() {
     {"kv-heads", "4", "heads of keys and values; divides --heads",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.keyHeads; })},
     {"activation", "relu2",
-     "of the feed-forward layer: relu2 (the square of ReLU), gelu, swiglu or a .mlir file with "
-     "@activation", setActivation},
+     "activation of the feed-forward layer: relu2 (the square of ReLU), gelu, swiglu or a .mlir "
+     "file with @activation", setActivation},
     {"mlp-hidden-mult", "4",
      "hidden width of the feed-forward layer, in units of --dim; 0: 4, with a gate 8/3 (rounded up "
      "to blocks of 256, or of 8 below 256)",
      number<int64_t>(0, [](C &c) -> auto & { return c.model.mlpMultiple; })},
-    {"norm", "rms", "normalisation before every layer: rms or layer, without gain",
+    {"norm", "rms", "normalization before every layer: rms or layer, without gain",
      choice(parseNorm, [](C &c) -> auto & { return c.model.norm; })},
-    {"tie-head", "off", "on: the output head's matrix is the embedding's",
+    {"tie-head", "off", "on: the output head uses the embedding's matrix",
      onOff([](C &c) -> auto & { return c.model.tieHead; })},
     {"share-encoding", "off", "on: all layers use one set of the encoding's parameters",
      onOff([](C &c) -> auto & { return c.model.shareEncoding; })},
-    {"init-proj", "scaled", "how the matrices that write to the residual stream start: scaled "
-     "(by 1 / sqrt(2 layers)) or zero", setProjections},
-    {"init", "", "NAME=VALUE,...: how parameters of the encoding start, in place of their pe.init",
+    {"init-proj", "scaled", "initial values of the matrices that write to the residual stream: "
+     "scaled (by 1 / sqrt(2 layers)) or zero", setProjections},
+    {"init", "", "NAME=VALUE,...: initial values of the encoding's parameters, replacing pe.init",
      setInitialTexts},
     {"attr", "",
-     "NAME=VALUE,...: attributes of the encoding's file (base, factor ...), in place of its own",
+     "NAME=VALUE,...: overrides attributes of the encoding file (base, factor ...)",
      setAttributes},
-    {"freeze", "", "regular expression (POSIX extended) of parameters that keep their values",
+    {"freeze", "", "POSIX extended regular expression of the parameters to freeze",
      text([](C &c) -> auto & { return c.freeze; })},
-    {"dropout", "0", "share of numbers that fall out of the embedding, of what layers add to the "
-     "residual stream, and of attention's probabilities where its file has no dropout of its own",
+    {"dropout", "0", "dropout probability of the embedding, of the output of each layer, and of "
+     "the attention probabilities unless the encoding file has its own dropout",
      fraction(Range::HalfOpen, [](C &c) -> auto & { return c.model.dropout; })},
-    {"recompute", "off", "on: backward computes a layer's activations again, for less memory and "
-     "the same bits", onOff([](C &c) -> auto & { return c.model.recompute; }), false},
+    {"recompute", "off", "on: backward recomputes the activations of a layer, for less memory and "
+     "bitwise identical results", onOff([](C &c) -> auto & { return c.model.recompute; }), false},
   };
 }
 // clang-format on

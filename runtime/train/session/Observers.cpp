@@ -1,4 +1,4 @@
-//===- Observers.cpp - Telling people and files about a run ---------------===//
+//===- Observers.cpp - Report the progress of a run -----------------------===//
 //
 // The progress line and the log file.
 //
@@ -22,21 +22,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The encoding's parameters are logged at this interval of steps, everything else at every step.
+/// Steps between log entries of the encoding's parameters; everything else is logged at every step.
 constexpr int64_t kEncodingInterval = 10;
-/// The minimum time between rewrites of a terminal's line.
+/// The minimum time between updates of the line on a terminal.
 constexpr std::chrono::milliseconds kRedraw(200);
 
 double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// "layers.0.attention.bias." of "layers.0.attention.bias.slopes".
+/// Returns "layer0.attention.bias." for "layer0.attention.bias.slopes".
 std::string prefixOf(const Parameter &parameter) {
   return parameter.name.substr(0, parameter.name.rfind('.') + 1);
 }
 
-/// The encoding's parameters by their own names, one set per layer.
+/// Returns the encoding's parameters by name, one set per layer.
 std::map<std::string, plan::NamedArrays> encodingParameters(Trainer &trainer) {
   std::map<std::string, plan::NamedArrays> layers;
   for (const Parameter &parameter : trainer.model().layout().all())
@@ -48,8 +48,8 @@ std::map<std::string, plan::NamedArrays> encodingParameters(Trainer &trainer) {
   return layers;
 }
 
-/// Every parameter of the encoding, and what pe.monitor asks for. A formula that cannot be
-/// evaluated is logged as its error.
+/// Returns every parameter of the encoding, and the values of pe.monitor. If a formula cannot be
+/// evaluated, its error is logged instead.
 Json encodingOf(Trainer &trainer) {
   Json object = Json::object();
   const auto layers = encodingParameters(trainer);
@@ -68,7 +68,7 @@ Json encodingOf(Trainer &trainer) {
   return object;
 }
 
-/// {"256": 2.1}, times `scale`.
+/// Returns {"256": 2.1}, with values multiplied by `scale`.
 Json byLength(const std::map<int64_t, double> &values, double scale = 1) {
   Json object = Json::object();
   for (auto [length, value] : values)
@@ -76,12 +76,12 @@ Json byLength(const std::map<int64_t, double> &values, double scale = 1) {
   return object;
 }
 
-/// One line. A folder's name need not be UTF-8, but JSON must be.
+/// Formats one line. Directory names need not be UTF-8, but JSON must be.
 std::string lineOf(const Json &object) {
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// Whether a line tells of something that a run which goes on at `place` does again.
+/// Returns true if a run that continues at `place` repeats the event of a line.
 bool isAhead(const std::string &line, const LogPlace &place) {
   const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer())
@@ -90,11 +90,12 @@ bool isAhead(const std::string &line, const LogPlace &place) {
   const std::string event = object.value("event", std::string());
   if (event == "step" || event == "reinit" || event == "dash")
     return step >= place.steps;
-  // Evaluations and what else follows a step precede the checkpoint, but for that of the end.
+  // Evaluations and other events after a step precede the checkpoint, except for the final
+  // evaluation.
   return step > place.steps || (event == "evaluation" && step == place.totalSteps);
 }
 
-/// How much of a log there is before its first line that is partial or ahead of `place`.
+/// Returns the length of a log before its first line that is partial or ahead of `place`.
 size_t lengthBefore(const std::string &text, const LogPlace &place) {
   size_t begin = 0;
   for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
@@ -103,7 +104,7 @@ size_t lengthBefore(const std::string &text, const LogPlace &place) {
   return begin;
 }
 
-/// Removes the lines from there on.
+/// Truncates the log at that point.
 Status cutBack(const std::string &path, const LogPlace &place) {
   std::error_code failure;
   if (!std::filesystem::is_regular_file(path, failure))
@@ -115,7 +116,7 @@ Status cutBack(const std::string &path, const LogPlace &place) {
   if (whole < text->size())
     std::filesystem::resize_file(path, whole, failure);
   if (failure)
-    return makeError("file '", path, "': cannot go on with the log: ", failure.message());
+    return makeError("file '", path, "': cannot continue the log: ", failure.message());
   return Status::success();
 }
 
@@ -168,10 +169,10 @@ void ProgressLine::onReinit(int64_t step, const std::vector<reinit::MatrixReport
 }
 
 void ProgressLine::onRecycle(int64_t step, const std::vector<DormantNeurons> &layers) {
-  if (layers.empty()) // all are frozen
+  if (layers.empty()) // all layers are frozen
     return;
   clear();
-  std::fprintf(stream, "dormant neurons after step %lld, made new:", static_cast<long long>(step));
+  std::fprintf(stream, "dormant neurons after step %lld, recycled:", static_cast<long long>(step));
   for (const DormantNeurons &layer : layers)
     std::fprintf(stream, "  %s %lld of %lld", layer.layer.c_str(),
                  static_cast<long long>(layer.dormant), static_cast<long long>(layer.count));
@@ -184,11 +185,12 @@ void ProgressLine::onShrink(int64_t step, Dash kind, const std::vector<ShrunkMat
     least = std::min(least, matrix.least);
     mean += matrix.mean / static_cast<double>(matrices.size());
   }
-  if (kind == Dash::RowDecay) // often, and little
+  if (kind == Dash::RowDecay) // too frequent to print
     return;
   clear();
   std::fprintf(
-      stream, "dash before step %lld: rows of %zu matrices times %.3f in the mean, at least %.3f\n",
+      stream,
+      "dash before step %lld: rows of %zu matrices scaled by %.3f on average, at least %.3f\n",
       static_cast<long long>(step + 1), matrices.size(), mean, least);
 }
 
@@ -295,7 +297,7 @@ void LogWriter::onShrink(int64_t step, Dash kind, const std::vector<ShrunkMatrix
   Json list = Json::array();
   for (const ShrunkMatrix &matrix : matrices)
     list.push_back({{"name", matrix.name}, {"mean", matrix.mean}, {"least", matrix.least}});
-  // The names tell a run that goes on whether the event is before or after its step.
+  // The names tell a resumed run whether the event comes before or after its step.
   writeLine(lineOf({{"event", kind == Dash::Published ? "dash" : "rowdecay"},
                     {"step", step},
                     {"matrices", list}}));

@@ -1,7 +1,7 @@
-//===- Observers.h - Telling people and files about a run -------*- C++ -*-===//
+//===- Observers.h - Report the progress of a run ---------------*- C++ -*-===//
 //
-// ProgressLine: one line on a terminal that is rewritten, with the time left; on a pipe a line for
-// every tenth of the run. LogWriter: one JSON object per line and step.
+// ProgressLine rewrites one line on a terminal, with the remaining time; on a pipe it prints a line
+// for every tenth of the run. LogWriter writes one JSON object per line and step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 
 namespace pe::train {
 
-/// "4:05".
+/// Formats a duration as "4:05".
 std::string formatDuration(double seconds);
 
 class ProgressLine : public Observer {
@@ -31,14 +31,14 @@ public:
   void onRecycle(int64_t step, const std::vector<DormantNeurons> &layers) override;
   void onShrink(int64_t step, Dash kind, const std::vector<ShrunkMatrix> &matrices) override;
 
-  /// Shows tokens per second and the share of the machine's peak, unless that is 0.
+  /// Shows tokens per second and, unless `peakFlops` is 0, the share of the machine's peak.
   void setThroughput(double tokensPerStep, double flopsPerToken, double peakFlops) {
     tokens = tokensPerStep, flops = flopsPerToken, peak = peakFlops;
   }
-  /// What the bits shown are per, by default "character".
+  /// Sets the unit that bits are shown per; the default is "character".
   void setUnit(std::string name) { unit = std::move(name); }
-  /// Adds the time of what follows this run to the time left shown: in seconds, or, before any is
-  /// known, so many runs like this one.
+  /// Adds the time of the work after this run to the remaining time: in seconds or, until a time is
+  /// known, as a number of runs like this one.
   void setSecondsAfter(double seconds) { secondsAfter = seconds; }
   void setRunsAfter(size_t runs) { runsAfter = static_cast<double>(runs); }
   /// Removes the line from the terminal.
@@ -56,7 +56,7 @@ private:
   Clock::time_point start = Clock::now(), shown{};
 };
 
-/// Where a resumed run goes on: behind that many steps of all.
+/// The point at which a resumed run continues: the steps done, of all steps of the run.
 struct LogPlace {
   int64_t steps = std::numeric_limits<int64_t>::max();
   int64_t totalSteps = std::numeric_limits<int64_t>::max();
@@ -64,13 +64,13 @@ struct LogPlace {
 
 class LogWriter : public Observer {
 public:
-  /// Replaces `path`, or when resuming appends behind what a run had done at `place`: lines of
-  /// later steps, which will be written again, and a partial line are cut off.
+  /// Replaces `path`. When resuming, instead appends to the entries up to `place`: removes a
+  /// partial last line and the lines of later steps, which will be written again.
   static Expected<std::unique_ptr<LogWriter>> open(const std::string &path, bool resume,
                                                    LogPlace place = {});
   ~LogWriter() override;
 
-  /// The first line: configuration, sizes and text. Reads the weights of --against.
+  /// Writes the first line: configuration, sizes and text. Reads the weights of --against.
   void writeStart(Session &session, const Metadata &identity);
   void onStep(const StepReport &report, Trainer &trainer) override;
   void onReinit(int64_t step, const std::vector<reinit::MatrixReport> &reports) override;
@@ -78,7 +78,7 @@ public:
   void onShrink(int64_t step, Dash kind, const std::vector<ShrunkMatrix> &matrices) override;
   void onAccuracy(const std::map<int64_t, double> &byLength) override { accuracy = byLength; }
   void onEvaluation(int64_t step, const std::map<int64_t, double> &bitsPerChar) override;
-  /// An error if a line could not be written.
+  /// Returns an error if a line could not be written.
   Status status() const override { return failure; }
 
 private:
@@ -88,9 +88,9 @@ private:
   std::FILE *file;
   std::string path;
   Status failure;
-  /// Of the evaluation that is written next.
+  /// The accuracy of the evaluation that is written next.
   std::map<int64_t, double> accuracy;
-  /// Of the run, whose weights every evaluation measures.
+  /// The session whose weights every evaluation measures.
   Session *measured = nullptr;
   std::optional<NamedWeights> against;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();

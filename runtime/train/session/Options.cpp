@@ -1,6 +1,6 @@
 //===- Options.cpp - The flags of `pe train` ------------------------------===//
 //
-// The command line and the configuration file are read by the table of flags (Flags.h).
+// Applies the table of flags (Flags.h) to the command line and the configuration file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,7 +53,7 @@ Status addValue(Values &values, const std::string &name, const std::string &valu
   return Status::success();
 }
 
-/// The keys of a configuration file become values; those given as flags win.
+/// Adds the keys of a configuration file as values. Flags of the command line take precedence.
 Status readConfigFile(const std::string &path, Values &values) {
   auto content = readFile(path);
   if (!content)
@@ -78,8 +78,8 @@ Status readConfigFile(const std::string &path, Values &values) {
   return Status::success();
 }
 
-/// Flags given on the command line; --config's file, --resume, --overwrite and --help are kept
-/// apart.
+/// Reads the flags of the command line. The file of --config, and --resume, --overwrite and --help
+/// are returned separately.
 Status readArguments(const std::vector<std::string> &arguments, Values &values,
                      std::string &configFile, TrainOptions &options) {
   std::set<std::string> seen;
@@ -119,7 +119,7 @@ Status readArguments(const std::vector<std::string> &arguments, Values &values,
   return Status::success();
 }
 
-/// Tasks that are named wrongly are found before anything is read.
+/// Checks the names of tasks before any data is read.
 Status checkData(const TrainConfig &config) {
   for (const PhaseConfig &phase : config.phases)
     if (Task::isName(phase.data))
@@ -128,7 +128,7 @@ Status checkData(const TrainConfig &config) {
   return Status::success();
 }
 
-/// Tokens of a batch are counted in 32 bits.
+/// Checks that the tokens of a batch can be counted in 32 bits.
 Status checkSizes(const TrainConfig &config) {
   constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();
   for (size_t phase = 0; phase < config.phases.size(); ++phase) {
@@ -144,7 +144,7 @@ Status checkSizes(const TrainConfig &config) {
   return Status::success();
 }
 
-/// Flags of something that the run does not use would be ignored in silence.
+/// Rejects flags for features that the run does not use, which would be ignored silently.
 Status checkUse(const Values &values, const TrainConfig &config) {
   const bool plateau = config.reinit.enabled && config.reinit.when == ReinitTime::Plateau;
   for (const auto &[name, value] : values) {
@@ -164,8 +164,8 @@ Status checkUse(const Values &values, const TrainConfig &config) {
   if (config.usesDash(Dash::RowDecay) != (config.plasticity.dashInterval > 0))
     return makeError("expected --dash=rowdecay and --dash-interval together, found one of them");
   if (config.usesDash(Dash::Published) && config.phases.size() < 2 && config.from.empty())
-    return makeError("--dash=published: expected --phases of two or more, between which it "
-                     "happens, found one");
+    return makeError("--dash=published: expected --phases with at least two phases, since it is "
+                     "applied between them, found one");
   for (const PhaseConfig &phase : config.phases)
     if (phase.reinit && *phase.reinit && !config.reinit.enabled)
       return makeError("--phases: expected --reinit-iters with the field 'reinit', found none");
@@ -250,12 +250,11 @@ std::string trainHelp() {
     line.resize(std::max<size_t>(line.size() + 2, 40), ' ');
     text += line + flag.help + "\n";
   }
-  return text +
-         "  --config=FILE                         JSON object with these flags as keys\n"
-         "  --resume                              go on from the latest checkpoint;\n"
-         "                                        =if-any: where there is one\n"
-         "  --overwrite                           replace an earlier run's --checkpoint,\n"
-         "                                        --log and --trace, which is refused else\n";
+  return text + "  --config=FILE                         JSON object with these flags as keys\n"
+                "  --resume                              resume from the latest checkpoint;\n"
+                "                                        =if-any: if there is one\n"
+                "  --overwrite                           replace an earlier run's --checkpoint,\n"
+                "                                        --log and --trace, otherwise an error\n";
 }
 
 } // namespace pe::train

@@ -1,9 +1,8 @@
 //===- Options.h - The flags of `pe train` ----------------------*- C++ -*-===//
 //
-// One table gives every flag's name, default, meaning and parser; the help
-// text, the command line and the configuration file (a JSON object with the flags as keys) all
-// come from it. Flags of docs/contract.md that are not built yet accept their default and refuse
-// anything else.
+// One table defines the name, default, meaning and parser of every flag. The help text, the command
+// line and the configuration file (a JSON object with the flags as keys) are derived from it. Flags
+// of docs/contract.md that are not built yet accept only their default.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,24 +16,24 @@ namespace pe::train {
 
 struct TrainOptions {
   TrainConfig config;
-  /// The flags that determine the result, by name: a checkpoint must agree with them.
+  /// The flags that determine the result, by name. A checkpoint must agree with them.
   Metadata identity;
-  /// --help was given; nothing else was read.
+  /// True if --help was given; the other arguments are then not parsed.
   bool help = false;
 };
 
-/// Reads "--name=value" arguments; what is unknown or meaningless is an error.
-/// `replaced` are flags by name whose values replace those of the arguments.
+/// Parses "--name=value" arguments. An unknown flag or an invalid value is an error. `replaced`
+/// overrides the values of flags, by name.
 Expected<TrainOptions> parseTrainOptions(const std::vector<std::string> &arguments,
                                          const std::map<std::string, std::string> &replaced = {});
 
-/// The parts of "a=1,b=uniform(0,2)" between commas that are in no parentheses or angle brackets.
+/// Splits "a=1,b=uniform(0,2)" at the commas that are not inside parentheses or angle brackets.
 std::vector<std::string> splitList(const std::string &list);
 
-/// The name of every flag.
+/// Returns the names of all flags.
 std::vector<std::string> trainFlags();
 
-/// The default of every flag that determines the result.
+/// Returns the default of every flag that determines the result.
 Metadata trainDefaults();
 
 std::string trainHelp();

@@ -1,4 +1,4 @@
-//===- Outputs.cpp - What a run must not replace --------------------------===//
+//===- Outputs.cpp - Protection of existing outputs -----------------------===//
 #include "runtime/train/session/Outputs.h"
 
 #include "runtime/core/Error.h"
@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether something is lost if the file is replaced. Pipes and devices are written to, not
+/// Returns true if replacing the file would lose data. Pipes and devices are written to, not
 /// replaced.
 bool holdsText(const std::string &file) {
   std::error_code failure;
@@ -19,8 +19,8 @@ bool holdsText(const std::string &file) {
 }
 
 Error alreadyThere(const std::string &flag, const std::string &found) {
-  return makeError(flag, ": expected a new place, found ", found,
-                   "; --resume goes on with it, --overwrite replaces it");
+  return makeError(flag, ": expected a new path, found ", found,
+                   "; --resume continues it, --overwrite replaces it");
 }
 
 } // namespace

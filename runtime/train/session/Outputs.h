@@ -1,4 +1,4 @@
-//===- Outputs.h - What a run must not replace ------------------*- C++ -*-===//
+//===- Outputs.h - Protection of existing outputs ---------------*- C++ -*-===//
 
 #ifndef PE_RUNTIME_TRAIN_SESSION_OUTPUTS_H
 #define PE_RUNTIME_TRAIN_SESSION_OUTPUTS_H
@@ -7,8 +7,8 @@
 
 namespace pe::train {
 
-/// An error if --checkpoint, --log or --trace names what an earlier run wrote, unless the run goes
-/// on with it (--resume) or may replace it (--overwrite).
+/// Returns an error if --checkpoint, --log or --trace names an output of an earlier run, unless the
+/// run resumes it (--resume) or may replace it (--overwrite).
 Status checkOutputs(const TrainConfig &config);
 
 } // namespace pe::train

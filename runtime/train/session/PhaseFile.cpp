@@ -1,6 +1,6 @@
-//===- PhaseFile.cpp - The phases of a run, from a file --------------------===//
+//===- PhaseFile.cpp - Read the phases of a run from a file ---------------===//
 //
-// A JSON list with an object per phase. What is wrong is named with its phase, counted from 1.
+// The file is a JSON list with one object per phase. Errors name the phase, counted from 1.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Reads the fields of one phase; the first error is kept.
+/// Reads the fields of one phase and stores the first error.
 class PhaseReader {
 public:
   explicit PhaseReader(const Json &entry) : entry(entry) {}
@@ -36,7 +36,7 @@ public:
   std::optional<std::string> text(const char *name) {
     const Json *field = find(name);
     if (field && !field->is_string())
-      fail(name, "a text");
+      fail(name, "a string");
     return field && field->is_string() ? std::optional(field->get<std::string>()) : std::nullopt;
   }
   template <typename Value>
@@ -49,7 +49,7 @@ public:
       problem = parsed.takeError().within(std::string("'") + name + "'");
     return parsed ? std::optional(*parsed) : std::nullopt;
   }
-  /// true, false, or which weights.
+  /// Reads true, false, or the name of the weights.
   void reinit(PhaseConfig &phase) {
     const Json *field = find("reinit");
     if (field && field->is_boolean())
@@ -59,7 +59,7 @@ public:
     if (phase.reinitTarget)
       phase.reinit = true;
   }
-  /// An error names what is there besides the fields that were read.
+  /// Returns the first error, or an error for a field that was not read.
   Status finish() {
     for (const auto &[name, value] : entry.items())
       if (problem && std::find(known.begin(), known.end(), name) == known.end())
@@ -105,7 +105,7 @@ Expected<PhaseConfig> readPhase(const Json &entry, const std::string &defaultDat
   more.erase("steps");
   for (Json &value : more)
     if (value.is_number())
-      value = value.get<double>(); // 2 is 2.0
+      value = value.get<double>(); // 2 is equal to 2.0
   if (!more.empty())
     phase.more = more.dump(-1, ' ', true, Json::error_handler_t::replace);
   return phase;
@@ -123,7 +123,7 @@ Status setPhases(TrainConfig &config, const std::string &path) {
   if (!parsed)
     return parsed.takeError();
   const Json &list = *parsed;
-  constexpr int64_t kMostSteps = int64_t(1) << 53; // of the whole run
+  constexpr int64_t kMostSteps = int64_t(1) << 53; // of the entire run
   int64_t left = kMostSteps;
   std::vector<PhaseConfig> phases;
   bool wellFormed = list.is_array() && !list.empty();

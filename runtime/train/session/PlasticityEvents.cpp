@@ -19,7 +19,7 @@ public:
       return Status::success();
     const std::vector<DormantNeurons> layers =
         recycleDormant(moment.trainer, activity, config.plasticity.redoTau, config.seed);
-    activity.clear(); // a new neuron has no past
+    activity.clear(); // a recycled neuron has no history
     for (Observer *observer : moment.observers)
       observer->onRecycle(steps, layers);
     return statusOf(moment.observers);

@@ -11,12 +11,12 @@
 
 namespace pe::train {
 
-/// Watches neurons at every step, and makes dormant ones new every --redo-interval steps. It has to
-/// see a step before anything else runs the model.
+/// Measures the activity of neurons at every step, and recycles dormant ones every --redo-interval
+/// steps. It must observe a step before anything else runs the model.
 std::unique_ptr<Event> makeRedoEvent(const TrainConfig &config, Trainer &trainer);
 
-/// Published: at the start of every phase but the first, from the gradients of its first steps.
-/// RowDecay: every --dash-interval steps.
+/// Published: shrinks rows at the start of every phase except the first, using the gradients of its
+/// first steps. RowDecay: shrinks them every --dash-interval steps.
 std::unique_ptr<Event> makeDashEvent(const TrainConfig &config);
 
 } // namespace pe::train

@@ -1,6 +1,6 @@
-//===- Plateau.cpp - Whether the held-out loss still falls ----------------===//
+//===- Plateau.cpp - Detection of a plateau of the held-out loss ----------===//
 //
-// The line and its standard error.
+// Computes the line and the standard error of its slope.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
-//===- Plateau.h - Whether the held-out loss still falls --------*- C++ -*-===//
+//===- Plateau.h - Detection of a plateau of the held-out loss --*- C++ -*-===//
 //
-// A least-squares line through the last evaluations: while its slope is below zero by more than
-// twice its standard error the loss falls, otherwise it is on a plateau. One noisy evaluation
-// decides nothing.
+// Fits a least-squares line through the last evaluations. The loss is falling while the slope is
+// below zero by more than twice its standard error; otherwise it is on a plateau. One noisy
+// evaluation is not enough to decide.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@
 
 namespace pe::train {
 
-/// The slope for each evaluation of the least-squares line through `values`, at least three.
+/// The slope per evaluation of the least-squares line through at least three values.
 struct Trend {
   double slope = 0, standardError = 0;
   bool falls() const { return slope < -2 * standardError; }
@@ -27,14 +27,14 @@ public:
   explicit PlateauWatch(int64_t window) : values(window) {}
 
   void add(double value);
-  /// The window is full, and its values do not fall.
+  /// Returns true if the window is full and its values do not fall.
   bool onPlateau() const;
-  /// Forgets all values: a whole window must fill before the next plateau.
+  /// Removes all values: the window must fill again before the next plateau.
   void clear();
   std::vector<StatePart> state();
 
 private:
-  /// The newest last; only `count` of them are there.
+  /// The values in order of time; only the last `count` are valid.
   std::vector<double> values;
   int64_t count = 0;
 };

@@ -1,6 +1,6 @@
-//===- Routing.cpp - What happens to each parameter -----------------------===//
+//===- Routing.cpp - The table of all parameters --------------------------===//
 //
-// One line for every parameter, columns as wide as their entries.
+// One line per parameter, with aligned columns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,14 +77,14 @@ double flopsPerToken(Session &session) {
   const ParameterLayout &layout = session.trainer().model().layout();
   double matrices = 0;
   for (const Parameter &parameter : layout.all()) {
-    // Rows of the embedding are looked up, unless it is the head's matrix too.
+    // The embedding is a lookup, not a product, unless the head uses its matrix.
     const bool looksUp = parameter.role == Role::Embedding && !parameter.shared;
     if (parameter.shape.size() == 2 && parameter.role != Role::Encoding && !looksUp)
       matrices += static_cast<double>(parameter.count);
   }
   const double keys = static_cast<double>(config.sequence + 1) /
                       (config.objective == Objective::Causal ? 2.0 : 1.0);
-  // Scores and outputs forward; backward scores again, and four gradients.
+  // Forward computes scores and outputs; backward computes scores again, and four gradients.
   const double pairs = 2 * (2 + 5) * keys * static_cast<double>(config.model.dim);
   return 6 * matrices + static_cast<double>(config.model.layers) * pairs;
 }

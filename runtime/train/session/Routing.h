@@ -1,7 +1,8 @@
-//===- Routing.h - What happens to each parameter ---------------*- C++ -*-===//
+//===- Routing.h - The table of all parameters ------------------*- C++ -*-===//
 //
-// What `pe train` prints before the first step: for every parameter its shape, optimizer, peak
-// learning rate, weight decay, whether reinit replaces it, and why it went this way.
+// Prints the table that `pe train` shows before the first step: for every parameter its shape,
+// optimizer, peak learning rate, weight decay, whether reinit changes it, and the reason for the
+// choice of its optimizer.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,19 +15,19 @@ namespace pe::train {
 
 std::string routingTable(Session &session);
 
-/// What an optimizer is told about one parameter, by its index in the layout: the peak of the first
-/// phase's learning rates, and the weight decay. Both are 0 if it is frozen.
+/// The peak learning rate of the first phase and the weight decay of one parameter, given by its
+/// index in the layout. Both are 0 if it is frozen.
 struct UpdateRates {
   double peak = 0, decay = 0;
 };
 UpdateRates updateRatesOf(Session &session, int64_t parameter);
 
-/// Parameters, and floating-point operations of a token's training step: a matrix of n numbers that
-/// a token is multiplied by costs 6 n, 2 forward and 4 backward; attention to the half of a
-/// sequence that causal queries see on average, or to all of it, 4 and 10 operations per pair and
-/// dimension of a head.
+/// Returns a line with the number of parameters and the floating-point operations of a training
+/// step per token. A matrix with n elements costs 6 n, of which 2 n forward and 4 n backward.
+/// Attention costs 4 operations forward and 10 backward per pair and head dimension, over half of
+/// the sequence for causal queries (their average), otherwise over all of it.
 std::string sizeLine(Session &session);
-/// The operations alone.
+/// Returns the operations per token.
 double flopsPerToken(Session &session);
 
 } // namespace pe::train

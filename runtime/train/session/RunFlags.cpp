@@ -1,4 +1,4 @@
-//===- RunFlags.cpp - Flags about files and what is shown ------------------===//
+//===- RunFlags.cpp - Flags for files and outputs -------------------------===//
 #include "runtime/train/session/Flags.h"
 
 namespace pe::train {
@@ -34,40 +34,41 @@ Status setLengths(TrainConfig &config, const std::string &list) {
 } // namespace
 
 // clang-format off
-/// Flags about what a run reads, writes and shows.
+/// Returns the flags for files and outputs.
 std::vector<Flag> flagsOfRun() {
   return {
-    {"eval-lengths", "256,512,1024,2048", "contexts the same held-out characters are scored with",
+    {"eval-lengths", "256,512,1024,2048", "context lengths; all score the same held-out characters",
      setLengths, false},
     {"eval-interval", "0", "steps between evaluations; 0: only after the last step",
      number<int64_t>(0, [](C &c) -> auto & { return c.evaluationInterval; }), false},
-    {"target", "cpu", "where the model is trained", only("cpu", kOnGpus), false},
-    {"threads", "0", "0: all cores; results do not depend on it",
+    {"target", "cpu", "device to train on", only("cpu", kOnGpus), false},
+    {"threads", "0", "number of threads; 0: all cores; results do not depend on it",
      number<int>(0, [](C &c) -> auto & { return c.threads; }), false},
     {"checkpoint", "", "directory for checkpoints",
      text([](C &c) -> auto & { return c.checkpoint; }), false},
     {"checkpoint-interval", "200", "steps between checkpoints",
      number<int64_t>(1, [](C &c) -> auto & { return c.checkpointInterval; }), false},
-    {"keep", "1", "checkpoints that stay: the latest and those before it",
+    {"keep", "1", "number of latest checkpoints to keep",
      number<int64_t>(1, [](C &c) -> auto & { return c.keepCheckpoints; }), false},
     {"log", "", "JSON lines: loss, norms, learning rate and every parameter of the encoding",
      text([](C &c) -> auto & { return c.log; }), false},
-    {"against", "", "checkpoint folder or model file of older weights: evaluations in the log "
-     "have each matrix's squared distance from it (SFE)",
+    {"against", "", "checkpoint directory or model file of older weights: evaluations in the log "
+     "contain each matrix's squared distance from it (SFE)",
      text([](C &c) -> auto & { return c.against; }), false},
-    {"max-skips", "20", "steps in a row without a finite loss and gradient that end the run; such "
-     "steps change nothing", number<int64_t>(1, [](C &c) -> auto & { return c.maxSkips; }), false},
-    {"check", "", "in place of training: gradients (against differences of the loss) or overfit "
-     "(one batch must be learned by heart within --steps)", setCheck, false},
-    {"trace", "", "file for the time by part, in the trace event format",
+    {"max-skips", "20", "consecutive steps without a finite loss and gradient that end the run; "
+     "such steps change nothing",
+     number<int64_t>(1, [](C &c) -> auto & { return c.maxSkips; }), false},
+    {"check", "", "instead of training: gradients (compares them with differences of the loss) or "
+     "overfit (the model must memorize one batch within --steps)", setCheck, false},
+    {"trace", "", "file for a time profile in the trace event format",
      text([](C &c) -> auto & { return c.trace; }), false},
-    {"sweep", "", "KEY=A,B,C: a run for each value of a flag; several of these make a grid",
+    {"sweep", "", "KEY=A,B,C: a run for each value of a flag; several sweeps form a grid",
      text([](C &c) -> auto & { return c.sweep; }), false},
-    {"seeds", "", "N,N,...: a run for each seed; the table has mean and standard deviation",
+    {"seeds", "", "N,N,...: a run for each seed; the table shows mean and standard deviation",
      text([](C &c) -> auto & { return c.seeds; }), false},
-    {"jobs", "1", "runs of --sweep and --seeds at a time",
+    {"jobs", "1", "concurrent runs of --sweep and --seeds",
      number<int>(1, [](C &c) -> auto & { return c.jobs; }), false},
-    {"out", "build/runs", "folder for the results of --sweep and --seeds, and each finished run",
+    {"out", "build/runs", "directory for the results and finished runs of --sweep and --seeds",
      text([](C &c) -> auto & { return c.out; }), false},
   };
 }

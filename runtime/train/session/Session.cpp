@@ -57,14 +57,14 @@ Session::create(const TrainConfig &config, Environment environment,
   Status ready = session->resumed ? session->resume() : session->loadStart();
   if (!ready)
     return ready.takeError();
-  // Outputs that cannot be written are reported before the first step, not after the last.
+  // Detects outputs that cannot be written before the first step, not after the last.
   if (!session->resumed && !config.checkpoint.empty())
     if (Status made = session->takeFolder(); !made)
       return made.takeError();
   return session;
 }
 
-/// Makes the checkpoint folder if it is missing, and keeps other processes out of it.
+/// Creates the checkpoint directory if it is missing, and locks it.
 Status Session::takeFolder() {
   if (Status made = makeCheckpointFolder(settings.checkpoint); !made)
     return made;
@@ -75,7 +75,7 @@ Status Session::takeFolder() {
   return Status::success();
 }
 
-/// The weights of --from.
+/// Loads the weights of --from.
 Status Session::loadStart() {
   if (settings.from.empty())
     return Status::success();
@@ -83,7 +83,7 @@ Status Session::loadStart() {
   if (!start)
     return start.takeError().within("--from");
   const auto length = start->find("pe.train.seq");
-  // Events compare with the length that the weights were trained at, where that is known.
+  // Events compare with the sequence length that the weights were trained at, if it is known.
   changesLength =
       length != start->end() && length->second != std::to_string(settings.sequenceOf(0));
   return Status::success();
@@ -93,7 +93,7 @@ Status Session::resume() {
   const std::string &directory = settings.checkpoint;
   if (!hasCheckpoint(directory))
     return makeError("expected a checkpoint to resume from in '", directory,
-                     "', found none; leave out --resume to start afresh, or say --resume=if-any");
+                     "', found none; omit --resume to start a new run, or use --resume=if-any");
   if (Status status = takeFolder(); !status)
     return status;
   Metadata expected = identity;
@@ -104,15 +104,15 @@ Status Session::resume() {
     return status;
   if (state->steps() > settings.totalSteps())
     return makeError("expected a checkpoint of at most ", settings.totalSteps(),
-                     " steps, which is the whole run, found one of ", state->steps(), " in '",
+                     " steps, the length of the run, found one of ", state->steps(), " in '",
                      directory, "'");
   removeLeftovers(directory, settings.keepCheckpoints);
   return Status::success();
 }
 
-/// A run may get longer or shorter when it goes on, as long as the steps that are done would have
-/// had the same learning rates: then it ends in the bits of a run that was given these --steps from
-/// the start. `expected` becomes what the checkpoint must say.
+/// Allows a resumed run to become longer or shorter if the completed steps would have had the same
+/// learning rates: it then ends with the same bits as a run with these --steps from the start. Sets
+/// the steps in `expected` to those of the checkpoint.
 Status Session::allowOtherSteps(Metadata &expected) const {
   constexpr const char *kSteps = "pe.train.steps";
   const auto given = expected.find(kSteps);
@@ -128,14 +128,15 @@ Status Session::allowOtherSteps(Metadata &expected) const {
   if (failure != std::errc() || before.phases[0].steps == settings.phases[0].steps)
     return Status::success();
   given->second = text;
-  // Once two schedules differ, they differ in every later step.
+  // Once two schedules differ, they differ in every later step, so checking the last steps
+  // suffices.
   constexpr int64_t kLooksBack = 1000;
   for (int64_t step = std::max<int64_t>(saved->steps - kLooksBack, 0); step < saved->steps; ++step)
     if (before.ratesAt(0, step) != settings.ratesAt(0, step))
       return makeError("--steps: expected ", text, " as in the first run, whose ", saved->steps,
                        " steps had the learning rates of --schedule for that number, found ",
                        settings.phases[0].steps, "; --from=", settings.checkpoint,
-                       " --from-optimizer=keep trains on from there as a new run");
+                       " --from-optimizer=keep continues from there as a new run");
   return Status::success();
 }
 
@@ -165,7 +166,7 @@ Expected<Batch> Session::firstBatch() const {
   return batch;
 }
 
-/// A phase may have an attention of its own, with the same parameters.
+/// Sets the phase's own attention, if it has one. Its parameters must be the same.
 Status Session::setAttention(size_t phase) {
   const auto &own = environment.attentionOfPhases;
   if (phase >= own.size() || !own[phase])
@@ -175,8 +176,8 @@ Status Session::setAttention(size_t phase) {
                 : Status(status.takeError().within("--phases: phase " + std::to_string(phase + 1)));
 }
 
-/// Trains the steps of one phase, whose first is step `begin` of the run, that are not done yet and
-/// lie before step `until` of the run.
+/// Trains the remaining steps of one phase that come before step `until` of the run. The phase
+/// begins at step `begin` of the run.
 Status Session::runPhase(size_t phase, int64_t begin, int64_t until,
                          const std::vector<Observer *> &observers) {
   const int64_t steps = settings.phases[phase].steps;
@@ -235,7 +236,7 @@ Expected<std::map<int64_t, double>> Session::evaluateNow(const std::vector<Obser
   return evaluateAt(now, settings.evaluation);
 }
 
-/// Whether the texts are long enough for the steps that are left and for the last evaluation.
+/// Checks that the texts are long enough for the remaining steps and for the last evaluation.
 Status Session::checkTexts() const {
   for (size_t phase = 0; phase < settings.phases.size(); ++phase)
     if (auto sampler = samplerOf(phase); !sampler)

@@ -1,8 +1,8 @@
 //===- Session.h - A training run from start to end -------------*- C++ -*-===//
 //
-// The loop over phases and steps: batches, learning rates, the events between steps (Events.h),
-// evaluation at the end. Observers (a progress line, a log file, a comparison's curves) are
-// notified of what happens.
+// The loop over phases and steps: batches, learning rates, the events between steps (Events.h), and
+// the evaluation at the end. Observers (a progress line, a log file, the curves of a comparison)
+// are notified of events.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,18 +16,18 @@
 
 namespace pe::train {
 
-/// What a run needs besides its configuration.
+/// The inputs of a run besides its configuration.
 struct Environment {
   Kernels kernels;
   AttentionFactory attention;
   ParallelFor &parallel;
-  /// Encodings that are added to the token embedding; empty: none.
+  /// Creates an encoding that is added to the token embedding; empty for none.
   EmbeddingFactory embedding = {};
-  /// Of each phase; an empty one, or none: `attention`.
+  /// The attention of each phase. An empty or missing entry means `attention`.
   std::vector<AttentionFactory> attentionOfPhases = {};
 };
 
-/// The texts of a run's phases; a text used twice is read once.
+/// Reads the texts of a run's phases; a text that is used twice is read once.
 Expected<std::vector<std::shared_ptr<const Corpus>>>
 readCorpora(const std::vector<PhaseConfig> &phases, const Vocabulary &vocabulary = {});
 
@@ -37,32 +37,32 @@ public:
   create(const TrainConfig &config, Environment environment,
          std::vector<std::shared_ptr<const Corpus>> corpora, Metadata identity = {});
 
-  /// Trains what is left of the run and evaluates on the last phase's held-out text: context
-  /// length -> bits per character.
+  /// Trains the remaining steps of the run and evaluates on the last phase's held-out text. Returns
+  /// context length -> bits per character.
   Expected<std::map<int64_t, double>> run(const std::vector<Observer *> &observers);
-  /// The first part of that: until `until` steps of the run are done.
+  /// Runs the first part of `run`: trains until `until` steps of the run are done.
   Status trainUntil(int64_t until, const std::vector<Observer *> &observers);
-  /// After every step the run asks whether it is to stop. It then writes a checkpoint, if there is
-  /// a folder for it, and `run` returns no scores.
+  /// Sets a function that is called after every step; if it returns true, the run stops. It then
+  /// writes a checkpoint, if it has a checkpoint directory, and `run` returns no scores.
   void stopWhen(std::function<bool()> isAsked) { isStopAsked = std::move(isAsked); }
-  /// Whether it stopped so.
+  /// Returns true if the run was stopped this way.
   bool hasStopped() const { return stopped; }
-  /// The second part.
+  /// Runs the second part of `run`: the evaluation.
   Expected<std::map<int64_t, double>> evaluateNow(const std::vector<Observer *> &observers);
-  /// Writes a checkpoint of the run as it is.
+  /// Writes a checkpoint of the current state.
   Status save(const std::string &directory);
 
   Trainer &trainer() { return *state; }
-  /// Of the first step.
+  /// Returns the batch of the first step.
   Expected<Batch> firstBatch() const;
-  /// The learning rates at step `step` of a phase of `steps`.
+  /// Returns the learning rates at step `step` of a phase of `steps` steps.
   Rates rates(int64_t step, int64_t steps) const;
   const TrainConfig &config() const { return settings; }
-  /// Of every batch.
+  /// Returns the rules for all batches.
   BatchRules rules() const;
-  /// The last phase's text.
+  /// Returns the text of the last phase.
   const Corpus &corpus() const { return *texts.back(); }
-  /// Whether the run goes on from a checkpoint.
+  /// Returns true if the run continues from a checkpoint.
   bool isResumed() const { return resumed; }
 
 private:
@@ -89,7 +89,7 @@ private:
   bool stopped = false;
   /// Held while the run may write checkpoints.
   FolderLock lock;
-  /// Whether the first phase has another length than what --from was trained at.
+  /// True if the sequence length of the first phase differs from that of the run in --from.
   bool changesLength = false;
 };
 

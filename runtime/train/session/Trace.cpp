@@ -1,6 +1,6 @@
-//===- Trace.cpp - A file with the time by part ---------------------------===//
+//===- Trace.cpp - Time profile of a run ----------------------------------===//
 //
-// The spans of a stopwatch as JSON, and their shares as text.
+// Writes the spans of a stopwatch as JSON, and their shares as text.
 //
 //===----------------------------------------------------------------------===//
 

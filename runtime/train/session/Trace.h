@@ -1,4 +1,4 @@
-//===- Trace.h - A file with the time by part -------------------*- C++ -*-===//
+//===- Trace.h - Time profile of a run --------------------------*- C++ -*-===//
 
 #ifndef PE_RUNTIME_TRAIN_SESSION_TRACE_H
 #define PE_RUNTIME_TRAIN_SESSION_TRACE_H
@@ -8,11 +8,11 @@
 
 namespace pe::train {
 
-/// Writes the spans in the trace event format, which Perfetto and chrome://tracing show, with a
-/// member "seconds" of sums by part.
+/// Writes the spans in the trace event format of Perfetto and chrome://tracing, with an additional
+/// member "seconds" with the sums by part.
 Status writeTrace(const std::string &path, const Stopwatch &watch);
 
-/// One line: the parts by their share of the time, the longest first.
+/// Returns a line with the parts by their share of the time, longest first.
 std::string timeLine(const Stopwatch &watch);
 
 } // namespace pe::train

@@ -1,6 +1,6 @@
-//===- AdamW.cpp - The optimizer AdamW ------------------------------------===//
+//===- AdamW.cpp - The AdamW optimizer ------------------------------------===//
 //
-// Slices and their update.
+// Divides the parameters into slices, and updates them.
 //
 //===----------------------------------------------------------------------===//
 

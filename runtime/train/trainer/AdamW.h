@@ -1,8 +1,7 @@
-//===- AdamW.h - The optimizer AdamW ----------------------------*- C++ -*-===//
+//===- AdamW.h - The AdamW optimizer ----------------------------*- C++ -*-===//
 //
-// AdamW (Loshchilov and Hutter 2019) with clipping by the norm of its gradients. State: two moments
-// "m" and "v". The work is divided into slices of single parameters, determined by their sizes
-// alone.
+// AdamW (Loshchilov and Hutter 2019) with gradient clipping by norm. State: the two moments "m" and
+// "v". The work is divided into slices of single parameters, which depend only on their sizes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +20,9 @@ struct AdamWConfig {
   double beta2 = 0.95;
   double epsilon = 1e-8;
   double weightDecay = 0.1;
-  /// Of the encoding's parameters; none: weightDecay.
+  /// Weight decay of the encoding's parameters. The default is weightDecay.
   std::optional<double> encodingDecay = {};
-  /// Gradients are scaled so that their norm does not exceed this; 0: never.
+  /// Gradients are scaled so that their norm does not exceed this; 0 disables clipping.
   double clip = 1.0;
 };
 

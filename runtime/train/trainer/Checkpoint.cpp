@@ -1,6 +1,7 @@
-//===- Checkpoint.cpp - Saving a run and going on with it -----------------===//
+//===- Checkpoint.cpp - Save and resume a run -----------------------------===//
 //
-// The weights and the parts of the state as safetensors, and the file that names the latest.
+// Stores the weights and the parts of the state as safetensors, and the name of the latest
+// checkpoint.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +35,8 @@ namespace fs = std::filesystem;
 constexpr const char *kModelFile = "model.safetensors";
 constexpr const char *kOptimizerFile = "optimizer.safetensors";
 constexpr std::string_view kLatestFile = "latest";
-/// Metadata: the SHA-256 of a file's own tensors, and in the optimizer's file that of the model's.
+/// Metadata keys: the SHA-256 of a file's tensors and, in the optimizer file, that of its model
+/// file.
 constexpr const char *kDigest = "pe.sha256";
 constexpr const char *kModelDigest = "pe.model.sha256";
 
@@ -42,7 +44,7 @@ std::string latestFile(const std::string &directory) {
   return directory + "/" + std::string(kLatestFile);
 }
 
-/// N of "step-N" or "step-N.1"; nothing for other names.
+/// Returns N for "step-N" or "step-N.1", and nothing for other names.
 std::optional<int64_t> stepOf(std::string_view name) {
   constexpr std::string_view prefix = "step-", second = ".1";
   if (!name.starts_with(prefix))
@@ -62,7 +64,8 @@ bool isText(const std::string &name) {
          std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-/// The folder's name in DIR/latest and nothing else: it becomes part of paths.
+/// Reads the directory name in DIR/latest. It must contain nothing else, because it becomes part of
+/// paths.
 Expected<std::string> latestName(const std::string &directory) {
   auto name = readFile(latestFile(directory));
   if (!name)
@@ -88,7 +91,7 @@ Safetensors modelFile(Trainer &trainer, const Metadata &metadata) {
   return file;
 }
 
-/// The state of the trainer and then of the others.
+/// Returns the state of the trainer, followed by the other parts.
 std::vector<StatePart> partsOf(Trainer &trainer, const std::vector<StatePart> &more) {
   std::vector<StatePart> parts = trainer.state();
   parts.insert(parts.end(), more.begin(), more.end());
@@ -104,7 +107,7 @@ Safetensors stateFile(const std::vector<StatePart> &parts, const Safetensors &mo
   return file;
 }
 
-/// The tensor `name` of `file`, which must have this shape and dtype.
+/// Returns the tensor `name` of `file`, which must have this shape and dtype.
 Expected<Tensor> takeTensor(const Safetensors &file, const std::string &path,
                             const std::string &name, const Shape &shape, DType dtype) {
   const Tensor *tensor = file.find(name);
@@ -117,32 +120,32 @@ Expected<Tensor> takeTensor(const Safetensors &file, const std::string &path,
   return *tensor;
 }
 
-/// The entry of the metadata, or an empty string.
+/// Returns an entry of the metadata, or an empty string.
 std::string entryOf(const Safetensors &file, const std::string &key) {
   auto found = file.metadata.find(key);
   return found == file.metadata.end() ? "" : found->second;
 }
 
-/// Reads a file of a checkpoint; its tensors must be those that were written.
+/// Reads a file of a checkpoint, and checks that its tensors are those that were written.
 Expected<Safetensors> readUndamaged(const std::string &path) {
   auto file = readSafetensors(path);
   if (!file)
     return file;
   const std::string digest = digestOf(*file);
   if (std::string stored = entryOf(*file, kDigest); stored != digest)
-    return makeError("file '", path, "': expected tensors of SHA-256 ", digest,
-                     ", as they are, in '", kDigest, "', found ", stored.empty() ? "none" : stored,
+    return makeError("file '", path, "': expected '", kDigest, "' to be ", digest,
+                     ", the SHA-256 of the tensors, found ", stored.empty() ? "none" : stored,
                      "; the file is damaged or was not written as a checkpoint");
   return file;
 }
 
-/// "--steps" of "pe.train.steps".
+/// Returns "--steps" for "pe.train.steps".
 std::string spellingOf(std::string_view key) {
   constexpr std::string_view prefix = "pe.train.";
   return key.starts_with(prefix) ? "--" + std::string(key.substr(prefix.size())) : std::string(key);
 }
 
-/// The value of `key` in the first of the maps that has it, or null.
+/// Returns the value of `key` in the first map that contains it, or null.
 const std::string *findEntry(const std::string &key, std::initializer_list<const Metadata *> maps) {
   for (const Metadata *map : maps)
     if (auto found = map->find(key); found != map->end())
@@ -150,7 +153,7 @@ const std::string *findEntry(const std::string &key, std::initializer_list<const
   return nullptr;
 }
 
-/// The number that a text is, if it is one.
+/// Parses a number, or returns nothing.
 template <typename Number> std::optional<Number> numberOf(const std::string &text) {
   Number value{};
   auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -159,35 +162,34 @@ template <typename Number> std::optional<Number> numberOf(const std::string &tex
   return value;
 }
 
-/// Whether two values of a flag mean the same: 3e-3 is 0.003 where the flag is a number.
+/// Returns true if two values of a flag are equal; numbers are compared by value (3e-3 is 0.003).
 bool areEqual(const std::string &a, const std::string &b, const std::string *preset) {
   if (a == b || !preset || !numberOf<double>(*preset))
     return a == b;
   if (auto x = numberOf<uint64_t>(a), y = numberOf<uint64_t>(b); x && y)
-    return *x == *y; // beyond 2^53, too
+    return *x == *y; // exact above 2^53
   auto x = numberOf<double>(a), y = numberOf<double>(b);
   return x && y && *x == *y;
 }
 
 constexpr std::string_view kContent = ".sha256";
 
-/// Whether the content of what `key` names decides, for its hash was saved.
+/// Returns true if the hash of a file's content was saved, which then decides instead of its name.
 bool isByContent(const Safetensors &model, const Metadata &metadata, const std::string &key) {
   const std::string hash = key + std::string(kContent);
   return metadata.count(hash) && model.metadata.count(hash);
 }
 
-/// An error names the flag whose file has other content than in the first run.
+/// Returns an error that names the flag whose file has changed since the first run.
 Status checkContent(const Safetensors &model, const std::string &path, const std::string &key,
                     const std::string &value) {
   auto found = model.metadata.find(key);
   if (found == model.metadata.end() || found->second == value)
-    return Status::success(); // older versions saved the name alone
+    return Status::success(); // older versions saved only the name
   const std::string name = spellingOf(key.substr(0, key.size() - kContent.size()));
-  return makeError("file '", path, "': expected what ", name,
-                   " names to have the content of the "
-                   "first run, SHA-256 ",
-                   found->second, ", found ", value, "; resume with the same text and files");
+  return makeError("file '", path, "': expected ", name,
+                   " to have the content of the first run, SHA-256 ", found->second, ", found ",
+                   value, "; resume with the same text and files");
 }
 
 Status checkMetadata(const Safetensors &model, const std::string &path, const Metadata &metadata,
@@ -210,7 +212,7 @@ Status checkMetadata(const Safetensors &model, const std::string &path, const Me
   return Status::success();
 }
 
-/// Checks the elements of a part, in a checkpoint of `steps` steps.
+/// Checks the elements of a part in a checkpoint of `steps` steps.
 Status checkElements(const StatePart &part, const Tensor &tensor, int64_t steps,
                      const std::string &path) {
   if (tensor.dtype() == DType::I64) {
@@ -231,10 +233,10 @@ Status checkElements(const StatePart &part, const Tensor &tensor, int64_t steps,
   return Status::success();
 }
 
-/// What of a file goes into which part.
+/// Parts of the state with the tensors to restore them from.
 using Restored = std::vector<std::pair<StatePart, Tensor>>;
 
-/// Adds the parts that `file` has; one that it lacks although it must not is an error.
+/// Adds the parts contained in `file`. A missing required part is an error.
 Status readParts(const Safetensors &file, const std::string &path,
                  const std::vector<StatePart> &parts, int64_t steps, Restored &restored) {
   for (const StatePart &part : parts) {
@@ -250,7 +252,7 @@ Status readParts(const Safetensors &file, const std::string &path,
   return Status::success();
 }
 
-/// The weights as parts.
+/// Returns the weights as parts of the state.
 std::vector<StatePart> weightsOf(Trainer &trainer) {
   std::vector<StatePart> parts;
   for (const Parameter &parameter : trainer.model().layout().all())
@@ -259,7 +261,7 @@ std::vector<StatePart> weightsOf(Trainer &trainer) {
   return parts;
 }
 
-/// Steps of the warm start that an optimizer's counts go on from.
+/// Returns the steps of the warm start that the optimizer's counts include.
 int64_t stepsBefore(const Safetensors &optimizer) {
   const Tensor *before = optimizer.find(kStepsBefore);
   if (!before || before->dtype() != DType::I64 || before->numel() != 1)
@@ -280,8 +282,8 @@ Expected<Restored> readState(const std::string &folder, int64_t step, Trainer &t
     return optimizer.takeError();
   if (entryOf(*optimizer, kModelDigest) != entryOf(*model, kDigest))
     return makeError("file '", optimizerPath,
-                     "': expected the optimizer's state of the model beside "
-                     "it, found that of another");
+                     "': expected the optimizer state of the model in the same directory, "
+                     "found that of another model");
   if (Status status = checkMetadata(*model, modelPath, metadata, defaults); !status)
     return status.takeError();
   Restored restored;
@@ -299,7 +301,7 @@ Expected<Restored> readState(const std::string &folder, int64_t step, Trainer &t
 
 enum class Remove { Leftovers, All };
 
-/// Removes from a checkpoint's folder the partial files of a killed process, or all files that
+/// Removes from a checkpoint directory the partial files of a killed process, or all files that
 /// saveCheckpoint writes.
 void removeFiles(const fs::path &folder, Remove what) {
   std::error_code ignored;
@@ -322,7 +324,7 @@ bool isComplete(const fs::path &folder) {
          fs::is_regular_file(folder / kOptimizerFile, ignored);
 }
 
-/// Takes the last `count` checkpoints before step `step` out of `folders`.
+/// Removes from `folders` the last `count` checkpoints before step `step`, so that they are kept.
 void spareLast(std::vector<fs::path> &folders, int64_t step, int64_t count) {
   auto number = [](const fs::path &folder) { return *stepOf(folder.filename().string()); };
   std::sort(folders.begin(), folders.end(),
@@ -332,8 +334,8 @@ void spareLast(std::vector<fs::path> &folders, int64_t step, int64_t count) {
   });
 }
 
-/// Removes all checkpoints but `current` and the `keep` - 1 before it, and what killed processes
-/// left.
+/// Removes all checkpoints except `current` and the `keep` - 1 before it, and the leftovers of
+/// killed processes.
 void removeOthers(const std::string &directory, const std::string &current, int64_t keep) {
   std::error_code ignored;
   std::vector<fs::path> folders, files;
@@ -350,7 +352,7 @@ void removeOthers(const std::string &directory, const std::string &current, int6
   spareLast(folders, *stepOf(current), keep - 1);
   for (const fs::path &folder : folders) {
     removeFiles(folder, Remove::All);
-    fs::remove(folder, ignored); // only if nothing else is in it
+    fs::remove(folder, ignored); // fails if it contains other files
   }
   removeFiles(fs::path(directory) / current, Remove::Leftovers);
   for (const fs::path &file : files)
@@ -363,14 +365,15 @@ Status makeCheckpointFolder(const std::string &directory) {
   std::error_code failure;
   fs::create_directories(directory, failure);
   if (failure)
-    return makeError("cannot make the checkpoint folder '", directory, "': ", failure.message());
+    return makeError("cannot create the checkpoint directory '", directory,
+                     "': ", failure.message());
   return Status::success();
 }
 
 Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata,
                       const std::vector<StatePart> &more, int64_t keep) {
   std::string name = "step-" + std::to_string(trainer.steps());
-  // Never write into the folder to resume from until this one is complete.
+  // Never write into the directory to resume from until this one is complete.
   if (auto previous = latestName(directory); previous && *previous == name)
     name += ".1";
   const fs::path folder = fs::path(directory) / name;
@@ -412,7 +415,6 @@ Expected<SavedRun> readSavedRun(const std::string &directory) {
   return SavedRun{*stepOf(*name), std::move(model->metadata)};
 }
 
-/// The files of a warm start; only a checkpoint's folder has the optimizer's.
 Expected<std::string> modelFileOf(const std::string &folder) {
   std::error_code failure;
   const std::string own = folder + "/" + kModelFile;
@@ -426,6 +428,7 @@ Expected<std::string> modelFileOf(const std::string &folder) {
   return folder + "/" + *name + "/" + kModelFile;
 }
 
+/// The files of a warm start. Only a checkpoint directory has an optimizer file.
 struct WarmStart {
   std::string modelPath, optimizerPath;
   Safetensors model, optimizer;
@@ -444,10 +447,10 @@ static Expected<WarmStart> readWarmStart(const std::string &from, bool keepsOpti
     start.modelPath = from + "/" + *name + "/" + kModelFile;
     start.optimizerPath = from + "/" + *name + "/" + kOptimizerFile;
   } else if (keepsOptimizer) {
-    return makeError("expected a checkpoint's folder with --from-optimizer=keep, found the file '",
+    return makeError("expected a checkpoint directory with --from-optimizer=keep, found the file '",
                      from, "'");
   }
-  // A file may come from other programs, or from pe reinit, which keeps the metadata.
+  // A file may come from another program, or from pe reinit, which keeps the metadata unchanged.
   auto model = isFolder ? readUndamaged(start.modelPath) : readSafetensors(from);
   if (!model)
     return model.takeError();
@@ -492,8 +495,8 @@ Expected<Metadata> loadWarmStart(const std::string &from, bool keepsOptimizer, T
     return status.takeError();
   for (const NamedTensor &entry : start->model.tensors)
     if (trainer.model().layout().find(entry.name) < 0)
-      return makeError("file '", start->modelPath, "': expected the model's tensors alone, found '",
-                       entry.name, "' besides");
+      return makeError("file '", start->modelPath, "': expected only the model's tensors, found '",
+                       entry.name, "'");
   if (keepsOptimizer) {
     const Tensor *steps = start->optimizer.find("steps");
     const int64_t before = stepsBefore(start->optimizer) +

@@ -1,15 +1,15 @@
-//===- Checkpoint.h - Saving a run and going on with it ---------*- C++ -*-===//
+//===- Checkpoint.h - Save and resume a run ---------------------*- C++ -*-===//
 //
-// A checkpoint is a folder DIR/step-N with model.safetensors (the weights by name, usable by any
-// tool) and optimizer.safetensors (the parts of State.h by name: the optimizers' blocks, counts of
-// updates, steps, what events remember). DIR/latest names the folder to resume from and is replaced
-// atomically when both files are complete and on the disk; only then are the previous checkpoint
-// and leftovers of killed processes removed. The process may end at any moment: DIR/latest names a
-// complete checkpoint, the new one or the previous one. If DIR/latest already names step-N, the new
-// one is DIR/step-N.1. A run may keep some of the checkpoints before it. Each file holds the
-// SHA-256 of its tensors, and the optimizer's file that of the model it belongs to. Batches depend
-// on seed and step alone, so nothing else is needed for a resumed run to be bit for bit the
-// uninterrupted run.
+// A checkpoint is a directory DIR/step-N with model.safetensors (the weights by name, readable by
+// any tool) and optimizer.safetensors (the parts of State.h by name: state blocks and update counts
+// of the optimizers, steps, and the state of events). DIR/latest names the directory to resume
+// from. It is replaced atomically after both files are complete and on disk; only then are the
+// previous checkpoint and leftovers of killed processes removed. If the process is killed at any
+// moment, DIR/latest names a complete checkpoint, either the new one or the previous one. If
+// DIR/latest already names step-N, the new checkpoint is DIR/step-N.1. A run may keep several
+// previous checkpoints. Each file contains the SHA-256 of its tensors, and the optimizer file also
+// that of its model file. Batches depend only on seed and step, so nothing else is needed to resume
+// a run bit for bit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,27 +26,28 @@ namespace pe::train {
 
 using Metadata = std::map<std::string, std::string>;
 
-/// The SHA-256 of a file's tensors, names and bytes: its metadata 'pe.sha256'.
+/// Returns the SHA-256 of a file's tensors, names and bytes, which is stored as metadata
+/// 'pe.sha256'.
 std::string digestOf(const Safetensors &file);
 
-/// Creates the checkpoint folder if it is missing; an error where that is impossible, as when a
-/// file has its name.
+/// Creates the checkpoint directory if it is missing. Returns an error if that fails, for example
+/// because a file has its name.
 Status makeCheckpointFolder(const std::string &directory);
 
-/// Writes the state of `trainer`, and `more` of others, to `directory` (created if missing) and
-/// leaves the last `keep` checkpoints there. `metadata` goes into the model file. An error leaves
-/// the previous checkpoint.
+/// Writes the state of `trainer` and the parts `more` to `directory`, which is created if missing,
+/// and keeps the last `keep` checkpoints there. `metadata` is stored in the model file. After an
+/// error the previous checkpoint is intact.
 Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata,
                       const std::vector<StatePart> &more = {}, int64_t keep = 1);
 
-/// The model's file of the latest checkpoint in a folder of pe train, or of DIR/step-N itself; an
-/// error if there is none.
+/// Returns the model file of the latest checkpoint in a directory of pe train, or of DIR/step-N
+/// itself. Returns an error if there is none.
 Expected<std::string> modelFileOf(const std::string &folder);
 
-/// Whether there is something to resume from: DIR/latest, even if it cannot be read.
+/// Returns true if DIR/latest exists, even if it cannot be read.
 bool hasCheckpoint(const std::string &directory);
 
-/// What the latest checkpoint says of its run: the steps done and the metadata.
+/// The number of steps and the metadata stored in the latest checkpoint.
 struct SavedRun {
   int64_t steps;
   Metadata metadata;
@@ -54,28 +55,29 @@ struct SavedRun {
 Expected<SavedRun> readSavedRun(const std::string &directory);
 
 /// Loads the state of the latest checkpoint into `trainer` and `more`. Every required tensor must
-/// be there with its shape, undamaged and finite, counts must be plausible, and every entry of
-/// `metadata` must agree; otherwise an error says what differs and nothing is changed. `defaults`:
-/// what the entries mean that a checkpoint of an older version lacks; where an entry is a number
-/// there, numbers agree by value. Where an entry "KEY.sha256" is in both, it decides, not KEY: a
-/// file may have moved, but must have its content.
+/// be present with its shape, undamaged and finite, counts must be plausible, and every entry of
+/// `metadata` must agree. Otherwise an error reports the difference, and nothing is changed.
+/// `defaults` gives the meaning of entries that are missing in checkpoints of older versions; if
+/// the default is a number, values are compared numerically. If both sides have an entry
+/// "KEY.sha256", it is compared instead of KEY: a file may have moved, but its content must be the
+/// same.
 Status loadCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata,
                       const Metadata &defaults = {}, const std::vector<StatePart> &more = {});
 
-/// Loads the weights of a checkpoint's folder or of a safetensors file, and with `keepsOptimizer`
-/// what the optimizers remember there; steps begin at 0. Tensors must be those of the model. The
-/// metadata of the file.
+/// Loads the weights of a checkpoint directory or a safetensors file and, with `keepsOptimizer`,
+/// the optimizer state stored there; steps begin at 0. The tensors must be those of the model.
+/// Returns the metadata of the file.
 Expected<Metadata> loadWarmStart(const std::string &from, bool keepsOptimizer, Trainer &trainer);
 
-/// The weights of a checkpoint's folder or of a model's file, which must be those of the trainer's
-/// parameters: float32, in their shapes.
+/// Returns the weights of a checkpoint directory or a model file. They must match the trainer's
+/// parameters in name and shape, and be float32.
 Expected<std::map<std::string, Tensor>> readWeights(const std::string &from, Trainer &trainer);
 
-/// The SHA-256 of what loadWarmStart would load.
+/// Returns the SHA-256 of the data that loadWarmStart would load.
 Expected<std::string> digestOfWarmStart(const std::string &from, bool keepsOptimizer);
 
-/// Removes what a killed process left beside the latest checkpoint and the `keep` - 1 before it:
-/// other ones and partly written files. Files that saveCheckpoint does not write stay.
+/// Removes the leftovers of a killed process: partially written files, and checkpoints other than
+/// the latest and the `keep` - 1 before it. Files that saveCheckpoint does not write are kept.
 void removeLeftovers(const std::string &directory, int64_t keep = 1);
 
 } // namespace pe::train

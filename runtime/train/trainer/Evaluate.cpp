@@ -1,6 +1,6 @@
 //===- Evaluate.cpp - Bits per character at several lengths ---------------===//
 //
-// Windows are scored a few at a time, so that memory does not grow with their number.
+// Windows are scored in groups, so that memory does not grow with their number.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,25 +12,25 @@
 namespace pe::train {
 namespace {
 
-/// Tokens of one forward call.
+/// The number of tokens in one forward call.
 constexpr int64_t kTokensAtOnce = 8192;
 
-/// The mean loss in nats, and the share of right answers.
+/// The mean loss in nats, and the share of correct answers.
 struct LengthScore {
   double loss, accuracy;
 };
 
-/// What is scored, and with which context.
+/// The text to score, and the windows with their scored part.
 struct Windows {
   const Text &text;
   const BatchRules &rules;
-  /// Of windows of `longest` tokens; the last `scored` of each are scored.
+  /// The starts of windows of `longest` tokens, of which the last `scored` are scored.
   std::vector<int64_t> starts;
   int64_t longest, scored;
 };
 
-/// The last `batch.length` tokens of a window become a row of the batch. What is masked is the same
-/// for every length.
+/// Sets a row of the batch to the last `batch.length` tokens of a window. The masked tokens are the
+/// same for every length.
 void setRow(Batch &batch, int64_t row, const Windows &windows, int64_t start) {
   const int64_t unscored = batch.length - windows.scored;
   batch.set(row, windows.text, start + windows.longest - batch.length);
@@ -44,7 +44,8 @@ void setRow(Batch &batch, int64_t row, const Windows &windows, int64_t start) {
   std::fill_n(batch.weights.begin() + row * batch.length, unscored, 0.0f);
 }
 
-/// What is asked in the second half of exercises of this length, the same in every evaluation.
+/// Scores the questions in the second half of exercises of this length, which are the same in every
+/// evaluation.
 Expected<LengthScore> scoreTask(Decoder &model, const Task &task, int64_t exercises, int64_t length,
                                 ParallelFor &parallel) {
   if (Status status = checkTaskLength(task, length, "--eval-lengths", task.shortest()); !status)
@@ -87,7 +88,7 @@ Expected<std::map<int64_t, double>> evaluateTask(Decoder &model, const Task &tas
   return result;
 }
 
-/// The mean loss of what is scored, in nats.
+/// Returns the mean loss of the scored targets, in nats.
 Expected<double> lossWithContext(Decoder &model, const Windows &windows, int64_t length,
                                  ParallelFor &parallel) {
   const std::vector<int64_t> &starts = windows.starts;

@@ -1,11 +1,11 @@
 //===- Evaluate.h - Bits per character at several lengths -------*- C++ -*-===//
 //
-// The same characters are scored every time; only the context before them grows: the last 128 of
-// each window, given the last `length` characters. So a difference between two lengths is the
-// effect of the context (and of extrapolation beyond the trained length), not of the text. With the
-// masked objective, what is scored is what is masked of these characters, the same for every
-// length. A task has exercises of each length, and what is scored is what they ask in their second
-// half.
+// The same characters are scored at every length, only with more context before them: the last 128
+// of each window, given the last `length` characters. A difference between two lengths is therefore
+// the effect of the context (and of extrapolation beyond the trained length), not of the text. With
+// the masked objective, the masked characters among these are scored, the same ones for every
+// length. A task generates exercises of each length, and the questions in their second half are
+// scored.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,14 +19,14 @@
 namespace pe::train {
 
 struct Evaluation {
-  /// Context lengths to score with.
+  /// Context lengths to evaluate.
   std::vector<int64_t> lengths = {256, 512, 1024, 2048};
   int64_t windows = 64;
   int64_t scored = 128;
 };
 
-/// Context length -> bits per character (or byte, token) over what is scored of `heldOut`. Of a
-/// task `accuracy` becomes the share of answers whose logit is the largest.
+/// Returns context length -> bits per character (or byte, token) over the scored targets of
+/// `heldOut`. For a task, `accuracy` is set to the share of answers with the largest logit.
 Expected<std::map<int64_t, double>> evaluate(Decoder &model, const Text &heldOut,
                                              const BatchRules &rules, const Evaluation &evaluation,
                                              ParallelFor &parallel,

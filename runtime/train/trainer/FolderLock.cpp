@@ -1,4 +1,4 @@
-//===- FolderLock.cpp - One process at a time in a folder -----------------===//
+//===- FolderLock.cpp - Exclusive use of a directory by one process -------===//
 #include "runtime/train/trainer/FolderLock.h"
 
 #include "runtime/core/Error.h"
@@ -13,11 +13,11 @@ namespace pe::train {
 Expected<FolderLock> FolderLock::take(const std::string &folder, const std::string &holder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0)
-    return systemError(folder, "cannot open the folder");
+    return systemError(folder, "cannot open the directory");
   FolderLock lock(descriptor);
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return makeError(holder, " writes into '", folder,
-                     "'; wait for its end or give another folder");
+                     "'; wait until it ends, or use another directory");
   return lock;
 }
 

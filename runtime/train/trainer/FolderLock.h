@@ -1,7 +1,8 @@
-//===- FolderLock.h - One process at a time in a folder ---------*- C++ -*-===//
+//===- FolderLock.h - Exclusive use of a directory by one process -*- C++ -*-===//
 //
-// Two runs that write their checkpoints into one folder would remove each other's files. A run
-// locks the folder; the lock leaves no file behind and ends with the process, however that ends.
+// Two runs that write checkpoints into the same directory would remove each other's files. A run
+// locks its directory. The lock leaves no file and is released when the process ends, even if it is
+// killed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +18,8 @@ namespace pe::train {
 
 class FolderLock {
 public:
-  /// Locks an existing folder. If another process holds it, the error says that `holder`, such as
-  /// "another pe train", writes into it. File systems without locks are used without one.
+  /// Locks an existing directory. If another process holds the lock, the error says that `holder`,
+  /// such as "another pe train", writes into it. On file systems without locks, nothing is locked.
   static Expected<FolderLock> take(const std::string &folder, const std::string &holder);
 
   FolderLock() = default;

@@ -1,4 +1,4 @@
-//===- Measures.cpp - What weights and neurons look like ------------------===//
+//===- Measures.cpp - Measures of weights and neurons ---------------------===//
 #include "runtime/train/trainer/Measures.h"
 #include "runtime/train/blas/Blas.h"
 #include "runtime/train/reinit/Dense.h"
@@ -17,7 +17,7 @@ double normOf(const float *values, int64_t count) {
   return std::sqrt(sum);
 }
 
-/// Of the squares of singular values.
+/// Computes the ranks from the squares of the singular values in ascending order.
 void addRanks(const std::vector<double> &squares, MatrixMeasures &measures) {
   const double largest = squares.empty() ? 0 : squares.back();
   if (!(largest > 0))
@@ -52,7 +52,7 @@ MatrixMeasures measureMatrix(std::string name, int64_t rows, int64_t columns, co
   return measures;
 }
 
-/// The squared distance of weights from older ones.
+/// Returns the squared distance of weights from older ones.
 static double squaredDistance(const float *values, const Tensor &older) {
   double sum = 0;
   const float *before = older.data<float>();

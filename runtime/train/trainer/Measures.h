@@ -1,14 +1,14 @@
-//===- Measures.h - What weights and neurons look like ----------*- C++ -*-===//
+//===- Measures.h - Measures of weights and neurons -------------*- C++ -*-===//
 //
-// Of every matrix between embedding and head, with singular values s and n of its smaller side:
+// For every matrix between embedding and head, with singular values s and smaller dimension n:
 //
 //   dfi              |X^T X - I|_F^2 / n, the deviation from isometry per dimension
 //   stable rank      sum s^2 / max s^2
 //   effective rank   exp(entropy of s / sum s) (Roy and Vetterli, EUSIPCO 2007)
 //
-//   SFE              |X - Y|_F^2, the squared distance from older weights Y, where these are given
+//   SFE              |X - Y|_F^2, the squared distance from older weights Y, if they are given
 //
-// and the norms of its values and of the last gradient. Needs blas::load().
+// and the norms of its values and of its last gradient. Requires blas::load().
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,13 +28,14 @@ struct MatrixMeasures {
   std::optional<double> sfe = {};
 };
 
-/// Weights of a model, by name.
+/// The weights of a model, by name.
 using NamedWeights = std::map<std::string, Tensor>;
 
-/// Of values[rows, columns]; ranks of a matrix that is zero or not finite are 0.
+/// Measures values[rows, columns]. The ranks of a matrix that is zero or not finite are 0.
 MatrixMeasures measureMatrix(std::string name, int64_t rows, int64_t columns, const float *values,
                              const float *gradient);
-/// `against`: the older weights; every matrix is there in its shape (readWeights).
+/// Measures all matrices. `against` contains older weights with every matrix in its shape
+/// (readWeights).
 std::vector<MatrixMeasures> measureMatrices(Trainer &trainer,
                                             const NamedWeights *against = nullptr);
 
@@ -44,8 +45,8 @@ struct DormantShare {
   double share = 0;
 };
 
-/// The share of neurons whose activity in the last forward call was at most `tau` of their layer's
-/// mean. Nothing where the model does not record it.
+/// Returns, for each layer, the share of neurons whose activity in the last forward call was at
+/// most `tau` times the layer's mean. The result is empty if the model does not record activity.
 std::vector<DormantShare> dormantShares(Trainer &trainer, double tau);
 
 } // namespace pe::train

@@ -1,6 +1,6 @@
-//===- Muon.cpp - The optimizer Muon --------------------------------------===//
+//===- Muon.cpp - The Muon optimizer --------------------------------------===//
 //
-// One matrix after the other, each on one thread.
+// Updates one matrix per work item, on one thread.
 //
 //===----------------------------------------------------------------------===//
 

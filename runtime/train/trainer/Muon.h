@@ -1,13 +1,14 @@
-//===- Muon.h - The optimizer Muon ------------------------------*- C++ -*-===//
+//===- Muon.h - The Muon optimizer ------------------------------*- C++ -*-===//
 //
-// Muon (Jordan et al. 2024): the step of a matrix is its momentum made orthogonal, so that every
-// direction moves alike. For weights W[outputs, inputs], gradient G and learning rate r:
+// Muon (Jordan et al. 2024): the update of a matrix is its orthogonalized momentum, so that the
+// step has the same size in every direction. For weights W[outputs, inputs], gradient G and
+// learning rate r:
 //
 //   m = beta m + (1 - beta) G          u = orthogonal(beta m + (1 - beta) G)
 //   W = (1 - r decay) W - r adjust u
 //
-// State: the momentum "momentum". A matrix is one item of work, computed in float32 (qdwh: float64)
-// on one thread. The step's size does not depend on the gradient's, so there is no clipping.
+// State: the momentum "momentum". A matrix is one work item, computed in float32 (qdwh: float64) on
+// one thread. The size of a step does not depend on that of the gradient, so there is no clipping.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,17 +20,18 @@
 
 namespace pe::train {
 
-/// How the momentum is made orthogonal: five steps of a polynomial, or the exact polar factor.
+/// The method of orthogonalization: five steps of a polynomial, or the exact polar factor.
 enum class MuonOrthogonal : uint8_t { Quintic, PolarExpress, Qdwh };
 Expected<MuonOrthogonal> parseMuonOrthogonal(std::string_view name);
 
-/// Original: sqrt(max(1, outputs / inputs)). MatchRms: 0.2 sqrt(max(outputs, inputs)), steps about
-/// as large as AdamW's, so that one learning rate suits both (Liu et al. 2025, "Moonlight").
+/// The factor `adjust`. Original: sqrt(max(1, outputs / inputs)). MatchRms: 0.2 sqrt(max(outputs,
+/// inputs)), which makes steps about as large as AdamW's, so that one learning rate suits both (Liu
+/// et al. 2025, "Moonlight").
 enum class MuonAdjust : uint8_t { Original, MatchRms };
 Expected<MuonAdjust> parseMuonAdjust(std::string_view name);
 
 struct MuonConfig {
-  /// The peak.
+  /// The peak learning rate.
   double learningRate = 0.02;
   double momentum = 0.95;
   MuonOrthogonal orthogonal = MuonOrthogonal::Quintic;
@@ -39,7 +41,7 @@ struct MuonConfig {
 
 class Muon : public Optimizer {
 public:
-  /// Every parameter is a matrix. Needs blas::load().
+  /// All parameters must be matrices. Requires blas::load().
   Muon(const ParameterLayout &layout, std::vector<int64_t> parameters, const Kernels &kernels,
        const MuonConfig &config);
 
@@ -52,7 +54,7 @@ private:
 
   Kernels kernels;
   MuonConfig config;
-  /// The largest matrices first, so that no thread begins one when the others are done.
+  /// The largest matrices first, so that no thread starts one when the others have finished.
   std::vector<int64_t> order;
 };
 

@@ -1,6 +1,6 @@
-//===- Optimizer.cpp - What the optimizers have in common -----------------===//
+//===- Optimizer.cpp - Base class of the optimizers -----------------------===//
 //
-// Where the state of each parameter lies.
+// The layout of the state of each parameter.
 //
 //===----------------------------------------------------------------------===//
 

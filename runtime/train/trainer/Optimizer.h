@@ -1,11 +1,11 @@
-//===- Optimizer.h - What the optimizers have in common ---------*- C++ -*-===//
+//===- Optimizer.h - Base class of the optimizers ---------------*- C++ -*-===//
 //
-// An optimizer updates the parameters that it is given and keeps named blocks of state: for each of
-// these parameters one number per element, so that a parameter's state can be cleared alone.
-// Trainer and checkpoints see nothing but this. Optimizers.h decides which optimizer gets which
-// parameter.
+// An optimizer updates the parameters assigned to it and has named state blocks with one value per
+// element of these parameters, so that the state of a single parameter can be cleared. The trainer
+// and checkpoints use only this interface. Optimizers.h assigns parameters to optimizers.
 //
-// To add one: a class with `step`, a row in parseOptimizer, a branch in Optimizers.cpp.
+// To add an optimizer: a class with `step`, a row in parseOptimizer, and a branch in
+// Optimizers.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,37 +20,37 @@
 
 namespace pe::train {
 
-/// One number per element of some parameters, zero at first.
+/// One value per element of some parameters, initially zero.
 class StateBlock {
 public:
-  /// `least`: no number is ever below it.
+  /// `least` is a lower bound of all values.
   StateBlock(std::string name, const ParameterLayout &layout,
              const std::vector<int64_t> &parameters,
              float least = std::numeric_limits<float>::lowest());
 
   const std::string &name() const { return label; }
   float least() const { return minimum; }
-  /// Padded with zeros as in the layout.
+  /// Returns the state of a parameter, padded with zeros as in the layout.
   float *at(int64_t parameter) { return block.data() + offsets[parameter]; }
 
 private:
   std::string label;
   float minimum;
-  /// By the parameter's index in the layout.
+  /// Offsets by the parameter's index in the layout.
   std::vector<int64_t> offsets;
   ParameterBlock block;
 };
 
-/// What an update needs to know.
+/// The inputs of an update.
 struct UpdateInputs {
   ParameterBlock &values;
   const ParameterBlock &gradients;
-  /// Norm of the gradients of this optimizer's parameters.
+  /// The norm of the gradients of this optimizer's parameters.
   double gradientNorm = 0;
   double learningRate = 0;
-  /// Of the encoding's parameters.
+  /// The learning rate of the encoding's parameters.
   double encodingRate = 0;
-  /// Updates of each parameter since its state was cleared, this one included.
+  /// The number of updates of each parameter since its state was cleared, including this one.
   const std::vector<int64_t> &updates;
   ParallelFor &parallel;
 };
@@ -61,7 +61,7 @@ public:
   virtual std::string_view name() const = 0;
   virtual Status step(const UpdateInputs &inputs) = 0;
 
-  /// Indices in the layout of the parameters that it updates.
+  /// Returns the layout indices of the parameters that it updates.
   const std::vector<int64_t> &parameters() const { return chosen; }
   std::vector<StateBlock> &state() { return blocks; }
 

@@ -1,4 +1,4 @@
-//===- Optimizers.cpp - Which optimizer updates which parameter -----------===//
+//===- Optimizers.cpp - Assignment of parameters to optimizers ------------===//
 //
 // Routes, norms, and the calls of the optimizers.
 //
@@ -13,7 +13,7 @@
 namespace pe::train {
 namespace {
 
-/// Elements of one item of a norm.
+/// Elements per work item of a norm.
 constexpr int64_t kSlice = 8192;
 
 constexpr size_t kAdamW = 0, kMuon = 1, kNone = Route::kNone;
@@ -23,14 +23,14 @@ Route routeOf(const Parameter &parameter, OptimizerKind kind) {
     return {kNone, "frozen: it keeps its initial values"};
   switch (parameter.role) {
   case Role::Embedding:
-    return {kAdamW, parameter.shared ? "embedding and output head in one"
+    return {kAdamW, parameter.shared ? "tied embedding and output head"
                                      : "embedding: its rows are looked up, not multiplied"};
   case Role::Head:
     return {kAdamW, "output head: one row for each token"};
   case Role::Encoding:
     return {kAdamW, "parameter of the encoding"};
   case Role::Gate:
-    return {kAdamW, "what the encoding reads: one row for each head"};
+    return {kAdamW, "input of the encoding: one row for each head"};
   case Role::Attention:
   case Role::Mlp:
     break;

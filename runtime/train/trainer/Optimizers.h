@@ -1,8 +1,8 @@
-//===- Optimizers.h - Which optimizer updates which parameter ---*- C++ -*-===//
+//===- Optimizers.h - Assignment of parameters to optimizers ----*- C++ -*-===//
 //
-// The optimizers of a run, and the routes of its parameters to them. AdamW is always the first.
-// With --optimizer=muon the matrices between embedding and head (attention and feed-forward layers)
-// are Muon's; everything else stays AdamW's.
+// The optimizers of a run, and the routes of its parameters to them. AdamW is always first. With
+// --optimizer=muon, Muon updates the matrices between embedding and head (attention and
+// feed-forward layers), and AdamW everything else.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,17 +34,17 @@ struct Rates {
   Rates(std::initializer_list<double> each) : each(each) {}
   Rates(std::vector<double> each) : each(std::move(each)) {}
 
-  /// Of each optimizer.
+  /// The rate of each optimizer.
   std::vector<double> each;
-  /// Of the encoding's parameters; none: that of their optimizer.
+  /// The rate of the encoding's parameters. The default is that of their optimizer.
   std::optional<double> encoding;
 
   bool operator==(const Rates &) const = default;
 };
 
-/// The way of one parameter.
+/// The optimizer of one parameter, and the reason.
 struct Route {
-  /// Of a parameter that no optimizer updates.
+  /// The value for a parameter that no optimizer updates.
   static constexpr size_t kNone = std::numeric_limits<size_t>::max();
   /// Index in Optimizers::all(), or kNone.
   size_t optimizer = 0;
@@ -54,7 +54,7 @@ struct Route {
 /// Euclidean norms, computed in double.
 struct Norms {
   double total = 0;
-  /// Of each optimizer's parameters.
+  /// The norm of each optimizer's parameters.
   std::vector<double> each;
 };
 
@@ -63,26 +63,26 @@ public:
   Optimizers(const ParameterLayout &layout, const Kernels &kernels, const OptimizerConfig &config);
 
   const std::vector<std::unique_ptr<Optimizer>> &all() const { return list; }
-  /// By the parameter's index in the layout.
+  /// Routes by the parameter's index in the layout.
   const std::vector<Route> &routes() const { return ways; }
-  /// The name of a parameter's optimizer, or "none".
+  /// Returns the name of a parameter's optimizer, or "none".
   std::string_view nameOf(int64_t parameter) const;
 
   Norms norms(const ParameterBlock &block, ParallelFor &parallel) const;
-  /// One update.
+  /// Performs one update.
   Status step(ParameterBlock &values, const ParameterBlock &gradients, const Norms &norms,
               const Rates &rates, ParallelFor &parallel);
 
-  /// Clears the state and the count of updates of one parameter; every other one keeps its own.
+  /// Clears the state and the update count of one parameter, and no other.
   void reset(int64_t parameter);
-  /// Clears the state of some of a parameter's elements; its count of updates stays.
+  /// Clears the state of some elements of a parameter. Its update count stays.
   void reset(int64_t parameter, std::span<const int64_t> elements);
-  /// Updates of each parameter since its state was cleared.
+  /// Returns the number of updates of each parameter since its state was cleared.
   const std::vector<int64_t> &updates() const { return counts; }
-  /// A block of a parameter's state, or null if its optimizer has none of this name.
+  /// Returns a block of a parameter's state, or null if its optimizer has no block of this name.
   float *find(std::string_view block, int64_t parameter);
 
-  /// For checkpoints.
+  /// Returns the state for checkpoints.
   std::vector<StatePart> state();
 
 private:
@@ -90,7 +90,7 @@ private:
     int64_t parameter, offset, count;
   };
 
-  /// The blocks of a parameter's optimizer; null if it has none.
+  /// Returns the blocks of a parameter's optimizer, or null if it has no optimizer.
   std::vector<StateBlock> *stateOf(int64_t parameter);
 
   const ParameterLayout &layout;

@@ -1,6 +1,7 @@
-//===- Plasticity.cpp - Dormant neurons, and weights shrunk by direction --===//
+//===- Plasticity.cpp - Dormant neurons and direction-aware shrinking -----===//
 //
-// Everything in double, row by row, on the calling thread: it happens between steps.
+// All computations are in double, row by row and single-threaded, since they run only between
+// steps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,12 +16,12 @@
 namespace pe::train {
 namespace {
 
-/// What a step keeps of the activity before it.
+/// The share of the smoothed activity that each step keeps.
 constexpr double kActivityKept = 0.99;
 
 struct Row {
   double dot = 0, weightSquares = 0, directionSquares = 0;
-  /// NaN if anything is not finite.
+  /// Returns the cosine, or NaN if an element is not finite.
   double cosine() const {
     const double product = std::sqrt(weightSquares) * std::sqrt(directionSquares);
     return product == 0 ? 0 : dot / product;
@@ -208,7 +209,7 @@ Status DirectionShrink::add(std::span<const Batch> step) {
     for (int64_t i = 0; i < parameter.count; ++i) {
       if (!std::isfinite(gradient[i]))
         return makeError("--dash=published: expected finite gradients, found ", gradient[i],
-                         " in that of '", parameter.name, "'");
+                         " in the gradient of '", parameter.name, "'");
       average[i] = isFirst ? -kDashShare * gradient[i]
                            : (1 - kDashShare) * average[i] - kDashShare * gradient[i];
     }

@@ -1,4 +1,4 @@
-//===- Schedule.cpp - The learning rate over the steps --------------------===//
+//===- Schedule.cpp - Learning rate schedules -----------------------------===//
 //
 // The four curves described in the header.
 //
@@ -13,7 +13,7 @@
 
 namespace pe::train {
 
-/// The part of the steps before Wsd's decay.
+/// The share of the steps before Wsd's decay.
 static constexpr double kStable = 0.8;
 
 Expected<Decay> parseDecay(std::string_view name) {

@@ -1,9 +1,9 @@
-//===- Schedule.h - The learning rate over the steps ------------*- C++ -*-===//
+//===- Schedule.h - Learning rate schedules ---------------------*- C++ -*-===//
 //
-// A linear warm-up, and then: Constant; Linear, which stays at the peak for the first half of the
-// steps and falls to the final fraction over the second; Cosine, which falls to it over all of
-// them; or Wsd ("warm-up, stable, decay"), which stays at the peak for four fifths of the steps and
-// falls by 1 - sqrt(progress) over the last.
+// A linear warm-up, followed by: Constant; Linear, which stays at the peak for the first half of
+// the steps and falls to the final fraction over the second half; Cosine, which falls to it over
+// all steps; or Wsd ("warm-up, stable, decay"), which stays at the peak for four fifths of the
+// steps and falls by 1 - sqrt(progress) over the last fifth.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ struct Schedule {
   /// The final learning rate as a fraction of the peak.
   double finalFraction = 0.1;
 
-  /// The rate of step `step`, counted from 0.
+  /// Returns the learning rate of step `step`, counted from 0.
   double at(int64_t step) const;
 };
 

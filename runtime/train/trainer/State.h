@@ -1,8 +1,8 @@
-//===- State.h - What a run must remember to go on --------------*- C++ -*-===//
+//===- State.h - The state that a run must save -----------------*- C++ -*-===//
 //
-// Optimizers, the trainer and events list their state as named views of their own memory. A
-// checkpoint writes what is listed, and reads it back into the same memory when the run goes on; it
-// knows nothing about the owners.
+// Optimizers, the trainer and events list their state as named views of their memory. A checkpoint
+// writes the listed parts, and reads them back into the same memory when the run resumes. It does
+// not depend on the owners.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,18 +19,18 @@ namespace pe::train {
 struct StatePart {
   /// Unique in a run.
   std::string name;
-  /// A view, f32, f64 or i64. Floating numbers are finite and at least `least`; whole numbers are
-  /// counts, from 0 to the steps of the checkpoint.
+  /// An f32, f64 or i64 view. Floating-point values are finite and at least `least`; integers are
+  /// counts from 0 to the steps of the checkpoint.
   Tensor view;
   double least = std::numeric_limits<double>::lowest();
-  /// False: checkpoints of versions that did not save it go on with its value in a new run.
+  /// If false, a checkpoint of a version that did not save the part resumes with its initial value.
   bool required = true;
 };
 
-/// The part that bounds counts from above, together with the steps of the checkpoint.
+/// The name of the part that, together with the steps of the checkpoint, bounds counts from above.
 inline constexpr const char *kStepsBefore = "steps.before";
 
-/// A view of `value` alone, or of `values`.
+/// Returns a view of `value` or `values`.
 inline Tensor viewOf(int64_t &value) { return Tensor::borrow(&value, DType::I64, {}); }
 inline Tensor viewOf(std::vector<int64_t> &values) {
   return Tensor::borrow(values.data(), DType::I64, {static_cast<int64_t>(values.size())});

@@ -1,4 +1,4 @@
-//===- Trainer.cpp - One step after the other -----------------------------===//
+//===- Trainer.cpp - One training step ------------------------------------===//
 //
 // The training step and the reinit of a model with its optimizers.
 //
@@ -21,7 +21,7 @@ bool isTarget(const Parameter &parameter, ReinitTarget target) {
   return attention || mlp;
 }
 
-/// One matrix under the change; `fresh` are initial values of another seed.
+/// Applies the change to one matrix. `fresh` contains initial values of another seed.
 static Expected<reinit::MatrixReport> changeMatrix(const Parameter &parameter, float *values,
                                                    const ReinitChange &change,
                                                    std::span<const float> fresh,
@@ -42,7 +42,7 @@ Expected<double> Trainer::accumulate(std::span<const Batch> batches) {
   for (const Batch &batch : batches)
     weight += batch.totalWeight();
   if (!(weight > 0))
-    return makeError("expected a batch with something to learn, found all weights of targets 0");
+    return makeError("expected a batch with a target, found only targets of weight 0");
   for (const Batch &batch : batches) {
     if (Status status = decoder->forward(batch, static_cast<float>(1 / weight), pool); !status)
       return status.takeError();
@@ -52,7 +52,7 @@ Expected<double> Trainer::accumulate(std::span<const Batch> batches) {
     if (Status status = decoder->backward(batch, pool, use); !status)
       return status.takeError();
   }
-  // What is not trained has no part in norms and clipping.
+  // Frozen parameters do not contribute to norms and clipping.
   for (const Parameter &parameter : decoder->layout().all())
     if (parameter.frozen)
       std::fill_n(decoder->gradients().at(parameter), parameter.extent, 0.0f);
@@ -81,7 +81,7 @@ Expected<StepReport> Trainer::step(std::span<const Batch> batches, const Rates &
     ++skips;
     if (++skipsInARow >= maxSkips)
       return makeError("expected a finite loss and gradient, found none in ", skipsInARow,
-                       " steps in a row (--max-skips; the last is step ", report.step, ", loss ",
+                       " consecutive steps (--max-skips; the last is step ", report.step, ", loss ",
                        report.loss, ", norm of the gradient ", report.gradientNorm,
                        "); lower --lr or check the data");
     return report;
@@ -111,7 +111,7 @@ Expected<std::vector<reinit::MatrixReport>> Trainer::reinitialise(const ReinitCh
     const Parameter &parameter = layout[chosen[item]];
     const float *values = decoder->values().at(parameter);
     weights[item].assign(values, values + parameter.count);
-    // Of a stream of their own for every reinit: neither the first values nor an earlier reinit's.
+    // Uses a separate random stream for every reinit, different from the initial values.
     std::vector<float> fresh(change.method == reinit::Method::Project ? 0 : parameter.count);
     fillInitialValues(parameter, decoder->config(), change.settings.seed,
                       ".fresh" + std::to_string(done), fresh);

@@ -1,7 +1,7 @@
-//===- Trainer.h - One step after the other ---------------------*- C++ -*-===//
+//===- Trainer.h - One training step ----------------------------*- C++ -*-===//
 //
-// A model, its optimizers and the count of steps. A step whose loss or gradient is not finite
-// changes only a counter: one bad batch must not ruin a run.
+// A model, its optimizers and the step count. A step whose loss or gradient is not finite changes
+// only a counter, so that one bad batch does not ruin a run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,17 +17,17 @@
 
 namespace pe::train {
 
-/// Which weights a reinit replaces, by their role in the model.
+/// The weights that reinit changes, by their role in the model.
 using ReinitTarget = reinit::Target;
 bool isTarget(const Parameter &parameter, ReinitTarget target);
 
-/// What a reinit does to weights.
+/// The change that reinit makes to weights.
 struct ReinitChange {
   ReinitTarget target = ReinitTarget::All;
   reinit::Method method = reinit::Method::Project;
-  /// Of the projection; its seed is that of noise and of fresh values.
+  /// The settings of the projection. The seed is also that of noise and of fresh values.
   reinit::Settings settings = {};
-  /// Of ShrinkPerturb: the share of the old weights.
+  /// ShrinkPerturb: the share of the old weights.
   double shrink = 0.4;
 };
 
@@ -40,42 +40,43 @@ public:
   Optimizers &optimizers() { return updaters; }
   ParallelFor &parallel() const { return pool; }
 
-  /// One update from the mean gradient of the batches, which are of one shape.
+  /// Performs one update with the mean gradient of the batches, which must have the same shape.
   Expected<StepReport> step(std::span<const Batch> batches, const Rates &rates);
-  /// The mean gradient alone, in the model's gradients.
+  /// Computes only the mean gradient, into the model's gradients.
   Status computeGradients(std::span<const Batch> batches);
   int64_t steps() const { return done; }
   int64_t skipped() const { return skips; }
-  /// The running mean of the losses of steps that were not skipped, in nats: about the last 20.
-  /// It is part of the state, so that a resumed run shows the uninterrupted one's.
+  /// Returns the running mean of the losses of about the last 20 steps that were not skipped, in
+  /// nats. It is part of the state, so that a resumed run shows the same value as an uninterrupted
+  /// one.
   double meanLoss() const { return mean[1] > 0 ? mean[0] / mean[1] : 0; }
-  /// Steps of a run before, whose optimizers' state this one goes on with.
+  /// Sets the number of steps of an earlier run whose optimizer state this run continues.
   void setStepsBefore(int64_t steps) { before = steps; }
-  /// So many steps in a row without a finite loss and gradient end the run: nothing changes any
-  /// more.
+  /// Sets the number of consecutive steps without a finite loss and gradient after which the run
+  /// ends with an error.
   void setMaxSkips(int64_t count) { maxSkips = count; }
-  /// Measures the parts of a step, where there is a watch.
+  /// Sets the stopwatch that measures the parts of a step; null disables it.
   void setWatch(Stopwatch *stopwatch) { decoder->setWatch(stopwatch); }
   Stopwatch *watch() const { return decoder->watch(); }
-  /// Norm of all weights.
+  /// Returns the norm of all weights.
   double weightNorm() const { return updaters.norms(decoder->values(), pool).total; }
 
-  /// Changes the target's weight matrices and resets the optimizer state of exactly those. Weights
-  /// that are not finite are an error, and then nothing is changed.
+  /// Changes the weight matrices of the target and resets the optimizer state of exactly these.
+  /// Weights that are not finite are an error, and then nothing is changed.
   Expected<std::vector<reinit::MatrixReport>> reinitialise(const ReinitChange &change);
 
-  /// Everything but the weights that a run needs to go on.
+  /// Returns everything except the weights that a run needs to resume.
   std::vector<StatePart> state();
 
 private:
-  /// The step's loss and its gradients; those of frozen parameters are 0.
+  /// Returns the loss of the step and computes its gradients, which are 0 for frozen parameters.
   Expected<double> accumulate(std::span<const Batch> batches);
 
   std::unique_ptr<Decoder> decoder;
   Optimizers updaters;
   ParallelFor &pool;
   int64_t done = 0, before = 0, skips = 0, skipsInARow = 0, maxSkips = 20;
-  /// The exponentially weighted sum of losses, and that of their weights.
+  /// The exponentially weighted sum of losses, and the sum of the weights.
   std::vector<double> mean = {0, 0};
 };
 

@@ -1,4 +1,4 @@
-//===- ActivationsTest.cpp - Activations and the derivatives pe finds -----===//
+//===- ActivationsTest.cpp - Activations and their generated derivatives ---===//
 
 #include "TestKernels.h"
 #include "runtime/core/Random.h"
@@ -12,7 +12,7 @@ using namespace pe::train;
 
 namespace {
 
-/// Values and derivatives in double.
+/// Reference values and derivatives in double.
 struct Truth {
   double y = 0, dx = 0, dUp = 0;
 };
@@ -50,7 +50,7 @@ Results run(const ActivationKernels &kernels, const std::vector<float> &x,
   return results;
 }
 
-// Between -12 and 12, where 1 + erf of a negative number would have lost all its digits.
+// The range is -12 to 12, where 1 + erf of a negative number would lose all digits.
 TEST(Activations, ValuesAndDerivativesAreExactWhereTheyAreSmall) {
   for (const std::string &name : activationNames()) {
     SCOPED_TRACE(name);
@@ -65,8 +65,9 @@ TEST(Activations, ValuesAndDerivativesAreExactWhereTheyAreSmall) {
     for (size_t i = 0; i < x.size(); ++i) {
       const Truth truth = truthOf(name, x[i], up[i]);
       auto expectNear = [&](double value, double expected, double scale) {
-        // `scale`: of the terms of a derivative that passes through 0. The argument's rounding is
-        // x^2 times as large in e^(-x^2 / 2). 1e-37: too small for normal numbers.
+        // `scale` is the magnitude of the terms of a derivative that passes through 0. The rounding
+        // error of the argument is multiplied by x^2 in e^(-x^2 / 2). Below 1e-37 there are no
+        // normal numbers.
         const double relative = 2e-6 + 1.2e-7 * x[i] * x[i];
         EXPECT_NEAR(value, expected, relative * std::abs(scale) + 1e-37) << name << " at " << x[i];
       };
@@ -78,8 +79,8 @@ TEST(Activations, ValuesAndDerivativesAreExactWhereTheyAreSmall) {
   }
 }
 
-// Also shorter than a vector, and not a multiple of one; nothing is written behind the end, and
-// gradients may overwrite cotangents.
+// Includes counts below the vector length and counts that are not multiples of it. Nothing is
+// written past the end, and gradients may overwrite cotangents.
 TEST(Activations, TakeAnyNumberOfElements) {
   for (const std::string &name : activationNames())
     for (size_t count : {0, 1, 7, 8, 9, 31, 64}) {

@@ -1,4 +1,4 @@
-//===- CheckpointTest.cpp - Saving a run and going on with it --------------===//
+//===- CheckpointTest.cpp - Save and resume a run -------------------------===//
 
 #include "runtime/train/trainer/Checkpoint.h"
 #include "ScratchFolder.h"
@@ -33,7 +33,7 @@ struct CheckpointTest : testing::Test {
     EXPECT_TRUE(read);
     return read ? *read : Safetensors();
   }
-  /// Writes both files of step 1 with digests that fit.
+  /// Writes both files of step 1 with matching digests.
   void rewrite(Safetensors model, Safetensors optimizer) {
     model.metadata["pe.sha256"] = optimizer.metadata["pe.model.sha256"] = digestOf(model);
     optimizer.metadata["pe.sha256"] = digestOf(optimizer);
@@ -92,7 +92,7 @@ TEST_F(CheckpointTest, ResumesWithMuon) {
             std::string::npos);
 }
 
-// A checkpoint of a version that knew fewer flags and saved less.
+// A checkpoint of an older version, with fewer flags and less state.
 TEST_F(CheckpointTest, WhatAnOldCheckpointLacksHasItsDefault) {
   auto trainer = makeTrainer();
   run(*trainer, 1);
@@ -118,7 +118,7 @@ TEST_F(CheckpointTest, WhatAnOldCheckpointLacksHasItsDefault) {
   EXPECT_NE(status.error().getMessage().find("expected --accumulate=2 as given, found "
                                              "--accumulate=1"),
             std::string::npos);
-  // What it does have is read, and checked.
+  // Parts that it does have are read and checked.
   for (int64_t value : {1, 7}) {
     more = value;
     ASSERT_TRUE(saveCheckpoint(directory.string(), *trainer, metadata, parts));
@@ -164,7 +164,7 @@ TEST_F(CheckpointTest, FlagsThatDifferAreNamedWithBothValues) {
                 "--steps=600; resume with the flags of the first run");
 }
 
-// Numbers by their values, files by their contents, and both as earlier versions wrote them.
+// Numbers are compared by value, files by content, and both also as earlier versions wrote them.
 TEST_F(CheckpointTest, WhatIsTheSameMayBeSpelledOtherwise) {
   auto trainer = makeTrainer();
   run(*trainer, 1);
@@ -189,9 +189,9 @@ TEST_F(CheckpointTest, WhatIsTheSameMayBeSpelledOtherwise) {
   EXPECT_NE(errorWith("pe.train.freeze", "10"), "");
   EXPECT_EQ(errorWith("pe.train.data", "elsewhere"), "");
   EXPECT_EQ(errorWith("pe.train.data.sha256", "abd"),
-            "expected what --data names to have the content of the first run, SHA-256 abc, found "
+            "expected --data to have the content of the first run, SHA-256 abc, found "
             "abd; resume with the same text and files");
-  // A checkpoint without the hash is judged by the name.
+  // A checkpoint without the hash is compared by name.
   EXPECT_EQ(errorWith("pe.train.encoding.sha256", "abd"), "");
   EXPECT_NE(errorWith("pe.train.encoding", "b.mlir"), "");
 }
@@ -257,11 +257,12 @@ TEST_F(CheckpointTest, DamageAndFilesOfTwoCheckpointsAreFound) {
   EXPECT_NE(loadError(metadata).find("the file is damaged"), std::string::npos);
   damaged.metadata["pe.sha256"] = digestOf(damaged);
   ASSERT_TRUE(writeSafetensors(pathOf("model").string(), damaged));
-  EXPECT_NE(loadError(metadata).find("expected the optimizer's state of the model beside it"),
-            std::string::npos);
+  EXPECT_NE(
+      loadError(metadata).find("expected the optimizer state of the model in the same directory"),
+      std::string::npos);
 }
 
-// The next checkpoint removes leftovers of a killed run; foreign files stay.
+// The next checkpoint removes leftovers of a killed run, but no foreign files.
 TEST_F(CheckpointTest, LeftoversGoAndForeignFilesStay) {
   const auto write = [&](const std::string &name) {
     fs::create_directories((directory / name).parent_path());
@@ -287,15 +288,15 @@ TEST_F(CheckpointTest, LeftoversGoAndForeignFilesStay) {
                                             "step-1/optimizer.safetensors", "step-8/notes.txt",
                                             "step-mine/model.safetensors"}));
   EXPECT_FALSE(fs::exists(directory / "step-7"));
-  // The last checkpoint of a run has no next one.
+  // The last checkpoint of a run has no successor.
   write("step-0/optimizer.safetensors");
   removeLeftovers(directory.string());
   EXPECT_FALSE(fs::exists(directory / "step-0"));
   EXPECT_EQ(loadError(metadata), "");
 }
 
-// A restarted run reaches the step of the existing checkpoint: until the new one is complete the
-// old one must stay unchanged.
+// A restarted run reaches the step of the existing checkpoint, which must stay unchanged until the
+// new one is complete.
 TEST_F(CheckpointTest, TheSameStepIsWrittenBesideTheOld) {
   auto trainer = makeTrainer();
   run(*trainer, 1);

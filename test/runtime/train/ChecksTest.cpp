@@ -15,7 +15,7 @@ namespace {
 
 using ChecksTest = SessionTest;
 
-/// Every kind of parameter, and numbers that fall out.
+/// A configuration with every kind of parameter, and dropout.
 TrainConfig manyParts() {
   TrainConfig config = SessionTest::smallConfig();
   config.model.layers = 2;
@@ -34,7 +34,7 @@ TEST_F(ChecksTest, GradientsAreTheSlopesOfTheLoss) {
   EXPECT_EQ(static_cast<int64_t>(checks->size()), session->trainer().model().layout().size());
   for (const GradientCheck &check : *checks) {
     EXPECT_TRUE(check.isGood()) << check.name << " " << check.derived << " " << check.measured;
-    // All but the smallest gradient are beyond rounding.
+    // All gradients except the smallest exceed the rounding error.
     if (!check.name.ends_with(".lift"))
       EXPECT_LT(check.bound, std::abs(check.derived)) << check.name;
   }
@@ -42,7 +42,7 @@ TEST_F(ChecksTest, GradientsAreTheSlopesOfTheLoss) {
   EXPECT_TRUE(printGradientChecks(*checks, stdout));
 }
 
-/// Attention whose values get a gradient that is a tenth too large.
+/// Attention that returns a gradient of the values that is 10% too large.
 struct WrongAttention : NaiveAttention {
   using NaiveAttention::NaiveAttention;
   Status backward(const AttentionInputs &in, const HeadRows<const float> &dO,
@@ -72,7 +72,7 @@ TEST_F(ChecksTest, AWrongGradientIsFound) {
       EXPECT_EQ(check.isGood(), check.name == "head") << check.name;
   Status status = printGradientChecks(*checks, stdout);
   ASSERT_FALSE(status);
-  EXPECT_NE(status.error().getMessage().find("found others for "), std::string::npos);
+  EXPECT_NE(status.error().getMessage().find("found different ones for "), std::string::npos);
 }
 
 TEST_F(ChecksTest, OneBatchIsLearnedByHeart) {
@@ -104,9 +104,10 @@ TEST_F(ChecksTest, StepsThatAreNotFiniteEndTheRunAfterTheirNumber) {
   Recorder recorder;
   auto bits = session->run({&recorder});
   ASSERT_FALSE(bits);
-  EXPECT_NE(bits.error().getMessage().find("found none in 3 steps in a row (--max-skips; the last "
-                                           "is step 2, loss nan"),
-            std::string::npos)
+  EXPECT_NE(
+      bits.error().getMessage().find("found none in 3 consecutive steps (--max-skips; the last "
+                                     "is step 2, loss nan"),
+      std::string::npos)
       << bits.error().getMessage();
   EXPECT_EQ(session->trainer().skipped(), 3);
   EXPECT_EQ(recorder.losses.size(), 2u);
@@ -138,7 +139,7 @@ TEST_F(ChecksTest, DropoutFallsOutByItsShareAndNotInEvaluation) {
   const auto kept = std::count(ones.begin(), ones.end(), static_cast<float>(1 / 0.75));
   EXPECT_EQ(kept + std::count(ones.begin(), ones.end(), 0.0f), kRows * kDim);
   EXPECT_NEAR(static_cast<double>(kept) / (kRows * kDim), 0.75, 0.02);
-  // By row, not by piece; and otherwise at another place.
+  // The draws depend on the row, not the piece, and differ at another place.
   dropout.apply(part.data(), 17, 1, kDim);
   EXPECT_TRUE(std::equal(part.begin(), part.end(), ones.begin() + 17 * kDim));
   dropout.at(4).apply(other.data(), 0, kRows, kDim);

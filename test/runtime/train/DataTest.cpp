@@ -73,7 +73,8 @@ TEST(Corpus, HoldsOutEveryTenthFileInOrderOfPaths) {
     std::snprintf(name, sizeof name, "%s/f%02d.txt", i % 2 ? "b" : "a", i);
     directory.write(name, std::string(1, static_cast<char>('a' + i)));
   }
-  // a/f00 a/f02 ... a/f18, b/f01 ...: the tenth is a/f18 = 's', the twentieth b/f19 = 't'.
+  // The order is a/f00 a/f02 ... a/f18, b/f01 ...: the tenth file is a/f18 = 's', the twentieth
+  // b/f19 = 't'.
   auto corpus = readCorpus({directory.path.string(), {}});
   ASSERT_TRUE(corpus) << corpus.error().getMessage();
   EXPECT_EQ(Vocabulary().decode(corpus->heldOut.tokens), "st");
@@ -97,7 +98,7 @@ TEST(Corpus, TakesTextFilesOnly) {
   auto corpus = readCorpus({directory.path.string(), {}});
   ASSERT_TRUE(corpus) << corpus.error().getMessage();
   EXPECT_EQ(corpus->files, 10);
-  EXPECT_EQ(corpus->leftOut, "3 left out: 1 with a byte 0, 2 symbolic links");
+  EXPECT_EQ(corpus->leftOut, "3 skipped: 1 with a zero byte, 2 symbolic links");
   auto some = readCorpus({directory.path.string(), {".txt"}});
   ASSERT_FALSE(some);
 }
@@ -113,14 +114,15 @@ TEST(Corpus, SaysWhatIsMissing) {
   fs::create_symlink(directory.path / "loop", directory.path / "loop");
   auto binary = readCorpus({directory.path.string(), {}});
   ASSERT_FALSE(binary);
-  EXPECT_EQ(binary.error().getMessage(),
-            "expected text files in '" + directory.path.string() +
-                "', found none, 2 left out: 1 with a byte 0, 1 symbolic link; give another --data");
+  EXPECT_EQ(
+      binary.error().getMessage(),
+      "expected text files in '" + directory.path.string() +
+          "', found none, 2 skipped: 1 with a zero byte, 1 symbolic link; give another --data");
   auto one = readCorpus({(directory.path / "utf16").string(), {}});
   ASSERT_FALSE(one);
   EXPECT_EQ(one.error().getMessage(),
             "file '" + (directory.path / "utf16").string() +
-                "': expected text, found a byte 0 at offset 1; tokens are in a file that is called "
+                "': expected text, found a zero byte at offset 1; a file of tokens must be named "
                 "FILE.bin");
 }
 
@@ -144,7 +146,7 @@ TEST(Corpus, HoldsOutTheLastTenthOfFewFiles) {
   EXPECT_EQ(filesOf(*two), "2 files, the last tenth of each held out");
 }
 
-/// The caches of model hubs are folders of links.
+/// The caches of model hubs are directories of links.
 TEST(Corpus, ReadsLinksWhereThereIsNothingElse) {
   Directory blobs("corpus-blobs"), directory("corpus-links");
   for (int i = 0; i < 10; ++i) {
@@ -153,16 +155,16 @@ TEST(Corpus, ReadsLinksWhereThereIsNothingElse) {
     fs::create_symlink(blobs.path / name, directory.path / name);
   }
   fs::create_symlink("/dev/zero", directory.path / "device");
-  fs::create_directory_symlink(blobs.path, directory.path / "folder");
+  fs::create_directory_symlink(blobs.path, directory.path / "linked");
   auto links = readData(directory.path.string());
   ASSERT_TRUE(links) << links.error().getMessage();
   EXPECT_EQ(links->sha256, readData(blobs.path.string())->sha256);
-  EXPECT_EQ(filesOf(*links), "10 files, 1 of them held out, 2 left out: 2 symbolic links");
+  EXPECT_EQ(filesOf(*links), "10 files, 1 of them held out, 2 skipped: 2 symbolic links");
 
   directory.write("own.txt", "0123456789");
   auto own = readData(directory.path.string());
   ASSERT_TRUE(own) << own.error().getMessage();
-  EXPECT_EQ(filesOf(*own), "1 file, its last tenth held out, 12 left out: 12 symbolic links");
+  EXPECT_EQ(filesOf(*own), "1 file, its last tenth held out, 12 skipped: 12 symbolic links");
 }
 
 TEST(Corpus, FindsTextOnThisMachine) {
@@ -254,7 +256,7 @@ TEST(Batches, MaskTheRightShares) {
       EXPECT_LE(batch.inputs[i], 96);
     }
   }
-  // Of 20000 tokens: within four standard deviations.
+  // Four standard deviations for 20000 tokens.
   const double count = static_cast<double>(chosen);
   EXPECT_NEAR(count / static_cast<double>(total), 0.15, 0.011);
   EXPECT_NEAR(static_cast<double>(masked) / count, 0.8, 0.03);
@@ -293,7 +295,7 @@ TEST(Batches, SpreadWindowsOverTheText) {
             std::string::npos);
 }
 
-/// What is asked can be answered from the tokens before it, by these rules.
+/// The following tests check that the answers follow from the preceding tokens by these rules.
 TEST(Task, FlipFlopAsksForTheLastBitWritten) {
   auto task = Task::parse("task:flip-flop?p=0.5");
   ASSERT_TRUE(task);
@@ -327,7 +329,7 @@ TEST(Task, CopyAsksForTheSymbolsAgain) {
   ASSERT_TRUE(task);
   EXPECT_EQ(task->vocabulary(), 6);
   Random random(1, "test");
-  const Exercise exercise = task->generate(random, 9, true); // 4 symbols, and a token is left over
+  const Exercise exercise = task->generate(random, 9, true); // 4 symbols, and one unused token
   for (int i = 0; i < 4; ++i) {
     EXPECT_LT(exercise.tokens[i], 5);
     EXPECT_EQ(exercise.tokens[5 + i], exercise.tokens[i]);
@@ -428,7 +430,7 @@ TEST(Task, BatchesDependOnSeedAndStepAlone) {
     EXPECT_EQ(a.weights[i], a.inputs[i] == 2 ? 1.0f : 0.0f);
   EXPECT_EQ(BatchSampler::create(corpus->training, 3, 2, 7).error().getMessage(),
             "expected --seq of at least 3 for task:flip-flop?p=0.8, found 2");
-  // Checkpoints know the task by the hash of every digit.
+  // Checkpoints identify the task by a hash of all digits.
   EXPECT_EQ(corpus->sha256, sha256("task:flip-flop?p=0.80000000000000004"));
   EXPECT_EQ(filesOf(*corpus), "");
 }
@@ -482,9 +484,9 @@ TEST(TokenFile, SaysWhatIsWrong) {
     const size_t colon = message.find("': ");
     return colon == std::string::npos ? message : message.substr(colon + 3);
   };
-  EXPECT_EQ(errorOf("a.bin", 40), "expected tokens below 40 (--vocab), found 40 at place 40");
+  EXPECT_EQ(errorOf("a.bin", 40), "expected tokens below 40 (--vocab), found 40 at index 40");
   EXPECT_EQ(errorOf("empty.bin"), "expected tokens, found an empty file");
-  EXPECT_EQ(errorOf("odd.bin"), "expected whole tokens of 2 bytes, found 3 bytes");
+  EXPECT_EQ(errorOf("odd.bin"), "expected a multiple of the token size 2, found 3 bytes");
   EXPECT_EQ(errorOf("short.bin"), "expected 1000 tokens, as its header says, found 999");
   directory.write("new.bin", tokenBytes<uint16_t>(1000, {20240520, 99, 1000}));
   EXPECT_EQ(errorOf("new.bin"), "expected version 1 in the header of llm.c, found 99");

@@ -1,4 +1,4 @@
-//===- DecoderTest.cpp - The model against its second reading -------------===//
+//===- DecoderTest.cpp - The model against a naive implementation ---------===//
 
 #include "Models.h"
 #include "NaiveDecoder.h"
@@ -11,7 +11,7 @@ namespace {
 
 float meanScale(const Batch &batch) { return static_cast<float>(1 / batch.totalWeight()); }
 
-/// Every parameter's gradient at a few elements, against central differences in double.
+/// Compares a few elements of every parameter's gradient with central differences in double.
 void expectGradients(Decoder &model, const Batch &batch, const std::string &activation = "relu2") {
   NaiveDecoder naive(model, activation);
   NaiveDecoder::Values losses = naive.losses(batch);
@@ -103,7 +103,7 @@ TEST(Decoder, WidthsOfTheFeedForwardLayer) {
   EXPECT_EQ(width(512, 0, true), 1536); // 1365.3 in blocks of 256
 }
 
-// Sequences of more than one piece: gates add up over all of them.
+// Sequences are longer than one piece: gates accumulate over all pieces.
 TEST(Decoder, GradientsOfWhatAnEncodingReads) {
   auto model = makeModel(
       {.layers = 2, .dim = 16, .heads = 2, .keyHeads = 1, .mlpMultiple = 1, .vocabulary = 8},
@@ -155,7 +155,7 @@ TEST(Decoder, GradientsOfAnEmbeddingOfPositions) {
   expectGradients(*model, makeBatch(3, 12, 16));
 }
 
-/// Losses and gradients where logits take at most `bytes`.
+/// Returns losses and gradients, with logits limited to `bytes`.
 std::pair<std::vector<float>, std::vector<float>> resultsWith(int64_t bytes, ParallelFor &parallel,
                                                               int64_t chunks) {
   auto model = makeModel({.layers = 1,
@@ -178,7 +178,8 @@ std::pair<std::vector<float>, std::vector<float>> resultsWith(int64_t bytes, Par
 TEST(Decoder, LogitsInChunks) {
   constexpr int64_t row = 24 * 4, all = 5 * 300 * row;
   const auto whole = resultsWith(int64_t(64) << 20, inOrder, 1);
-  // The same bits where a chunk holds the batch exactly, and more chunks just below.
+  // The results are bitwise identical if one chunk exactly holds the batch; one byte less needs two
+  // chunks.
   EXPECT_EQ(resultsWith(all, inOrder, 1), whole);
   for (auto [bytes, chunks] :
        {std::pair{all - 1, 2}, {600 * row, 3}, {300 * row, 5}, {row, 1500}}) {
@@ -241,7 +242,7 @@ TEST(Decoder, ResultsDoNotDependOnOrderOrThreads) {
   }
 }
 
-// A batch of 600 tokens has three pieces for each sequence, and the widest matrix several tiles.
+// The 600 tokens are three pieces, and the widest matrix has several tiles.
 TEST(Decoder, GradientsOfBatchesAdd) {
   const DecoderConfig config{
       .layers = 1, .dim = 72, .heads = 1, .keyHeads = 1, .mlpMultiple = 8, .vocabulary = 16};

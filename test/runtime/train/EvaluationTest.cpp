@@ -1,4 +1,4 @@
-//===- EvaluationTest.cpp - Scores with growing context, and rates ---------===//
+//===- EvaluationTest.cpp - Scores with growing context, and learning rates ---===//
 
 #include "NaiveDecoder.h"
 #include "Trainers.h"
@@ -14,7 +14,7 @@ using namespace pe::train;
 
 namespace {
 
-/// 200 of 16 tokens.
+/// Returns 200 random tokens of 16 kinds.
 Text randomText() {
   Text text;
   text.starts = {0};
@@ -47,7 +47,7 @@ TEST(Evaluation, ScoresTheSameCharactersWithMoreContext) {
   }
 }
 
-// What is masked does not depend on the context, and every scored token is scored once at most.
+// The masked tokens do not depend on the context, and every scored token is scored at most once.
 TEST(Evaluation, ScoresWhatIsMasked) {
   DecoderConfig config = kSmall;
   config.vocabulary = 17;

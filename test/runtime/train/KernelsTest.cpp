@@ -1,4 +1,4 @@
-//===- KernelsTest.cpp - Compiled kernels against obvious loops -----------===//
+//===- KernelsTest.cpp - Compiled kernels against simple loops ------------===//
 
 #include "TestKernels.h"
 #include "runtime/core/Random.h"
@@ -98,7 +98,7 @@ TEST_F(KernelsTest, Embedding) {
   EXPECT_EQ(dTable, expected);
 }
 
-/// Of the first `width` numbers of every row.
+/// Checks the first `width` elements of every row.
 void expectCrossEntropy(const Kernels &kernels, std::vector<float> logits, float scale,
                         int64_t width = kWidth) {
   std::vector<int32_t> targets = {0, static_cast<int32_t>(width - 1), 7, 8, 15};

@@ -1,7 +1,7 @@
 //===- Matrices.h - Small matrices for tests of reinit ----------*- C++ -*-===//
 //
-// Obvious dense matrices in double: products, random orthonormal frames by Gram-Schmidt, matrices
-// with a chosen spectrum. Nothing here uses the library under test.
+// Straightforward dense matrices in double: products, random orthonormal frames by Gram-Schmidt,
+// and matrices with a given spectrum. Independent of the library under test.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,7 +51,7 @@ inline Matrix transpose(const Matrix &a) {
   return result;
 }
 
-/// The columns made orthonormal from the first on: Gram-Schmidt, twice for accuracy.
+/// Orthonormalizes the columns from the first on: Gram-Schmidt, applied twice for accuracy.
 inline Matrix orthonormalized(const Matrix &a) {
   Matrix columns = transpose(a);
   const int64_t rows = a.rows, cols = a.cols;
@@ -73,12 +73,12 @@ inline Matrix orthonormalized(const Matrix &a) {
   return transpose(columns);
 }
 
-/// rows x cols, rows >= cols, orthonormal columns.
+/// Returns a rows x cols matrix with orthonormal columns, rows >= cols.
 inline Matrix frame(int64_t rows, int64_t cols, uint64_t seed) {
   return orthonormalized(gaussian(rows, cols, seed));
 }
 
-/// left * diag(spectrum) * right^T.
+/// Returns left * diag(spectrum) * right^T.
 inline Matrix compose(const Matrix &left, const std::vector<double> &spectrum,
                       const Matrix &right) {
   Matrix scaled = left;
@@ -88,7 +88,7 @@ inline Matrix compose(const Matrix &left, const std::vector<double> &spectrum,
   return product(scaled, transpose(right));
 }
 
-/// Log-uniform from 1 down to 1 / condition.
+/// Returns log-uniform values from 1 down to 1 / condition.
 inline std::vector<double> spectrumOf(int64_t count, double condition) {
   std::vector<double> result(count);
   for (int64_t i = 0; i < count; ++i)

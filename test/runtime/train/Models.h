@@ -1,7 +1,7 @@
 //===- Models.h - Small models and batches for tests ------------*- C++ -*-===//
 //
-// Decoders on naive attention with random weights, random batches, and three ways to run the items
-// of a loop that must all give the same bits.
+// Decoders on naive attention with random weights, random batches, and three ways to run work
+// items, which must all give the same bits.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- MuonTest.cpp - Newton-Schulz steps and Muon against plain loops ----===//
+//===- MuonTest.cpp - Newton-Schulz steps and Muon against simple loops ---===//
 
 #include "Models.h"
 #include "runtime/train/reinit/NewtonSchulz.h"
@@ -12,7 +12,7 @@ using namespace pe::train;
 
 namespace {
 
-/// A matrix of doubles and the formulas as they are published.
+/// A matrix in double, for evaluating the published formulas.
 struct Matrix {
   int64_t rows, cols;
   std::vector<double> values;
@@ -50,7 +50,7 @@ Matrix randomMatrix(int64_t rows, int64_t cols, uint64_t seed) {
   return matrix;
 }
 
-/// X <- a X + b (X X^T) X + c (X X^T)^2 X on X / (margin |X|_F).
+/// Applies X <- a X + b (X X^T) X + c (X X^T)^2 X to X / (margin |X|_F).
 Matrix plainSteps(Matrix x, const std::vector<std::array<double, 3>> &steps, double margin) {
   const double norm = x.norm();
   for (double &value : x.values)
@@ -84,7 +84,7 @@ TEST(NewtonSchulz, IsThePlainFormula) {
                             {137, 160}}) {
     const Matrix x = randomMatrix(rows, cols, 3);
     for (bool jordan : {true, false})
-      // Any scale that floats hold gives the same.
+      // Any scale that float32 can represent gives the same result.
       for (float scale : {1.0f, 1e-30f, 1e30f}) {
         std::vector<float> values(x.values.begin(), x.values.end());
         for (float &value : values)
@@ -131,7 +131,7 @@ TEST(NewtonSchulz, SymmetricProductsAreWhole) {
   }
 }
 
-/// Three updates of one matrix against the formula in double.
+/// Compares three updates of one matrix with the formula in double.
 void expectMuon(int64_t rows, int64_t cols, const MuonConfig &config) {
   ParameterLayout layout;
   layout.add("w", {rows, cols}, Role::Mlp);
@@ -144,7 +144,7 @@ void expectMuon(int64_t rows, int64_t cols, const MuonConfig &config) {
   for (uint64_t step = 0; step < 3; ++step) {
     const Matrix gradient = randomMatrix(rows, cols, 10 + step);
     std::copy(gradient.values.begin(), gradient.values.end(), gradients.data());
-    // AdamW's rate and the norms do not matter.
+    // AdamW's rate and the norms do not affect the result.
     ASSERT_TRUE(optimizers.step(values, gradients, {0, {0, 1e9}}, {1e9, 0.1}, inOrder));
     Matrix ahead = gradient;
     for (size_t i = 0; i < w.values.size(); ++i) {
@@ -195,7 +195,7 @@ TEST(Muon, AZeroGradientOnlyDecays) {
   }
 }
 
-// Clipping is by the norm of AdamW's gradients alone.
+// Clipping uses only the norm of AdamW's gradients.
 TEST(Muon, ItsGradientsAreNotClippedAndDoNotClipOthers) {
   ASSERT_TRUE(blas::load());
   ParameterLayout layout;

@@ -1,8 +1,8 @@
-//===- NaiveAttention.h - Attention by obvious loops, for tests -*- C++ -*-===//
+//===- NaiveAttention.h - Naive attention for tests -------------*- C++ -*-===//
 //
-// Causal softmax attention with the bias -slopes[h] * (i - j) + lift[] * j, and if it is asked for
-// gates f[b, h, i] - f[b, h, j] + marks[b, j], forward and backward in double: stands in for
-// compiled attention in tests of the model and the trainer.
+// Causal softmax attention with the bias -slopes[h] * (i - j) + lift[] * j and, if `gated`, gates
+// f[b, h, i] - f[b, h, j] + marks[b, j], forward and backward in double. Replaces compiled
+// attention in tests of the model and the trainer.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
-//===- NaiveDecoder.h - The model in double, by obvious loops ---*- C++ -*-===//
+//===- NaiveDecoder.h - Naive decoder in double for tests -------*- C++ -*-===//
 //
-// A second implementation of the decoder: the losses of a batch as a function of all parameters, in
-// double, written from the model's description. Gradients of the real model are checked against
-// its finite differences.
+// A second implementation of the decoder, written from the model's description: computes the losses
+// of a batch as a function of all parameters, in double. The gradients of the model are checked
+// against its finite differences.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ public:
 
   std::map<std::string, Values> parameters;
 
-  /// In nats, one per token, times its weight.
+  /// Returns the weighted losses in nats, one per token.
   Values losses(const train::Batch &batch) const {
     Values result;
     for (int64_t s = 0; s < batch.sequences; ++s) {

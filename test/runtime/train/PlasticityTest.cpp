@@ -1,7 +1,7 @@
-//===- PlasticityTest.cpp - Dormant neurons, and rows shrunk by direction -===//
+//===- PlasticityTest.cpp - Dormant neurons and direction-aware shrinking ---===//
 //
-// Activities against sums by hand, planted dormant neurons, the published formula computed again,
-// and runs that stop between these events.
+// Compares activities with directly computed sums, plants dormant neurons, recomputes the published
+// formula, and stops runs between these events.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/train/trainer/Plasticity.h"
@@ -27,8 +27,8 @@ std::vector<float> copyOf(const ParameterBlock &block, const Parameter &paramete
   return {block.at(parameter), block.at(parameter) + parameter.count};
 }
 
-/// A model after two steps, with neuron 3 of layer 1 silent: its weights are so negative at inputs
-/// that are 0 or positive that relu2 gives 0.
+/// A model after two steps in which neuron 3 of layer 1 is silent, because its input weights are
+/// zero.
 struct Dormant : testing::TestWithParam<bool> {
   void SetUp() override {
     config.gated = GetParam();
@@ -62,7 +62,7 @@ TEST_P(Dormant, ActivityIsTheMeanMagnitude) {
   ASSERT_EQ(once.size(), size_t(trainer->model().config().hidden()));
   EXPECT_GT(*std::min_element(once.begin(), once.end()), 0);
   EXPECT_EQ(trainer->model().activity(1)[3], 0);
-  // Every second token alone gives other means; twice the same batch gives the same.
+  // Only every second token would give other means; the same batch twice gives the same.
   const Batch &batch = batches[0];
   Batch twice;
   twice.resize(2 * batch.sequences, batch.length);
@@ -174,7 +174,7 @@ TEST(Dash, IsThePublishedFormula) {
     for (int64_t i = row * 16; i < row * 16 + 16; ++i)
       ASSERT_NEAR(trainer.model().values().at(w1)[i], factor * before[i], 1e-6);
   }
-  // Two layers of wq, wk, wv, wo, w1, w2, and the head.
+  // wq, wk, wv, wo, w1 and w2 of two layers, and the head.
   ASSERT_EQ(reports->size(), 13u);
   for (const ShrunkMatrix &matrix : *reports) {
     EXPECT_GE(matrix.least, 0.3);
@@ -206,7 +206,7 @@ TEST(Dash, RowDecayShrinksWhatPointsAlongTheGradient) {
   std::copy_n(weights, 16, gradient); // row 0: cosine 1
   for (int64_t i = 16; i < 32; ++i)   // row 1: -1
     gradient[i] = -weights[i];
-  std::fill_n(gradient + 32, 16, std::nanf("")); // row 2: not a number
+  std::fill_n(gradient + 32, 16, std::nanf("")); // row 2: not finite
   const std::vector<float> before = copyOf(trainer.model().values(), w1);
   decayRows(trainer, DashScope::All);
   for (int64_t i = 0; i < 48; ++i)
@@ -217,7 +217,7 @@ TEST(Dash, RowDecayShrinksWhatPointsAlongTheGradient) {
 
 TEST(Measures, AreThoseOfKnownSingularValues) {
   ASSERT_TRUE(blas::load());
-  // Wide, with singular values 3, 1, 0.
+  // A wide matrix with singular values 3, 1, 0.
   std::vector<float> w(3 * 5, 0.0f), gradient(3 * 5, 2.0f);
   w[0 * 5 + 4] = -3;
   w[2 * 5 + 1] = 1;
@@ -298,8 +298,8 @@ TEST(PlasticityOptions, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(optionsError({"--dash=rowdecay"}),
             "expected --dash=rowdecay and --dash-interval together, found one of them");
   EXPECT_EQ(optionsError({"--dash=published"}),
-            "--dash=published: expected --phases of two or more, between which it happens, found "
-            "one");
+            "--dash=published: expected --phases with at least two phases, since it is applied "
+            "between them, found one");
   EXPECT_EQ(optionsError({"--dash-scope=adamw"}),
             "expected --dash=published or rowdecay with --dash-scope, found off");
   EXPECT_EQ(optionsError({"--dash=rowdecay", "--dash-interval=2000", "--dash-scope=adamw"}),

@@ -1,7 +1,8 @@
 //===- PolarEnginesTest.cpp - Quintic, cubic, threads, tiles --------------===//
 //
-// The engines beside the default one against singular vectors that are known, the published
-// operators against their scalar iteration, and the same bits on any number of threads.
+// Compares the engines other than the default with known singular vectors, and the published
+// operators with their scalar iteration. Checks that results are bitwise identical for any number
+// of threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -64,14 +65,15 @@ TEST_F(PolarEngines, QuinticIsAccurateToAConditionOfAThousand) {
       PolarFactor exact = factorOf(w, {}), found = factorOf(w, kQuintic);
       EXPECT_LT(found.deviation / static_cast<double>(n), 1e-12);
       EXPECT_LE(found.iterations, 13);
-      // Rounding in float32 leaves the span of a tall matrix's columns, from where no product
-      // brings it back.
+      // Rounding in float32 leaves the column space of a tall matrix, which products cannot
+      // restore.
       EXPECT_LT(distance(matrixOf(w, found), matrixOf(w, exact)) / std::sqrt(n),
                 rows == cols ? 4e-6 : 8e-6);
     }
 }
 
-/// What is stored as floats is spared the last step, which would hide what Cholesky-QR loses.
+/// A factor stored in float32 skips the last step, which would hide a loss of accuracy in
+/// Cholesky-QR.
 TEST_F(PolarEngines, TallMatricesKeepTheirPrecision) {
   reinit::CallingThread pool;
   for (double condition : {1e4, 1e5, 1e6})
@@ -129,7 +131,7 @@ TEST_F(PolarEngines, NearestToOneAlternates) {
   }
 }
 
-/// Every singular value follows s -> 1.5 s - 0.5 s^3, exactly N times.
+/// Every singular value follows s -> 1.5 s - 0.5 s^3 for exactly `iterations` steps.
 TEST_F(PolarEngines, CubicIsThePublishedOperator) {
   const std::vector<double> spectrum = spectrumOf(24, 300);
   double frobenius = 0;
@@ -156,7 +158,8 @@ TEST_F(PolarEngines, CubicIsThePublishedOperator) {
     }
 }
 
-/// Random 64 x 64 from the Frobenius norm: 26 after 5 steps, 3.8 after 10, below 1e-6 after 20.
+/// Random 64 x 64 matrices, scaled by the Frobenius norm: the deviation is 26 after 5 steps, 3.8
+/// after 10, and below 1e-6 after 20.
 TEST_F(PolarEngines, CubicLeavesWhatWasMeasured) {
   std::vector<double> five, ten;
   for (uint64_t seed = 0; seed < 21; ++seed) {
@@ -183,7 +186,7 @@ TEST_F(PolarEngines, TheSameBitsOnAnyNumberOfThreads) {
     }
 }
 
-/// Tiles: sizes around the edge of one.
+/// Tests sizes around the edge of a tile.
 TEST_F(PolarEngines, SizesAroundATile) {
   for (int64_t n : {255, 256, 257, 513})
     for (int64_t rows : {n, n + 140}) {

@@ -1,7 +1,7 @@
-//===- PolarFloatsTest.cpp - Polar factors that are stored as floats ------===//
+//===- PolarFloatsTest.cpp - Polar factors that are stored in float32 -----===//
 //
-// Their last steps are a polynomial in floats: it must do for every spectrum what steps in double
-// do, also where the estimate of the least singular value was wrong.
+// The last steps are a polynomial in float32. For every spectrum it must match steps in double,
+// even if the estimate of the smallest singular value was wrong.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ struct PolarFloats : testing::Test {
     reinit::CallingThread pool;
     return factorOf(w, pool, stored);
   }
-  /// Per square root of the smaller side.
+  /// Returns the error divided by the square root of the smaller side.
   static double error(const Matrix &exact, const PolarFactor &polar) {
     Matrix found(exact.rows, exact.cols);
     found.values = polar.factor;
@@ -60,7 +60,7 @@ TEST_F(PolarFloats, SquaresOfEveryCondition) {
   const Matrix left = frame(kSize, kSize, 1), right = frame(kSize, kSize, 2);
   const Matrix exact = compose(left, std::vector<double>(kSize, 1.0), right);
   for (double condition : {1.0, 3.0, 30.0, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e10, 1e12})
-    for (bool single : {false, true}) { // one small singular value, or as many as large ones
+    for (bool single : {false, true}) { // one small singular value, or a full range
       SCOPED_TRACE(std::to_string(condition) + (single ? " once" : ""));
       std::vector<double> spectrum = spectrumOf(kSize, condition);
       if (single)
@@ -92,9 +92,9 @@ TEST_F(PolarFloats, TakeFewerSteps) {
   }
 }
 
-/// The right singular vector of the least singular value is orthogonal to the start of the inverse
-/// iteration, which sees nothing of it: far smaller than expected it is found missing, and if a
-/// little smaller, what the polynomial leaves is polished away.
+/// The right singular vector of the smallest singular value is orthogonal to the start vector of
+/// the inverse iteration, so the estimate misses it. If it is much smaller than estimated, its loss
+/// is detected; if it is slightly smaller, polishing removes the remaining error of the polynomial.
 TEST_F(PolarFloats, AreExactWhereTheEstimateIsWrong) {
   constexpr int64_t kCols = 48;
   Random random(0, "reinit.least-singular-value");

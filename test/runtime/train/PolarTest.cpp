@@ -1,8 +1,8 @@
 //===- PolarTest.cpp - The polar factor by its defining properties --------===//
 //
-// U is the polar factor of W exactly if U is an isometry and U^T W is symmetric positive
-// semidefinite; no singular value decomposition is needed to check that. The rest are invariances
-// and the inputs that break naive implementations.
+// U is the polar factor of W if and only if U is an isometry and U^T W is symmetric positive
+// semidefinite, so the check needs no singular value decomposition. The other tests check
+// invariances, and inputs that break naive implementations.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ struct Polar : testing::Test {
     ASSERT_TRUE(status) << status.error().getMessage();
   }
 
-  /// The factor of w, and its rank if asked for.
+  /// Returns the factor of w and, if requested, its rank.
   static Matrix factorOf(const Matrix &w, int64_t *rank = nullptr) {
     auto polar = polarFactor(w.rows, w.cols, w.values.data(), 7);
     EXPECT_TRUE(polar) << polar.error().getMessage();
@@ -44,7 +44,7 @@ struct Polar : testing::Test {
            static_cast<double>(std::min(u.rows, u.cols));
   }
 
-  /// |P - P^T| and the smallest of many Rayleigh quotients of P, both relative to |P|, where
+  /// Checks |P - P^T| and the smallest of many Rayleigh quotients of P, both relative to |P|, where
   /// P = U^T W (or W U^T for wide matrices).
   static void expectPolarFactor(const Matrix &w, const Matrix &u, double tolerance) {
     EXPECT_LT(deviation(u), 1e-14);
@@ -101,12 +101,12 @@ TEST_F(Polar, TakesAStepLessWhereNoSingularValueIsSmall) {
   EXPECT_EQ(iterationsOf(192, 1e5), 4);
   EXPECT_EQ(iterationsOf(48, 3), 3);
   EXPECT_EQ(iterationsOf(48, 1e5), 4);
-  EXPECT_EQ(iterationsOf(48, 1e8), 4); // no Cholesky factor to look at
+  EXPECT_EQ(iterationsOf(48, 1e8), 4); // there is no Cholesky factor for an estimate
 }
 
 TEST_F(Polar, NoticesThatItSawNothingOfTheLeastSingularValue) {
   constexpr int64_t kCols = 48;
-  // The right singular vector of 1e-5 is orthogonal to the start of the inverse iteration.
+  // The right singular vector of 1e-5 is orthogonal to the start vector of the inverse iteration.
   Random random(0, "reinit.least-singular-value");
   Matrix basis = gaussian(kCols, kCols, 3);
   std::vector<double> start(kCols);

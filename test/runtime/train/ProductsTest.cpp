@@ -13,7 +13,7 @@ namespace {
 
 using namespace pe;
 
-/// Rows of a matrix, `pitch` apart; what lies between them must not be touched.
+/// Rows of a matrix with a stride of `pitch`. The padding between them must not change.
 struct Rows {
   int64_t rows, cols, pitch;
   std::vector<float> values;
@@ -27,8 +27,8 @@ struct Rows {
   float at(int64_t row, int64_t col) const { return values[row * pitch + col]; }
 };
 
-/// Whether `after` holds sums of `terms` terms, or what was there before plus these; `term` gives
-/// one in double.
+/// Checks that `after` contains sums of `terms` terms, plus `before` if `adds`. `term` computes a
+/// term in double.
 template <typename Term>
 void expectSums(const Rows &before, const Rows &after, bool adds, int64_t terms, Term term) {
   for (int64_t row = 0; row < after.rows; ++row)
@@ -99,7 +99,8 @@ TEST_P(Products, WithPanelsAreThoseWithWeights) {
   }
 }
 
-// Odd sizes, one row, one column, more than a block of columns and of terms, none at all.
+// Odd sizes, one row, one column, more than one block of columns and of the reduction, and empty
+// sizes.
 INSTANTIATE_TEST_SUITE_P(Sizes, Products,
                          testing::Values(Size{1, 1, 1}, Size{3, 5, 7}, Size{256, 64, 64},
                                          Size{37, 96, 64}, Size{1, 300, 33}, Size{65, 1, 600},

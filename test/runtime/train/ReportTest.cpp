@@ -1,4 +1,4 @@
-//===- ReportTest.cpp - The demo's page and results.json ---------------------===//
+//===- ReportTest.cpp - The page about several runs, and results.json -----===//
 
 #include "runtime/train/report/Report.h"
 #include "runtime/train/report/Table.h"
@@ -58,7 +58,7 @@ TEST(Report, JsonHasTheContractsForm) {
   EXPECT_DOUBLE_EQ(entry["bits_per_char"]["1024"].get<double>(), 2.8);
 }
 
-/// Of two heads, over the positions 0 to 3, with maps of every second one.
+/// Returns a bias with two heads over the positions 0 to 3, with maps of every second position.
 LearnedBias sampleBias() {
   LearnedBias bias;
   bias.query = 3;
@@ -77,7 +77,7 @@ TEST(Report, PageHasEveryNumberAndChart) {
   EXPECT_NE(page.find("<td class=\"worse\">2.800</td>"), std::string::npos);
   EXPECT_NE(page.find("110,988"), std::string::npos);
   EXPECT_NE(page.find("no gain from longer context"), std::string::npos);
-  // Rows, rows, heads and the trained length.
+  // Lines by length, training curves, heads and the trained length.
   EXPECT_EQ(count(page, "<path class=\"line\""), 3u + 3u + 3u);
   EXPECT_EQ(count(page, "<g class=\"cells\""), 2u);
   EXPECT_EQ(page.find("nan"), std::string::npos);
@@ -98,7 +98,7 @@ TEST(Report, EqualBiasesAreDrawnOnceAndZeroOnesNever) {
   EXPECT_EQ(page.find("prefers far keys"), std::string::npos);
   content.results[2].bias.rows[1][0] = 1.5; // more than a logit above that of distance 0
   EXPECT_NE(toHtml(content).find("prefers far keys"), std::string::npos);
-  content.results[2].bias.rows[1][3] = std::nan(""); // the query's own key is left out
+  content.results[2].bias.rows[1][3] = std::nan(""); // the query's own key is masked out
   EXPECT_NE(toHtml(content).find("prefers far keys"), std::string::npos);
 }
 
@@ -150,7 +150,8 @@ TEST(Report, TheTextTableIsTheSameRowByRow) {
 }
 
 TEST(Margins, NoiseIsWhatStudentsTDoesNotExclude) {
-  // By hand: mean 0.2, sample deviation 0.1, error 0.1 / sqrt 3; t of two degrees is 4.303.
+  // Computed manually: mean 0.2, sample deviation 0.1, error 0.1 / sqrt 3; the quantile for two
+  // degrees of freedom is 4.303.
   const Margin margin = marginOf({0.1, 0.2, 0.3});
   EXPECT_NEAR(margin.mean, 0.2, 1e-15);
   EXPECT_NEAR(margin.error, 0.1 / std::sqrt(3.0), 1e-15);
@@ -158,7 +159,7 @@ TEST(Margins, NoiseIsWhatStudentsTDoesNotExclude) {
   EXPECT_EQ(margin.text(), "+0.200 ± 0.058 ~");
   EXPECT_FALSE(marginOf({0.19, 0.2, 0.21}).isNoise());
   EXPECT_FALSE(marginOf({0.2, 0.2, 0.2}).isNoise());
-  EXPECT_FALSE(marginOf({0.2}).isNoise()); // one seed cannot tell
+  EXPECT_FALSE(marginOf({0.2}).isNoise()); // one seed has no standard error
   EXPECT_EQ(marginOf({0.2}).text(), "+0.200");
   EXPECT_EQ(marginOf({-0.0001}).text(), "+0.000");
   EXPECT_EQ(judge(marginOf({})), Verdict::Unmeasured);
@@ -167,7 +168,7 @@ TEST(Margins, NoiseIsWhatStudentsTDoesNotExclude) {
   EXPECT_EQ(judge(marginOf({0.2})), Verdict::Holds);
 }
 
-/// Rows of three seeds that differ by much more than they differ from each other.
+/// Returns rows of three seeds whose spread is large compared with their differences.
 ReportContent seeded() {
   ReportContent content = sample();
   for (size_t e = 0; e < content.results.size(); ++e) {
@@ -184,7 +185,7 @@ ReportContent seeded() {
 
 TEST(Margins, SeedsAreComparedOneByOne) {
   ReportContent content = seeded();
-  // At 512, b is 0.4 above a; the seeds spread by 1, but their differences by 0.001.
+  // At 512, b is 0.4 above a. The seeds spread by 1, but their differences by only 0.001.
   const Margin margin = marginOf(content, content.results[1], 512);
   EXPECT_NEAR(margin.mean, 0.4 + 0.001 / 3, 1e-12);
   EXPECT_NEAR(margin.error, 0.001 / 3, 1e-12);

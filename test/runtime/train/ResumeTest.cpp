@@ -1,4 +1,4 @@
-//===- ResumeTest.cpp - Runs that stop, go on, and meet others ------------===//
+//===- ResumeTest.cpp - Runs that stop, resume and conflict ---------------===//
 
 #include "Sessions.h"
 #include "runtime/core/File.h"
@@ -13,7 +13,8 @@ using namespace pe::train;
 namespace {
 
 struct ResumeTest : SessionTest {
-  /// A configuration with checkpoints, and the identity that pe train gives a run of its steps.
+  /// A configuration with checkpoints. Identities are those that pe train gives a run with its
+  /// steps.
   TrainConfig config = withCheckpoints();
 
   TrainConfig withCheckpoints() const {
@@ -43,14 +44,14 @@ TEST_F(ResumeTest, ARunIsNotReplacedUnlessItIsAskedFor) {
   EXPECT_TRUE(checkOutputs(config));
   ASSERT_TRUE(writeFileAtomically(config.trace, "{}"));
   EXPECT_EQ(checkOutputs(config).error().getMessage(),
-            "--trace: expected a new place, found the file '" + config.trace +
-                "'; --resume goes on with it, --overwrite replaces it");
+            "--trace: expected a new path, found the file '" + config.trace +
+                "'; --resume continues it, --overwrite replaces it");
   ASSERT_TRUE(writeFileAtomically(config.log, "{}\n"));
   EXPECT_NE(checkOutputs(config).error().getMessage().find("--log: "), std::string::npos);
   ASSERT_TRUE(makeSession(config)->run({}));
   EXPECT_EQ(checkOutputs(config).error().getMessage(),
-            "--checkpoint: expected a new place, found an earlier run's checkpoint in '" +
-                config.checkpoint + "'; --resume goes on with it, --overwrite replaces it");
+            "--checkpoint: expected a new path, found an earlier run's checkpoint in '" +
+                config.checkpoint + "'; --resume continues it, --overwrite replaces it");
   config.overwrite = true;
   EXPECT_TRUE(checkOutputs(config));
   config.resume = true;
@@ -115,7 +116,7 @@ TEST_F(ResumeTest, MoreStepsAreThoseOfALongerRun) {
   config.resume = true;
   config.phases[0].steps = 9;
   EXPECT_EQ(weightsAfter(config), expected);
-  // It is a run of nine steps from now on.
+  // From now on it is a run of nine steps.
   EXPECT_EQ(readSavedRun(config.checkpoint)->metadata["pe.train.steps"], "9");
 }
 
@@ -131,9 +132,9 @@ TEST_F(ResumeTest, MoreStepsAreRefusedWhereTheScheduleHasSeenTheEnd) {
     EXPECT_EQ(resumeError(),
               "--steps: expected 6 as in the first run, whose 6 steps had the learning rates of "
               "--schedule for that number, found 9; --from=" +
-                  config.checkpoint + " --from-optimizer=keep trains on from there as a new run");
+                  config.checkpoint + " --from-optimizer=keep continues from there as a new run");
   }
-  // Before the decay of either begins, the rates are those of the longer run.
+  // Before either decay begins, the rates equal those of the longer run.
   fs::remove_all(config.checkpoint);
   config.decay = Decay::Linear;
   config.resume = false;
@@ -148,9 +149,9 @@ TEST_F(ResumeTest, MoreStepsAreRefusedWhereTheScheduleHasSeenTheEnd) {
 TEST_F(ResumeTest, TwoProcessesDoNotShareAFolder) {
   auto first = makeSession(config);
   const std::string taken = "another pe train writes into '" + config.checkpoint +
-                            "'; wait for its end or give another folder";
+                            "'; wait until it ends, or use another directory";
   EXPECT_EQ(sessionError(config), taken);
-  // The lock ends with the process, however that ends.
+  // The lock is released when the process ends, even if it is killed.
   first.reset();
   if (const pid_t child = ::fork(); child == 0) {
     auto held = FolderLock::take(config.checkpoint, "another pe train");

@@ -1,4 +1,4 @@
-//===- RunFileTest.cpp - Logs, results and tables, read again -------------===//
+//===- RunFileTest.cpp - Logs, results and tables -------------------------===//
 
 #include "runtime/train/report/RunFile.h"
 #include "runtime/core/TempDir.h"
@@ -25,7 +25,7 @@ std::string messageOf(const std::string &text) {
 }
 
 TEST(RunFile, ReadsALog) {
-  auto file = parseRunFile(kLog, "folder/fire.jsonl");
+  auto file = parseRunFile(kLog, "directory/fire.jsonl");
   ASSERT_TRUE(file) << file.error().render("parse");
   ASSERT_EQ(file->runs.size(), 1u);
   const RunRecord &run = file->runs[0];
@@ -79,7 +79,7 @@ TEST(RunFile, SaysWhatIsWrong) {
             "run.jsonl: expected steps or evaluations of a training run, found none");
   EXPECT_EQ(messageOf("{}"), "run.jsonl: expected 'encodings' (pe demo), 'rows' (pe bench --json) "
                              "or lines with an 'event' (pe train --log), found none");
-  EXPECT_EQ(messageOf("{\"event\": 3}"), "run.jsonl:1: 'event': expected a text, found 3");
+  EXPECT_EQ(messageOf("{\"event\": 3}"), "run.jsonl:1: 'event': expected a string, found 3");
   EXPECT_EQ(messageOf("[1]"), "run.jsonl:1: expected an object with an 'event', found a list");
   EXPECT_EQ(messageOf("{\"event\": \"step\"}"), "run.jsonl:1: expected 'step', found none");
   EXPECT_EQ(messageOf("{\"event\": \"step\", \"step\": 1e999}"),

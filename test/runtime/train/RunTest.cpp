@@ -1,6 +1,7 @@
-//===- RunTest.cpp - pe/train.h as another program sees it ----------------===//
+//===- RunTest.cpp - pe/train.h from another program ----------------------===//
 //
-// Links libpe_train.a and libpe.so: steps, parameters in place, reinit, checkpoints, errors.
+// Links libpe_train.a and libpe.so. Tests steps, parameters in place, reinit, checkpoints and
+// errors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +18,7 @@ using namespace pe;
 
 namespace {
 
-/// Runs items on the calling thread, and counts them.
+/// Runs work items on the calling thread, and counts them.
 class Inline : public ParallelFor {
 public:
   int threads() const override { return 1; }
@@ -106,7 +107,7 @@ TEST_F(RunTest, StepsOnTheCallersThreads) {
   auto more = given->step();
   ASSERT_FALSE(more);
   EXPECT_EQ(more.error().getMessage(),
-            "expected a step that is left, found all 3 done; open the run with more --steps");
+            "expected a remaining step, found all 3 done; open the run with more --steps");
 }
 
 TEST_F(RunTest, ParametersAreWhereTheyLie) {

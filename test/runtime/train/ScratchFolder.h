@@ -1,4 +1,4 @@
-//===- ScratchFolder.h - A folder of this process for files of tests ------===//
+//===- ScratchFolder.h - Temporary directory of a test process --*- C++ -*-===//
 
 #ifndef PE_TEST_RUNTIME_TRAIN_SCRATCHFOLDER_H
 #define PE_TEST_RUNTIME_TRAIN_SCRATCHFOLDER_H
@@ -9,7 +9,8 @@
 
 namespace pe::test {
 
-/// Two runs of a test program at a time do not meet here. The caller makes and removes it.
+/// Returns a path that is unique to this process, so that tests can run concurrently. The caller
+/// creates and removes the directory.
 inline std::filesystem::path scratchFolder(const std::string &name) {
   return std::filesystem::temp_directory_path() / ("pe-" + name + "-" + std::to_string(::getpid()));
 }

@@ -1,4 +1,4 @@
-//===- SessionTest.cpp - Whole runs and the flags that describe them ------===//
+//===- SessionTest.cpp - Entire runs and their flags ----------------------===//
 
 #include "Sessions.h"
 #include "runtime/core/File.h"
@@ -50,7 +50,7 @@ TEST_F(SessionTest, ResumesBitForBit) {
   Recorder whole, begun, rest;
   ASSERT_TRUE(makeSession(config)->run({&whole}));
 
-  // A run that dies in its second phase, after the checkpoint of step 5.
+  // A run that is killed in its second phase, after the checkpoint of step 5.
   struct Stop : Observer {
     std::unique_ptr<Session> *session;
     std::string directory;
@@ -83,7 +83,7 @@ TEST_F(SessionTest, StopsDoNotShowInsideAPhase) {
   config.reinit.enabled = true;
   expectStopsDoNotShow(config, {3});
 
-  // Stops of the program's own, of which none ends with a phase.
+  // The program stops at steps that do not end a phase.
   Recorder whole, parts;
   ASSERT_TRUE(makeSession(config)->run({&whole}));
   auto session = makeSession(config);
@@ -116,8 +116,8 @@ TEST_F(SessionTest, AWarmStartBeginsWithTheWeightsAndItsStopsDoNotShow) {
     losses[keeps] = recorder.losses;
   }
   EXPECT_EQ(losses[0][0], losses[1][0]); // the same weights
-  EXPECT_NE(losses[0], losses[1]);       // and another memory
-  // Weights are measured against where they began.
+  EXPECT_NE(losses[0], losses[1]);       // but a different optimizer state
+  // Weights are compared with their initial values.
   auto session = makeSession(config);
   auto weights = readWeights(path("first"), session->trainer());
   ASSERT_TRUE(weights);
@@ -167,7 +167,7 @@ TEST_F(SessionTest, StopsDoNotShowWithMasksSharedAndFrozenParameters) {
   EXPECT_EQ(values.at(layout[layout.find("layer1.mlp.w2")])[5], 0.0f);
 }
 
-/// Attention that sees everything: the last value is added to all outputs.
+/// Attention that sees all keys: adds the last value to all outputs.
 struct LookingAhead : NaiveAttention {
   using NaiveAttention::NaiveAttention;
   Status forward(const AttentionInputs &in, const HeadRows<float> &o) override {
@@ -207,7 +207,8 @@ TEST_F(SessionTest, ValuesOfUnknownParametersAreRefused) {
 TEST_F(SessionTest, CountsParametersAndOperations) {
   TrainConfig config = smallConfig();
   auto session = makeSession(config);
-  // Four matrices of attention, two of the feed-forward layer, the head; 17 / 2 keys on average.
+  // Four matrices of attention, two of the feed-forward layer, and the head; 17 / 2 keys on
+  // average.
   const double matrices = 4 * 16 * 16 + 2 * 16 * 32 + 96 * 16;
   EXPECT_DOUBLE_EQ(flopsPerToken(*session), 6 * matrices + 14 * 8.5 * 16);
   EXPECT_EQ(sizeLine(*session).substr(0, 41), "5123 parameters, 3 of them the encoding's");
@@ -223,7 +224,7 @@ TEST_F(SessionTest, StopsDoNotShowInTheWatchForAPlateau) {
   config.reinit.when = ReinitTime::Plateau;
   config.reinit.plateauInterval = 1;
   config.reinit.plateauWindow = 4;
-  // A whole window is needed again after a reinit and after the start of a phase.
+  // The window must fill again after a reinit and after the start of a phase.
   expectStopsDoNotShow(config, {4, 8});
 }
 
@@ -269,7 +270,7 @@ TEST_F(SessionTest, TheRoutingTableHasEveryParameter) {
 TEST(Plateau, IsAFullWindowWithoutAFall) {
   EXPECT_NEAR(trendOf({3, 2, 1, 0}).slope, -1, 1e-12);
   EXPECT_NEAR(trendOf({3, 2, 1, 0}).standardError, 0, 1e-12);
-  // By hand: x = -1.5, -0.5, 0.5, 1.5.
+  // Computed manually: x = -1.5, -0.5, 0.5, 1.5.
   EXPECT_NEAR(trendOf({1, 0, 1, 0}).slope, -0.2, 1e-12);
   EXPECT_NEAR(trendOf({1, 0, 1, 0}).standardError, std::sqrt(0.8 / 2 / 5), 1e-12);
   PlateauWatch watch(4);
@@ -307,7 +308,7 @@ TEST_F(SessionTest, LogsEveryStepAndTheEncoding) {
   EXPECT_EQ(events[1]["step"], 0);
   const auto &encoding = events[1]["encoding"];
   EXPECT_EQ(encoding["layer0.attention.bias.slopes"].size(), 2u);
-  // The pe.monitor values are logged beside the parameters.
+  // The pe.monitor values are logged together with the parameters.
   ASSERT_EQ(encoding["layer0.attention.bias.range"].size(), 2u);
   EXPECT_NEAR(encoding["layer0.attention.bias.range"][1].get<double>(),
               1 / encoding["layer0.attention.bias.slopes"][1].get<double>(), 1e-6);
@@ -351,7 +352,7 @@ TEST_F(SessionTest, ALogGoesOnBehindItsLastWholeLine) {
   }
 }
 
-// What a killed run did after its checkpoint is done, and written, again.
+// Events of a killed run after its checkpoint are repeated, and logged again.
 TEST_F(SessionTest, ALogIsCutBackToTheCheckpoint) {
   const std::string kept = "{\"event\":\"start\",\"step\":0}\n"
                            "{\"event\":\"step\",\"step\":0}\n"
@@ -364,7 +365,7 @@ TEST_F(SessionTest, ALogIsCutBackToTheCheckpoint) {
     ASSERT_TRUE(LogWriter::open(path("log.jsonl"), /*resume=*/true, {2, 6}));
     EXPECT_EQ(*readFile(path("log.jsonl")), kept) << ahead;
   }
-  // The evaluation at the end is done again.
+  // The final evaluation is repeated.
   ASSERT_TRUE(LogWriter::open(path("log.jsonl"), /*resume=*/true, {2, 2}));
   EXPECT_EQ(*readFile(path("log.jsonl")), kept.substr(0, kept.rfind('\n', kept.size() - 2) + 1));
 }
@@ -376,7 +377,7 @@ TEST_F(SessionTest, ResumesIfThereIsSomething) {
   config.keepCheckpoints = 2;
   config.resume = true;
   EXPECT_EQ(sessionError(config), "expected a checkpoint to resume from in '" + path("checkpoint") +
-                                      "', found none; leave out --resume to start afresh, or say "
+                                      "', found none; omit --resume to start a new run, or use "
                                       "--resume=if-any");
   config.resumeIfAny = true;
   auto session = makeSession(config);
@@ -404,7 +405,7 @@ TEST_F(SessionTest, ACheckpointBeyondTheRunIsRefused) {
   EXPECT_EQ(makeSession(config)->trainer().steps(), 6);
   config.phases = {{"", 5}};
   EXPECT_EQ(sessionError(config),
-            "expected a checkpoint of at most 5 steps, which is the whole run, "
+            "expected a checkpoint of at most 5 steps, the length of the run, "
             "found one of 6 in '" +
                 path("checkpoint") + "'");
 }
@@ -414,7 +415,7 @@ TEST_F(SessionTest, ACheckpointFolderThatCannotBeIsRefusedBeforeTraining) {
   config.checkpoint = path("file");
   ASSERT_TRUE(writeFileAtomically(config.checkpoint, "text"));
   EXPECT_EQ(sessionError(config),
-            "cannot make the checkpoint folder '" + path("file") + "': Not a directory");
+            "cannot create the checkpoint directory '" + path("file") + "': Not a directory");
 }
 
 TEST(Options, DefaultsAreTheDemosModel) {
@@ -496,7 +497,7 @@ TEST(Options, OfTheModelAreRead) {
             "--init-proj: expected 'scaled' or 'zero', found 'one'");
   EXPECT_EQ(optionsError({"--init=a"}), "--init: expected NAME=VALUE, found 'a'");
   EXPECT_EQ(optionsError({"--attr=a=1,a=2"}), "--attr: 'a' is given twice");
-  // Checkpoints of versions without a flag were made with what it is by default.
+  // Checkpoints of versions without a flag are assumed to have its default.
   EXPECT_EQ(trainDefaults().at("pe.train.tie-head"), "off");
   EXPECT_EQ(trainDefaults().at("pe.train.freeze"), "");
 }
@@ -537,7 +538,7 @@ TEST(Options, RefuseWhatTheyDoNotKnow) {
             "--reinit-iters: expected 0 (no reinit) or 4 (the iterations of engine qdwh), found "
             "'5'");
   EXPECT_EQ(optionsError({"--reinit-at=never"}),
-            "--reinit-at: expected 'phase', 'plateau' or the number of a step, found 'never'");
+            "--reinit-at: expected 'phase', 'plateau' or a step number, found 'never'");
   EXPECT_EQ(optionsError({"--reinit-iters=4", "--reinit-engine=quintic"}),
             "--reinit-iters: expected 0 (no reinit) or 1 (reinit), found '4'");
   EXPECT_EQ(optionsError({"--reinit-iters=-1", "--reinit-engine=cubic"}),

@@ -1,6 +1,6 @@
 //===- Sessions.h - Small runs for tests ------------------------*- C++ -*-===//
 //
-// A folder for files, two texts of one line each, and runs of a small model on naive attention.
+// A directory for files, two texts of one line each, and runs of a small model on naive attention.
 //
 //===----------------------------------------------------------------------===//
 
@@ -100,7 +100,8 @@ struct SessionTest : testing::Test {
     }
   };
 
-  /// A run that is stopped after every step and resumed has the losses of one without stops.
+  /// Checks that a run that is stopped and resumed after every step has the losses of an
+  /// uninterrupted run.
   static void expectStopsDoNotShow(const train::TrainConfig &config,
                                    const std::vector<int64_t> &reinits) {
     Recorder whole, parts;
@@ -112,7 +113,7 @@ struct SessionTest : testing::Test {
     fs::remove_all(broken.checkpoint);
     for (int64_t step = 0; step < config.totalSteps(); ++step) {
       broken.resume = step > 0;
-      // Ends the run in the step after the one that is wanted.
+      // Ends the run one step later than necessary.
       struct Limit : train::Observer {
         int64_t left = 2;
         void onStep(const train::StepReport &, train::Trainer &) override { --left; }

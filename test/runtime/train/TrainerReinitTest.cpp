@@ -1,4 +1,4 @@
-//===- TrainerReinitTest.cpp - What a reinit changes -----------------------===//
+//===- TrainerReinitTest.cpp - Effects of a reinit ------------------------===//
 
 #include "Trainers.h"
 #include "runtime/train/reinit/Polar.h"
@@ -13,7 +13,8 @@ using namespace pe::train;
 
 namespace {
 
-/// Reinit changes the targets' weights and state; everything else stays bit for bit.
+/// Checks that a reinit changes the weights and state of its target, and leaves everything else
+/// bitwise unchanged.
 void expectReinit(ReinitTarget target, Role role, bool both,
                   OptimizerKind kind = OptimizerKind::AdamW) {
   auto trainer = makeTrainer({kind});
@@ -63,7 +64,7 @@ TEST(Trainer, ReinitClearsExactlyTheProjectedParameters) {
   expectReinit(ReinitTarget::Attention, Role::Attention, false, OptimizerKind::Muon);
 }
 
-/// The baselines and the published steps, by what they leave of the weights.
+/// Compares the weights after the baselines and after the published steps.
 TEST(Trainer, ReinitMethodsAndEngines) {
   auto weightsAfter = [](const std::optional<ReinitChange> &change) {
     auto trainer = makeTrainer();

@@ -1,4 +1,4 @@
-//===- TrainerTest.cpp - One step after the other --------------------------===//
+//===- TrainerTest.cpp - One training step --------------------------------===//
 
 #include "NaiveDecoder.h"
 #include "Trainers.h"
@@ -33,7 +33,7 @@ TEST(Trainer, IsTheSameOnAnyThreads) {
   }
 }
 
-// The batches of a step count like one batch of all their sequences.
+// The batches of a step are equivalent to one batch with all their sequences.
 TEST(Trainer, BatchesOfAStepAreOne) {
   auto whole = makeTrainer(), parts = makeTrainer();
   const Batch all = makeBatch(4, 12, 16);
@@ -140,7 +140,7 @@ TEST(Trainer, SkipsAndCountsStepsThatAreNotFinite) {
   EXPECT_EQ(blocks(*trainer, "m"), moments);
   auto last = step(*trainer, batch, 1e-3);
   ASSERT_FALSE(last);
-  EXPECT_NE(last.error().getMessage().find("in 20 steps in a row"), std::string::npos);
+  EXPECT_NE(last.error().getMessage().find("in 20 consecutive steps"), std::string::npos);
 }
 
 TEST(Trainer, FrozenParametersKeepTheirValues) {
@@ -173,10 +173,11 @@ TEST(Trainer, FreezingWantsSomeParametersAndNotAll) {
     Status status = model->freeze(pattern);
     return status ? "" : status.error().getMessage();
   };
-  EXPECT_EQ(message("nothing"), "expected a pattern that some parameter's name holds, such as "
-                                "'^embedding' or 'bias', found 'nothing', which none does");
+  EXPECT_EQ(message("nothing"),
+            "expected a pattern that matches the name of some parameter, such as "
+            "'^embedding' or 'bias', found 'nothing', which matches none");
   EXPECT_EQ(message("."), "expected a pattern that leaves something to train, found '.', which "
-                          "every parameter's name holds");
+                          "matches every parameter");
   EXPECT_NE(message("(").find("expected a POSIX regular expression, found '('"), std::string::npos);
 }
 

@@ -1,4 +1,4 @@
-//===- Trainers.h - Small trainers and what is in them ----------*- C++ -*-===//
+//===- Trainers.h - Small trainers and their state --------------*- C++ -*-===//
 
 #ifndef PE_TEST_RUNTIME_TRAIN_TRAINERS_H
 #define PE_TEST_RUNTIME_TRAIN_TRAINERS_H
@@ -35,7 +35,7 @@ inline std::vector<float> contents(const train::ParameterBlock &block) {
   return {block.data(), block.data() + block.size()};
 }
 
-/// The block of every parameter that has one of this name.
+/// Returns the block with this name of every parameter that has one.
 inline std::map<std::string, std::vector<float>> blocks(train::Trainer &trainer,
                                                         std::string_view name) {
   std::map<std::string, std::vector<float>> result;

@@ -1,7 +1,7 @@
-//===- TriangleTest.cpp - Triangular solves by products -------------------===//
+//===- TriangleTest.cpp - Triangular solves by matrix products ------------===//
 //
-// Solves of every kind give back what was multiplied, for sizes around the blocks' edges, in parts
-// of larger matrices.
+// Solves of every kind must invert products, for sizes around the edges of blocks and for
+// submatrices.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kUntouched = 7;
 
-/// Upper triangular and well conditioned, with other values in the lower triangle.
+/// Returns a well-conditioned upper triangular matrix with other values in the lower triangle.
 Matrix triangular(int64_t n) {
   Matrix r = gaussian(n, n, n);
   for (int64_t i = 0; i < n; ++i)
@@ -36,7 +36,7 @@ Matrix upperOf(const Matrix &r) {
   return upper;
 }
 
-/// The matrix as the left part of a wider one.
+/// Stores the matrix as the left part of a wider one.
 std::vector<double> widened(const Matrix &x, int64_t pitch) {
   std::vector<double> wide(x.rows * pitch, kUntouched);
   for (int64_t i = 0; i < x.rows; ++i)

@@ -1,17 +1,17 @@
-//===- pe-bench-reinit.cpp - A projection beside LAPACK's SVD -------------===//
+//===- pe-bench-reinit.cpp - Compares a projection with LAPACK's SVD ------===//
 //
 //   pe-bench-reinit [--shapes=768x768,3072x768] [--rounds=9] [--threads=1] [--clock=wall|cpu]
 //
 // The alternative to `pe reinit` is a singular value decomposition, W = U S V^T, whose U V^T is the
-// polar factor. Every round runs pe's projection of a random matrix of floats, with its report, and
-// LAPACK's dgesdd of the same library on as many threads; the table has the medians and quartiles
-// of the times and of the rounds' ratios. The SVD alone is timed, in doubles and in the orientation
-// that dgesdd prefers, without the product U V^T, its rounding, or a report. What is timed is
-// checked first: the factors differ by at most 1e-6 per square root of the smaller side, or the
-// exit status is 1.
+// polar factor. Every round runs pe's projection of a random float32 matrix, with its report, and
+// dgesdd of the LAPACK in the same library, on the same number of threads. The table lists the
+// medians and quartiles of the times and of the ratios per round. Only the SVD is timed, in double
+// and in the orientation that dgesdd prefers, without the product U V^T, its rounding, or a report.
+// The results are checked: if the factors differ by more than 1e-6 per square root of the smaller
+// side, the exit status is 1.
 //
-// --clock=cpu is for a machine that others use too: time that they take does not count; with
-// several threads it adds theirs, and what they spend waiting.
+// --clock=cpu is for a machine with other users: it does not count their time. With several threads
+// it counts the time of all threads, including waiting.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,7 @@ struct Options {
   std::string clock = "wall";
 };
 
-/// LAPACK and the threads of OpenBLAS, from the library that pe itself has opened.
+/// LAPACK and thread control of the OpenBLAS library that pe has already opened.
 struct Lapack {
   void (*dgesdd)(const char *, const int *, const int *, double *, const int *, double *, double *,
                  const int *, double *, const int *, double *, const int *, int *, int *) = nullptr;
@@ -62,7 +62,7 @@ double seconds(const std::string &clock) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// The decomposition of a column-major [m, n], m >= n.
+/// The decomposition of a column-major matrix [m, n], m >= n.
 class Decomposition {
 public:
   Decomposition(const Lapack &lapack, int m, int n)
@@ -76,7 +76,7 @@ public:
 
   bool run(std::vector<double> &a) { return call(a.data(), static_cast<int>(work.size())) == 0; }
 
-  /// |U V^T - factor|_F / sqrt(n) for a row-major factor[rows, cols].
+  /// Returns |U V^T - factor|_F / sqrt(n) for a row-major factor[rows, cols].
   double distance(const float *factor, bool transposed) const {
     std::vector<double> product(int64_t(m) * n);
     blas::gemm(n, m, n, blas::Operand<double>{vt.data(), n}, blas::Operand<double>{u.data(), m},
@@ -138,7 +138,7 @@ bool bench(int rows, int cols, const Options &options, const Lapack &lapack, Par
     value = static_cast<float>(0.02 * random.normal());
   const bool wide = rows < cols;
   const int m = std::max(rows, cols), n = std::min(rows, cols);
-  // Column-major [m, n]: the rows of a wide matrix are its columns.
+  // The SVD needs column-major [m, n]; the rows of a wide matrix are already its columns.
   std::vector<double> columns(start.size());
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < cols; ++j)
@@ -149,7 +149,7 @@ bool bench(int rows, int cols, const Options &options, const Lapack &lapack, Par
   settings.scale = reinit::Scale::None;
   double difference = 0;
   int steps = 0;
-  for (int round = 0; round <= options.rounds; ++round) { // the first warms up
+  for (int round = 0; round <= options.rounds; ++round) { // round 0 warms up
     weights = start;
     std::vector<double> a = columns;
     const double begin = seconds(options.clock);
@@ -185,7 +185,7 @@ int main(int argc, char **argv) {
   mallopt(M_MMAP_THRESHOLD, 32 << 20); // as `pe reinit` does
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   Options options;
-  CLI::App app("A projection beside LAPACK's SVD");
+  CLI::App app("Compares a projection with LAPACK's SVD");
   app.add_option("--shapes", options.shapes, "ROWSxCOLUMNS,...")->delimiter(',');
   app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
   app.add_option("--threads", options.threads)->check(CLI::Range(1, 1024));

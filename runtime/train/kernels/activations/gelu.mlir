@@ -1,5 +1,5 @@
-// x times the normal distribution's share below x: x erfc(-x / sqrt(2)) / 2. With 1 + erf(x / sqrt(2))
-// in place of erfc nothing would be left of negative x below -5.
+// x times the normal cumulative distribution function: x erfc(-x / sqrt(2)) / 2. The form
+// 1 + erf(x / sqrt(2)) cancels to zero for x below -5.
 func.func @activation(%x: f32) -> f32 {
   %scale = arith.constant -0.70710678118654752 : f32
   %half = arith.constant 0.5 : f32

@@ -1,4 +1,4 @@
-// silu(gate) up, silu(x) = x / (1 + e^-x): the gate is the product with w1, up that with w3.
+// silu(gate) up, with silu(x) = x / (1 + e^-x); gate is the product with w1, up the product with w3.
 func.func @activation(%gate: f32, %up: f32) -> f32 {
   %one = arith.constant 1.0 : f32
   %minus = arith.negf %gate : f32

@@ -252,7 +252,7 @@ refuse("expected outputs for three equal parts, found 8", *into, "--split-qkv=q_
 refuse("--qkv-sizes: expected parts that add up to 24 outputs", *into, "--split-qkv=c_attn",
        "--qkv-sizes=1,1,1")
 refuse("--against: expected a floating tensor", *into, "--against=columns")
-refuse("--report: expected another file than --out", *into, "--report=out")
+refuse("--report: expected a file other than --out", *into, "--report=out")
 refuse("No such file", "--in=model", "--out=no/folder/out")
 refuse("cannot create", "--in=model", "--out=new", "--report=no/folder/report.json")
 refuse("found something else", "--in=model", "--out=sharded")
@@ -269,7 +269,7 @@ refuse("tensor 'more': expected it in 'model-2.safetensors'", "--in=shards", "--
 write_index(weight_map={**index["weight_map"], "more": "model-3.safetensors"})
 refuse("model-3.safetensors': cannot open", "--in=shards", "--out=new")
 write_index(weight_map={**index["weight_map"], "more": "../model"})
-refuse("expected the name of a file in the same folder", "--in=shards", "--out=new")
+refuse("expected the name of a file in the same directory", "--in=shards", "--out=new")
 write_index(weight_map={name: "model-1.safetensors" for name in names})
 refuse("expected it in 'model-1.safetensors', found no such", "--in=shards", "--out=new")
 write_index(weight_map=dict(list(index["weight_map"].items())[1:]))
