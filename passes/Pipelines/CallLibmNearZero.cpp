@@ -19,7 +19,7 @@ namespace {
 struct PECallLibmNearZeroPass : impl::PECallLibmNearZeroPassBase<PECallLibmNearZeroPass> {
   using Base::Base;
   void runOnOperation() override {
-    // Few programs have one, and a conversion looks at every operation.
+    // Skip the conversion, which visits every operation, for the many modules without these ops.
     auto isNearZero = [](Operation *op) {
       return isa<math::ExpM1Op, math::Log1pOp>(op) ? WalkResult::interrupt()
                                                    : WalkResult::advance();

@@ -1,7 +1,7 @@
-//===- ElementwiseToVectors.cpp - functions of numbers over arrays --------===//
+//===- ElementwiseToVectors.cpp - scalar functions as loops over arrays ---===//
 //
 // The adjoint is derived from the function (passes/Transforms/ScalarVjp.h), so that an activation
-// is written once, on numbers.
+// is defined only once, on scalars.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Pipelines/Pipelines.h"
@@ -29,7 +29,7 @@ using namespace tile::cpu;
 
 namespace {
 
-/// A function of numbers reads no tensors and belongs to no head.
+/// Implements the accesses that a scalar function never makes: it has no tensors and no head.
 struct NoParameters : ParameterAccess {
   Value read(OpBuilder &, Location, BlockArgument, ValueRange) override { return {}; }
   void accumulate(OpBuilder &, Location, BlockArgument, ValueRange, Value) override {}
@@ -46,23 +46,23 @@ bool isElementwise(func::FuncOp function) {
 
 LogicalResult check(func::FuncOp function) {
   if (!function.getBody().hasOneBlock())
-    return function.emitError("expected a function of numbers to be one block, found ")
+    return function.emitError("expected a scalar function with one block, found ")
            << function.getBody().getBlocks().size();
   for (Operation &op : function.getBody().front().without_terminator())
     if (!::pe::math::findScalarOp(op.getName().getStringRef()))
-      return op.emitError("expected operations of arith and math on numbers in a function of "
-                          "numbers, found '")
+      return op.emitError("expected only scalar arith and math operations in a scalar function, "
+                          "found '")
              << op.getName() << "'";
   return success();
 }
 
-/// The lanes of the target, and how it raises 2 to a power.
+/// The vector width of the target and its method for exp2.
 struct Target {
   int64_t lanes = 8;
   Exp2Flavour exp2 = Exp2Flavour::Bits;
 };
 
-/// Code on numbers for vectors of them.
+/// Emits the loop over arrays for a scalar function.
 class VectorCode {
 public:
   VectorCode(func::FuncOp scalar, StringRef name, const Target &target);
@@ -82,7 +82,7 @@ private:
   SmallVector<Value> memories;
 };
 
-/// One array per argument and result of `scalar`, and their length.
+/// Declares a function with one array per argument and result of `scalar`, and their length.
 func::FuncOp VectorCode::declare(func::FuncOp scalar, StringRef name) {
   OpBuilder builder(scalar);
   auto array = MemRefType::get({1}, builder.getF32Type());
@@ -101,7 +101,7 @@ VectorCode::VectorCode(func::FuncOp scalar, StringRef name, const Target &target
     memories.push_back(memory(index));
 }
 
-/// The argument without its size, which no access needs.
+/// Casts an argument to an array of the dynamic length.
 Value VectorCode::memory(unsigned index) {
   auto type = MemRefType::get({ShapedType::kDynamic}, e.getF32Type());
   auto at = [&](int64_t number) { return OpFoldResult(e.getIndexAttr(number)); };
@@ -124,8 +124,8 @@ Value VectorCode::vectorOf(Operation &op, const Values &values) {
   return OpShape(e.lanes).create(e, e.getLoc(), op, operands);
 }
 
-/// The lanes from `at` on, or those that are in `mask`. All are read before one is written: an
-/// array of results may be that of an argument.
+/// Emits one vector of lanes from `at` on, masked if `mask` is given. Loads all arguments before
+/// the first store, because a result array may alias an argument array.
 void VectorCode::emitPoint(const Index &at, Value mask) {
   Values values;
   Block &body = scalar.getBody().front();
@@ -149,7 +149,7 @@ void VectorCode::emit() {
   e.create<func::ReturnOp>();
 }
 
-/// A function of numbers that lives only until its code for vectors is written.
+/// Builds a temporary scalar function, which is erased once its vector code is emitted.
 class ScalarCode {
 public:
   ScalarCode(func::FuncOp like, unsigned arguments, unsigned results)
@@ -212,15 +212,15 @@ struct PEElementwiseToVectorsPass
       target = {.lanes = 16, .exp2 = Exp2Flavour::ScaleF};
     for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
       if (llvm::any_of(function.getArgumentTypes(), llvm::IsaPred<TensorType>)) {
-        function.emitError("expected a function of numbers, (f32) -> f32 or (f32, f32) -> f32, "
-                           "found one of tensors");
+        function.emitError("expected a scalar function such as (f32) -> f32 or (f32, f32) -> f32, "
+                           "found one with tensor arguments");
         return signalPassFailure();
       }
     SmallVector<func::FuncOp> functions;
     for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
       if (isElementwise(function))
         functions.push_back(function);
-    if (functions.empty()) // other kernels keep their own forms of elementary functions
+    if (functions.empty()) // do not lower the math ops of other kernels
       return;
     for (func::FuncOp function : functions)
       if (failed(lower(function, target)))

@@ -14,7 +14,7 @@ namespace mlir::pe {
 
 namespace {
 
-/// Adds the entry `name` that unpacks the buffers and calls `body`.
+/// Adds the entry `name`, which unpacks the buffers and calls `body`.
 void createEntry(LLVM::LLVMFuncOp body, StringRef name) {
   ImplicitLocOpBuilder b(body.getLoc(), body);
   b.setInsertionPointAfter(body);
@@ -30,7 +30,7 @@ void createEntry(LLVM::LLVMFuncOp body, StringRef name) {
     Value slot = LLVM::GEPOp::create(b, pointer, pointer, block->getArgument(0),
                                      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
     arguments.push_back(LLVM::LoadOp::create(b, pointer, slot));
-    // Buffers of a plan do not alias: they are separate allocations.
+    // The buffers of a plan are separate allocations.
     body.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
   }
   arguments.push_back(block->getArgument(1));

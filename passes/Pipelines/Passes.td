@@ -1,14 +1,14 @@
-//===- Passes.td - the last steps before LLVM -----------------------------===//
+//===- Passes.td - plan export and the last steps before LLVM -------------===//
 #ifndef PE_PASSES_PIPELINES_PASSES
 #define PE_PASSES_PIPELINES_PASSES
 
 include "mlir/Pass/PassBase.td"
 
 def PEExportPlanPass : Pass<"pe-export-plan", "::mlir::ModuleOp"> {
-  let summary = "turns a lowered tile.plan into plain data";
+  let summary = "converts a lowered tile.plan to plain data";
   let description = [{
-    Replaces the `tile.plan`, whose stages are `tile.launch` ops by now, by the module attribute
-    `pe.plan` (the plan in the JSON form of runtime/plan), and marks the stages' functions with
+    Replaces a `tile.plan` whose stages are lowered to `tile.launch` ops by the module attribute
+    `pe.plan` (the plan in the JSON form of runtime/plan), and marks the functions of the stages with
     `pe.stage`.
 
     ```mlir
@@ -23,9 +23,9 @@ def PEExportPlanPass : Pass<"pe-export-plan", "::mlir::ModuleOp"> {
 def PEEmitStageEntriesPass : Pass<"pe-emit-stage-entries", "::mlir::ModuleOp"> {
   let summary = "gives every stage the runtime's calling convention";
   let description = [{
-    A lowered stage is an `llvm.func` with one pointer per buffer, the frame and the work item. The runtime calls every stage
-    the same way, `void(void *const *buffers, const int64_t *frame, int64_t item)`: this pass adds that function under the stage's
-    name and makes the stage's own function private, so that LLVM inlines it.
+    A lowered stage is an `llvm.func` with one pointer per buffer, the frame and the work item. The runtime calls all stages
+    through one signature, `void(void *const *buffers, const int64_t *frame, int64_t item)`. This pass adds a function with that
+    signature under the stage's name and makes the original function internal, so that LLVM inlines it.
 
     ```mlir
     llvm.func @forward(%q: !llvm.ptr, %o: !llvm.ptr, %frame: !llvm.ptr, %item: i64) attributes {pe.stage}
@@ -43,9 +43,9 @@ def PEEmitStageEntriesPass : Pass<"pe-emit-stage-entries", "::mlir::ModuleOp"> {
 def PECallLibmNearZeroPass : Pass<"pe-call-libm-near-zero", "::mlir::ModuleOp"> {
   let summary = "calls libm for expm1 and log1p";
   let description = [{
-    MLIR's conversion to LLVM writes the scalar `math.expm1` as exp(x) - 1 and `math.log1p` as
-    log(1 + x), which lose an argument below the rounding of 1 that these functions exist for. They
-    become calls of libm here, before that conversion.
+    MLIR's conversion to LLVM computes the scalar `math.expm1` as exp(x) - 1 and `math.log1p` as
+    log(1 + x), which lose all accuracy near zero. This pass runs before that conversion and replaces
+    the ops by calls of libm.
 
     ```mlir
     %y = math.expm1 %x : f64
@@ -58,11 +58,11 @@ def PECallLibmNearZeroPass : Pass<"pe-call-libm-near-zero", "::mlir::ModuleOp"> 
 }
 
 def PEElementwiseToVectorsPass : Pass<"pe-elementwise-to-vectors", "::mlir::ModuleOp"> {
-  let summary = "turns functions of numbers into loops over arrays, forward and backward";
+  let summary = "lowers scalar functions to loops over arrays, forward and backward";
   let description = [{
-    Every public function of f32 arguments and one f32 result becomes two over arrays of any length, in vectors of the target's
-    lanes: its values, and the gradients of its arguments for a cotangent, derived from it. The number of its arguments is part of
-    their names. An array of results may be one of arguments.
+    Replaces every public function with f32 arguments and one f32 result by two functions over arrays of any length, vectorized
+    for the target: one computes the values, the other the gradients of the arguments from a cotangent, by the derivative of the
+    function. Their names end in the number of arguments. A result array may alias an argument array.
 
     ```mlir
     func.func @activation(%x: f32) -> f32 { ... }

@@ -1,4 +1,4 @@
-//===- Pipelines.cpp - the ways from source to machine code ---------------===//
+//===- Pipelines.cpp - pass pipelines from source to machine code ---------===//
 #include "passes/Pipelines/Pipelines.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -27,7 +27,7 @@ void mlir::pe::buildPEPipeline(OpPassManager &pm, const CompileOptions &options)
   pm.addNestedPass<func::FuncOp>(createPESplitTermsPass());
   pm.addNestedPass<func::FuncOp>(createPEPlacePositionsPass());
   pm.addNestedPass<func::FuncOp>(createPEExpandMasksPass());
-  if (!options.materialize) // which writes what a normalizer would ignore, too
+  if (!options.materialize) // a materialized bias keeps the terms that a normalizer ignores
     pm.addNestedPass<func::FuncOp>(createPESimplifyUnderNormalizerPass());
 }
 
@@ -51,7 +51,7 @@ void mlir::pe::buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOpti
     tile::PEScheduleGpuPassOptions schedule;
     schedule.sharedBytes = options.sharedBytes;
     pm.addPass(tile::createPEScheduleGpuPass(schedule));
-    pm.addPass(createCSEPass()); // a panel that terms share has its memory once
+    pm.addPass(createCSEPass()); // merges the loads of a panel that several terms use
     pm.addPass(tile::createPEHoistRowValuesPass());
     pm.addPass(tile::createPEDivideLoopsPass());
     pm.addPass(tile::createPETileToGpuPass());
@@ -68,22 +68,22 @@ namespace {
 
 struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   Option<std::string> entry{*this, "entry", llvm::cl::desc("Entry function")};
-  Option<int64_t> headDim{*this, "head-dim", llvm::cl::desc("Depth of queries and keys"),
+  Option<int64_t> headDim{*this, "head-dim", llvm::cl::desc("Head dim of queries and keys"),
                           llvm::cl::init(64)};
-  Option<int64_t> valueDim{*this, "value-dim", llvm::cl::desc("Depth of values"),
+  Option<int64_t> valueDim{*this, "value-dim", llvm::cl::desc("Head dim of values"),
                            llvm::cl::init(64)};
   Option<std::string> dtype{*this, "dtype", llvm::cl::desc("f32, bf16, f16 or tf32"),
                             llvm::cl::init("f32")};
-  Option<bool> grad{*this, "grad", llvm::cl::desc("Also gradients"), llvm::cl::init(false)};
-  Option<bool> earlyExit{*this, "early-exit", llvm::cl::desc("Stick-breaking may stop early"),
+  Option<bool> grad{*this, "grad", llvm::cl::desc("Also compute gradients"), llvm::cl::init(false)};
+  Option<bool> earlyExit{*this, "early-exit", llvm::cl::desc("Let stick-breaking stop early"),
                          llvm::cl::init(true)};
   Option<bool> materialize{*this, "materialize",
-                           llvm::cl::desc("The bias and the rotation's tables, not attention"),
+                           llvm::cl::desc("Compute the bias and the rotation's tables only"),
                            llvm::cl::init(false)};
   Option<std::string> features{*this, "features", llvm::cl::desc("x86-64-v3 or x86-64-v4"),
                                llvm::cl::init("x86-64-v3")};
   Option<int64_t> sharedBytes{*this, "shared-bytes",
-                              llvm::cl::desc("Shared memory of a CTA of the chip"),
+                              llvm::cl::desc("Shared memory of a CTA, in bytes"),
                               llvm::cl::init(mlir::tile::kLeastSharedBytes)};
 
   mlir::pe::CompileOptions get(StringRef lowering) const {
@@ -116,7 +116,7 @@ void mlir::pe::registerPEPipelines() {
     PassPipelineRegistration<PipelineOptions>(
         lowering == "cpu" ? "pe-to-cpu" : "pe-to-loops",
         lowering == "cpu" ? "From the pe dialect to the LLVM dialect for CPUs"
-                          : "The same through the definition of the tile ops",
+                          : "From the pe dialect to the LLVM dialect through naive loops",
         [lowering](OpPassManager &pm, const PipelineOptions &options) {
           buildPEPipeline(pm, options.get(lowering));
           buildPEToTilePipeline(pm, options.get(lowering));
@@ -143,7 +143,7 @@ void mlir::pe::buildKernelsToEmulatorPipeline(OpPassManager &pm, int64_t dropSyn
 }
 
 void mlir::pe::buildFunctionsToLLVMPipeline(OpPassManager &pm) {
-  // One sweep: LLVM folds the rest in less time.
+  // A single iteration: LLVM simplifies the remainder faster.
   GreedyRewriteConfig once;
   once.setMaxIterations(1).setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
   pm.addPass(createCanonicalizerPass(once));
@@ -158,7 +158,7 @@ void mlir::pe::buildFunctionsToLLVMPipeline(OpPassManager &pm) {
   pm.addPass(createLowerAffinePass());
   pm.addPass(createPECallLibmNearZeroPass());
   pm.addPass(createConvertMathToLLVMPass());
-  // Functions without an LLVM intrinsic call libm (only in the scalar code of preparation stages).
+  // Functions without an LLVM intrinsic, which occur only in scalar code, become calls of libm.
   pm.addPass(createConvertMathToLibmPass());
   pm.addPass(createArithToLLVMConversionPass());
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());

@@ -1,11 +1,12 @@
-//===- Pipelines.h - the ways from source to machine code -----------------===//
+//===- Pipelines.h - pass pipelines from source to machine code -----------===//
 //
-//   pe-front     pe -> pe     check, inline, expand, analyse, simplify
-//   pe-to-tile   pe -> tile   buffers and stages of one entry function
-//   pe-to-cpu    tile -> one function per stage (vector, scf, memref) -> LLVM dialect
-//   pe-to-loops  the same through the naive definition of the tile ops
+// Four pipelines for pe-opt. The JIT composes the same builders.
 //
-// `pe-opt --pe-to-cpu` and the JIT run the same builders.
+//   pe-to-tile-pipeline   pe -> tile: buffers and stages of one entry function
+//   pe-to-cpu             pe -> tile -> vector, scf and memref -> LLVM dialect
+//   pe-to-loops           the same through the naive lowering of the tile ops
+//   pe-to-gpu             pe -> tile -> GPU kernels in the LLVM and NVVM dialects
+//
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_PIPELINES_PIPELINES_H
@@ -25,13 +26,13 @@ namespace mlir::pe {
 #define GEN_PASS_REGISTRATION
 #include "passes/Pipelines/Passes.h.inc"
 
-/// Marks the functions that a lowering made from stages.
+/// Marks a function that was lowered from a stage.
 constexpr const char *kStageAttr = "pe.stage";
-/// The module's plan as JSON, once exported.
+/// Holds the exported plan of a module, as JSON.
 constexpr const char *kPlanAttr = "pe.plan";
 
 struct CompileOptions {
-  std::string entry; // empty: the only public function
+  std::string entry; // if empty, the only public function
   int64_t headDim = 64;
   int64_t valueDim = 64;
   bool grad = false;
@@ -39,27 +40,27 @@ struct CompileOptions {
   std::string features = "x86-64-v3"; // or x86-64-v4
   std::string lowering = "cpu";       // or loops, gpu
   std::string dtype = "f32";          // of activations; or bf16, f16, tf32
-  tile::LoopOptions loops;            // of the lowering `loops`
-  bool materialize = false;           // the bias and the rotation's tables, not attention
-  int64_t sharedBytes = tile::kLeastSharedBytes; // of a CTA of the chip, for the lowering `gpu`
+  tile::LoopOptions loops;            // if `lowering` is loops
+  bool materialize = false; // compute the bias and the rotation's tables instead of attention
+  int64_t sharedBytes = tile::kLeastSharedBytes; // shared memory of a CTA, if `lowering` is gpu
 };
 
-/// pe -> pe: checked, inlined, biases as regions of one class each.
+/// Checks and inlines the source (pe -> pe); every bias becomes a region of one class.
 void buildPEPipeline(OpPassManager &pm, const CompileOptions &options);
-/// pe, as buildPEPipeline leaves it -> tile.
+/// Lowers the result of buildPEPipeline to a plan of tile stages.
 void buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options);
-/// tile -> functions over memrefs.
+/// Lowers tile stages to functions over memrefs or to GPU kernels, and exports the plan.
 void buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options);
-/// Kernels of a gpu.module to the LLVM and NVVM dialects.
+/// Lowers the kernels of a gpu.module to the LLVM and NVVM dialects.
 void buildKernelsToLLVMPipeline(OpPassManager &pm);
-/// The same, then to host functions that the emulator runs; without the `dropSync`-th synchronising
-/// operation if that is nonnegative.
+/// Lowers kernels as buildKernelsToLLVMPipeline does, then to host functions that the emulator
+/// runs. Omits the `dropSync`-th synchronization if that is nonnegative.
 void buildKernelsToEmulatorPipeline(OpPassManager &pm, int64_t dropSync = -1);
 
-/// Functions over memrefs -> LLVM dialect with the runtime's calling convention.
+/// Lowers functions over memrefs to the LLVM dialect with the runtime's calling convention.
 void buildFunctionsToLLVMPipeline(OpPassManager &pm);
 
-/// Registers `pe-to-tile`, `pe-to-cpu` and `pe-to-loops` with the pass registry.
+/// Registers `pe-to-tile-pipeline`, `pe-to-cpu`, `pe-to-loops` and `pe-to-gpu`.
 void registerPEPipelines();
 
 } // namespace mlir::pe

@@ -67,7 +67,8 @@ FailureOr<::pe::DType> dtypeOf(BufferOp buffer) {
          << type;
 }
 
-/// What the lowering noted, or all that the caller does not give.
+/// Returns the buffers that a stage writes: those that the lowering recorded, or all buffers that
+/// are not inputs of the call.
 std::vector<int> writesOf(LaunchOp launch, const plan::Stage &stage, const plan::Plan &plan) {
   std::vector<int> writes;
   if (auto noted = launch->getAttrOfType<DenseI64ArrayAttr>(kWritesAttr)) {
@@ -93,7 +94,7 @@ plan::ParameterInfo mlir::pe::parameterInfo(DictionaryAttr attributes, size_t ra
       llvm::raw_string_ostream(info.init) << llvm::format("%.9g", number.getValueAsDouble());
     else if (auto number = dyn_cast<IntegerAttr>(init))
       info.init = std::to_string(number.getInt());
-    info.decay = rank > 1; // a scale or a slope is learned, not pulled to zero
+    info.decay = rank > 1; // no decay for scales and slopes, which must not be pulled to zero
   }
   if (auto absent = attributes.getAs<StringAttr>("pe.absent"))
     info.absent = absent.str();
@@ -108,7 +109,7 @@ plan::ParameterInfo mlir::pe::parameterInfo(DictionaryAttr attributes, size_t ra
   return info;
 }
 
-/// What a call must fulfil; false for another op.
+/// Exports an op that states a requirement on calls. Returns false for any other op.
 static bool exportRequirement(Operation &op, PlanOp plan, plan::Plan &result) {
   if (auto required = dyn_cast<RequireOp>(op)) {
     result.requirements.push_back({forPlan(required.getSize(), plan),
@@ -161,11 +162,11 @@ FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
     }
     if (exportRequirement(inner, op, result))
       continue;
-    if (isa<ExtentOp, ParameterOp, PairsOp>(inner)) // the lowered stages know their pairs
+    if (isa<ExtentOp, ParameterOp, PairsOp>(inner)) // already part of the lowered stages
       continue;
     auto launch = dyn_cast<LaunchOp>(inner);
     if (!launch)
-      return inner.emitError("expected every stage to be lowered to a launch, found ")
+      return inner.emitError("expected every stage to be lowered to tile.launch, found ")
              << inner.getName();
     plan::Stage &stage = result.stages.emplace_back();
     stage.symbol = launch.getCallee().str();

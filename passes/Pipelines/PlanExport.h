@@ -7,12 +7,13 @@
 
 namespace mlir::pe {
 
-/// Exports a plan whose stages are already lowered (tile.launch). Fails with an error on the op if
-/// a stage is left. Target, features and structure are the caller's to add.
+/// Exports a plan whose stages are already lowered (tile.launch). Emits an error and fails if a
+/// stage is not lowered. The caller adds target, features and structure.
 FailureOr<::pe::plan::Plan> exportPlan(tile::PlanOp plan);
 
-/// How a parameter of `rank` axes is initialised and trained: the `pe.*` attributes among
-/// `attributes`. Without `pe.decay`, weight decay applies from two axes on.
+/// Reads the initialization and training settings of a parameter with `rank` axes from the `pe.*`
+/// attributes among `attributes`. Without `pe.decay`, weight decay applies to parameters with two
+/// or more axes.
 ::pe::plan::ParameterInfo parameterInfo(DictionaryAttr attributes, size_t rank);
 
 } // namespace mlir::pe

@@ -1,4 +1,4 @@
-//===- Registration.cpp - All of pe's dialects and passes -----------------===//
+//===- Registration.cpp - registers pe's dialects and passes --------------===//
 
 #include "passes/Pipelines/Registration.h"
 

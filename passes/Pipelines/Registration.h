@@ -1,6 +1,6 @@
-//===- Registration.h - All of pe's dialects and passes ---------*- C++ -*-===//
+//===- Registration.h - registers pe's dialects and passes ------*- C++ -*-===//
 //
-// The single list that pe-opt and its test drivers share: a new room of passes adds a line to
+// The list that pe-opt and its test drivers share. A new directory of passes adds a line to
 // Registration.cpp.
 //
 //===----------------------------------------------------------------------===//
@@ -11,10 +11,10 @@
 
 namespace mlir::pe {
 
-/// MLIR's and pe's dialects.
+/// Registers the dialects of MLIR and pe.
 void registerDialects(DialectRegistry &registry);
 
-/// MLIR's and pe's passes and pipelines, by their flags.
+/// Registers the passes and pipelines of MLIR and pe under their flags.
 void registerPasses();
 
 } // namespace mlir::pe

@@ -1,8 +1,8 @@
 //===- CpuSchedule.h - block sizes and register tiles of a CPU stage ------===//
 //
-// What a stage's `cpu_schedule` attribute says. Measured on Zen 3 (AVX2) and Zen 5
-// (AVX-512), see docs/benchmarks/cpu-kernels.md. A strip is the number of query rows
-// that one vector register row of a tile covers: query_vectors * lanes.
+// The defaults were measured on Zen 3 (AVX2) and Zen 5 (AVX-512), see docs/benchmarks/cpu.md.
+// A strip is the block of query rows that the vectors of one register tile cover:
+// query_vectors * lanes rows.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_SCHEDULE_CPUSCHEDULE_H
@@ -16,14 +16,15 @@
 
 namespace mlir::tile {
 
-/// How exp2 multiplies by a power of two: `Bits` sets its exponent bits and multiplies (any
-/// target), `ScaleF` is a single AVX-512 instruction.
+/// The method by which exp2 scales by a power of two: `Bits` sets the exponent bits of a factor
+/// (any target), `ScaleF` is a single AVX-512 instruction.
 enum class Exp2Flavour { Bits, ScaleF };
 
 /// x86-64-v3 (AVX2 and FMA, 16 registers) or x86-64-v4 (AVX-512, 32 registers).
 enum class CpuTarget { V3, V4 };
 std::optional<CpuTarget> parseCpuTarget(llvm::StringRef name);
 
+/// The `cpu_schedule` attribute of a stage with a stream.
 struct CpuSchedule {
   static constexpr llvm::StringLiteral kAttribute = "cpu_schedule";
 
@@ -35,34 +36,34 @@ struct CpuSchedule {
   int64_t columnVectors = 2; // vectors of depth in a tile of a column fold
   int64_t sweepKeys = 4;     // keys per step of an elementwise sweep
   int64_t unroll = 4;        // steps per iteration of a contraction
-  int64_t queryBlock = 96;   // rows of a work item, where rows own the loop
+  int64_t queryBlock = 96;   // rows of a work item, if rows own the loop
   int64_t keyBlock = 64;
-  // Where columns own the loop, rows are divided into parts (passes/ToCPU/RowParts.h), by the
-  // lengths of a call alone: results depend on the parts, but must not depend on the number of
-  // cores.
-  int64_t partRows = 512; // rows of a part, over all query heads of a key head, are at least about
+  // If columns own the loop, the rows are divided into parts (passes/ToCPU/RowParts.h). The
+  // division depends only on the lengths of a call, because results depend on the parts and must
+  // not depend on the number of cores.
+  int64_t partRows = 512; // approximate minimum, over all query heads of a key head
   int64_t mostParts = 8;
-  int64_t splitBelow = 16; // so many key heads are work items enough: an item walks all its parts
+  int64_t splitBelow = 16; // with this many heads or more, an item has all parts of its head
   Exp2Flavour exp2 = Exp2Flavour::Bits;
 
   int64_t stripRows() const { return queryVectors * lanes; }
-  /// Loops over the keys of a block use steps that divide this.
+  /// Returns the unit of the key block: every step of a loop over its keys divides this.
   int64_t keyUnit() const;
 
   DictionaryAttr toAttr(MLIRContext *context) const;
   static FailureOr<CpuSchedule> fromAttr(DictionaryAttr attr);
 };
 
-/// What a stage of loops (without a stream) says in its `cpu_loops`.
+/// The `cpu_loops` attribute of a stage without a stream.
 struct CpuLoops {
   static constexpr llvm::StringLiteral kAttribute = "cpu_loops";
 
   int64_t lanes = 8;
-  /// Items of the stage that are one item of its function.
+  /// The number of consecutive stage items that one call of the stage's function computes.
   int64_t group = 1;
 
   DictionaryAttr toAttr(MLIRContext *context) const;
-  /// Nothing where an entry is missing or not positive.
+  /// Returns std::nullopt if an entry is missing or not positive.
   static std::optional<CpuLoops> fromAttr(DictionaryAttr attr);
 };
 

@@ -1,8 +1,9 @@
 //===- GpuSchedule.h - block sizes of a stage with a stream, for GPUs -----===//
 //
 // One cooperative thread array (CTA) owns a block of rows or of columns ("owner") and streams
-// blocks of the other ("inner"). Its warps divide the owner's block: every warp holds `owner_tiles`
-// tiles of 16 and all of the inner block, so that an owner's statistics need no shared memory.
+// blocks of the other side ("inner"). Its warps divide the owner's block: every warp holds
+// `owner_tiles` tiles of 16 and the entire inner block, so that the owner's statistics need no
+// shared memory.
 //
 //   gpu_schedule = {warps = 4, owner_tiles = 1, inner_block = 64}
 //
@@ -15,9 +16,10 @@
 
 namespace mlir::tile {
 
-/// Bytes of shared memory that a CTA may have on every chip of the sm_80 family or newer.
+/// The shared memory, in bytes, that a CTA can have on every chip from sm_80 on.
 inline constexpr int64_t kLeastSharedBytes = 99 * 1024;
 
+/// The `gpu_schedule` attribute of a stage with a stream.
 struct GpuSchedule {
   static constexpr llvm::StringLiteral kAttribute = "gpu_schedule";
 
@@ -29,7 +31,8 @@ struct GpuSchedule {
   int64_t ownerBlock() const { return warps * ownerTiles * 16; }
 
   DictionaryAttr toAttr(MLIRContext *context) const;
-  /// Fails unless 1..16 warps, and inner_block is a multiple of 16 from 16 to 256.
+  /// Fails unless there are 1..16 warps and 1..4 owner tiles, and inner_block is a multiple of 16
+  /// from 16 to 256.
   static FailureOr<GpuSchedule> fromAttr(DictionaryAttr attr);
 };
 

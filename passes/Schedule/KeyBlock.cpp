@@ -28,10 +28,10 @@ LogicalResult mlir::tile::writeKeyBlock(PlanOp plan, int64_t otherwise,
       continue;
     FailureOr<int64_t> own = keysOf(stage);
     if (failed(own))
-      continue; // the lowering says what is wrong with the schedule
+      continue; // the lowering reports an invalid schedule
     if (keys && *keys != *own)
-      return stage.emitOpError("expected blocks of ")
-             << *keys << " keys, as the plan's other snapshots have, found " << *own;
+      return stage.emitOpError("expected key blocks of ")
+             << *keys << ", the size for the plan's other snapshots, found " << *own;
     keys = *own;
   }
   plan.setKeyBlock(keys.value_or(otherwise));

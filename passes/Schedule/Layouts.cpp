@@ -1,4 +1,4 @@
-//===- Layouts.cpp - which values vectors and fragments have a place for --===//
+//===- Layouts.cpp - values and contractions with a machine layout --------===//
 #include "passes/Schedule/Layouts.h"
 
 using namespace mlir;
@@ -16,7 +16,8 @@ static bool hasLayout(DotOp dot) {
   return isPair(left) && (dot.getAxis() == "c" ? isColumnPanel(right) : isRowPanel(right));
 }
 
-/// A row vector may initialise a contraction whose result has rows; else `init` has all its spaces.
+/// Returns true if `init` is absent, has the spaces of the result, or is a row vector and the
+/// result has rows.
 static bool hasLayoutOfInit(DotOp dot) {
   const SpaceSet &result = spacesOf(dot.getOutput());
   return !dot.getInit() || spacesOf(dot.getInit()) == result ||
@@ -40,8 +41,9 @@ LogicalResult mlir::tile::checkLayouts(StageOp stage, std::string &why) {
       why = "there is no layout for a contraction of " + spacesOf(dot.getLhs()).toString() +
             " and " + spacesOf(dot.getRhs()).toString() + " over " + dot.getAxis().str();
     else if (dot && !hasLayoutOfInit(dot))
-      why = "there is no layout for a contraction over " + spacesOf(dot.getOutput()).toString() +
-            " that starts as a value over " + spacesOf(dot.getInit()).toString();
+      why = "there is no layout for a contraction with a result over " +
+            spacesOf(dot.getOutput()).toString() + " and an init over " +
+            spacesOf(dot.getInit()).toString();
     else
       return WalkResult::advance();
     return WalkResult::interrupt();

@@ -1,15 +1,15 @@
-//===- Layouts.h - which values vectors and fragments have a place for ----===//
+//===- Layouts.h - values and contractions that machine lowerings support -===//
 //
 // Values may range over any set of spaces; vectors and fragments support these:
 //
-//   []               one number per head
+//   []               one value per head
 //   [r], [c]         rows, columns
 //   [r, c]           pairs
 //   [r, d], [c, e]   panels: rows or columns by one depth
 //
 // and the contractions of attention: row panels with column panels over a depth, and pairs with a
-// panel over the space that both have. Machine lowerings check here first and refuse anything else
-// by name; the loops (passes/ToLoops) take any set.
+// panel over their common space. Machine lowerings check this first and report anything else by
+// name; the loops (passes/ToLoops) support any set.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_SCHEDULE_LAYOUTS_H
@@ -21,7 +21,7 @@
 
 namespace mlir::tile {
 
-/// Fails with the reason in `why` where a value or contraction of the stage has no layout.
+/// Fails if a value or a contraction of the stage has no layout; `why` gets the reason.
 LogicalResult checkLayouts(StageOp stage, std::string &why);
 
 } // namespace mlir::tile

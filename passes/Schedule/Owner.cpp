@@ -1,4 +1,4 @@
-//===- Owner.cpp - whether rows or columns own a stage's loops ------------===//
+//===- Owner.cpp - chooses whether rows or columns own the loops ----------===//
 #include "passes/Schedule/Schedule.h"
 
 using namespace mlir;
@@ -21,11 +21,11 @@ static bool addsInPlace(StreamOp stream) {
 
 Owner mlir::tile::chooseOwner(StageOp stage, Machine machine) {
   StreamOp stream = stage.getStream();
-  // The sums of a column block then stay in the cache, and row state waits in memory, packed for
-  // the next block.
+  // If columns own the loops, the sums of a column block stay in the cache, and row state is packed
+  // in memory for the next block.
   const bool sumsRows = hasColumnFold(stream) || addsInPlace(stream);
   if (machine == Machine::Cpu)
     return sumsRows ? Owner::Columns : Owner::Rows;
-  // Row carries are in registers, which last only as long as the work item.
+  // Row carries are in registers, which live only as long as the work item.
   return hasColumnFold(stream) && !stream.getNumCarries() ? Owner::Columns : Owner::Rows;
 }

@@ -1,6 +1,6 @@
 //===- Schedule.h - choices, written as attributes ------------------------===//
 //
-// Strategy is decided here and applied by the lowerings, so each can be tested alone.
+// Schedules decide the strategy and lowerings apply it, so each can be tested alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_SCHEDULE_SCHEDULE_H
@@ -17,34 +17,37 @@ namespace mlir::tile {
 
 enum class Machine { Cpu, Gpu };
 
-/// Whether rows or columns own the loops of a stage with a stream, on such a machine.
+/// Chooses whether rows or columns own the loops of a stage with a stream on `machine`.
 Owner chooseOwner(StageOp stage, Machine machine);
 
-/// Whether the scalar code for one pair has more than a thousand operations. It is repeated for
-/// every key and vector of a tile, or every pair of a thread: large tiles would save little time
-/// and take LLVM minutes to compile.
+/// Returns true if the scalar code for one pair has more than a thousand operations. That code is
+/// repeated for every key and vector of a tile, or every pair of a thread: large tiles would save
+/// little time and take LLVM minutes to compile.
 bool hasLongScalarCode(StageOp stage);
 
-/// Whether the operation is a call of a function on a CPU, and no instruction.
+/// Returns true if the operation is a function call, not an instruction, on a CPU.
 bool isFunctionCall(Operation *op);
 
-/// The schedule of a stage with a stream.
+/// Chooses the schedule of a stage with a stream.
 CpuSchedule chooseCpuSchedule(StageOp stage, CpuTarget target);
 
-/// The same of a stage of loops.
+/// Chooses the schedule of a stage without a stream.
 CpuLoops chooseCpuLoops(StageOp stage, CpuTarget target);
 
-/// The same for GPUs. Keys between snapshots are the inner block of every stage that has snapshots:
-/// as many as one panel of 8 KiB holds. `sharedBytes`: of a CTA of the chip.
+/// Returns the number of keys between snapshots, which is the inner block of every stage with
+/// snapshots: as many as a panel of 8 KiB holds.
 int64_t chooseGpuKeyBlock(PlanOp plan);
+/// Chooses the GPU schedule of a stage with a stream for CTAs with `sharedBytes` of shared memory.
 GpuSchedule chooseGpuSchedule(StageOp stage, int64_t sharedBytes);
 
-/// Whether the stage keeps or reads something per block of keys (extent `kb`).
+/// Returns true if the stage reads or writes a buffer with one entry per block of keys (extent
+/// `kb`).
 bool hasSnapshots(StageOp stage);
 
-/// Writes `key_block` on a plan that counts blocks of keys: the keys of the blocks of its stages
-/// that have snapshots (`keysOf` reads their schedule), or `otherwise`. Fails with an error where
-/// these, or what the plan has already, differ.
+/// Sets the `key_block` of a plan that has buffers per block of keys: to the block of its stages
+/// with snapshots, which `keysOf` reads from their schedules, or to `otherwise` if no stage has
+/// any. Emits an error and fails if the blocks of stages differ from each other or from an existing
+/// `key_block`.
 LogicalResult writeKeyBlock(PlanOp plan, int64_t otherwise,
                             llvm::function_ref<FailureOr<int64_t>(StageOp)> keysOf);
 

@@ -57,8 +57,8 @@ CpuLoops mlir::tile::chooseCpuLoops(StageOp stage, CpuTarget target) {
   constexpr int64_t kRows = 8;
   CpuLoops loops;
   loops.lanes = target == CpuTarget::V4 ? 32 : 16; // two vectors of f32, four of f64
-  // A row of short tokens takes less time than reading the sizes of the call, unless functions are
-  // evaluated for it.
+  // Computing a short row takes less time than reading the sizes of the call, unless it calls
+  // functions, so one call computes several rows.
   auto over = stage.getOver().getAsValueRange<StringAttr>();
   const bool calls =
       stage.getBody()
@@ -80,7 +80,7 @@ CpuLoops mlir::tile::chooseCpuLoops(StageOp stage, CpuTarget target) {
 
 namespace {
 
-/// Overrides entries of `attr` by NAME=VALUE,..., each a number or a word like the old value.
+/// Replaces entries of `attr` by `values`, each NAME=VALUE with a value of the kind of the old one.
 FailureOr<DictionaryAttr> override(DictionaryAttr attr, ArrayRef<std::string> values) {
   NamedAttrList entries(attr);
   Builder builder(attr.getContext());
@@ -112,7 +112,7 @@ struct PEScheduleCpuPass : tile::impl::PEScheduleCpuPassBase<PEScheduleCpuPass> 
 
 private:
   LogicalResult schedule(PlanOp plan, CpuTarget target) {
-    // Tables of distances are read for a whole strip of rows, the last of which may not exist.
+    // Loads of a strip from a table of distances may go beyond the last row.
     auto padding = static_cast<int64_t>(plan.getDistancePadding());
     for (StageOp stage : plan.getOps<StageOp>()) {
       if (!stage.getStream() && !stage->hasAttr(CpuLoops::kAttribute))
@@ -123,8 +123,8 @@ private:
       FailureOr<DictionaryAttr> final =
           override(attr, SmallVector<std::string>(set.begin(), set.end()));
       if (failed(final) || failed(CpuSchedule::fromAttr(*final)))
-        return stage.emitOpError("expected `set` to name entries of cpu_schedule whose key_block "
-                                 "and query_block are multiples of their tiles");
+        return stage.emitOpError("expected `set` to override entries of cpu_schedule with valid "
+                                 "values, key_block and query_block with multiples of their tiles");
       stage->setAttr(CpuSchedule::kAttribute, *final);
       setOwner(stage, chooseOwner(stage, Machine::Cpu));
       padding = std::max(padding, CpuSchedule::fromAttr(*final)->stripRows());

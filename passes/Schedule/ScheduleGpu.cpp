@@ -18,17 +18,17 @@ namespace {
 /// The traits that determine a stage's block sizes.
 struct StageTraits {
   bool isWide = false;       // panels of f32
-  bool hasSnapshots = false; // a vector per key block: stages that have them agree on the block
+  bool hasSnapshots = false; // a vector per key block: stages with snapshots share the block size
   bool hasSegments = false;  // piecewise functions: more values per pair
   bool hasDiagonals = false; // adjoints of functions of the distance
-  bool hasVectors = false;   // a panel of vectors, of all distances that a block meets
+  bool hasVectors = false;   // a panel with one vector for each distance in a block
   bool sumsColumns = false;  // sums over rows, such as gradients of keys
-  bool isLong = false;       // scalar code, which is repeated for every pair of a thread
+  bool isLong = false;       // long scalar code, which is repeated for every pair of a thread
 
   bool hasLoops = false;   // scalar code with loops, which keeps pairs in memory
-  bool readsPairs = false; // data read for every pair, whose addresses take registers
+  bool readsPairs = false; // a read for every pair, whose addresses take registers
 
-  unsigned carried = 0; // values that go from block to block
+  unsigned carried = 0; // values carried from block to block
 
   explicit StageTraits(StageOp stage) {
     if (StreamOp stream = stage.getStream())
@@ -60,7 +60,7 @@ static int64_t largestDepthOf(PlanOp plan) {
 
 int64_t mlir::tile::chooseGpuKeyBlock(PlanOp plan) {
   if (plan.getKeyBlock())
-    return *plan.getKeyBlock(); // somebody has chosen
+    return *plan.getKeyBlock(); // keep the existing choice
   int64_t bytes = 2;
   for (StageOp stage : plan.getOps<StageOp>())
     if (stage.getStream() && StageTraits(stage).isWide)
@@ -69,8 +69,9 @@ int64_t mlir::tile::chooseGpuKeyBlock(PlanOp plan) {
   return std::clamp<int64_t>(keys, 16, 64);
 }
 
-/// Registers and shared memory grow with the depth, the element width and the values kept per pair;
-/// smaller blocks then make room (scripts/check-ptx shows the usage).
+/// Chooses the inner block. Registers and shared memory grow with the depth, the element width and
+/// the values kept per pair; smaller blocks compensate for that (scripts/check-ptx shows the
+/// usage).
 static int64_t chooseInnerBlock(const StageTraits &traits, int64_t depth) {
   const bool isDeep = depth > (traits.isWide ? 32 : 64), isVeryDeep = traits.isWide && depth > 64;
   if (traits.sumsColumns && traits.hasSegments)
@@ -82,8 +83,8 @@ static int64_t chooseInnerBlock(const StageTraits &traits, int64_t depth) {
                                                                                   : 64;
 }
 
-/// Vectors of the distances of a block are as many as its rows and columns together: deep ones
-/// leave room for small blocks only.
+/// Reduces the blocks of a stage with a panel of distance vectors. A block has as many of them as
+/// rows and columns together: if they are deep, only small blocks fit.
 static GpuSchedule chooseForVectors(GpuSchedule schedule, const StageTraits &traits, int64_t depth,
                                     bool isSmall) {
   const bool isLarge = depth > 64;
@@ -101,11 +102,11 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage, int64_t sharedBytes) {
   GpuSchedule schedule;
   schedule.innerBlock =
       traits.hasSnapshots ? chooseGpuKeyBlock(plan) : chooseInnerBlock(traits, depth);
-  // Two owner tiles per warp halve the shared memory reads per product, which bound a single tile
-  // (pe bench --model).
+  // Two owner tiles per warp halve the shared memory reads per product, which limit the speed of a
+  // single tile (pe bench --model).
   const bool hasRoom =
       depth <= (traits.hasSnapshots ? 64 : 128) &&
-      !(traits.hasSnapshots && traits.carried > 2); // the log of the mass left, too
+      !(traits.hasSnapshots && traits.carried > 2); // the third is the log of the remaining mass
   if (!traits.isWide && !traits.sumsColumns && !traits.isLong && !traits.hasVectors && hasRoom)
     schedule.ownerTiles = 2;
   // Chips with 99 KiB of shared memory fit half as many f32 owners as those with 163 KiB or more.
@@ -146,8 +147,8 @@ private:
       }
       DictionaryAttr attr = entries.getDictionary(&getContext());
       if (!isValid || failed(GpuSchedule::fromAttr(attr)))
-        return stage.emitOpError("expected `set` to name numbers of gpu_schedule in their ranges, "
-                                 "found ")
+        return stage.emitOpError("expected `set` to override entries of gpu_schedule with values "
+                                 "in their ranges, found ")
                << llvm::join(set, ",");
       stage->setAttr(GpuSchedule::kAttribute, attr);
       setOwner(stage, chooseOwner(stage, Machine::Gpu));

@@ -12,12 +12,12 @@ bool isPairValue(Value value) {
   auto type = dyn_cast<ValType>(value.getType());
   return type && isPair(type.getSpaces());
 }
-/// A contraction over depth, whose result is over rc.
+/// Returns true for a contraction over depth, whose result is over rc.
 bool isDepthDot(Operation *op) {
   auto dot = dyn_cast<DotOp>(op);
   return isa<WindowDotOp>(op) || (dot && isDepth(dot.getAxis()));
 }
-/// A contraction over c, whose result is a panel of rows.
+/// Returns true for a contraction over c, whose result is a row panel.
 bool isRowDot(Operation *op) {
   auto dot = dyn_cast<DotOp>(op);
   return isa<WindowSumOp>(op) || (dot && dot.getAxis() == "c");
@@ -29,11 +29,11 @@ bool isColumnDot(Operation *op) {
 bool isBlockOp(Operation *op) {
   return isa<WindowGradOp, WindowOuterOp, SegmentsGradOp, NearGradOp>(op);
 }
-/// Reads the whole block of its operand from memory.
+/// Returns true if the op reads the entire block of its operand from memory.
 bool readsBlock(Operation *op) { return isBlockOp(op) || isRowDot(op) || isColumnDot(op); }
-/// Fills the whole block of its result in memory.
+/// Returns true if the op writes the entire block of its result to memory.
 bool isFill(Operation *op) { return isa<SegmentsOp, RandomOp, NearOp>(op); }
-/// Elementwise over rc: may wait for a later step.
+/// Returns true if the op is elementwise over rc, so that it can wait for a later step.
 bool canWait(Operation *op) {
   return isa<MapOp, MaskOp, WindowOp>(op) && op->getNumResults() && isPairValue(op->getResult(0));
 }
@@ -66,7 +66,7 @@ private:
     return failure();
   }
 
-  /// The first step in which `value` exists.
+  /// Returns the first step in which `value` exists.
   unsigned readyAt(Value value) { return ready.lookup(value); }
   unsigned readyAt(ValueRange values) {
     unsigned step = 0;
@@ -104,8 +104,8 @@ private:
   StripSchedule result;
   llvm::DenseMap<Value, unsigned> ready;
   llvm::DenseMap<Operation *, unsigned> placed;
-  /// When an operation is evaluated (step * kStep + position in the sweep; kEnd after all steps),
-  /// and the contractions over depth before it in its sweep.
+  /// The time of evaluation of each op (step * kStep + position in the sweep; kEnd after all
+  /// steps), and the number of contractions over depth before it in its sweep.
   static constexpr unsigned kStep = 1u << 16, kEnd = ~0u;
   llvm::DenseMap<Operation *, unsigned> time, dotsBefore;
 };
@@ -130,14 +130,14 @@ LogicalResult Scheduler::placeDot(DotOp dot) {
     if (failed(checkColumnValue(dot.getRhs())))
       return failure();
   } else if (dot.getInit() || !dot.getRhs().getDefiningOp<LoadOp>()) {
-    return fail("a contraction over r must have no init and rows that are loaded");
+    return fail("a contraction over r must have no init, and its rows must be loaded");
   }
   placed[dot] = step;
   ready[dot.getOutput()] = step;
   return success();
 }
 
-/// In the first sweep of tiles from `step` on.
+/// Places `op` in the first sweep of tiles from `step` on.
 void Scheduler::placeDepthDot(Operation *op, unsigned step) {
   while (stepAt(step).order != Order::Any)
     ++step;
@@ -172,17 +172,17 @@ LogicalResult Scheduler::place(Operation *op) {
   }
   if (auto reduce = dyn_cast<ReduceOp>(op)) {
     if (!isPairValue(reduce.getInput()))
-      return fail("a reduction over depth belongs outside the stream");
+      return fail("a reduction over depth must be outside the stream");
     placed[op] = readyAt(reduce.getInput());
     ready[reduce.getOutput()] = placed[op] + 1;
     return success();
   }
   if (auto outer = dyn_cast<WindowOuterOp>(op); outer && !outer.getRows().getDefiningOp<LoadOp>())
-    return fail("rows that are multiplied with pairs must be loaded");
+    return fail("the rows of tile.window_outer must be loaded");
   if (!isa<MapOp, MaskOp, WindowOp, WindowSumOp, SegmentsOp, NearOp, RandomOp, WindowGradOp,
            WindowOuterOp, SegmentsGradOp, NearGradOp, LoadOp, StoreOp, ConstantOp, PositionOp,
            IndexOp>(op))
-    return fail(Twine("no CPU form of '") + op->getName().getStringRef() + "' inside a stream");
+    return fail(Twine("'") + op->getName().getStringRef() + "' has no CPU form inside a stream");
   if (isa<MapOp>(op) && !op->getNumResults() && llvm::none_of(op->getOperands(), isPairValue))
     return fail("a map without results must read a value over rc");
   placed[op] = readyAt(op->getOperands());
@@ -203,18 +203,18 @@ LogicalResult Scheduler::checkYield() {
     bool fold = i >= stream.getCarries().size();
     const SpaceSet &spaces = spacesOf(value);
     if (isRowPanel(spaces) && (!op || !isRowDot(op) || (fold && dot && dot.getInit())))
-      return fail("a panel of rows must be yielded by a contraction over c");
+      return fail("a yielded panel of rows must be the result of a contraction over c");
     if (isColumnPanel(spaces) && (!op || !isColumnDot(op)))
-      return fail("a panel of keys must be yielded by a contraction over r");
+      return fail("a yielded panel of keys must be the result of a contraction over r");
     if (isColumn(spaces) && !value.getDefiningOp<ReduceOp>())
-      return fail("a value over c must be yielded by a reduction over r");
+      return fail("a yielded value over c must be the result of a reduction over r");
     if (spaces.isEmpty())
-      return fail("a fold to one number of the head has no CPU form");
+      return fail("a fold to one value per head has no CPU form");
   }
   return success();
 }
 
-/// Elementwise ops wait for the first step that needs them.
+/// Delays elementwise ops and fills until the first step that uses them.
 void Scheduler::delay(Block &body) {
   for (Operation &op : llvm::reverse(body.without_terminator())) {
     if (!canWait(&op) && !isFill(&op))
@@ -248,8 +248,8 @@ void Scheduler::distribute(Block &body) {
 
 //===- Order inside a sweep of tiles -------------------------------------------===//
 
-/// After a contraction everything that is ready is evaluated, so that its accumulators are free for
-/// the next one; what is needed only for the init of a later contraction waits for it.
+/// Orders a sweep of tiles. After each contraction all ready ops are evaluated, which frees the
+/// accumulators for the next one; ops that only feed the init of a later contraction wait for it.
 void Scheduler::orderTiles(StripSchedule::Step &step) {
   llvm::DenseSet<Operation *> inSweep(step.sweep.begin(), step.sweep.end()), done;
   SmallVector<Operation *> order;
@@ -313,7 +313,8 @@ void Scheduler::orderOps() {
     time[dot] = kEnd;
 }
 
-/// The interval in which a value of `op` must be in memory, if it must.
+/// Returns the interval in which a result of `op` must be in memory, or std::nullopt if it need not
+/// be.
 std::optional<Scheduler::Lifetime> Scheduler::lifetimeOf(Operation *op, Value value) {
   unsigned begin = time[op], end = begin;
   bool needed = isFill(op) || value == result.condition;
@@ -321,9 +322,9 @@ std::optional<Scheduler::Lifetime> Scheduler::lifetimeOf(Operation *op, Value va
     unsigned use = time[user];
     bool inOtherStep = use / kStep != begin / kStep || use == kEnd;
     bool fromMemory = readsBlock(user);
-    bool behindDot =
+    bool afterDot =
         !inOtherStep && !fromMemory && dotsBefore[user] > dotsBefore[op] + isDepthDot(op);
-    needed |= inOtherStep || fromMemory || behindDot;
+    needed |= inOtherStep || fromMemory || afterDot;
     end = std::max(end, use);
     if (fromMemory)
       result.zeroOutside.insert(value);
@@ -333,8 +334,8 @@ std::optional<Scheduler::Lifetime> Scheduler::lifetimeOf(Operation *op, Value va
   return needed ? std::optional(Lifetime{value, begin, end}) : std::nullopt;
 }
 
-/// One slot per surviving value, reused after its last use; a slot may change owner within the
-/// evaluation of one element.
+/// Assigns one slot to every value that must be in memory. A slot is free again at the last use of
+/// its value, and the op of that use may already store its result there.
 void Scheduler::assignSlots() {
   orderOps();
   SmallVector<Lifetime> lifetimes;

@@ -1,19 +1,19 @@
 //===- StripSchedule.h - the order of work inside a strip -----------------===//
 //
 // A strip is a few query rows (lanes) against one block of keys. The body of a stream is split into
-// steps. A step is: values over r; then one sweep over the keys, which computes
-// values over rc for a few keys at a time in registers; then what consumes a whole block
-// of them from memory (contractions over c and r, gradients of tables).
+// steps. A step first computes values over r; then one sweep over the keys, which computes values
+// over rc for a few keys at a time in registers; then the operations that read an entire block of
+// these values from memory (contractions over c and r, gradients of tables).
 //
-// The phase rule: a value belongs to the first step in which everything it needs exists;
-// a reduction over c and the end of a scan exist one step later. Two kinds of sweep:
-// `tiles` hold contractions over depth, with their consumers evaluated in the
-// accumulators; the others are elementwise, in the order of their scans. An elementwise
-// op waits until the first step that needs it, so that fewer values are kept: softmax
-// keeps scores in step 0 and turns them into probabilities in place in step 1.
+// The phase rule: a value belongs to the first step in which all of its operands exist; the results
+// of a reduction over c and the carry of a scan exist one step later. There are two kinds of sweep:
+// `tiles` hold contractions over depth and evaluate their consumers in the accumulators; the others
+// are elementwise, in the order of their scans. An elementwise op waits until the first step that
+// uses its result, so that fewer values are kept: softmax keeps scores in step 0 and turns them
+// into probabilities in place in step 1.
 //
-// Values over rc that must survive (used in a later step, after a later contraction of the same
-// sweep, or from memory) have a slot: a block [keys][rows] of scratch. Slots are allocated like
+// A value over rc has a slot, a block [keys][rows] of scratch, if its users are in a later step,
+// after a later contraction of the same sweep, or read it from memory. Slots are allocated like
 // registers.
 //
 //===----------------------------------------------------------------------===//
@@ -29,9 +29,10 @@
 
 namespace mlir::tile {
 
+/// The order of evaluation of a stream's body, and the scratch memory of its values.
 struct StripSchedule {
   struct Step {
-    /// Values over r and h (and snapshots), before the sweep.
+    /// Ops on values over r and h (and snapshots), before the sweep.
     SmallVector<Operation *> rowOps;
     /// Ops that fill their slot for all keys of the block, before the sweep.
     SmallVector<Operation *> fills;
@@ -39,27 +40,27 @@ struct StripSchedule {
     SmallVector<Operation *> sweep;
     bool tiles = false;
     Order order = Order::Any;
-    /// After the sweep: ops that read whole blocks from slots, and contractions over c.
+    /// After the sweep: ops that read entire blocks from slots, and contractions over c.
     SmallVector<Operation *> blockOps;
     SmallVector<Operation *> rowDots;
   };
-  /// The last step has no sweep if only values over r need the step before it.
+  /// The last step has no sweep if only values over r depend on the previous step.
   SmallVector<Step, 0> steps;
   /// Contractions over r; their left operands stay in their slots until the end of the body.
   SmallVector<DotOp> columnDots;
   llvm::DenseMap<Value, unsigned> slots;
   unsigned numSlots = 0;
-  /// What is 0 at pairs that the code of a mask takes away (StreamOp::getCondition), or null. It
-  /// has a slot until the end of the body: whatever leaves pairs out reads it.
+  /// The value that is 0 at pairs that the code of a mask drops (StreamOp::getCondition), or null.
+  /// It keeps its slot until the end of the body, because all ops that skip masked pairs read it.
   Value condition;
   /// Values that must be stored as zero outside the mask.
   llvm::DenseSet<Value> zeroOutside;
 
   bool hasSlot(Value value) const { return slots.count(value); }
-  /// Whether the op does nothing but compute the condition.
+  /// Returns true if the op only computes the condition.
   bool isOfCondition(Operation *op) const { return condition && condition.getDefiningOp() == op; }
 
-  /// Fails with the reason in `why` if the body has a form that cannot be fused.
+  /// Computes the schedule of a stream. Fails with the reason in `why` if its body cannot be fused.
   static FailureOr<StripSchedule> compute(StreamOp stream, std::string &why);
 };
 

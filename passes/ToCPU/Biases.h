@@ -1,14 +1,14 @@
 //===- Biases.h - tables, segments and random words on a strip ------------===//
 //
-// The ops that read or add to tables of a bias, for a strip of rows and a block of keys. Values
-// over rc are in slots here, and gradients outside the mask are already zero.
+// The ops that read or update tables of a bias, for a strip of rows and a block of keys. Values
+// over rc are in slots, and gradients outside the mask are already zero.
 //
-// Segments, tile by tile: t = u[i - j] * v[i] of a strip lies in a short range, so the strip is in
-// one piece except for the few kinks inside the range:
+// Segments, tile by tile: t = u[i - j] * v[i] of a strip has a short range, so the strip is in one
+// piece except for the few kinks inside the range:
 //
-//   value = p_first(t), then for each further piece k of the range: p_k(t) where t > knot[k]
+//   value = p_first(t), then for each further piece k of the range: p_k(t) if t > knot[k]
 //
-// and, backward, one pass over the strip for each of these pieces, over the pairs inside it.
+// The backward makes one pass over the strip for each of these pieces, over the pairs inside it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_BIASES_H
@@ -18,7 +18,7 @@
 
 namespace mlir::tile::cpu {
 
-/// table[row - column + (c - 1)] += at(key, vector), over the keys of the strip.
+/// Adds at(key, vector) to table[row - column + (c - 1)] over the keys of the strip.
 void emitDiagonalSums(StageContext &context, const StripPlace &place, Value table,
                       llvm::function_ref<Value(Index, int64_t)> at);
 
@@ -30,16 +30,15 @@ void emitWindowGrad(StageContext &context, StripValues &values, const Slots &slo
 void emitSegments(StageContext &context, StripValues &values, const Slots &slots,
                   SegmentsOp segments);
 
-/// Fills the slot of numbers per row and distance.
+/// Fills the slot of a value per row and distance.
 void emitNear(StageContext &context, StripValues &values, const Slots &slots, NearOp op);
-/// Writes the strip's pairs at near distances to the table.
+/// Stores the strip's pairs at near distances in the table.
 void emitNearGrad(StageContext &context, StripValues &values, const Slots &slots, NearGradOp op);
 
-/// Fills the slot of factors by chance.
+/// Fills the slot of random factors.
 void emitRandom(StageContext &context, StripValues &values, const Slots &slots, RandomOp random);
 
-/// Adds the strip's moments, row sums and diagonal sums. `staging` is a block [keys][strip] of
-/// scratch.
+/// Adds the strip's moments, row sums and diagonal sums.
 void emitSegmentsGrad(StageContext &context, StripValues &values, const Slots &slots,
                       SegmentsGradOp grad);
 

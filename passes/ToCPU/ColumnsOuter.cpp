@@ -1,4 +1,4 @@
-//===- ColumnsOuter.cpp - columns own the loop ----------------------------===//
+//===- ColumnsOuter.cpp - the skeleton in which columns own the loop ------===//
 #include "passes/ToCPU/PartSums.h"
 #include "passes/ToCPU/Skeletons.h"
 #include "passes/ToCPU/VectorMath.h"
@@ -19,7 +19,7 @@ public:
         parts(context, sizes), results(context, values, interface, buffers) {}
 
   void emit() {
-    // Items start with the last parts, which see the most keys under a causal mask.
+    // The first items have the last parts, which see the most keys under a causal mask.
     Index item = e.fromValue(context.function.getItem());
     head = item % parts.heads;
     start = parts.placeOf(head);
@@ -77,16 +77,16 @@ private:
     });
   }
 
-  /// The block's sums over the rows of the part, added to those of the parts before it.
+  /// Computes the block's sums over the rows of the part and adds them to those of previous parts.
   void visitPart(const Index &part, const Index &block) {
     Interval<Index> rows = parts.rowsSeeing(start, part, block);
     Value isFirst = e.compare(arith::CmpIPredicate::eq, e.toValue(part), e.toValue(firstPart));
-    // The first part writes the zeros of blocks that no row of the item sees. If parts are separate
-    // items, the launch after this one knows which blocks each has.
+    // The first part stores the zeros of blocks that no row of the item sees. If parts are separate
+    // items, this is unnecessary: the next launch determines the blocks of each part.
     Value makesZeros = e.create<arith::AndIOp>(isFirst, e.less(parts.split, 1));
     Value isSeen = e.less(rows.begin, rows.end);
     e.ifThen(e.create<arith::OrIOp>(isSeen, makesZeros), [&] {
-      SmallVector<std::pair<ColumnFold, ColumnFold>> sums; // so far, and of this part
+      SmallVector<std::pair<ColumnFold, ColumnFold>> sums; // of previous parts, and of this part
       ColumnFolds folds;
       for (const PartBuffers::Columns &columns : buffers.columns) {
         ColumnFold sum = parts.sumOf(columns, part * parts.split, head, block), fold = sum;
@@ -148,7 +148,7 @@ void mlir::tile::cpu::lowerColumnsOuter(StageOp stage, const CpuSchedule &cpu,
                                         const StripSchedule &schedule) {
   RowInterface interface(stage);
   auto plan = stage->getParentOfType<PlanOp>();
-  // What rows keep: one block per strip.
+  // One block of row state per strip.
   int64_t floats = interface.stripFloats(cpu.stripRows(), plan.getHeadDim(), plan.getValueDim());
   Value rowBuffer = createTemporary(
       stage, "rows",

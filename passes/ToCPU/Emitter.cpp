@@ -1,4 +1,4 @@
-//===- Emitter.cpp - writing vector and scf code shortly ------------------===//
+//===- Emitter.cpp - a builder for vector and scf code --------------------===//
 #include "passes/ToCPU/Emitter.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -17,8 +17,8 @@ Index::Index(Emitter &emitter, Value value) : emitter(&emitter), base(value) {
   }
 }
 
-/// Code is emitted at the end of its block, so an earlier result in the block, or in an enclosing
-/// one, dominates.
+/// Reuses an earlier result from this block or an enclosing one. It dominates, because code is
+/// always emitted at the end of its block.
 template <typename OpTy> Value Emitter::binary(Value a, Value b) {
   Value &known = indexOps[{OpTy::getOperationName().data(), a, b}];
   if (known) {
@@ -53,7 +53,7 @@ Index operator-(const Index &a, const Index &b) {
 Index operator*(const Index &a, const Index &b) {
   if (!a.base && b.base)
     return b * a;
-  if (b.base) { // by parts, so that neighbours share the product of their bases
+  if (b.base) { // distribute, so that adjacent indices share the product of their bases
     Emitter &e = *a.emitter;
     Index product(&e, e.binary<arith::MulIOp>(a.base, b.base), a.constant * b.constant);
     if (a.constant)

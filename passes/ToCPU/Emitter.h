@@ -1,9 +1,9 @@
-//===- Emitter.h - writing vector and scf code shortly --------------------===//
+//===- Emitter.h - a builder for vector and scf code ----------------------===//
 //
-// `Index` is an SSA value plus a constant (or the constant alone); its arithmetic folds constants
-// and reuses earlier results, so code written once serves static and dynamic bounds. `Emitter` is a
-// builder with the few operations that kernels consist of: vectors of `lanes` f32,
-// one-dimensional memrefs, counted loops that carry values.
+// `Index` is an SSA value plus a constant (or only the constant). Its arithmetic folds constants
+// and reuses earlier results, so the same code serves static and dynamic bounds. `Emitter` is a
+// builder with the few operations of kernels: vectors of `lanes` f32, one-dimensional memrefs, and
+// counted loops that carry values.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_EMITTER_H
@@ -17,6 +17,7 @@ namespace mlir::tile::cpu {
 
 class Emitter;
 
+/// An index: an SSA value plus a constant.
 class Index {
 public:
   Index(int64_t constant = 0) : constant(constant) {}
@@ -29,7 +30,7 @@ public:
   friend Index operator+(const Index &a, const Index &b);
   friend Index operator-(const Index &a, const Index &b);
   friend Index operator*(const Index &a, const Index &b);
-  /// Quotient and remainder of nonnegative numbers.
+  /// Quotient and remainder of nonnegative values.
   friend Index operator/(const Index &a, const Index &b);
   friend Index operator%(const Index &a, const Index &b);
   friend Index minOf(const Index &a, const Index &b);
@@ -42,7 +43,7 @@ private:
   template <typename OpTy> static Index emit(const Index &a, const Index &b);
 
   Emitter *emitter = nullptr;
-  Value base; // null: a constant
+  Value base; // null if the index is a constant
   int64_t constant = 0;
 };
 
@@ -52,6 +53,7 @@ inline Index roundUp(const Index &a, const Index &unit) { return ceilDiv(a, unit
 
 using LoopBody = llvm::function_ref<SmallVector<Value>(Index, ValueRange)>;
 
+/// A builder that emits kernel code into a function.
 class Emitter : public ImplicitLocOpBuilder {
 public:
   /// Emits into `function`, whose entry block exists.
@@ -59,33 +61,34 @@ public:
 
   const int64_t lanes;
 
-  //===- Types and constants, the latter at the function's entry ---------------===//
+  //===- Types and constants; constants are at the function's entry ------------===//
   VectorType vectorType(Type element = {}, int64_t width = 0);
   Value constant(TypedAttr attr);
   Value number(double value) { return constant(getF32FloatAttr(value)); }
   Value splat(double value);
   Value splatInt(int32_t value);
-  /// 0, 1, 2, ... in i32.
+  /// Returns the i32 vector 0, 1, 2, ....
   Value iota();
   Value toValue(const Index &index);
-  /// `OpTy` on two index values, or an earlier result of it that dominates the insertion point.
+  /// Returns `OpTy` on two index values, or an earlier result of it that dominates the insertion
+  /// point.
   template <typename OpTy> Value binary(Value a, Value b);
   Index fromValue(Value value) { return Index(*this, value); }
-  /// The index in every lane, as i32.
+  /// Returns the index in every lane, as i32.
   Value splatIndex(const Index &index);
   Value broadcast(Value scalar, int64_t width = 0);
 
   //===- Memory: one-dimensional memrefs of f32 ----------------------------------===//
-  /// `floats` f32 of stack memory, allocated at the function's entry, 64-byte aligned.
+  /// Allocates `floats` elements on the stack at the function's entry, 64-byte aligned.
   Value scratch(int64_t floats, Type element = {});
   Value load(Value memory, const Index &at);
   void store(Value value, Value memory, const Index &at);
   Value loadVector(Value memory, const Index &at, int64_t width = 0);
   void storeVector(Value value, Value memory, const Index &at);
-  /// The first `count` lanes only; the others load as zero.
+  /// Load or store only the lanes of `laneMask`; the others load as zero.
   Value loadLanes(Value memory, const Index &at, Value laneMask);
   void storeLanes(Value value, Value memory, const Index &at, Value laneMask);
-  /// Lanes below `count`.
+  /// Returns the mask of the lanes below `count`.
   Value laneMask(const Index &count);
 
   //===- Arithmetic ---------------------------------------------------------------===//
@@ -94,7 +97,7 @@ public:
   Value mul(Value a, Value b) { return create<arith::MulFOp>(a, b); }
   Value max(Value a, Value b) { return create<arith::MaxNumFOp>(a, b); }
   Value min(Value a, Value b) { return create<arith::MinNumFOp>(a, b); }
-  /// The larger or smaller of two numbers in one instruction; `b` where one of them is NaN.
+  /// Return the larger or smaller of two values in one instruction, or `b` if one of them is NaN.
   Value larger(Value a, Value b);
   Value smaller(Value a, Value b);
   Value fma(Value a, Value b, Value c);
@@ -104,11 +107,11 @@ public:
   Value compare(arith::CmpIPredicate predicate, Value a, Value b) {
     return create<arith::CmpIOp>(predicate, a, b);
   }
-  /// Sum or maximum of a vector's lanes.
+  /// Return the sum or the maximum of a vector's lanes.
   Value sumLanes(Value vector);
   Value maxLanes(Value vector);
   Value less(const Index &a, const Index &b);
-  /// Of f32 or a vector of them.
+  /// Compares an f32, or a vector of f32, with zero.
   Value isNotZero(Value x) {
     Value zero = create<arith::ConstantOp>(getZeroAttr(x.getType()));
     return create<arith::CmpFOp>(arith::CmpFPredicate::UNE, x, zero);

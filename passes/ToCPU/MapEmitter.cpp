@@ -14,7 +14,7 @@ using namespace mlir::tile;
 using namespace mlir::tile::cpu;
 
 LogicalResult MapEmitter::check(MapOp map, std::string &why) {
-  llvm::DenseSet<Value> bounded; // indices that are the same for all rows
+  llvm::DenseSet<Value> bounded; // loop indices, which are the same for all rows
   WalkResult result = map.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
     bool known =
         isa<scf::ForOp, scf::YieldOp, YieldOp, ReadOp, SizeOp, AccumulateOp, ScratchOp>(op) ||
@@ -98,7 +98,7 @@ Value MapEmitter::scalarOf(Value value) {
   return context.e.constant(cast<TypedAttr>(number));
 }
 
-/// The value as a vector, whatever it depends on.
+/// Returns the value as a vector, whatever it depends on.
 Value MapEmitter::lift(Value value, int64_t vector) {
   Emitter &e = context.e;
   if (Value element = elements.lookup(value))
@@ -147,8 +147,8 @@ Value MapEmitter::emitGather(ReadOp read, ArrayRef<Value> indices) {
                                     ValueRange{e.toValue(0)}, at, everyLane, zero);
 }
 
-/// The maximum or minimum with a constant, which is not NaN: a single instruction returns the other
-/// operand where that is NaN. Null for any other operation.
+/// Emits the maximum or minimum with a constant that is not NaN as a single instruction, which
+/// returns the other operand if that is NaN. Returns null for any other operation.
 Value MapEmitter::emitLimit(Operation &op, ArrayRef<Value> operands) {
   Emitter &e = context.e;
   if (!isa<arith::MaximumFOp, arith::MinimumFOp>(op))
@@ -163,7 +163,7 @@ Value MapEmitter::emitLimit(Operation &op, ArrayRef<Value> operands) {
   return {};
 }
 
-/// One operation of one result on vectors.
+/// Emits an operation with one result on vectors.
 Value MapEmitter::emitVectorOp(Operation &op, ArrayRef<Value> operands) {
   Emitter &e = context.e;
   Type element = op.getResult(0).getType();
@@ -203,7 +203,7 @@ void MapEmitter::emitOps(MapOp map, unsigned level, int64_t vector) {
 
 //===- Loops and memory ------------------------------------------------------------===//
 
-/// A vector for every element of the region's own memory.
+/// Returns scratch with a vector for every element of the region's memory.
 Value MapEmitter::scratchOf(Value memory) {
   Value &vectors = scratch[memory];
   auto type = cast<MemRefType>(memory.getType());

@@ -1,8 +1,7 @@
 //===- MapEmitter.h - scalar regions on vectors ---------------------------===//
 //
-// The region of a tile.map is written for one point. Here it becomes code for a vector
-// of query rows, and every operation is
-// evaluated as rarely as its dependences allow:
+// The region of a tile.map is written for one point. The emitter turns it into code for a vector of
+// query rows, and evaluates every operation as rarely as its dependences allow:
 //
 //   depends on          evaluated                    as
 //   nothing, b, h       once per strip               a scalar
@@ -10,9 +9,9 @@
 //   the key (j, c)      once per key                 a scalar
 //   both (rc), a depth  per key (depth) and vector   a vector
 //
-// so `amp[h] * exp2(-|i - j| / tau[h])` reads its parameters once per strip. Index values
-// are i32 in vectors: they fit (pe-tile-define-integers). Loops with bounds that do not depend on
-// the pair (the layers of a network) stay loops over vectors; their scratch memory gets a vector
+// so `amp[h] * exp2(-|i - j| / tau[h])` reads its parameters once per strip. Index values are i32
+// in vectors, which is sufficient (pe-tile-define-integers). Loops whose bounds do not depend on
+// the pair (the layers of a network) remain loops over vectors; their scratch memory has a vector
 // per element.
 //
 //===----------------------------------------------------------------------===//
@@ -26,7 +25,7 @@
 
 namespace mlir::tile::cpu {
 
-/// The rows and keys that code is being emitted for.
+/// The rows and keys for which code is being emitted.
 struct StripPlace {
   Index b, hq, hkv;
   Index row;              // first row of the strip, within its head
@@ -38,7 +37,7 @@ struct StripPlace {
   Place place() const { return {b, hq, hkv, row, block, 0, 0}; }
 };
 
-/// Emits the operands of maps: scalars for values over h and c, vectors for the others.
+/// Emits the operands of maps: scalars for values over h and c, vectors for all others.
 class OperandSource {
 public:
   virtual ~OperandSource() = default;
@@ -47,6 +46,7 @@ public:
   virtual Value column(Value value, const Index &column) = 0;
 };
 
+/// Emits the regions of maps for the current strip and key.
 class MapEmitter {
 public:
   using ElementFn = llvm::function_ref<Value(Value operand)>;
@@ -54,22 +54,24 @@ public:
 
   MapEmitter(StageContext &context, OperandSource &source) : context(context), source(source) {}
 
-  /// Forgets what was evaluated for another strip or key.
+  /// Start another strip or key; discard the values evaluated for the previous one.
   void beginStrip(const StripPlace &place);
   void beginKey(const Index &column);
 
-  /// Evaluates what does not depend on a key or depth; call it where it dominates every `emit`.
+  /// Evaluates everything that depends on neither a key nor a depth. Must be called where it
+  /// dominates every `emit`.
   void prepare(MapOp map);
-  /// The results for vector `vector` at the current key (or depth); `element` gives operands that
-  /// depend on both. `accumulate` is called where a tile.accumulate stands, its operands evaluated.
+  /// Returns the results for vector `vector` at the current key (or depth). `element` provides the
+  /// operands that depend on both. `accumulate` is called for each tile.accumulate, after its
+  /// operands are evaluated.
   SmallVector<Value> emit(MapOp map, int64_t vector, ElementFn element,
                           AccumulateFn accumulate = nullptr);
-  /// The results of a map of values over h or c, as scalars.
+  /// Returns the results of a map of values over h or c, as scalars.
   SmallVector<Value> emitScalars(MapOp map);
 
-  /// A region value that `emit` has just evaluated, as a vector.
+  /// Returns, as a vector, a region value that the last `emit` evaluated.
   Value vectorOf(Value regionValue, int64_t vector) { return lift(regionValue, vector); }
-  /// The same as a scalar, where it does not depend on the row.
+  /// Returns, as a scalar, a region value that does not depend on the row.
   Value scalarAt(Value regionValue) { return scalarOf(regionValue); }
   bool dependsOnRow(Value regionValue) { return dependenceOf(regionValue) & kRow; }
 
@@ -101,7 +103,7 @@ private:
   RegionVariation variation;
   Cache uniforms, columns;
   Cache elements, locals;  // of the current element: vectors; scalars inside loops
-  Cache scratch;           // by memory of the region
+  Cache scratch;           // vectors of the region's scratch memory, by its memref
   SmallVector<Cache> rows; // one per vector
 };
 

@@ -1,8 +1,8 @@
 //===- MathFunctions.cpp - elementary functions of vectors ----------------===//
 //
-// A cosine of a vector is some fifty instructions. A stage with a few of them gets them inline; a
-// stage with hundreds, as in a sum of cosines or a long formula, would take LLVM half a minute to
-// compile, so there each becomes one function of the module, called for every use:
+// The cosine of a vector takes some fifty instructions. A stage with a few cosines inlines them. A
+// stage with hundreds, such as a sum of cosines or a long formula, would take LLVM half a minute to
+// compile, so each function becomes one function of the module, which is called for every use:
 //
 //   %y = math.cos %x : vector<8xf32>   ==>   %y = call @pe_math_cos(%x)
 //
@@ -24,11 +24,11 @@ using namespace mlir;
 
 namespace {
 
-/// The number of uses of one elementary function in a stage from which on they become calls. No
-/// program in examples/ reaches it.
+/// The largest number of uses of one elementary function in a stage that are inlined. The examples
+/// do not exceed it.
 constexpr size_t kMostInPlace = 128;
 
-/// Operations with equal name, types and attributes share a function.
+/// Operations with the same name, types and attributes share a function.
 using Key = std::tuple<OperationName, FunctionType, DictionaryAttr>;
 using Uses = llvm::MapVector<Key, SmallVector<Operation *>>;
 
@@ -37,7 +37,7 @@ bool isVectorMath(Operation *op) {
          isa<VectorType>(op->getResult(0).getType());
 }
 
-/// Functions of more than an instruction or two.
+/// Returns true for functions of more than one or two instructions.
 bool isLong(Operation *op) {
   const ::pe::math::ScalarOp *row = ::pe::math::findScalarOp(op->getName().getStringRef());
   return row && row->device != ::pe::math::Device::Instruction;
@@ -54,8 +54,8 @@ Uses findUses(func::FuncOp stage) {
   return uses;
 }
 
-/// A function whose body is `op` applied to its arguments. It is kept out of line, and LLVM may
-/// hoist and share its calls.
+/// Creates a function whose body is `op` on its arguments. LLVM must not inline it, but may hoist
+/// and combine its calls.
 func::FuncOp createFunction(SymbolTable &symbols, Operation *op, FunctionType type) {
   Location loc = op->getLoc();
   OpBuilder builder(op->getContext());
@@ -112,8 +112,8 @@ LogicalResult mlir::tile::cpu::lowerVectorMath(ModuleOp module) {
   populateMathPolynomialApproximationPatterns(polynomials);
   if (failed(apply(isVectorMath, std::move(polynomials))))
     return failure();
-  // Functions without a polynomial, such as all of f64, call libm lane by lane: LLVM knows only
-  // some of them.
+  // Functions without a polynomial, such as all of f64, call libm lane by lane, because LLVM lowers
+  // only some of them.
   populateMathToLibmConversionPatterns(libm);
   return apply([](Operation *op) { return isVectorMath(op) && isLong(op); }, std::move(libm));
 }

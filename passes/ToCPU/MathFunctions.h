@@ -6,9 +6,9 @@
 
 namespace mlir::tile::cpu {
 
-/// Elementary functions of vectors become polynomials, or libm
-/// calls per lane: inline where a stage has few of them, else
-/// outlined into a function. Those of scalars are left to libm.
+/// Lowers elementary functions of vectors to polynomials, or to libm calls per lane. A stage with
+/// many uses of a function calls an outlined copy; others are inlined. Functions of scalars are
+/// left to libm.
 LogicalResult lowerVectorMath(ModuleOp module);
 
 } // namespace mlir::tile::cpu

@@ -1,4 +1,4 @@
-//===- MicroKernels.cpp - the register tile all contractions are made of --===//
+//===- MicroKernels.cpp - the register tile of all contractions -----------===//
 #include "passes/ToCPU/MicroKernels.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -22,7 +22,7 @@ SmallVector<Value> emitStep(Emitter &e, const TileShape &shape, const Index &t, 
   return next;
 }
 
-/// Whether any lane of any value is NaN, with two values per comparison.
+/// Returns true (an i1) if any lane of any value is NaN. Each comparison tests two values.
 Value isAnyNaN(Emitter &e, ArrayRef<Value> values) {
   Value any;
   for (size_t n = 0; n < values.size(); n += 2) {

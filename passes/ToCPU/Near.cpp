@@ -1,8 +1,8 @@
-//===- Near.cpp - numbers per row and distance on a strip ------------------===//
+//===- Near.cpp - tables of near distances on a strip ----------------------===//
 //
-// Most strips of rows lie wholly beyond the distances of the table: there a row reads one number
-// for all keys, and no pair is written. Where a strip and a block meet the distances, this is
-// decided for every key and vector of rows.
+// Most strips of rows are entirely beyond the distances of the table: there a row has one value for
+// all keys, and no pair is stored. If a strip and a block include near distances, the code decides
+// for every key and vector of rows.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToCPU/Biases.h"
@@ -28,17 +28,18 @@ public:
   }
 
   int64_t getCount() const { return count; }
-  /// The entry of lane 0 of the vector at the key, and those of the first and last pair.
+  /// Return the entry of lane 0 of the vector at the key, and the smallest and largest entry of the
+  /// strip.
   Index entry(const Index &key, int64_t vector) { return apart - key + Index(vector * e.lanes); }
   Index least() { return apart - place.keyEnd + Index(1); }
   Index most() { return apart - place.keyBegin + Index(context.cpu.stripRows() - 1); }
 
-  /// An entry of the rows of a vector.
+  /// Returns one entry for the rows of a vector.
   Value rowsAt(const Index &entry, int64_t vector) {
     Index at = base + entry * context.rows + Index(vector * e.lanes);
     return place.masked ? e.loadLanes(memory, at, exists(vector)) : e.loadVector(memory, at);
   }
-  /// The entries of the vector's pairs, each clamped.
+  /// Returns the clamped entry of every pair of the vector.
   Value gather(const Index &entry, int64_t vector) {
     Value numbers = lanesOf(entry);
     numbers = e.create<arith::MaxSIOp>(
@@ -47,7 +48,7 @@ public:
     return e.create<vector::GatherOp>(e.vectorType(), memory, ValueRange{placeOf(vector)},
                                       offsets(numbers), exists(vector), e.splat(0.0));
   }
-  /// Writes the pairs of the vector that have an entry.
+  /// Stores the pairs of the vector that have an entry.
   void scatter(const Index &entry, int64_t vector, Value value) {
     Value numbers = lanesOf(entry);
     Value isEntry = e.create<arith::AndIOp>(
@@ -65,7 +66,7 @@ private:
   Value lanesOf(const Index &entry) {
     return e.create<arith::AddIOp>(e.iota(), e.splatIndex(entry));
   }
-  /// entry * rows + lane, in 64 bits.
+  /// Returns entry * rows + lane, in 64 bits.
   Value offsets(Value entries) {
     VectorType wide = e.vectorType(e.getI64Type());
     Value pitch =
@@ -92,7 +93,7 @@ void mlir::tile::cpu::emitNear(StageContext &context, StripValues &values, const
   auto store = [&](const Index &key, int64_t v, Value value) {
     e.storeVector(value, slots.getMemory(), slots.at(op.getValue(), key, Index(v * e.lanes)));
   };
-  // Whether entries from `least` to `most` are all the last one, or all the first.
+  // Entries from `least` on all clamp to the last one; entries up to `most` all clamp to the first.
   auto isBeyond = [&](const Index &least) { return e.less(strip.getCount() - 2, least); };
   auto isBefore = [&](const Index &most) { return e.less(most, 1); };
   auto fill = [&](int64_t entry) {

@@ -1,4 +1,4 @@
-//===- PartSums.cpp - adding the parts of a stage's sums ------------------===//
+//===- PartSums.cpp - adds the parts of a stage's sums --------------------===//
 #include "passes/ToCPU/PartSums.h"
 
 #include "passes/ToCPU/VectorMath.h"
@@ -11,7 +11,7 @@ using namespace mlir::tile::cpu;
 
 //===- After the stream --------------------------------------------------------------===//
 
-/// A panel of keys at one key, `width` depths from `d`, widened to the target's lanes.
+/// Returns a panel of keys at one key, `width` depths from `d`, widened to the target's lanes.
 Value ColumnResults::columnAt(Value value, const Index &key, const Index &d, int64_t width,
                               SumFn sum) {
   Emitter &e = context.e;
@@ -63,7 +63,7 @@ void ColumnResults::emit(const StripPlace &head, const Index &block, SumFn sum) 
 
 namespace {
 
-/// How many elements of a buffer one item adds.
+/// The number of elements of a buffer that one item adds.
 constexpr int64_t kChunk = 4096;
 
 class PartSums {
@@ -86,8 +86,7 @@ public:
   }
 
 private:
-  /// One block of keys of one head: adds up the parts that see it, in a chain, and writes its
-  /// results.
+  /// Adds, in a chain, the parts that see one block of keys of one head, and stores its results.
   void addColumns(const Index &head, const Index &block) {
     const StripPlace place = parts.placeOf(head);
     const RowParts::PartList seeing = parts.partsSeeing(place, block);
@@ -104,7 +103,8 @@ private:
     results.emit(place, block, chain);
   }
 
-  /// Elements [first, first + kChunk) of a buffer that all parts but the first have copies of.
+  /// Adds elements [first, first + kChunk) of a buffer of which all parts except the first have
+  /// copies.
   void addCopies(const PartBuffers::Copies &copy, const Index &first) {
     Index size = 1;
     for (Value extent : context.function.getExtents(copy.buffer))

@@ -1,6 +1,6 @@
-//===- PartSums.h - adding the parts of a stage's sums --------------------===//
+//===- PartSums.h - adds the parts of a stage's sums ----------------------===//
 //
-// What comes after the stream for the keys of a block, once their sums over all rows are known, and
+// The ops after the stream for the keys of a block, once their sums over all rows are known, and
 // the launch that adds the sums of parts that are separate work items (RowParts.h).
 //
 //===----------------------------------------------------------------------===//
@@ -12,18 +12,18 @@
 
 namespace mlir::tile::cpu {
 
-/// The ops after the stream on values over c.
+/// Emits the ops after the stream on values over c.
 class ColumnResults {
 public:
   ColumnResults(StageContext &context, StripValues &values, const RowInterface &interface,
                 const PartBuffers &buffers)
       : context(context), values(values), interface(interface), buffers(buffers) {}
 
-  /// The sum over all rows for one key of the block, `width` depths from `d`, widened to the
-  /// target's lanes.
+  /// Returns the sum over all rows for one key of the block, `width` depths from `d`, widened to
+  /// the target's lanes.
   using SumFn = llvm::function_ref<Value(const PartBuffers::Columns &, const Index &key,
                                          const Index &d, int64_t width)>;
-  /// Writes the results of the keys of one block.
+  /// Stores the results of the keys of one block.
   void emit(const StripPlace &head, const Index &block, SumFn sum);
 
 private:
@@ -36,7 +36,7 @@ private:
   const PartBuffers &buffers;
 };
 
-/// Writes the launch behind the stage's own.
+/// Emits the function that adds the parts, and its launch after that of the stage.
 void emitPartSums(StageOp stage, const CpuSchedule &cpu, const RowInterface &interface,
                   const PartSizes &sizes, const PartBuffers &buffers);
 

@@ -1,17 +1,17 @@
-//===- Passes.td - the pass of this room ----------------------------------===//
+//===- Passes.td - the pass pe-tile-to-cpu --------------------------------===//
 #ifndef PE_PASSES_TOCPU_PASSES
 #define PE_PASSES_TOCPU_PASSES
 
 include "mlir/Pass/PassBase.td"
 
 def PETileToCpuPass : Pass<"pe-tile-to-cpu", "::mlir::ModuleOp"> {
-  let summary = "Turn every stage of every tile plan into vector code";
+  let summary = "Lower the stages of tile plans to vector code";
   let description = [{
-    A stage with a stream and a `cpu_schedule` becomes one function of vector, scf and memref ops: lanes along query
-    rows, scores transposed, register tiles, blocks outside the mask skipped (passes/ToCPU/Skeletons.h). Scalar
-    stages become loops, on vectors along their last index where the body has such a form
-    (passes/ToCPU/VectorLoops.h). A form that cannot be fused falls back to pe-tile-to-loops with a remark
-    that says why.
+    A stage with a stream and a `cpu_schedule` becomes one function of vector, scf and memref ops: its lanes are query
+    rows, scores are transposed, contractions use register tiles, and blocks outside the mask are skipped
+    (passes/ToCPU/Skeletons.h). Scalar stages become loops, vectorized along their last index if the body permits it
+    (passes/ToCPU/VectorLoops.h). A stage that cannot be fused falls back to pe-tile-to-loops with a remark that gives
+    the reason.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] attributes {cpu_schedule = ...} { ... tile.stream ... }

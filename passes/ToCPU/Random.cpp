@@ -1,6 +1,7 @@
-//===- Random.cpp - factors by chance, four keys at a time ----------------===//
+//===- Random.cpp - random factors, four keys at a time -------------------===//
 //
-// Lanes along the rows; a counter's words serve the keys of four neighbouring global positions.
+// Lanes are rows. The four words of a counter are for the keys of four consecutive global
+// positions.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Scalar/Philox.h"
@@ -21,7 +22,7 @@ public:
   void emit() {
     readSeed();
     fixCounter();
-    // The position of the first key, and how far it is behind a multiple of four.
+    // The position of the first key, and its offset from a multiple of four.
     Value first = e.toValue(context.columnStart + place.block + place.keyBegin);
     Value three = e.toValue(3), two = e.toValue(2);
     Index offset = e.fromValue(e.create<arith::AndIOp>(first, three));
@@ -53,7 +54,7 @@ private:
       positions.push_back(e.create<arith::ExtSIOp>(wideType, rows));
     }
   }
-  /// The words of one counter per lane, for keys [key, key + 4) of the block where they exist.
+  /// Computes the words of one counter per lane, for the existing keys of [firstKey, firstKey + 4).
   void fillGroup(const Index &firstKey, Value group) {
     SmallVector<std::array<Value, 4>> factors;
     for (Value position : positions)
@@ -72,7 +73,7 @@ private:
   }
   std::array<Value, 4> factorsOf(const std::array<Value, 4> &words) {
     std::array<Value, 4> factors;
-    // At most 2^32 - 1, so that it fits in a word: `above` rather than `at least`.
+    // `least` may be 2^32, but `least` - 1 always fits in a word, so the comparison is strict.
     Value below = e.splatInt(static_cast<int32_t>(static_cast<uint32_t>(op.getLeast() - 1)));
     for (auto [factor, word] : llvm::zip(factors, words)) {
       Value narrow = e.create<arith::TruncIOp>(narrowType, word);
@@ -90,7 +91,7 @@ private:
   VectorType wideType, narrowType;
   std::array<Value, 2> key;
   Value batch, head;
-  SmallVector<Value> positions; // of the rows
+  SmallVector<Value> positions; // of the rows, per vector
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-//===- RowParts.cpp - the rows of a key head in parts ---------------------===//
+//===- RowParts.cpp - the parts of a key head's rows ----------------------===//
 #include "passes/ToCPU/RowParts.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -8,7 +8,7 @@ using namespace mlir::tile;
 using namespace mlir::tile::cpu;
 
 namespace {
-/// The buffers that the stream's body adds to.
+/// Returns the buffers that the stream's body adds to.
 llvm::SetVector<Value> addedTo(StreamOp stream) {
   llvm::SetVector<Value> buffers;
   auto add = [&](Value buffer) {
@@ -51,9 +51,9 @@ PartSizes::PartSizes(StageOp stage, const CpuSchedule &cpu) {
   const std::string strips = "ceildiv(r," + text(cpu.stripRows()) + ")", rows = text(cpu.partRows);
   const std::string wanted =
       overQueryHeads ? "ceildiv(r," + rows + ")" : "ceildiv(hq*r," + rows + "*max(1,hkv))";
-  // At most one part per strip: no part is empty.
+  // At most one part per strip, so that no part is empty.
   parts = "max(1,min(min(" + text(cpu.mostParts) + "," + strips + ")," + wanted + "))";
-  // The first operand is most_parts or more where heads are fewer than split_below, else 0.
+  // The first operand is at least most_parts if there are fewer heads than split_below, else 0.
   const std::string missing =
       "(" + text(cpu.splitBelow) + "-min(" + text(cpu.splitBelow) + "," + heads + "))";
   slots = "max(1,min(" + text(cpu.mostParts) + "*" + missing + "," + parts + "))";
@@ -64,8 +64,8 @@ PartBuffers::PartBuffers(StageOp stage, const CpuSchedule &cpu, const PartSizes 
   auto plan = stage->getParentOfType<PlanOp>();
   Type f32 = Float32Type::get(stage.getContext());
   const std::string block = std::to_string(cpu.keyBlock), two = std::to_string(2 * cpu.keyBlock);
-  // Small sums of the current block stay in the first-level cache, on the stack; larger ones gain
-  // nothing there.
+  // Small sums of the current block are on the stack, where they stay in the first-level cache;
+  // larger ones would not.
   constexpr int64_t kMostLocalFloats = 1 << 12;
   const bool isLocal =
       2 * cpu.keyBlock * (plan.getHeadDim() + plan.getValueDim()) <= kMostLocalFloats;
@@ -158,7 +158,7 @@ Interval<Index> RowParts::rowsSeeing(const StripPlace &head, const Index &part,
 }
 
 RowParts::PartList RowParts::partsSeeing(const StripPlace &head, const Index &block) {
-  // The number behind the last is written too.
+  // Also stores one entry past the end of the list.
   Value numbers = e.scratch(context.cpu.mostParts + 1, e.getIndexType());
   SmallVector<Value> count = e.loop(0, parts, 1, {e.toValue(0)}, [&](Index part, ValueRange so) {
     Interval<Index> rows = rowsSeeing(head, part, block);

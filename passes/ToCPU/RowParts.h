@@ -1,18 +1,18 @@
-//===- RowParts.h - the rows of a key head in parts -----------------------===//
+//===- RowParts.h - the parts of a key head's rows ------------------------===//
 //
-// Where columns own the loop, the rows of a key head (those of all its query heads) are divided
-// into parts: part p of P has strips [p n / P, (p + 1) n / P) of the n strips of every query head.
-// What is summed over rows is summed per part, and the parts are added as a chain, ((p0 + p1) + p2)
-// ... P follows from the lengths of the call alone, so results depend on neither batch size, number
-// of heads nor threads.
+// If columns own the loop, the rows of a key head (those of all its query heads) are divided into
+// parts: part p of P has strips [p n / P, (p + 1) n / P) of the n strips of every query head. Sums
+// over rows are computed per part, and the parts are added in a chain, ((p0 + p1) + p2) ... P
+// depends only on the number of rows and of query heads per key head, so results depend on neither
+// the batch size, the number of key heads nor the number of threads.
 //
-//   few heads    an item is a part; it keeps its sums, and a second launch adds them
-//   many heads   an item has all parts of its head, and adds them block by block of keys
+//   few heads    a work item is one part; it keeps its sums, and a second launch adds them
+//   many heads   a work item has all parts of its head, and adds them block by block of keys
 //
-// A part has sums of the blocks of keys that its rows see, by the band and by data (StripPairs.h),
-// and of no others: a part of packed documents visits the keys of its own documents.
+// A part has sums only for the blocks of keys that its rows see, by the band and by data
+// (StripPairs.h): with packed documents, a part visits only the keys of the documents of its rows.
 //
-// Everything over rows (values computed before the stream, gradients of queries) lies in one part.
+// Every value over rows (computed before the stream, or a gradient of queries) belongs to one part.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_ROWPARTS_H
@@ -22,36 +22,36 @@
 
 namespace mlir::tile::cpu {
 
-/// How many parts there are, as size expressions of the plan.
+/// The number of parts, as size expressions of the plan.
 struct PartSizes {
   PartSizes(StageOp stage, const CpuSchedule &cpu);
 
   bool overQueryHeads;
   std::string heads; // heads of all batches: key heads, unless the stage is over query heads
-  std::string parts; // at least 1
-  std::string slots; // items of one head: `parts`, or 1 where heads are enough
+  std::string parts; // parts per head, at least 1
+  std::string slots; // work items per head: `parts`, or 1 if there are enough heads
 };
 
-/// A temporary of the plan, before the stage and named after it.
+/// Creates a temporary of the plan before the stage, named after the stage.
 Value createTemporary(StageOp stage, const Twine &name, ArrayRef<std::string> extents, Type element,
                       bool zero);
 
-/// The per-part sums of a stage, in buffers that this creates.
+/// The per-part sums of a stage. Creates their buffers.
 struct PartBuffers {
   PartBuffers(StageOp stage, const CpuSchedule &cpu, const PartSizes &sizes);
 
-  /// A fold over columns: `sums` is [slot][head][key][depth], with all keys where parts are
-  /// separate items; else with those of the current block, twice (the sum so far, the current
-  /// part's), or with none where these are on the stack.
+  /// A fold over columns. `sums` is [slot][head][key][depth]. If parts are separate items, it has
+  /// all keys. Otherwise it has the keys of the current block twice (the sum of the previous parts
+  /// and that of the current part), or no keys if these sums are on the stack.
   struct Columns {
     Value result, yielded; // of the stream
     Value sums;
     int64_t depth;
-    bool isLocal; // on the stack, unless parts are separate items
+    bool isLocal; // the sums are on the stack, unless parts are separate items
   };
   SmallVector<Columns> columns;
-  /// A buffer that the stream adds to in place: the first part does, each other one has a copy,
-  /// zero at first.
+  /// A buffer that the stream adds to in place. The first part adds to the buffer, every other part
+  /// to its own copy, which starts at zero.
   struct Copies {
     Value buffer, copies;
   };
@@ -60,37 +60,39 @@ struct PartBuffers {
   SmallVector<Value> all() const;
 };
 
-/// The same sizes in the code of a function.
+/// Emits the sizes and sums of parts in the code of a function.
 class RowParts {
 public:
   RowParts(StageContext &context, const PartSizes &sizes);
 
   Index heads, parts, slots;
-  Index split; // 1 where every part is an item of its own, else 0
+  Index split; // 1 if every part is a separate item, else 0
 
-  /// The batch and key head of head `head` of the call.
+  /// Returns the batch and key head of head `head` of the call.
   StripPlace placeOf(const Index &head);
-  /// Its query heads.
+  /// Returns the first query head of the key head.
   Index firstQueryHead(const StripPlace &place);
   Index queryHeadCount() { return group; }
 
+  /// Returns the rows of a part.
   Interval<Index> rowsOf(const Index &part);
-  /// Strips of the part that hold every row of it that sees a key of the block; begin >= end where
-  /// none does.
+  /// Returns the range of rows, in strips, that contains every row of the part that sees a key of
+  /// the block. It is empty (begin >= end) if there is no such row.
   Interval<Index> rowsSeeing(const StripPlace &head, const Index &part, const Index &block);
-  /// The parts with such rows, in their order: how many, and where their numbers are.
+  /// The parts with such rows, in order: their count and the memory with their indices.
   struct PartList {
     Index count;
     Value numbers;
   };
   PartList partsSeeing(const StripPlace &head, const Index &block);
 
-  /// The sums of the block that the part in `slot` keeps, where parts are separate items.
+  /// Returns the sums of the block of the part in `slot`, if parts are separate items.
   ColumnFold keptOf(const PartBuffers::Columns &columns, const Index &slot, const Index &head,
                     const Index &block);
-  /// The sums of the block in `slot`, and scratch beside them that no other item uses.
+  /// Returns the accumulated sums of the block in `slot`.
   ColumnFold sumOf(const PartBuffers::Columns &columns, const Index &slot, const Index &head,
                    const Index &block);
+  /// Returns scratch for the sums of the current part, which no other item uses.
   ColumnFold currentOf(const PartBuffers::Columns &columns, const Index &head);
   void zero(const ColumnFold &fold);
   /// into += from

@@ -1,4 +1,4 @@
-//===- RowState.cpp - what rows keep while keys stream by -----------------===//
+//===- RowState.cpp - values over rows that outlive a block of keys -------===//
 #include "passes/ToCPU/RowState.h"
 
 #include "llvm/ADT/SetVector.h"

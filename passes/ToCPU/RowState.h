@@ -1,10 +1,9 @@
-//===- RowState.h - what rows keep while keys stream by -------------------===//
+//===- RowState.h - values over rows that outlive a block of keys ---------===//
 //
-// Values over r, rd and re that live longer than one strip against one block: what the
-// stream reads of them (scaled queries packed transposed, log-sum-exp, ...), its carries
-// and its folds over rows. Per strip a block of f32: a vector per row value, a panel
-// [depth][rows of the strip] per panel. In scratch where rows own the loop, in a
-// temporary buffer where columns do.
+// Values over r, rd and re that live longer than one strip against one block: the inputs of the
+// stream (scaled queries packed transposed, log-sum-exp, ...), its carries and its folds over rows.
+// Every strip has a block of f32 with a vector per row value and a panel [depth][rows of the strip]
+// per panel. The block is in scratch if rows own the loop, and in a temporary buffer if columns do.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_ROWSTATE_H
@@ -19,16 +18,16 @@ struct RowInterface {
   explicit RowInterface(StageOp stage);
 
   mutable StreamOp stream; // a handle; its accessors are not const
-  /// The ops before the stream and after it; the latter split by what they produce.
+  /// The ops before the stream and after it; the latter are divided by their results.
   SmallVector<Operation *> before, afterRows, afterColumns;
-  /// Values from before the stream that it, or the row ops after it, read.
+  /// Values computed before the stream that it, or the row ops after it, read.
   SmallVector<Value> rows, panels;
-  /// Loaded panels that need packing: they are live themselves or used to compute something.
+  /// Loaded panels that must be packed, because they are live or operands of a computed value.
   SmallVector<LoadOp> packed;
 
-  /// Floats per strip of everything kept.
+  /// Returns the number of floats per strip of all kept values.
   int64_t stripFloats(int64_t stripRows, int64_t headDim, int64_t valueDim) const;
-  /// Every kept value in memory order, with carries and folds as the stream's results.
+  /// Returns all kept values in memory order; carries and folds are the stream's results.
   SmallVector<Value> kept() const;
 };
 
@@ -39,17 +38,18 @@ public:
 
   int64_t stripFloats() const { return floats; }
 
-  /// Evaluates everything before the stream for the strip at values.getPlace() and keeps it;
-  /// carries get their first values, folds zero. `at` is the strip's block.
+  /// Evaluates all ops before the stream for the strip at values.getPlace() and stores their kept
+  /// results. Initializes carries and zeroes folds. `at` is the strip's block.
   void begin(const Index &at);
-  /// Gives `values` what the body reads; returns where its panels accumulate.
+  /// Passes the inputs of the body to `values`; returns the panels in which its results accumulate.
   RowPanels enter(const Index &at);
-  /// Keeps the carries and folds over r that the body yielded.
+  /// Stores the carries and folds over r that the body yielded.
   void leave(const Index &at);
-  /// Evaluates everything after the stream.
+  /// Evaluates all ops after the stream on values over rows.
   void end(const Index &at);
-  /// The vectors of the carry `index` of the strip.
+  /// Returns the memory of the carries.
   Value carryMemory() const { return memory; }
+  /// Returns the place of the vectors of carry `index` of the strip.
   Index carryAt(const Index &at, unsigned index) {
     return at + Index(offsets.lookup(result(index)));
   }

@@ -1,4 +1,4 @@
-//===- RowsOuter.cpp - rows own the loop: one item is a block of rows -----===//
+//===- RowsOuter.cpp - the skeleton in which rows own the loop ------------===//
 #include "passes/ToCPU/Skeletons.h"
 
 using namespace mlir;
@@ -18,7 +18,7 @@ public:
 
   void emit() {
     const int64_t blockRows = context.cpu.queryBlock;
-    // The last blocks of a causal mask have the most work, so they come first.
+    // The last blocks have the most work under a causal mask, so they come first.
     Index blocks = ceilDiv(context.rows, blockRows), item = e.fromValue(context.function.getItem());
     first = (blocks - Index(1) - item % blocks) * Index(blockRows);
     Index head = item / blocks;
@@ -44,7 +44,7 @@ public:
   }
 
 private:
-  /// The columns that some row of the item keeps, by the band and by the bounds of the rows.
+  /// Returns the columns that any row of the item keeps, by the band and by the bounds of the rows.
   Interval<Index> columnsOfItem() {
     Interval<Index> columns = context.mask.columnsOfAny(first, end - Index(1));
     if (!data.hasBounds())
@@ -53,7 +53,7 @@ private:
     for (int64_t row = 0; row < context.cpu.queryBlock; row += context.cpu.stripRows()) {
       StripPlace place = start;
       place.row = first + Index(row);
-      place.rowCount = rowsOfStrip(place.row); // none behind the last
+      place.rowCount = rowsOfStrip(place.row); // not positive after the last row
       Interval<Index> bounds = data.columnsOf(place);
       kept = {minOf(kept.begin, bounds.begin), maxOf(kept.end, bounds.end)};
     }

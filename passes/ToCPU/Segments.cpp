@@ -11,10 +11,10 @@ using namespace mlir::tile::cpu;
 
 namespace {
 
-/// One piece's polynomial, in every lane.
+/// The polynomial of one piece, with its coefficients in every lane.
 struct Piece {
   SmallVector<Value> coefficients; // by power
-  Value minusCentre;               // null where the powers are of t
+  Value minusCentre;               // null if the powers are of t
 };
 
 /// The strip's window of u, its row factors v, and the pieces inside its range of t.
@@ -26,14 +26,14 @@ public:
   Value u(const Index &key, int64_t vector);
   Value v(int64_t vector) { return factors[vector]; }
   Piece piece(const Index &number);
-  /// The end of a piece that is the beginning of the next one, in every lane.
+  /// Returns the end of a piece, which is the beginning of the next one, in every lane.
   Value knot(const Index &end) { return e.broadcast(e.load(knots, knotBase + end)); }
   int64_t getDegree() const { return degree; }
   void eachKey(llvm::function_ref<void(Index)> body) {
     e.loop(place.keyBegin, place.keyEnd, 1, body);
   }
 
-  /// The pieces that the range of t touches.
+  /// The first and the last piece in the range of t.
   Index firstPiece, lastPiece;
 
 private:
@@ -69,12 +69,12 @@ SegmentStrip::SegmentStrip(StageContext &context, const StripPlace &place, Value
   Value low, high;
   findRange(low, high);
   Value total = e.load(context.memory(count), context.offset(count, place.place()));
-  // NaN bounds include all kinks, because some entries may still be numbers.
+  // NaN bounds include all kinks, because some entries may still be finite.
   firstPiece = kinksBelow(arith::CmpFPredicate::OLT, low, total);
   lastPiece = kinksBelow(arith::CmpFPredicate::ULT, high, total);
 }
 
-/// Rows that do not exist have an undefined u, and 0 * u may be NaN: it is 0 there.
+/// Returns u, or 0 for rows that do not exist: there u is undefined, and 0 * u may be NaN.
 Value SegmentStrip::u(const Index &key, int64_t vector) {
   Index entry = place.masked ? maxOf(0, distance - key) : distance - key;
   Value loaded = e.loadVector(window, windowBase + entry + Index(vector * e.lanes));
@@ -95,8 +95,8 @@ Piece SegmentStrip::piece(const Index &number) {
   return piece;
 }
 
-/// Bounds of t: products of the extremes of u over the window and of v over the rows. They may be
-/// NaN if an entry is, but need not be.
+/// Computes bounds of t from the extremes of u over the window and of v over the rows. An entry
+/// that is NaN may make them NaN, but does not always.
 void SegmentStrip::findRange(Value &low, Value &high) {
   // The window's entries, from the last key's first row to the first key's last existing row;
   // entries after them are undefined.
@@ -128,7 +128,7 @@ void SegmentStrip::findRange(Value &low, Value &high) {
     }
 }
 
-/// How many of the kinks between `total` pieces are below `bound`.
+/// Returns the number of kinks between `total` pieces that are below `bound`.
 Index SegmentStrip::kinksBelow(arith::CmpFPredicate predicate, Value bound, Value total) {
   Value everyLane = e.broadcast(bound);
   Index kinks = e.fromValue(e.create<arith::IndexCastOp>(e.getIndexType(), total)) - Index(1);
@@ -144,7 +144,7 @@ Index SegmentStrip::kinksBelow(arith::CmpFPredicate predicate, Value bound, Valu
   return e.fromValue(e.create<arith::IndexCastOp>(e.getIndexType(), sum));
 }
 
-/// The piece's value at (u, vector); `slopes` are its slope times v where it is linear.
+/// Returns the piece's value at (u, vector). For a linear piece, `slopes` are its slope times v.
 static Value emitPiece(Emitter &e, SegmentStrip &strip, const Piece &piece, Value u, int64_t vector,
                        ArrayRef<Value> slopes) {
   if (strip.getDegree() == 0)
@@ -157,8 +157,8 @@ static Value emitPiece(Emitter &e, SegmentStrip &strip, const Piece &piece, Valu
   return value;
 }
 
-/// The first piece everywhere, then each other one where its kink lies below: no piece is evaluated
-/// far from where it holds and then corrected.
+/// Evaluates the first piece everywhere, then each further piece for values above its kink. No
+/// piece is evaluated far from its range and then corrected, which would lose accuracy.
 void mlir::tile::cpu::emitSegments(StageContext &context, StripValues &values, const Slots &slots,
                                    SegmentsOp op) {
   Emitter &e = context.e;
@@ -191,7 +191,7 @@ void mlir::tile::cpu::emitSegments(StageContext &context, StripValues &values, c
 
 namespace {
 
-/// memory[at] += the sum of the lanes, in the buffer's type.
+/// Adds the sum of the lanes to memory[at], in the buffer's type.
 void addSum(Emitter &e, Value lanes, Value memory, const Index &at) {
   Value sum = e.sumLanes(lanes);
   if (cast<MemRefType>(memory.getType()).getElementType().isF64())
@@ -220,8 +220,9 @@ public:
   }
 
 private:
-  /// Sums of one vector of rows over the keys: g x^m, and g p' u where the degree is above 1. A
-  /// linear piece has x = u * v with v the same for all keys, so its sums are of g and g u.
+  /// Returns the number of sums of one vector of rows over the keys: g x^m, and g p' u if the
+  /// degree is above 1. A linear piece has x = u * v with the same v for all keys, so its sums are
+  /// of g and g u.
   int64_t sumsPerVector() const { return degree > 1 ? degree + 2 : degree + 1; }
   Index stagingAt(const Index &key, int64_t v) {
     return key * Index(context.cpu.stripRows()) + Index(v * e.lanes);
@@ -240,15 +241,17 @@ private:
   SegmentsGradOp op;
   SegmentStrip strip;
   const int64_t degree, vectors;
-  Value staging; // g * p' * v of every pair
+  Value staging; // g * p' * v of every pair; null if there is no gradient of u
 };
 
-/// A pair lies in one piece: the first piece writes to the staging block, the others add to it.
+/// Stores the pair's contribution: every pair is in one piece, so the first piece stores to the
+/// staging block and later ones add to it.
 void SegmentsGradEmitter::stage(const Index &key, int64_t v, Value weight, Value isLater) {
   if (!staging)
     return;
   Index at = stagingAt(key, v);
-  // Lanes that are not loaded are 0; a select of one condition for all of them becomes a branch.
+  // Lanes that are not loaded are 0. A select of one condition for all lanes would become a
+  // branch.
   Value before = e.loadLanes(staging, at, isLater);
   e.storeVector(e.fma(weight, strip.v(v), before), staging, at);
 }
@@ -296,7 +299,7 @@ void SegmentsGradEmitter::addPiece(const Index &number) {
         for (int64_t v = 0; v < vectors; ++v) {
           Value g =
               e.loadVector(slots.getMemory(), slots.at(op.getValue(), key, Index(v * e.lanes)));
-          // What is no number counts as inside, and shows.
+          // NaN counts as inside, so that it propagates.
           Value t = e.mul(strip.u(key, v), strip.v(v));
           Value isAbove = e.create<arith::CmpFOp>(arith::CmpFPredicate::UGT, t, low);
           Value isBelow = e.create<arith::CmpFOp>(arith::CmpFPredicate::ULE, t, high);

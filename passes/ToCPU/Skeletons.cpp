@@ -1,4 +1,4 @@
-//===- Skeletons.cpp - what the two skeletons share -----------------------===//
+//===- Skeletons.cpp - the code that both skeletons share -----------------===//
 #include "passes/ToCPU/Skeletons.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -12,7 +12,7 @@ LogicalResult mlir::tile::cpu::checkStage(StageOp stage, std::string &why) {
   RowInterface interface(stage);
   for (Operation *op : interface.before)
     if (!isa<LoadOp, ConstantOp, PositionOp, IndexOp, MapOp, ReduceOp>(op)) {
-      why = "it computes more than maps and reductions before the stream";
+      why = "it has ops other than loads, maps and reductions before the stream";
       return failure();
     }
   WalkResult maps = stage.walk([&](MapOp map) {
@@ -54,7 +54,7 @@ void Skeleton::visitStrip(StripPlace place, StripBody body) {
       [&] { visitPairs(place, body, isState(states.least, 2)); });
 }
 
-/// `isEverywhere`: the code of the mask says true for all pairs; null without such code.
+/// `isEverywhere` is true if the code of the mask keeps all pairs; null if the mask has no code.
 void Skeleton::visitPairs(StripPlace place, StripBody body, Value isEverywhere) {
   const CpuSchedule &cpu = context.cpu;
   place.rowCount = rowsOfStrip(place.row);
@@ -104,7 +104,7 @@ void Skeleton::unlessStopped(const StripPlace &place, llvm::function_ref<Index(i
     bufferAt = context.offset(buffer, at);
   }
   double bound = (buffer ? *stream.getSkipBelow() : *stream.getStopBelow()).convertToDouble();
-  // A row whose mass is NaN continues: the gradients of all its keys are NaN.
+  // A row whose mass is NaN continues, because the gradients of all its keys are NaN.
   Value someGo;
   for (int64_t row = 0; row < context.cpu.stripRows(); row += e.lanes) {
     Value exists = e.laneMask(place.rowCount - Index(row));

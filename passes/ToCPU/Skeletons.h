@@ -1,4 +1,4 @@
-//===- Skeletons.h - the loops around a strip -----------------------------===//
+//===- Skeletons.h - the loops around strips and blocks -------------------===//
 //
 //   rows own (no sums over rows)            columns own
 //   item = b, hq, block of rows             item = b, hkv, one or all parts of the rows
@@ -12,9 +12,9 @@
 //                                               columns after the stream, if the item has all parts
 //                                             for heads, strips: rows after it
 //
-// The mask is tested once per strip and block: outside it, nothing runs; wholly inside, the code
-// without a mask; else the code with it, its key loops bounded by what any row keeps. A mask that
-// is scalar code has states of blocks, which say the same of it.
+// The mask is tested once per strip and block. Outside of it nothing runs. Entirely inside it, the
+// code without a mask runs. Otherwise the code with the mask runs, whose key loops are bounded by
+// the keys that any row keeps. If the mask is scalar code, states of blocks provide the same test.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_SKELETONS_H
@@ -25,14 +25,14 @@
 
 namespace mlir::tile::cpu {
 
-/// Fails with the reason in `why` if the stage around the stream is not supported here.
+/// Fails with the reason in `why` if the ops around the stream are not supported.
 LogicalResult checkStage(StageOp stage, std::string &why);
 
 /// Replaces a stage with a stream by a function and a launch.
 void lowerRowsOuter(StageOp stage, const CpuSchedule &cpu, const StripSchedule &schedule);
 void lowerColumnsOuter(StageOp stage, const CpuSchedule &cpu, const StripSchedule &schedule);
 
-/// What both skeletons share.
+/// The code that both skeletons share.
 class Skeleton {
 protected:
   Skeleton(StageOp stage, const CpuSchedule &cpu, const StripSchedule &schedule,
@@ -40,19 +40,20 @@ protected:
       : context(stage, cpu, function), e(context.e), schedule(schedule), interface(interface),
         values(context), strips(context, schedule, values), data(context) {}
 
-  /// Emits `body` for the strip against the block twice: for when they lie wholly inside the mask,
-  /// and for when they do in part. Outside it nothing runs.
+  /// Emits `body` for the strip against the block twice: for blocks entirely inside the mask, and
+  /// for blocks partly inside it. Nothing runs outside of it.
   using StripBody = llvm::function_ref<void(const StripPlace &)>;
   void visitStrip(StripPlace place, StripBody body);
+  /// Returns true (an i1) if all pairs of the strip and the block are inside the mask.
   Value isFull(const StripPlace &place);
   void visitPairs(StripPlace place, StripBody body, Value isEverywhere);
-  /// Emits `body`, or `skipped` where the stream's bound lets the strip skip the block.
-  /// `carryAt` is where the carry of a row of the strip is.
+  /// Emits `body`, or `skipped` for strips that the stream's bound permits to skip the block.
+  /// `carryAt` returns the place of the carry of a row of the strip.
   void unlessStopped(const StripPlace &place, llvm::function_ref<Index(int64_t)> carryAt,
                      Value carryMemory, llvm::function_ref<void()> body,
                      llvm::function_ref<void()> skipped);
   void storeSkippedSnapshots(const StripPlace &place);
-  /// Blocks of keys that `keys` touches, in the stream's order.
+  /// Visits the blocks of keys that `keys` touches, in the stream's order.
   void eachBlock(const Interval<Index> &keys, llvm::function_ref<void(Index)> body);
   Index rowsOfStrip(const Index &row) { return minOf(context.cpu.stripRows(), context.rows - row); }
 
@@ -62,7 +63,7 @@ protected:
   const RowInterface &interface;
   StripValues values;
   StripEmitter strips;
-  StripPairs data; // what limits the stage's pairs beside the band
+  StripPairs data; // limits of the stage's pairs in addition to the band
 };
 
 } // namespace mlir::tile::cpu

@@ -36,7 +36,7 @@ Value StageContext::memory(Value buffer) {
     return memory;
   unsigned position = llvm::find(function.getBuffers(), buffer) - function.getBuffers().begin();
   Value argument = function.getFunction().getArgument(position);
-  // The size is never used: every access has an explicit offset.
+  // The size has no effect, because every access has an explicit offset.
   Value size = e.constant(e.getIndexAttr(1));
   OpBuilder::InsertionGuard guard(e);
   e.setInsertionPointAfter(size.getDefiningOp());

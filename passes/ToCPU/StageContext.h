@@ -1,9 +1,8 @@
-//===- StageContext.h - what code of a stage needs to know ----------------===//
+//===- StageContext.h - the state of a stage's code emission --------------===//
 //
-// The function being emitted, the sizes of the call as indices, the
-// stage's mask as intervals, and where buffers are. Buffers are
-// one-dimensional here: an element's place is computed from the names of
-// the extents, so that a kernel's inner loop sees a base and a row pitch.
+// Holds the function being emitted, the sizes of the call as indices, the stage's mask as
+// intervals, and the buffers. Buffers are one-dimensional here: the offset of an element follows
+// from the names of the extents, so that the inner loop of a kernel sees a base and a row pitch.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_STAGECONTEXT_H
@@ -21,6 +20,7 @@ using Mask = KeptPairs<Index>;
 
 using Place = PlaceOf<Index>;
 
+/// The function, sizes, mask and buffers of a stage.
 class StageContext {
 public:
   StageContext(StageOp stage, const CpuSchedule &cpu, StageFunction &function);
@@ -36,20 +36,20 @@ public:
   Mask mask;
 
   int64_t depthOf(const SpaceSet &spaces) const { return spaces.has("d") ? headDim : valueDim; }
-  /// The buffer as memref<?xT>.
+  /// Returns the buffer as memref<?xT>.
   Value memory(Value buffer);
-  /// Offset of the element at `place`, with d and e at zero.
+  /// Returns the offset of the element at `place`, with d and e at zero.
   Index offset(Value buffer, const Place &place);
-  /// From here on, accesses to `buffer` go to it where `number` is 0, else to copy `number` - 1 of
-  /// it in `copies`, whose extents are the number of copies followed by those of the buffer.
+  /// Redirects later accesses to `buffer` to copy `number` - 1 in `copies`, unless `number` is 0.
+  /// The extents of `copies` are the number of copies followed by those of the buffer.
   void useCopy(Value buffer, Value copies, const Index &number);
-  /// Elements from one row of the buffer to the next.
+  /// Returns the distance between consecutive rows of the buffer, in elements.
   Index pitch(Value buffer);
   Value emitSize(StringRef expression) { return function.emitSize(e, e.getLoc(), expression); }
 
 private:
   llvm::DenseMap<Value, Value> memories;
-  llvm::DenseMap<Value, Index> firsts; // where the buffer begins in its memory, if not at 0
+  llvm::DenseMap<Value, Index> firsts; // offset of the buffer in its memory, if not 0
 };
 
 } // namespace mlir::tile::cpu

@@ -53,7 +53,7 @@ void StripEmitter::emitBlockOp(Operation *op) {
   emitSegmentsGrad(context, values, slots, cast<SegmentsGradOp>(op));
 }
 
-/// Lanes of vector `vector` whose rows are pairs of the stream with the key of the block.
+/// Returns the mask of the lanes of vector `vector` whose pairs with the key are kept.
 Value StripEmitter::lanesInside(const Index &key, int64_t vector) {
   Value inside = mask.at(values.getPlace().block + key, vector);
   if (!schedule.condition)
@@ -63,7 +63,7 @@ Value StripEmitter::lanesInside(const Index &key, int64_t vector) {
   return e.create<arith::AndIOp>(inside, where);
 }
 
-/// O^T: lanes along rows, a few depths at a time, keys of the block as the contraction.
+/// Emits O^T with lanes along rows, a few depths at a time, as a contraction over the block's keys.
 void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
   const StripPlace &place = values.getPlace();
   const CpuSchedule &cpu = context.cpu;
@@ -104,7 +104,7 @@ void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
   });
 }
 
-/// Whether one row of the strip and a key of the block are a pair of the stream.
+/// Returns true (an i1) if the pair of a row of the strip and a key of the block is kept.
 Value StripEmitter::isPairInside(const StripPlace &place, const Index &row, const Index &key) {
   Value inside = mask.at(place.row + row, place.block + key);
   if (!schedule.condition)
@@ -113,20 +113,20 @@ Value StripEmitter::isPairInside(const StripPlace &place, const Index &row, cons
   return e.create<arith::AndIOp>(inside, where);
 }
 
-/// Keys of a tile of a column fold: where the depth has fewer vectors than a tile, there are more
-/// of them, so that enough products are under way.
+/// Returns the number of keys in a tile of a column fold. If the depth has fewer vectors than a
+/// tile, there are more keys, to keep enough products in flight.
 static int64_t keysOfColumnTile(const CpuSchedule &cpu, int64_t depth) {
   const int64_t vectors = depth / cpu.lanes;
   if (vectors == 0 || vectors >= cpu.columnVectors)
     return cpu.columnRows;
-  int64_t keys = cpu.keyUnit(); // what key loops step by
+  int64_t keys = cpu.keyUnit(); // the step of key loops
   while (keys > cpu.columnRows && keys * vectors > cpu.columnRows * cpu.columnVectors)
     keys /= 2;
   return keys % cpu.columnRows == 0 && cpu.keyUnit() % keys == 0 ? keys : cpu.columnRows;
 }
 
-/// Lanes along depth: a few keys against a few vectors of depth, rows of the group as the
-/// contraction.
+/// Emits contractions with lanes along depth: a few keys by a few vectors of depth, over the rows
+/// of the strip.
 void StripEmitter::emitColumnDots(const StripPlace &place, const ColumnFolds &folds) {
   const CpuSchedule &cpu = context.cpu;
   for (DotOp dot : schedule.columnDots) {

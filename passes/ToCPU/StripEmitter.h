@@ -1,10 +1,9 @@
 //===- StripEmitter.h - one strip of rows against one block of keys -------===//
 //
-// Emits the code for the steps of a StripSchedule: sweeps over the keys with values over rc
-// in registers (SweepEmitter), contractions by the register tile, gradients of tables;
-// values that must survive are in slots. The skeletons emit the same code twice: once
-// for strips and blocks that lie wholly inside the mask, and once for all others
-// (`StripPlace::masked`), with bounded key loops.
+// Emits the steps of a StripSchedule: sweeps over the keys with values over rc in registers
+// (SweepEmitter), contractions by register tiles, and gradients of tables. Values that must survive
+// a sweep are in slots. The skeletons emit the same code twice: once for strips and blocks entirely
+// inside the mask, and once for all others (`StripPlace::masked`), with bounded key loops.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_STRIPEMITTER_H
@@ -15,8 +14,7 @@
 
 namespace mlir::tile::cpu {
 
-/// Where the accumulators of a column fold are: [keys of the block][depth], or [keys], from `at`
-/// on.
+/// The accumulators of a column fold: [keys of the block][depth], or [keys], from `at` on.
 struct ColumnFold {
   Value memory;
   int64_t depth = 1;
@@ -37,7 +35,7 @@ public:
   }
   bool has(Value value) const { return schedule.hasSlot(value); }
   Value getMemory() const { return memory; }
-  /// Row `row` of the strip at `key`.
+  /// Returns the place of row `row` of the strip at `key`.
   Index at(Value value, const Index &key, const Index &row) const {
     return Index(schedule.slots.lookup(value) * cpu.keyBlock * cpu.stripRows()) +
            key * Index(cpu.stripRows()) + row;
@@ -49,18 +47,18 @@ private:
   Value memory;
 };
 
-/// Bounds of columns, as i32, of the rows of vector `vector` that exist.
+/// Loads the column bounds, as i32, of the existing rows of vector `vector`.
 Value loadColumns(StageContext &context, const StripPlace &place, Value buffer, int64_t vector,
                   Value exists);
 
-/// The mask of the pairs of one strip, as vectors; unused if `masked` is off.
+/// The mask of the pairs of one strip, as vectors. It is off if the strip is not masked.
 class StripMask {
 public:
   void begin(StageContext &context, const StripPlace &place);
   bool isOn() const { return !ends.empty(); }
-  /// Lanes of vector `vector` whose row keeps column `column`.
+  /// Returns the mask of the lanes of vector `vector` whose rows keep column `column`.
   Value at(const Index &column, int64_t vector) const;
-  /// Whether row `row` of the call keeps column `column`: one i1.
+  /// Returns true (an i1) if row `row` of the call keeps column `column`.
   Value at(const Index &row, const Index &column) const;
 
 private:
@@ -71,19 +69,20 @@ private:
 
 struct PaddedPairs;
 
+/// Emits the body of a stream for one strip and one block of keys.
 class StripEmitter {
 public:
   StripEmitter(StageContext &context, const StripSchedule &schedule, StripValues &values)
       : context(context), e(context.e), schedule(schedule), values(values),
         slots(context, schedule) {}
 
-  /// The body for the strip at values.getPlace(). `values` holds the row inputs (live-ins,
-  /// carries), and afterwards the body's values over r. `panels`: where results of
-  /// contractions over c go, added to what is there if they have no init. `folds`: where values
-  /// over c are summed.
+  /// Emits the body for the strip at values.getPlace(). `values` holds the row inputs (live-ins and
+  /// carries), and afterwards the body's values over r. `panels` receive the results of
+  /// contractions over c, added to the existing contents if there is no init. `folds` receive the
+  /// sums over c.
   void emit(const RowPanels &panels, const ColumnFolds &folds);
 
-  /// The contractions over r of the body.
+  /// Emits the body's contractions over r.
   void emitColumnDots(const StripPlace &place, const ColumnFolds &folds);
 
 private:

@@ -15,8 +15,8 @@ Value mlir::tile::cpu::loadColumns(StageContext &context, const StripPlace &plac
                                               e.toValue(at), exists, e.splatInt(0));
 }
 
-/// The band's ends per row as i32; a row that does not exist or attends to nothing ends at column
-/// 0.
+/// Computes the ends of the band per row, as i32. A row that does not exist or attends to nothing
+/// ends at column 0.
 void StripMask::begin(StageContext &stage, const StripPlace &place) {
   context = &stage;
   this->place = place;
@@ -30,7 +30,7 @@ void StripMask::begin(StageContext &stage, const StripPlace &place) {
     Index first = place.row + Index(v * e.lanes);
     Value rows = e.create<arith::AddIOp>(e.iota(), e.splatIndex(first));
     auto endOfBand = [&](const Index &end) {
-      // Clamped to the differences that occur in this call, which fit in 32 bits.
+      // Clamp to the differences that occur in this call, which fit in 32 bits.
       Index shift = maxOf(Index(0) - stage.rows, minOf(mask.columns.end, end));
       return e.create<arith::AddIOp>(rows, e.splatIndex(shift)).getResult();
     };

@@ -1,4 +1,4 @@
-//===- StripPairs.cpp - what data says of a strip and a block of keys -----===//
+//===- StripPairs.cpp - data-dependent limits of a strip's pairs ----------===//
 #include "passes/ToCPU/StripPairs.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -24,7 +24,7 @@ Interval<Index> StripPairs::columnsOf(const StripPlace &strip) {
     Value exists = e.laneMask(strip.rowCount - Index(v * e.lanes));
     Value begins = loadColumns(context, strip, low, v, exists);
     begins = e.select(exists, begins, e.splatInt(INT32_MAX));
-    Value ends = loadColumns(context, strip, high, v, exists); // 0 where there is no row
+    Value ends = loadColumns(context, strip, high, v, exists); // 0 if there is no row
     least = least ? e.create<arith::MinSIOp>(least, begins) : begins;
     most = most ? e.create<arith::MaxSIOp>(most, ends) : ends;
   }

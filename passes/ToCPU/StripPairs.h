@@ -1,10 +1,9 @@
-//===- StripPairs.h - what data says of a strip and a block of keys -------===//
+//===- StripPairs.h - data-dependent limits of a strip's pairs ------------===//
 //
-// A stage's pairs may be limited by data beside the band: bounds of every row and, for masks that
-// are scalar code, states of blocks (tile.pairs). Here is what they say of a strip of rows against
-// a block of keys. Everything that follows from them asks here, so that two launches that must
-// agree on which rows see a block cannot disagree.
-//
+// A stage's pairs may be limited by data in addition to the band: by bounds of every row and, for
+// masks that are scalar code, by states of blocks (tile.pairs). StripPairs evaluates these limits
+// for a strip of rows against a block of keys. All code that depends on them uses this class, so
+// that two launches always agree on the rows that see a block.
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_STRIPPAIRS_H
 #define PE_PASSES_TOCPU_STRIPPAIRS_H
@@ -13,6 +12,7 @@
 
 namespace mlir::tile::cpu {
 
+/// Evaluates the data-dependent limits of a stage's pairs.
 class StripPairs {
 public:
   explicit StripPairs(StageContext &context)
@@ -21,24 +21,25 @@ public:
 
   bool hasBounds() const { return static_cast<bool>(low); }
   bool hasStates() const { return static_cast<bool>(states); }
-  /// Whether the query heads of a key head may keep different pairs.
+  /// Returns true if the query heads of a key head may keep different pairs.
   bool dependOnHead() const;
 
-  /// The columns between the least and the greatest bound of the strip's rows.
+  /// Returns the columns between the smallest and the largest bound of the strip's rows.
   Interval<Index> columnsOf(const StripPlace &strip);
-  /// Whether the bounds of every row, all of which exist, keep the whole block.
+  /// Returns true (an i1) if the bounds of every row keep the entire block. All rows must exist.
   Value areAllWithin(const StripPlace &strip);
-  /// The least and the greatest state of the strip against the block, as i32.
+  /// The smallest and the largest state of the strip against the block, as i32.
   struct States {
     Value least, most;
   };
   States statesOf(const StripPlace &strip);
-  /// Of `rows`, which begin with a strip and belong to one part: those from the first to the last
-  /// strip that has pairs in the block by bounds and states. begin >= end where none has.
+  /// Returns the rows from the first to the last strip of `rows` that has pairs in the block by
+  /// bounds and states. `rows` begins with a strip and belongs to one part. The result is empty
+  /// (begin >= end) if there is no such strip.
   Interval<Index> rowsSeeing(StripPlace strip, const Interval<Index> &rows);
 
 private:
-  /// False only if no pair of the strip and the block takes part.
+  /// Returns false (an i1) only if the strip and the block have no pair.
   Value meet(const StripPlace &strip);
 
   StageContext &context;

@@ -36,7 +36,8 @@ Value StripValues::uniform(Value value) {
   return uniforms[value];
 }
 
-/// If `value` is the index or position of a row or column: the offset from the index, else none.
+/// Returns the offset of `value` from the index of a row or column if it is such an index or
+/// position, else std::nullopt.
 static std::optional<Index> startOf(const StageContext &context, Value value) {
   if (value.getDefiningOp<IndexOp>())
     return Index(0);
@@ -169,8 +170,8 @@ void StripValues::evaluate(Operation *op) {
     setRow(output, vectors);
 }
 
-/// A block of `lanes` rows by `lanes` (or 8) depths at a time; rows after the last are copies of
-/// it, so that nothing beyond the buffer is read.
+/// Packs blocks of `lanes` rows by `lanes` depths (or the remainder). Rows after the last one are
+/// copies of it, so that nothing beyond the buffer is read.
 void StripValues::pack(LoadOp load, const Panel &panel) {
   Emitter &e = context.e;
   Value memory = context.memory(load.getBuffer());

@@ -1,9 +1,8 @@
 //===- StripValues.h - values over r, rd, re and h of one strip -----------===//
 //
-// The values of a strip of rows other than those over pairs: scalars (h), vectors with lanes along
-// the rows (r), and panels (rd, re), which are packed transposed, [depth][rows of the
-// strip], so that the rows of one depth form a vector too. Used for everything before and after
-// the stream as well as inside it.
+// The values of a strip of rows that are not over pairs: scalars (h), vectors with lanes along the
+// rows (r), and panels (rd, re). Panels are packed transposed, [depth][rows of the strip], so that
+// the rows of one depth form a vector. Used before, in and after the stream.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_STRIPVALUES_H
@@ -19,6 +18,7 @@ struct Panel {
   Index at;
 };
 
+/// Evaluates and stores the values of one strip of rows.
 class StripValues : public OperandSource {
 public:
   explicit StripValues(StageContext &context) : maps(context, *this), context(context) {}
@@ -36,20 +36,20 @@ public:
   Value uniform(Value value) override;
   Value row(Value value, int64_t vector) override;
   Value column(Value value, const Index &column) override;
-  /// A panel's rows at depth `d`: from memory, or evaluated.
+  /// Returns a panel's rows at depth `d`, from memory or by evaluating them.
   Value panelAt(Value value, const Index &d, int64_t vector);
-  /// Evaluates what `panelAt(value)` needs once per strip.
+  /// Evaluates the operands of `panelAt(value)` that are the same for the entire strip.
   void preparePanel(Value value);
 
   //===- Evaluating --------------------------------------------------------------===//
-  /// A load, constant, map or reduction over depth whose result is over r or h.
+  /// Evaluates a load, constant, map or reduction over depth with a result over r or h.
   void evaluate(Operation *op);
   /// Packs a loaded panel, transposed.
   void pack(LoadOp load, const Panel &panel);
   /// Evaluates a computed panel into memory.
   void materialize(Value value, const Panel &panel);
   void fillZero(const Panel &panel, int64_t depth);
-  /// Writes a vector or panel of the strip's existing rows.
+  /// Stores a vector or panel for the rows of the strip that exist.
   void store(StoreOp store, const Index &keyBlock = 0);
   void storeZero(StoreOp store, const Index &keyBlock);
 
@@ -61,7 +61,7 @@ public:
 private:
   void evaluateReduce(ReduceOp reduce);
   void storePanel(Value value, Value buffer);
-  /// Lanes of vector `vector` that are rows of the call.
+  /// Returns the mask of the lanes of vector `vector` that are rows of the call.
   Value existingLanes(int64_t vector);
 
   StageContext &context;

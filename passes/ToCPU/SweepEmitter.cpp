@@ -11,7 +11,7 @@ using namespace mlir::tile::cpu;
 
 namespace {
 bool isDepthDot(Operation *op) { return isa<DotOp, WindowDotOp>(op); }
-/// Whether all pairs add to one element: the indices are b, h and constants.
+/// Returns true if all pairs add to one element: the indices are b, h and constants.
 bool addsToOnePlace(AccumulateOp op) {
   auto map = dyn_cast<MapOp>(op->getParentOp());
   return map && llvm::all_of(op.getIndices(), [&](Value index) {
@@ -31,7 +31,7 @@ SweepEmitter::SweepEmitter(StageContext &context, const StripSchedule::Step &ste
 int64_t SweepEmitter::keysPerStep() const {
   if (step.tiles)
     return context.cpu.keyRows;
-  return mask.isOn() ? 1 : context.cpu.sweepKeys; // little code where little time is spent
+  return mask.isOn() ? 1 : context.cpu.sweepKeys; // keep the code of rare masked blocks small
 }
 
 //===- The loop --------------------------------------------------------------------===//
@@ -65,7 +65,7 @@ void SweepEmitter::emit() {
   finish();
 }
 
-/// Emits what precedes the loop: per-strip parts of maps, base addresses, initial carries.
+/// Emits the code before the loop: per-strip parts of maps, base addresses, initial carries.
 void SweepEmitter::prepare() {
   for (Operation *op : step.sweep) {
     if (isLeftOut(op))
@@ -203,7 +203,7 @@ void SweepEmitter::emitElement(Operation *op, int64_t key, int64_t vector) {
 }
 
 void SweepEmitter::emitMap(MapOp map, int64_t key, int64_t vector) {
-  // A loop of the map that adds to sums asks for the mask inside; it is kept for what follows.
+  // A loop that accumulates reads the mask. Emitted before the loop, it also dominates later uses.
   const bool addsInLoop =
       map.walk([&](AccumulateOp sum) {
            return sum->getParentOp() != map ? WalkResult::interrupt() : WalkResult::advance();
@@ -218,8 +218,9 @@ void SweepEmitter::emitMap(MapOp map, int64_t key, int64_t vector) {
     define(output, key, vector, reg);
 }
 
-/// One element for the whole sweep: a sum in registers, added at the end. One element for these
-/// rows: the sum of the lanes. Otherwise lane by lane.
+/// Accumulates the lanes. If there is one element for the entire sweep, the sum stays in registers
+/// and is added at the end; if there is one element for these rows, the sum of the lanes is added;
+/// otherwise each lane is added separately.
 void SweepEmitter::emitAccumulate(AccumulateOp op, int64_t key, int64_t vector) {
   Value reg = inside(values.maps.vectorOf(op.getValue(), vector), key, vector, 0.0);
   if (addsToOnePlace(op)) {
@@ -232,8 +233,8 @@ void SweepEmitter::emitAccumulate(AccumulateOp op, int64_t key, int64_t vector) 
   addLanes(op, reg, vector);
 }
 
-/// Adds each lane to the element that its indices name, in lane order: a loop, because unrolled
-/// code per lane and sum would take most of the compile time where a map has many sums.
+/// Adds each lane to the element that its indices name, in lane order. This is a loop because
+/// unrolled code per lane and sum would take most of the compile time of a map with many sums.
 void SweepEmitter::addLanes(AccumulateOp op, Value reg, int64_t vector) {
   llvm::DenseMap<Value, Value> memory; // a vector for every value that differs between lanes
   auto keep = [&](Value value, Value lanes) {
@@ -257,7 +258,7 @@ void SweepEmitter::addLanes(AccumulateOp op, Value reg, int64_t vector) {
   });
 }
 
-/// Adds a scalar where `op` says.
+/// Adds a scalar to the element that `indexOf` gives for the indices of `op`.
 void SweepEmitter::addTo(AccumulateOp op, Value scalar, llvm::function_ref<Value(Value)> indexOf) {
   IRMapping scalars;
   if (op.getValue().getType().isF64() && !scalar.getType().isF64())
@@ -300,10 +301,10 @@ Value SweepEmitter::emitWindow(WindowOp window, int64_t key, int64_t vector) {
   return e.loadVector(context.memory(table), bases[table] + entryOf(key) + Index(vector * e.lanes));
 }
 
-/// The distance of the strip's first row and a key, as tables count it.
+/// Returns the entry of a table for the distance between the strip's first row and a key.
 Index SweepEmitter::entryOf(int64_t key) {
   Index entry = distance - keys[key];
-  return mask.isOn() ? maxOf(0, entry) : entry; // keys behind the last have none
+  return mask.isOn() ? maxOf(0, entry) : entry; // keys after the last have no entry
 }
 
 void SweepEmitter::emitDot(DotOp dot) {
@@ -314,7 +315,7 @@ void SweepEmitter::emitDot(DotOp dot) {
       acc.push_back(!init                   ? e.splat(0.0)
                     : isRow(spacesOf(init)) ? values.row(init, v)
                                             : element(init, key, v));
-  // Registers do not live across the contraction; what is needed after it is in a slot.
+  // No register is live across the contraction; values that are used after it are in slots.
   registers.clear();
   masks.assign(keys.size() * vectors, Value());
   int64_t depth = context.depthOf(spacesOf(dot.getRhs()));
@@ -339,7 +340,8 @@ void SweepEmitter::emitDot(DotOp dot) {
   keepTile(dot.getOutput(), std::move(tile));
 }
 
-/// Every product loads the vector of distances that the rows and a key have, at one depth.
+/// Emits a contraction in which every product loads the table's vector for the distances between
+/// the rows and a key, at one depth.
 void SweepEmitter::emitWindowDot(WindowDotOp dot) {
   registers.clear();
   masks.assign(keys.size() * vectors, Value());
@@ -367,7 +369,7 @@ void SweepEmitter::emitWindowDot(WindowDotOp dot) {
   keepTile(dot.getValue(), std::move(tile));
 }
 
-/// The accumulators of a contraction are registers of its result, which may have a slot too.
+/// Keeps the accumulators of a contraction as the registers of its result, and in its slot if any.
 void SweepEmitter::keepTile(Value output, SmallVector<Value> tile) {
   registers[output] = std::move(tile);
   if (slots.has(output))

@@ -1,10 +1,10 @@
 //===- SweepEmitter.h - one pass over the keys of a block -----------------===//
 //
-// A sweep visits the keys of a block a few at a time. In a sweep with contractions over
-// depth these few are the rows of a register tile: each contraction leaves its
-// accumulators, and the elementwise operations that follow are evaluated in them, key by
-// key and vector by vector, so that few registers are live at once. Reductions and scans
-// live in registers carried from key to key.
+// A sweep visits the keys of a block a few at a time. In a sweep with contractions over depth,
+// these keys are the rows of a register tile: after each contraction, the elementwise operations
+// that follow are evaluated on its accumulators, key by key and vector by vector, so that few
+// registers are live at the same time. Reductions and scans are in registers carried from key to
+// key.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_SWEEPEMITTER_H
@@ -14,17 +14,18 @@
 
 namespace mlir::tile::cpu {
 
+/// Emits the sweep of one step.
 class SweepEmitter {
 public:
   SweepEmitter(StageContext &context, const StripSchedule::Step &step, StripValues &values,
                const Slots &slots, const StripSchedule &schedule, const StripMask &mask,
                const ColumnFolds &folds);
 
-  /// Emits the sweep and gives `values` the results over r.
+  /// Emits the sweep and passes its results over r to `values`.
   void emit();
 
 private:
-  /// What is carried from key to key for an operation: one vector per query vector, or one.
+  /// The registers that an operation carries from key to key: one per query vector, or one.
   struct Carry {
     Operation *op;
     SmallVector<Value> vectors;
@@ -49,14 +50,14 @@ private:
   Value emitWindow(WindowOp window, int64_t key, int64_t vector);
   void finish();
 
-  /// The register of `value`, loaded from its slot if need be.
+  /// Returns the register of `value`, loaded from its slot if necessary.
   Value element(Value value, int64_t key, int64_t vector);
   void define(Value value, int64_t key, int64_t vector, Value reg);
-  /// `reg` where the pair is inside the mask, else `outside`.
+  /// Returns `reg` if the pair is inside the mask, else `outside`.
   Value inside(Value reg, int64_t key, int64_t vector, double outside);
   bool isFilledWith(Value value, double number) const;
   Value maskAt(int64_t key, int64_t vector);
-  /// Where all pairs take part, nothing asks for the condition.
+  /// Returns true for the op of the condition if all pairs are kept, because it is not read then.
   bool isLeftOut(Operation *op) const { return !mask.isOn() && schedule.isOfCondition(op); }
   Index columnOf(int64_t key) const { return place.block + keys[key]; }
   Carry &carryOf(Operation *op);
@@ -75,9 +76,9 @@ private:
   SmallVector<Carry> carries;
   llvm::DenseMap<Value, Index> bases; // of windows and key panels
   Index distance;                     // entry of a window for the strip's first row, key 0
-  // A vector in memory per element type and number, for extracting lanes one by one.
+  // One vector in memory per element type and number, for extracting single lanes.
   llvm::DenseMap<std::pair<Type, unsigned>, Value> laneScratch;
-  // Of the current step: the keys, relative to the block, and what is in registers.
+  // The state of the current step: its keys, relative to the block, and values in registers.
   SmallVector<Index> keys;
   llvm::DenseMap<Value, SmallVector<Value>> registers;
   SmallVector<Value> masks;

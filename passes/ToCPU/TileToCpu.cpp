@@ -32,7 +32,7 @@ LogicalResult lowerStream(StageOp stage, std::string &why) {
   }
   FailureOr<CpuSchedule> cpu = CpuSchedule::fromAttr(attr);
   if (failed(cpu)) {
-    why = "its cpu_schedule is not valid";
+    why = "its cpu_schedule is invalid";
     return failure();
   }
   if (failed(checkLayouts(stage, why)))
@@ -47,7 +47,7 @@ LogicalResult lowerStream(StageOp stage, std::string &why) {
   return success();
 }
 
-/// Loops on vectors where they have such a form; without a schedule one by one.
+/// Lowers loops, vectorized if there is a schedule and the body has a vector form.
 LogicalResult lowerLoops(StageOp stage) {
   auto attr = stage->getAttrOfType<DictionaryAttr>(CpuLoops::kAttribute);
   if (!attr)
@@ -66,7 +66,8 @@ LogicalResult lowerLoops(StageOp stage) {
   return lowerScalarStage(stage, options);
 }
 
-/// On a CPU neither vector code nor the fallback loops compute in other types.
+/// Checks that all values are f32: neither vector code nor the fallback supports other types on a
+/// CPU.
 LogicalResult checkTypes(StageOp stage) {
   WalkResult result = stage.walk([&](Operation *op) -> WalkResult {
     for (Type type : op->getResultTypes())

@@ -1,4 +1,4 @@
-//===- ToCPU.h - stages as vector code ------------------------------------===//
+//===- ToCPU.h - the pass pe-tile-to-cpu ----------------------------------===//
 #ifndef PE_PASSES_TOCPU_TOCPU_H
 #define PE_PASSES_TOCPU_TOCPU_H
 

@@ -1,4 +1,4 @@
-//===- VectorLoops.cpp - loops of scalar stages on vectors ----------------===//
+//===- VectorLoops.cpp - vectorized loops of scalar stages ----------------===//
 #include "passes/ToCPU/VectorLoops.h"
 
 #include "dialect/Math/ScalarOps.h"
@@ -14,11 +14,11 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::cpu;
 
-//===- Which loops -----------------------------------------------------------------===//
+//===- Analysis --------------------------------------------------------------------===//
 
 namespace {
 
-/// What changes from lane to lane, and whether all of the body has a form for vectors.
+/// Determines the values that differ between lanes, and whether the body has a vector form.
 class LaneAnalysis {
 public:
   explicit LaneAnalysis(ForeachOp loop)
@@ -31,10 +31,10 @@ public:
 
   explicit operator bool() const { return hasForm; }
   bool varies(Value value) const { return varying.contains(value); }
-  /// Whether a value is the lane's index plus a number that is the same for all lanes.
+  /// Returns true if a value is the lane's index plus a term that is the same for all lanes.
   bool isShifted(Value value) const { return shifted.contains(value); }
-  /// Whether the lanes access neighbours: the last index is the loop's own, perhaps shifted where
-  /// the access is not clamped; the others are the same for all lanes.
+  /// Returns true if the lanes access consecutive elements: the last index is that of the loop,
+  /// plus a uniform term if the access is not clamped, and the others are the same for all lanes.
   bool isOwnElement(Value buffer, ValueRange indices, bool isClamped) const;
 
 private:
@@ -95,14 +95,14 @@ bool LaneAnalysis::add(Operation &op) {
   varying.insert(op.getResult(0));
   auto shifts = [&](Value index, Value by) { return isShifted(index) && !varies(by); };
   if (auto sum = dyn_cast<arith::AddIOp>(op)) {
-    shifted.erase(sum); // what a loop carries may have been found to vary since
+    shifted.erase(sum); // a loop-carried operand may have become varying since the last visit
     if (shifts(sum.getLhs(), sum.getRhs()) || shifts(sum.getRhs(), sum.getLhs()))
       shifted.insert(sum);
   }
-  return !isFunctionCall(&op); // one per lane
+  return !isFunctionCall(&op); // which would need one call per lane
 }
 
-/// What a loop carries varies if it begins so or if the body makes it so.
+/// Marks the values that a loop carries as varying if the init or the body makes them vary.
 bool LaneAnalysis::add(scf::ForOp loop) {
   if (anyVaries({loop.getLowerBound(), loop.getUpperBound(), loop.getStep()}))
     return false;
@@ -124,10 +124,11 @@ bool LaneAnalysis::add(scf::ForOp loop) {
   return true;
 }
 
-/// Whether no lane touches what another one changes: what the loop writes is accessed at the lanes'
-/// own elements alone, what it adds to for all lanes is not read.
+/// Returns true if no lane accesses an element that another lane changes: buffers that the loop
+/// writes are accessed only at the lanes' own elements, and buffers with sums over all lanes are
+/// not read.
 bool LaneAnalysis::isApart(ForeachOp loop) const {
-  llvm::MapVector<Value, llvm::SmallDenseSet<Value>> written; // by buffer: the last indices
+  llvm::MapVector<Value, llvm::SmallDenseSet<Value>> written; // the last indices, by buffer
   llvm::DenseSet<Value> shared;
   auto eachAccess = [&](llvm::function_ref<bool(Value, ValueRange, bool isChange)> visit) {
     return !loop.getBody()
@@ -143,7 +144,7 @@ bool LaneAnalysis::isApart(ForeachOp loop) const {
                 })
                 .wasInterrupted();
   };
-  // An index that is computed inside a loop of the body may be another one in its next iteration.
+  // An index computed inside a loop of the body may change from iteration to iteration.
   auto isFixed = [&](Value index) {
     Operation *op = index.getDefiningOp();
     return !op || op->getParentOp() == loop;
@@ -167,7 +168,7 @@ bool LaneAnalysis::isApart(ForeachOp loop) const {
          });
 }
 
-//===- Their code --------------------------------------------------------------------===//
+//===- Code ------------------------------------------------------------------------===//
 
 namespace {
 
@@ -193,7 +194,7 @@ private:
   const LaneAnalysis &analysis;
   Emitter &e;
   const StageFunction &function;
-  IRMapping scalars; // the last index: that of the first lane
+  IRMapping scalars; // uniform values; for the last index and its shifts, that of the first lane
   llvm::DenseMap<Value, Value> vectors;
 };
 
@@ -227,11 +228,11 @@ void LaneCode::emit(Operation &op) {
   Value result = op.getResult(0);
   if (analysis.varies(result))
     vectors[result] = emitVector(op);
-  if (!analysis.varies(result) || analysis.isShifted(result)) // that of the first lane
+  if (!analysis.varies(result) || analysis.isShifted(result)) // the value of the first lane
     emitScalarOp(e, op, scalars, function);
 }
 
-/// The value in every lane.
+/// Returns the value in every lane.
 Value LaneCode::vectorOf(Value value) {
   if (analysis.varies(value))
     return vectors.lookup(value);
@@ -239,7 +240,7 @@ Value LaneCode::vectorOf(Value value) {
   return isa<IndexType>(scalar.getType()) ? e.splatIndex(e.fromValue(scalar)) : e.broadcast(scalar);
 }
 
-/// Where the first lane's element is; its last index is within its extent, as the loop's is.
+/// Returns the indices of the first lane's element. The last index is in range, as the loop's is.
 SmallVector<Value> LaneCode::placeOf(Value buffer, ValueRange indices, bool clamped) {
   SmallVector<Value> place = llvm::map_to_vector(indices, [&](Value at) { return scalarOf(at); });
   if (clamped)
@@ -258,7 +259,7 @@ Value LaneCode::emitVector(Operation &op) {
   return OpShape(e.lanes).create(e, e.getLoc(), op, operands);
 }
 
-/// Adds the lanes to their elements, or their sum to the one element of all.
+/// Adds the lanes to their elements, or their sum to a common element.
 void LaneCode::emitSum(AccumulateOp sum) {
   Value buffer = sum.getBuffer(), view = function.getView(buffer), value = vectorOf(sum.getValue());
   VectorType type = e.vectorType(elementOf(buffer));

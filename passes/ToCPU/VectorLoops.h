@@ -1,8 +1,8 @@
-//===- VectorLoops.h - loops of scalar stages on vectors ------------------===//
+//===- VectorLoops.h - vectorized loops of scalar stages ------------------===//
 //
-// The last index of a `tile.foreach` often runs along neighbours in memory: the dimensions of
-// tokens, the distances of a table. Where the body touches nothing else of them, one iteration of
-// the emitted loop computes `lanes` of its values:
+// The last index of a `tile.foreach` often enumerates consecutive elements in memory, such as the
+// dimensions of tokens or the distances of a table. If the body accesses these buffers only at that
+// index, one iteration of the emitted loop computes `lanes` of its values:
 //
 //   tile.foreach over ["r", "model"] {                  scf.for %r ...
 //   ^bb0(%r: index, %d: index):                           scf.for %d = 0 to whole step 16
@@ -12,9 +12,9 @@
 //     }                                                     vector.store %v, %table[%r, %d]
 //     tile.write %s, %table[%r, %d]                       scf.for %d = whole to model  (one by one)
 //
-// LLVM vectorises innermost loops only, which the sum above hides from it. An element gets the same
-// bits either way; a sum over the lanes (`tile.accumulate` at a place that does not depend on the
-// index) is added up in another order, which depends on the extents alone.
+// LLVM vectorizes only innermost loops, so it does not vectorize the sum above. Elements are
+// bitwise equal with and without vectors. A sum over the lanes (`tile.accumulate` at indices that
+// do not depend on the lane) is added in a different order, which depends only on the extents.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_VECTORLOOPS_H
@@ -24,8 +24,8 @@
 
 namespace mlir::tile::cpu {
 
-/// Emits `loop` at the builder's place, its stage's indices given, if its body has a vector form;
-/// otherwise emits nothing and returns false.
+/// Emits `loop` at the builder's insertion point for the indices `item` of its stage, if its body
+/// has a vector form. Otherwise emits nothing and returns false.
 bool emitVectorLoop(OpBuilder &builder, ForeachOp loop, ArrayRef<Value> item,
                     const StageFunction &function, int64_t lanes);
 

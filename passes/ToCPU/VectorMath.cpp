@@ -11,13 +11,13 @@ using namespace mlir::tile::cpu;
 
 namespace {
 
-/// Minimax polynomial of 2^f on [-1/2, 1/2] that is 1 at 0, relative error 9.2e-8.
+/// The minimax polynomial of 2^f on [-1/2, 1/2] that is 1 at 0; its relative error is 9.2e-8.
 constexpr double kExp2[] = {1.0,           0.6931469776,   0.2402224208,
                             0.05550733744, 0.009671512681, 0.001326472724};
-/// 2^-127 and everything below it counts as 0.
+/// 2^x is 0 for x at or below kExp2Lowest.
 constexpr double kExp2Lowest = -127.0, kExp2Highest = 127.49, kExpLowest = -125.0;
-/// 1.5 * 2^23: adding it and the exponent's bias rounds to an integer, which is, with the bias, in
-/// the low bits of the sum.
+/// 1.5 * 2^23 plus the bias of the exponent. Adding it rounds to an integer, which is, with the
+/// bias, in the low bits of the sum.
 constexpr double kRounder = 12582912.0 + 127.0;
 constexpr int kExponentShift = 23;
 
@@ -28,15 +28,15 @@ Value emitPolynomial(Emitter &e, Value f) {
   return p;
 }
 
-/// log2(e) in two parts whose sum has twice the digits.
+/// log2(e) in two parts whose sum has twice the precision of f32.
 constexpr double kLog2EHigh = 1.44269502162933349609375, kLog2ELow = 1.925963033500e-8;
 
-/// NaN stays NaN.
+/// Clamps x; NaN stays NaN.
 Value clamp(Emitter &e, Value x, double lowest, double highest) {
   return e.smaller(e.splat(highest), e.larger(e.splat(lowest), x));
 }
 
-/// The integer nearest to a number: as a float, and in the form that `scale` takes.
+/// The integer nearest to a value, as a float and in the form that `scale` takes.
 struct Rounded {
   Value number, exponent;
 };
@@ -53,7 +53,7 @@ Rounded round(Emitter &e, Exp2Flavour flavour, Value x) {
   return {e.sub(sum, e.splat(kRounder)), e.create<arith::BitcastOp>(x.getType(), exponent)};
 }
 
-/// p * 2^n; NaN where p is NaN, as it is where the argument was.
+/// Returns p * 2^n. Like p, the result is NaN if the argument was NaN.
 Value scale(Emitter &e, Exp2Flavour flavour, Value p, Value exponent) {
   if (flavour == Exp2Flavour::Bits)
     return e.mul(p, exponent);
@@ -67,7 +67,7 @@ Value scale(Emitter &e, Exp2Flavour flavour, Value p, Value exponent) {
       .getResult(0);
 }
 
-/// 2^x for x >= kExp2Lowest.
+/// Returns 2^x for x >= kExp2Lowest.
 Value emitExp2InRange(Emitter &e, Exp2Flavour flavour, Value x) {
   Rounded n = round(e, flavour, x);
   return scale(e, flavour, emitPolynomial(e, e.sub(x, n.number)), n.exponent);

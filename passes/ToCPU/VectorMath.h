@@ -7,21 +7,21 @@
 
 namespace mlir::tile::cpu {
 
-/// 2^x with a relative error of 2e-7 for x in [-126, 127.49]; 0 for x <= -127, and the value at
-/// 127.49 above that. NaN stays NaN.
+/// Returns 2^x with a relative error of 2e-7 for x in [-126, 127.49]; 0 for x <= -127, and the
+/// value at 127.49 for larger x. NaN stays NaN.
 Value emitExp2(Emitter &e, Exp2Flavour flavour, Value x);
-/// The same for x <= 127 or NaN.
+/// Returns 2^x for x <= 127 or NaN.
 Value emitExp2Below127(Emitter &e, Exp2Flavour flavour, Value x);
-/// e^x, with the same accuracy.
+/// Returns e^x, with the same accuracy.
 Value emitExp(Emitter &e, Exp2Flavour flavour, Value x);
 
-/// `rows` are `lanes` vectors of `lanes` elements: returns the columns. log2(lanes) rounds of block
-/// exchanges (Eklundh 1972), which LLVM turns into unpack and permute instructions.
+/// Transposes `lanes` vectors of `lanes` elements: log2(lanes) rounds of block exchanges (Eklundh
+/// 1972), which LLVM lowers to unpack and permute instructions.
 SmallVector<Value> emitTranspose(Emitter &e, ArrayRef<Value> rows);
 
-/// A vector of `width` elements, widened to the target's lanes; the rest is undefined.
+/// Loads `width` elements as a vector of the target's lanes; the remaining lanes are unspecified.
 Value loadWidened(Emitter &e, Value memory, const Index &at, int64_t width);
-/// The first `width` elements.
+/// Returns the first `width` elements.
 Value narrowed(Emitter &e, Value wide, int64_t width);
 
 } // namespace mlir::tile::cpu

@@ -6,8 +6,8 @@ using namespace mlir::tile;
 using namespace mlir::tile::cpu;
 
 namespace {
-/// Consecutive keys add to overlapping windows, and a load that overlaps a store still in flight
-/// stalls; keys this far apart do not overlap.
+/// Consecutive keys add to overlapping windows, and a load that overlaps a store in flight stalls.
+/// Keys at this stride do not overlap.
 constexpr int64_t kKeyStride = 32;
 } // namespace
 
@@ -20,7 +20,7 @@ void mlir::tile::cpu::emitDiagonalSums(StageContext &context, const StripPlace &
   int64_t stride = std::min(kKeyStride, context.cpu.keyBlock);
   e.loop(0, stride, 1, [&](Index start) {
     e.loop(place.keyBegin + start, place.keyEnd, stride, [&](Index key) {
-      // Keys after the last hold zeros and have no entry of their own.
+      // Keys after the last are zeros and have no entry.
       Index entry = place.masked ? maxOf(0, distance - key) : distance - key;
       for (int64_t v = 0; v < context.cpu.queryVectors; ++v) {
         Index to = base + entry + Index(v * e.lanes);

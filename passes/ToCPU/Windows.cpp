@@ -1,11 +1,11 @@
-//===- Windows.cpp - vectors of the distance on a strip --------------------===//
+//===- Windows.cpp - contractions with vectors of the distance -------------===//
 //
-// Contractions with the vectors P[i - j] of a table [d, t], besides that over depth (SweepEmitter):
+// Contractions with the vectors P[i - j] of a table [d, t], except those over depth (SweepEmitter):
 //
-//   window_sum     lanes along rows: at a key, the rows of a strip meet neighbouring distances, so
-//                  every product has a load of its own
-//   window_outer   lanes along depth: a few neighbouring distances at a time, whose pairs lie along
-//                  diagonals of the block, against rows in memory
+//   window_sum     lanes along rows: at a key, the rows of a strip have consecutive distances, so
+//                  every product has its own load
+//   window_outer   lanes along depth: a few consecutive distances at a time, whose pairs are on
+//                  diagonals of the block, by rows in memory
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToCPU/MicroKernels.h"
@@ -56,15 +56,15 @@ void StripEmitter::emitWindowSum(WindowSumOp op, const Panel &into) {
 
 namespace mlir::tile::cpu {
 
-/// The pairs of a strip and a block with zeros before the first key and behind the last, so that a
-/// few neighbouring diagonals can be read as if they had the same rows.
+/// The pairs of a strip and a block, padded with zeros before the first key and after the last, so
+/// that a few adjacent diagonals can be read as if they had the same rows.
 struct PaddedPairs {
   PaddedPairs(StageContext &context, const StripPlace &place, int64_t pad)
       : e(context.e), place(place), pad(pad), rows(context.cpu.stripRows()),
         keyEnd(minOf(place.keyEnd, context.columns - place.block)),
         memory(e.scratch((context.cpu.keyBlock + 2 * pad) * rows)) {}
 
-  /// Row `row` at the key, which is at most `pad` outside.
+  /// Returns the place of row `row` at a key, which is at most `pad` outside.
   Index at(const Index &key, const Index &row) const {
     return (key - place.keyBegin + Index(pad)) * Index(rows) + row;
   }
@@ -116,8 +116,8 @@ void StripEmitter::emitWindowOuter(WindowOuterOp op) {
          });
 }
 
-/// The diagonals row - key = `diagonal` and behind it, `vectors` of `width` lanes of depth from
-/// `d`.
+/// Emits the diagonals from row - key = `diagonal` on, `vectors` vectors of `width` lanes of depth
+/// from `d`.
 void StripEmitter::emitDiagonals(WindowOuterOp op, const PaddedPairs &pairs, const Index &diagonal,
                                  const Index &d, int64_t vectors, int64_t width) {
   const StripPlace &place = values.getPlace();

@@ -53,7 +53,7 @@ Registers mlir::tile::gpu::loadWindow(Step &step, Value table) {
   FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
   const Window &window = step.windowOf(table);
-  // The lane's element 0 within the block; the others are constants away from it.
+  // The lane's element 0 within the block; the others are at constant distances from it.
   Element origin;
   Num owner = k.warp * Num(k.layout.ownerTiles * 16) + k.g, inner = k.layout.innerAt(k.t, origin);
   Num apart = k.rowsOwn ? owner - inner : inner - owner;
@@ -97,7 +97,7 @@ Piece SegmentBlock::piece(FragmentKernel &k, const Num &number) const {
   return piece;
 }
 
-/// v of the lane's rows; rows that do not exist take the last one's.
+/// Loads v of the lane's rows; rows that do not exist use the last row's.
 static Registers loadRows(Step &step, Value buffer) {
   FragmentKernel &k = step.k;
   Registers values;
@@ -109,8 +109,8 @@ static Registers loadRows(Step &step, Value buffer) {
   return values;
 }
 
-/// How many of the `kinks` knots behind the first are below `bound`: the lanes look at 32 at a
-/// time.
+/// Returns the number of the `kinks` knots after the first that are below `bound`. The lanes test
+/// 32 at a time.
 static Num knotsBelow(FragmentKernel &k, Value knots, const Num &kinks, Value bound) {
   KernelBuilder &b = k.b;
   Value counted = b.loop(0, kinks, 32, b.integer(0), [&](Num z, ValueRange args) -> Registers {
@@ -123,7 +123,7 @@ static Num knotsBelow(FragmentKernel &k, Value knots, const Num &kinks, Value bo
   return b.fromValue(b.warpSum(counted));
 }
 
-/// The kinks inside the range of the products of the warp's u and v.
+/// Returns the kinks inside the range of the products of the warp's u and v.
 static Interval<Num> findKinks(Step &step, const SegmentBlock &block, Value count) {
   FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
@@ -155,13 +155,13 @@ SegmentBlock mlir::tile::gpu::findSegmentBlock(Step &step, Value u, Value v, Val
   block.v = loadRows(step, v);
   block.knots = k.fn.address(knots, step.place());
   block.coefficients = k.fn.address(coefficients, step.place());
-  // The adjoint asks for what the value has found in the same step.
+  // The adjoint reuses the kinks that the value has found in the same step.
   Interval<Num> kinks = step.kinksOf(u, knots, [&] { return findKinks(step, block, count); });
   block.firstPiece = kinks.begin, block.lastPiece = kinks.end;
   return block;
 }
 
-/// A piece's values at the pairs of the block.
+/// Returns a piece's values at the pairs of the block.
 static Registers emitPiece(FragmentKernel &k, const SegmentBlock &block, const Piece &piece) {
   KernelBuilder &b = k.b;
   llvm::SmallDenseMap<Value, Value> rowSlopes; // of a linear piece
@@ -183,7 +183,7 @@ static Registers emitPiece(FragmentKernel &k, const SegmentBlock &block, const P
   return values;
 }
 
-/// The first piece everywhere, then each other one where its kink lies below.
+/// Evaluates the first piece everywhere, then each further piece for values above its kink.
 void mlir::tile::gpu::emitSegments(Step &step, SegmentsOp op) {
   FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;

@@ -6,20 +6,20 @@
 
 namespace mlir::tile::gpu {
 
-/// table[row - column + (c - 1)] for every pair of the warp's block, from its window; pairs of one
-/// diagonal share a register. Pairs that do not exist get an entry of the table or zero.
+/// Loads table[row - column + (c - 1)] for every pair of the warp's block from its window. Pairs of
+/// one diagonal share a register. Pairs that do not exist get an entry of the table or zero.
 Registers loadWindow(Step &step, Value table);
 
-/// One piece's polynomial.
+/// The polynomial of one piece.
 struct Piece {
   Registers coefficients; // by power
-  Value minusCentre;      // null where the powers are of u * v
+  Value minusCentre;      // null if the powers are of u * v
 };
 
-/// u of every pair, v of every row of the warp's block, and which pieces the range of their
-/// products touches; the same in all lanes.
+/// The u of every pair, the v of every row of the warp's block, and the range of pieces that
+/// contain their products. The range is the same in all lanes.
 struct SegmentBlock {
-  Registers u, v; // v by owner or inner vector, whichever rows are
+  Registers u, v; // v by owner or inner vector, depending on the side of the rows
   Num firstPiece, lastPiece;
   int64_t degree = 1;
   Value knots, coefficients; // addresses of element 0
@@ -30,6 +30,7 @@ struct SegmentBlock {
   Value knot(FragmentKernel &k, const Num &end) const;
   Piece piece(FragmentKernel &k, const Num &number) const;
 };
+/// Loads the block and determines its range of pieces.
 SegmentBlock findSegmentBlock(Step &step, Value u, Value v, Value knots, Value coefficients,
                               Value count);
 

@@ -1,4 +1,4 @@
-//===- DiagonalUnits.cpp - whose turn it is at sums along diagonals -------===//
+//===- DiagonalUnits.cpp - the order of sums along diagonals --------------===//
 #include "passes/ToGPU/DiagonalUnits.h"
 
 #include "dialect/Tile/Owner.h"
@@ -25,10 +25,11 @@ Num DiagonalUnits::unitOf(const Step &step, int64_t n) const {
   return descends ? unit - Num(n) : unit + Num(n);
 }
 
-/// How many CTAs of the same slot add to `unit` before this one. With m inner blocks to an owner
-/// block, unit u holds the diagonals that inner block u + m * ownerBlock completes; the m units
-/// behind the last block hold those that it leaves. In descending order these lie before the first
-/// block: a unit is m lower. The lanes of a warp look at 32 CTAs at a time.
+/// Returns the number of CTAs of the same slot that add to `unit` before this one. With m inner
+/// blocks per owner block, unit u holds the diagonals that inner block u + m * ownerBlock
+/// completes; the m units after the last block hold those that it leaves. In descending order these
+/// are before the first block, so that each unit is m lower. The lanes of a warp test 32 CTAs at a
+/// time.
 Num DiagonalUnits::orderOf(FragmentKernel &k, const Num &unit) const {
   KernelBuilder &b = k.b;
   Value count =
@@ -45,7 +46,8 @@ Num DiagonalUnits::orderOf(FragmentKernel &k, const Num &unit) const {
 Turn DiagonalUnits::turnAt(Step &step, Value tickets, const Num &unit,
                            std::function<void()> work) const {
   FragmentKernel &k = step.k;
-  // Units begin at minus the inner blocks of all owner blocks but the last; descending, of all.
+  // The first unit is minus the inner blocks of all owner blocks except the last, or of all owner
+  // blocks if descending.
   const Num owners = descends ? k.item.ownerBlocks : k.item.ownerBlocks - Num(1);
   const Num indices[] = {k.item.batch, step.queryHead(), slotOf(k),
                          unit + owners * Num(perOwner())};

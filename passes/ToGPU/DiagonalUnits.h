@@ -1,8 +1,8 @@
-//===- DiagonalUnits.h - whose turn it is at sums along diagonals ---------===//
+//===- DiagonalUnits.h - the order of sums along diagonals ----------------===//
 //
-// What a CTA adds up along diagonals is complete after each block for one inner block's worth of
-// them: a unit (dialect/Math/KeptPairs.h). CTAs add their units to a table in the order in which
-// they started, one table for every `slots`-th owner block.
+// With each inner block a CTA completes its sums along one inner block's worth of diagonals: a unit
+// (dialect/Math/KeptPairs.h). CTAs add their units to a table in the order of their items;
+// owner block n uses table n mod `slots`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_DIAGONALUNITS_H
@@ -12,19 +12,20 @@
 
 namespace mlir::tile::gpu {
 
+/// Computes the units of a CTA and its turns at them.
 class DiagonalUnits {
 public:
   DiagonalUnits(StageOp stage, const GpuSchedule &schedule, int64_t slots);
 
-  /// Inner blocks in an owner block: units that are open between two steps.
+  /// Returns the number of inner blocks in an owner block, and so of open units between steps.
   int64_t perOwner() const { return schedule.ownerBlock() / schedule.innerBlock; }
-  /// Whether the stream goes through the inner blocks from the last to the first.
+  /// Returns true if the stream visits the inner blocks from the last to the first.
   bool isDescending() const { return descends; }
-  /// Extents of a buffer with a ticket per unit.
+  /// Returns the extents of a buffer with a ticket per unit.
   SmallVector<std::string> ticketExtents() const;
-  /// The unit that a step completes, and those still open after it, n = 1 ... perOwner().
+  /// Returns the unit that a step completes (n = 0), or the n-th one still open after it.
   Num unitOf(const Step &step, int64_t n = 0) const;
-  /// The CTA's turn at a unit.
+  /// Returns the CTA's turn at a unit.
   Turn turnAt(Step &step, Value tickets, const Num &unit, std::function<void()> work) const;
   Num slotOf(const FragmentKernel &k) const { return k.item.ownerBlock % Num(slots); }
 

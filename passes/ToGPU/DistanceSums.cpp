@@ -29,8 +29,8 @@ DistanceSums::DistanceSums(StageOp stage, const GpuSchedule &schedule)
   }
 }
 
-/// The block of distances of which a step completes the n-th, n = 0 ... perOwner(): rows that move
-/// on leave the lowest distances behind, columns the highest.
+/// Returns the block of distances that is completed as the n-th, n = 0 ... perOwner(): a stream
+/// that advances over rows completes the lowest distances first, one over columns the highest.
 static int64_t blockOf(const FragmentKernel &k, const DiagonalUnits &units, int64_t n) {
   return k.rowsOwn == units.isDescending() ? n : units.perOwner() - n;
 }
@@ -118,7 +118,7 @@ void DistanceSums::endStep(Step &step, SmallVector<Value> &yielded) const {
 
 namespace {
 
-/// Sums by distance: pairs by distance and row, times the rows.
+/// Emits sums by distance: the product of pairs, by distance and row, and the rows.
 class WindowOuterEmitter : DistanceReader {
 public:
   WindowOuterEmitter(Step &step, WindowOuterOp op)
@@ -143,7 +143,8 @@ public:
 private:
   void byMatrices(int64_t step);
   void exact();
-  /// Calls body(first tile of 16 numbers without the warp's own, first register) for every tile.
+  /// Calls body(tile, at) per tile of 16 distances, counted from the warp's first, and its first
+  /// register.
   void eachTile(llvm::function_ref<void(int64_t tile, int64_t at)> body) {
     for (int64_t n = 0; n < blocks; ++n)
       for (int64_t i = 0; i < tiles; ++i)
@@ -169,7 +170,8 @@ void WindowOuterEmitter::byMatrices(int64_t step) {
                         ? loadBTransposed(rows, row, 0, 0, depthTile + Num(pair * 2))
                         : loadBTransposed(rows, row, 0, pair * 2, 0));
   eachTile([&](int64_t tile, int64_t at) {
-    // Which tiles of numbers the rows meet: known for some, and else the same for the whole warp.
+    // For some tiles it is known at compile time whether the rows meet their distances. For the
+    // others, the condition is the same in the entire warp.
     const Num behind = block.behind(Num(row / 16), firstTile + Num(tile));
     const int64_t least = tile - row / 16, most = least + k.schedule.innerBlock / 16 - tiles;
     if (most < 0 || least > block.mostBehind())

@@ -1,11 +1,10 @@
 //===- DistanceSums.h - sums of vectors per distance, across CTAs ---------===//
 //
-// What `tile.window_outer` adds up, the same to the bit in every run. The sums of the distances
-// that a block meets lie in registers, divided among the warps like sums over the owner side
-// (FragmentKind::InnerPanel), one such panel per inner block's worth of distances. After each block
-// one of them is complete: CTAs add it to the table in turns (DiagonalUnits.h); the others go on to
-// the next block.
-//
+// The sums of `tile.window_outer`, which are bitwise equal in every run. The sums of the distances
+// in a block are in registers, divided among the warps like sums over the owner side
+// (FragmentKind::InnerPanel), with one such panel per inner block's worth of distances. Each block
+// completes one of these panels, which CTAs add to the table in turns (DiagonalUnits.h); the others
+// are carried to the next block.
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_DISTANCESUMS_H
 #define PE_PASSES_TOGPU_DISTANCESUMS_H
@@ -14,6 +13,7 @@
 
 namespace mlir::tile::gpu {
 
+/// The carried sums of a kernel's `tile.window_outer` ops.
 class DistanceSums {
 public:
   /// Adds the tickets to the plan.
@@ -22,12 +22,12 @@ public:
   ArrayRef<Value> getBuffers() const { return buffers; }
   bool isEmpty() const { return targets.empty(); }
 
-  /// What the loop carries, before the first step.
+  /// Returns the initial values that the loop carries.
   Registers startValues(FragmentKernel &k) const;
-  /// Takes what the step before has left off the front of `carried`.
+  /// Takes the sums that the previous step left from the front of `carried`.
   void beginStep(Step &step, ValueRange &carried) const;
-  /// Adds what is complete, when its turn comes, and appends what the next step takes; the last
-  /// step of a head adds everything.
+  /// Adds the completed sums in their turn and appends the sums for the next step. The last step of
+  /// a head adds all sums.
   void endStep(Step &step, SmallVector<Value> &yielded) const;
 
 private:

@@ -22,23 +22,24 @@ namespace mlir::tile {
 #include "passes/ToGPU/Passes.h.inc"
 } // namespace mlir::tile
 
-/// The number does not depend on sizes or machine, so results do not either.
+/// The number depends on neither sizes nor the machine, so results do not either.
 static constexpr int64_t kWorkers = 256;
 
-//===- Which loops ----------------------------------------------------------------===//
+//===- Analysis ---------------------------------------------------------------------===//
 
-/// The number that an extent is, or nothing where it is known at run time only.
+/// Returns the constant value of an extent, or std::nullopt if it is known only at run time.
 static std::optional<int64_t> constantOf(StringRef extent) {
   int64_t size;
   return extent.getAsInteger(10, size) ? std::nullopt : std::optional(size);
 }
 
-/// Whether it is known, or a number of heads or batch entries; rows, columns and distances are not.
+/// Returns true for constants and numbers of heads or batch entries, but not for rows, columns and
+/// distances.
 static bool isFew(StringRef extent) {
   return constantOf(extent) || extent == "hq" || extent == "hkv" || extent == "b";
 }
 
-/// Constant extents multiplied; those that are not constant do not count.
+/// Returns the product of the constant extents; the others are ignored.
 static int64_t constantProduct(ArrayRef<StringRef> extents) {
   int64_t product = 1;
   for (StringRef extent : extents)
@@ -55,8 +56,8 @@ static SmallVector<StringRef> extentsOf(Value buffer) {
 
 namespace {
 
-/// What a loop adds to, and the workers' elements in place of it: [workers, extents of the
-/// target...].
+/// The buffer that a loop adds to, and the buffer with the workers' elements that replaces it:
+/// [workers, extents of the target...].
 struct Slots {
   Value target, buffer;
   Reduction kind;
@@ -66,7 +67,7 @@ struct Slots {
 
 using Targets = llvm::MapVector<Value, Reduction>;
 
-/// The buffers that the loop adds to, if that is all it does with what it changes.
+/// Returns the buffers that the loop adds to, if it accesses changed buffers in no other way.
 static std::optional<Targets> findTargets(ForeachOp loop) {
   Targets targets;
   bool others = false;
@@ -83,8 +84,8 @@ static std::optional<Targets> findTargets(ForeachOp loop) {
   return targets;
 }
 
-/// Whether the workers' elements of a target are few, and nothing behind the loop in its stage
-/// reads the target before the workers' elements are there.
+/// Returns true if the workers' elements of a target are few, and nothing after the loop in its
+/// stage reads the target before the workers' elements are added.
 static bool canDivide(Value target, StageOp stage, ForeachOp loop) {
   constexpr int64_t kManyElements = 4096;
   SmallVector<StringRef> slot = extentsOf(target);
@@ -97,8 +98,8 @@ static bool canDivide(Value target, StageOp stage, ForeachOp loop) {
   });
 }
 
-/// The buffers that a loop adds to, if it is long, has too few parallel indices, and may be
-/// divided; else none.
+/// Returns the buffers that a loop adds to if it is long, has too few parallel indices, and can be
+/// divided. Otherwise returns no buffers.
 static Targets targetsOfLongSum(StageOp stage, ForeachOp loop,
                                 const llvm::SmallBitVector &parallel) {
   constexpr int64_t kManyThreads = 1024;
@@ -128,7 +129,7 @@ static Slots makeSlots(StageOp stage, Value target, Reduction kind) {
   SmallVector<std::string> extents = {std::to_string(kWorkers)};
   for (StringRef extent : extentsOf(target))
     extents.push_back(extent.str());
-  // Numbered by what has been made for the stage before.
+  // The index follows the buffers that previous loops of the stage have added.
   auto plan = stage->getParentOfType<PlanOp>();
   const std::string name = (plan.getSymName() + "_" + stage.getSymName() + "_workers").str();
   const int64_t number = llvm::count_if(
@@ -139,7 +140,8 @@ static Slots makeSlots(StageOp stage, Value target, Reduction kind) {
   return {target, buffer, kind};
 }
 
-/// The indices of a stage's items become indices of its loops: a loop divides them as its others.
+/// Turns the indices of a stage's items into indices of its loops, which are divided like the
+/// others.
 static void moveItemsIntoLoops(StageOp stage) {
   Builder builder(stage.getContext());
   const auto over = getStrings(stage.getOver());
@@ -151,14 +153,14 @@ static void moveItemsIntoLoops(StageOp stage) {
   stage.setOverAttr(builder.getStrArrayAttr({}));
 }
 
-/// The size as an i64: an extent fits in 32 bits, a product of them need not.
+/// Returns the size as an i64: one extent fits in 32 bits, a product of them may not.
 static Value wideSize(OpBuilder &builder, Location loc, StringRef extent) {
   Value size = SizeOp::create(builder, loc, builder.getIndexType(), extent);
   return arith::IndexCastOp::create(builder, loc, builder.getI64Type(), size);
 }
 
-/// The loop with its parallel indices and a worker, who takes every 256th of the other iterations
-/// and adds to elements of its own.
+/// Replaces the loop by one over its parallel indices and a worker, which executes every 256th of
+/// the other iterations and adds to its own elements.
 static void divideLoop(ForeachOp loop, const llvm::SmallBitVector &parallel,
                        ArrayRef<Slots> slots) {
   OpBuilder builder(loop);
@@ -189,7 +191,7 @@ static void divideLoop(ForeachOp loop, const llvm::SmallBitVector &parallel,
   auto share = scf::ForOp::create(builder, loc, first, count, step);
   YieldOp::create(builder, loc);
   builder.setInsertionPointToStart(share.getBody());
-  // The last index is the fastest.
+  // The last index varies fastest.
   Block &old = loop.getBody().front();
   IRMapping mapping;
   Value number = share.getInductionVar();
@@ -217,9 +219,9 @@ static void divideLoop(ForeachOp loop, const llvm::SmallBitVector &parallel,
   loop.erase();
 }
 
-//===- The stages around it -----------------------------------------------------------===//
+//===- Added stages -----------------------------------------------------------------===//
 
-/// What changes nothing under `kind`.
+/// Returns the neutral value of `kind`.
 static TypedAttr neutralOf(Type type, Reduction kind) {
   Builder builder(type.getContext());
   if (auto integer = dyn_cast<IntegerType>(type)) {
@@ -237,14 +239,14 @@ static Value neutral(OpBuilder &builder, Location loc, const Slots &slots) {
   return arith::ConstantOp::create(builder, loc, neutralOf(elementOf(slots.buffer), slots.kind));
 }
 
-/// An empty stage like `stage` at the builder's place, which moves inside.
+/// Creates an empty stage like `stage` at the builder's insertion point, and moves it inside.
 static void enterStage(OpBuilder &builder, StageOp stage, const Twine &name) {
   auto made = StageOp::create(builder, stage.getLoc(), (stage.getSymName() + name).str(),
                               stage.getPhase(), builder.getStrArrayAttr({}), /*pairs=*/Value());
   builder.setInsertionPointToEnd(&made.getBody().emplaceBlock());
 }
 
-/// In front of `stage`, writes where maxima and minima begin. The plan clears sums.
+/// Adds a stage before `stage` that initializes maxima and minima. The plan clears sums.
 static void addBeginStage(StageOp stage, ArrayRef<Slots> slots) {
   auto isSum = [](const Slots &s) { return s.kind == Reduction::Add; };
   if (llvm::all_of(slots, isSum))
@@ -260,7 +262,7 @@ static void addBeginStage(StageOp stage, ArrayRef<Slots> slots) {
   }
 }
 
-/// The workers' elements at `at`, combined in their order.
+/// Combines the workers' elements at `at` in order.
 static Value combine(OpBuilder &builder, Location loc, const Slots &slots, ValueRange at) {
   auto constant = [&](int64_t value) {
     return arith::ConstantIndexOp::create(builder, loc, value).getResult();
@@ -279,7 +281,7 @@ static Value combine(OpBuilder &builder, Location loc, const Slots &slots, Value
   return workers.getResult(0);
 }
 
-/// Behind `stage`, combines the workers' elements with their targets.
+/// Adds a stage after `stage` that combines the workers' elements with their targets.
 static void addSumStage(StageOp stage, ArrayRef<Slots> slots) {
   OpBuilder builder(stage->getContext());
   builder.setInsertionPointAfter(stage);

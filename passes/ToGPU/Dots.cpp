@@ -1,7 +1,7 @@
 //===- Dots.cpp - contractions on matrix units and in f32 -----------------===//
 //
-// Operands of 16 bits and tf32: mma.sync m16n8k16 and m16n8k8 (Fragments.h). f32: exact
-// multiply-adds, every lane on the elements of the accumulator tiles that it owns.
+// Operands of 16 bits and tf32 use mma.sync m16n8k16 and m16n8k8 (Fragments.h). f32 operands use
+// exact multiply-adds, every lane for the elements of the accumulator tiles that it owns.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToGPU/Emitters.h"
@@ -31,10 +31,10 @@ private:
   void overOwner();
 
   Registers start();
-  /// Left-hand fragment of a step over pairs, from accumulators of pairs.
+  /// Returns the left-hand fragment of a step over pairs, from accumulators of pairs.
   SmallVector<Value> fragmentOf(const Registers &pairs, int64_t ownerTile, int64_t step);
   void exactOverDepth(Registers &sums, const Panel &owner, const Panel &inner);
-  /// sums[row tile][depth tile] += left[row][k] * right[k][depth], left in memory by rows.
+  /// Adds left[row][k] * right[k][depth] to sums[row tile][depth tile]; left is in memory by rows.
   void exactProduct(Registers &sums, const Panel &left, const Panel &right, int64_t steps,
                     bool isTransposed, const Num &leftBase, int64_t tiles, int64_t depthTiles,
                     const Num &firstDepthTile);
@@ -44,7 +44,7 @@ private:
   SpaceSet result;
 };
 
-/// The accumulators' first value: `init`, broadcast over pairs where it is a vector.
+/// Returns the initial accumulators: `init`, broadcast over pairs if it is a vector.
 Registers DotEmitter::start() {
   const int64_t count = k.registersOf(result);
   if (const Registers *fold = here.foldOf(dot.getOutput()))
@@ -131,7 +131,7 @@ void DotEmitter::overInner() {
   Registers sums = start();
   const int64_t tiles = k.depthOf(result) / 8;
   if (!isMatrixType()) {
-    // Through memory of the warp: a lane needs all pairs of its owners.
+    // Pairs pass through memory of the warp, because a lane needs all pairs of its owners.
     exactProduct(sums, here.pairsOfWarp(pairs), panel, k.schedule.innerBlock / 4,
                  /*isTransposed=*/false, k.warp * Num(k.layout.ownerTiles * 16),
                  k.layout.ownerTiles, tiles, 0);
@@ -158,7 +158,7 @@ void DotEmitter::exactProduct(Registers &sums, const Panel &left, const Panel &r
                               int64_t depthTiles, const Num &firstDepthTile) {
   sums = b.loop(0, steps, 1, sums, [&](Num chunk, ValueRange carried) {
     Registers next(carried);
-    // left[row][k]: four k of one chunk, or for a transposed panel one element of each row k.
+    // left[row][k] is four k of one chunk, or for a transposed panel one element of each row k.
     SmallVector<SmallVector<Value>> rows;
     for (int64_t row = 0; row < tiles * 2; ++row) {
       if (!isTransposed) {

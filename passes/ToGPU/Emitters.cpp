@@ -1,4 +1,4 @@
-//===- Emitters.cpp - which file lowers which op --------------------------===//
+//===- Emitters.cpp - dispatches each op to its emitter -------------------===//
 #include "passes/ToGPU/Emitters.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -29,5 +29,5 @@ void mlir::tile::gpu::emitOp(Scope &scope, Operation *op) {
       .Case([&](NearGradOp o) { emitNearGrad(scope.step(), o); })
       .Case([&](WindowGradOp o) { emitWindowGrad(scope.step(), o); })
       .Case([&](SegmentsGradOp o) { emitSegmentsGrad(scope.step(), o); })
-      .Default([](Operation *) { llvm_unreachable("refused by checkStage"); });
+      .Default([](Operation *) { llvm_unreachable("rejected by checkStage"); });
 }

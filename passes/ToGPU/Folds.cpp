@@ -24,7 +24,7 @@ std::optional<SpaceSet> mlir::tile::gpu::lineOf(AccumulateOp sum) {
   return std::nullopt;
 }
 
-/// Whether the stream adds to elements of the inner side that are not a fold of its.
+/// Returns true if the stream adds to elements of the inner side other than by its folds.
 static bool hasInnerLineSums(StageOp stage) {
   const SpaceSet inner = {getOwner(stage) == Owner::Rows ? "c" : "r"};
   return stage.getStream()
@@ -63,11 +63,11 @@ OuterFolds::OuterFolds(StageOp stage, const GpuSchedule &schedule)
   for (size_t i = 0; i < dependent.size(); ++i)
     for (Operation *user : dependent[i]->getUsers())
       dependent.insert(user);
-  bool isBehind = false;
+  bool isAfter = false;
   for (Operation &op : stage.getBody().front()) {
-    if (isBehind)
+    if (isAfter)
       (dependent.contains(&op) ? foldOps : ownerOps).push_back(&op);
-    isBehind |= isa<StreamOp>(op);
+    isAfter |= isa<StreamOp>(op);
   }
   if (outer.empty() && !hasInnerLineSums(stage))
     return;
@@ -75,14 +75,14 @@ OuterFolds::OuterFolds(StageOp stage, const GpuSchedule &schedule)
       std::string("ceildiv(") + (rows ? "c," : "r,") + std::to_string(schedule.innerBlock) + ")";
   tickets = make("_tickets", {"b", rows ? "hkv" : "hq", blocks},
                  IntegerType::get(stage.getContext(), 32), true);
-  // Inner blocks that no CTA visits get no sum: what is stored from them starts as zeros.
+  // Inner blocks that no CTA visits get no sum, so results stored from sums start as zeros.
   for (Operation *op : foldOps)
     if (auto store = dyn_cast<StoreOp>(op))
       clear(store.getBuffer().getDefiningOp<BufferOp>());
 }
 
-/// Memory of pe's own is cleared before the first launch; of a view of the caller's, which may have
-/// gaps, every element is written by a stage before this one.
+/// Clears a buffer. A buffer in pe's memory is cleared before the first launch. A view of the
+/// caller's memory may have gaps, so a stage before this one writes each of its elements.
 void OuterFolds::clear(BufferOp buffer) {
   if (!buffer.getStrided())
     return buffer.setZero(true);
@@ -99,8 +99,8 @@ void OuterFolds::clear(BufferOp buffer) {
 
 namespace {
 
-/// Calls `body` for every pair of neighbouring depths (or every element of a vector) of this lane,
-/// with its address in `buffer` and whether it exists and is this lane's to add.
+/// Calls `body` for every two consecutive depths (or every element of a vector) of this lane, with
+/// their address in `buffer` and whether they exist and this lane adds them.
 void eachAccess(
     Step &step, Value buffer, const SpaceSet &spaces,
     llvm::function_ref<void(int64_t first, int64_t count, Value address, Value exists)> body) {
@@ -148,7 +148,7 @@ void mlir::tile::gpu::addToLine(Step &step, Value buffer, const SpaceSet &spaces
   }
 }
 
-/// The registers plus what earlier CTAs have added.
+/// Returns the registers plus the sums of earlier CTAs.
 Registers OuterFolds::addTo(Step &step, Value buffer, const SpaceSet &spaces,
                             const Registers &registers, Value isFirst) {
   KernelBuilder &b = step.k.b;
@@ -188,7 +188,7 @@ void OuterFolds::emitStep(Step &step) {
     return;
   FragmentKernel &k = step.k;
   auto [number, total] = k.visitOf(k.item.ownerBlock, step.at.block);
-  if (k.rowsOwn) { // query heads of the key head one after the other
+  if (k.rowsOwn) { // query heads of the key head in order
     number = number + step.queryHead() % k.item.group * total;
     total = total * k.item.group;
   }

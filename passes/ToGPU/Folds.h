@@ -1,9 +1,9 @@
 //===- Folds.h - sums over the owner side, across CTAs --------------------===//
 //
-// A fold over the inner side stays in registers. One over the owner side (dQ where columns own, dK
-// and dV where rows own) adds up what different CTAs have for one inner block, in turns (Turns.h):
-// descending owner blocks, query heads of a key head ascending. The last one does what the stage
-// does with the sum.
+// A fold over the inner side stays in registers. A fold over the owner side (dQ if columns own, dK
+// and dV if rows own) adds the sums of different CTAs for one inner block in turns (Turns.h): owner
+// blocks in descending order, query heads of a key head in ascending order. The last CTA evaluates
+// the stage's ops on the sum.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_FOLDS_H
@@ -13,18 +13,19 @@
 
 namespace mlir::tile::gpu {
 
+/// The stream's folds over the owner side.
 class OuterFolds {
 public:
   /// Adds the buffers of sums and tickets to the plan.
   OuterFolds(StageOp stage, const GpuSchedule &schedule);
 
-  /// Whether result `index` of the stream is summed across CTAs.
+  /// Returns true if result `index` of the stream is summed across CTAs.
   bool isOuter(unsigned index) const { return outer.count(index); }
   ArrayRef<Value> getBuffers() const { return buffers; }
   bool hasTurns() const { return static_cast<bool>(tickets); }
-  /// Adds what this step yields to the outer folds, when its turn comes.
+  /// Adds the step's yielded values to the outer folds when its turn comes.
   void emitStep(Step &step);
-  /// Ops behind the stream that do not depend on an outer fold.
+  /// Returns the ops after the stream that do not depend on an outer fold.
   ArrayRef<Operation *> ownerEpilogue() const { return ownerOps; }
 
 private:
@@ -44,13 +45,13 @@ private:
   SmallVector<Operation *> ownerOps, foldOps;
 };
 
-/// Adds up a value over pairs, of which a lane has `sums` for its rows or columns (`spaces`), and
-/// adds it to buffer [b, hq, r] or [b, hq, c]: at once on the owner side, where only this CTA does,
-/// else in the order of the inner block's ticket.
+/// Adds a value over pairs to buffer [b, hq, r] or [b, hq, c]; `sums` are the lane's sums for its
+/// rows or columns (`spaces`). On the owner side, to which only this CTA adds, they are added
+/// immediately, otherwise in the order of the inner block's ticket.
 void addToLine(Step &step, Value buffer, const SpaceSet &spaces, Registers sums);
 
-/// R or C where the sum inside a map goes to its pair's row or column of a buffer [b, hq, r] or
-/// [b, hq, c].
+/// Returns {r} or {c} if the sum inside a map adds to its pair's row or column, in a buffer
+/// [b, hq, r] or [b, hq, c].
 std::optional<SpaceSet> lineOf(AccumulateOp sum);
 
 } // namespace mlir::tile::gpu

@@ -34,9 +34,8 @@ Interval<Num> FragmentKernel::findReach() const {
 CallPairs FragmentKernel::keptPairs() const {
   CallPairs kept;
   kept.rowStart = fn.size("q_start"), kept.columnStart = fn.size("k_start");
-  // How far row 0 is behind column 0, plus an end of the mask: in 64 bits, then no farther away
-  // than any call reaches (rows and columns are far below 2^30), so that 32 bits hold what is
-  // added.
+  // The distance of row 0 from column 0 plus an end of the mask, computed in 64 bits and clamped to
+  // the range of any call (rows and columns are far below 2^30), so that later sums fit in 32 bits.
   constexpr int64_t kFar = int64_t(1) << 30;
   auto fromStarts = [&](int64_t end) {
     Type i64 = b.getI64Type();
@@ -63,8 +62,9 @@ CallPairs FragmentKernel::keptPairs() const {
 
 //===- The work item ---------------------------------------------------------------===//
 
-/// Which item this CTA works on. Where it may wait for lower items it takes the next one from a
-/// counter: the CTA that took a lower one is running or has finished, whatever order CTAs start in.
+/// Returns the item of this CTA. If it may wait for lower items, it takes the next one from a
+/// counter: the CTA that took a lower one is then running or has finished, whatever the order in
+/// which CTAs start.
 Num FragmentKernel::takeItem(Value itemCounter) {
   if (!itemCounter)
     return b.blockIndex();
@@ -75,8 +75,8 @@ Num FragmentKernel::takeItem(Value itemCounter) {
   return b.fromValue(b.load(b.i32(), slot));
 }
 
-/// Heads and owner block of an item. Later items have less to do where the mask is causal, and a
-/// fold's order starts with the lowest items.
+/// Returns the heads and the owner block of an item. Later items have less work under a causal
+/// mask, and the order of a fold starts with the lowest items.
 WorkItem FragmentKernel::decode(const Num &number) const {
   WorkItem decoded;
   decoded.ownerBlocks = ceilDiv(rowsOwn ? rows : columns, Num(schedule.ownerBlock()));

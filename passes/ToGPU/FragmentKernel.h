@@ -1,17 +1,18 @@
 //===- FragmentKernel.h - a stage with a stream as matrix fragments -------===//
 //
-// The tile program is lowered op by op; what changes from the definition is where values live. One
-// side of the pair space is the owner (rows, or columns), the other is inner. Pairs, vectors and
-// sums of panels lie in registers (dialect/Math/FragmentLayout.h says where), loaded panels in
-// shared memory (dialect/Math/PanelLayout.h).
+// The stage is lowered op by op. One side of the pairs is the owner (rows or columns), the other is
+// inner. Pairs, vectors and sums of panels are in registers (layout:
+// dialect/Math/FragmentLayout.h), loaded panels in shared memory (layout:
+// dialect/Math/PanelLayout.h).
 //
-// A contraction over depth or inner takes its right-hand side from shared memory; one over owners
-// passes its left-hand side through shared memory, transposed, because owners are divided among the
-// warps. Where the stage scans along the keys, the inner block is permuted so that a lane holds
-// neighbouring keys (`isPermuted`): the scan is then 16 steps in registers and one in the quad.
+// A contraction over depth or inner reads its right-hand side from shared memory. A contraction
+// over owners passes its left-hand side through shared memory, transposed, because owners are
+// divided among the warps. If the stage scans along the keys, the inner block is permuted so that a
+// lane holds consecutive keys (`isPermuted`): the scan is then 16 steps in registers and one in the
+// quad.
 //
-// A FragmentKernel is what holds for the whole kernel: all of it is set when it is made, but for
-// the shared memory, which grows. What the code at one place knows is in its Scope (Step.h).
+// A FragmentKernel holds the state of the entire kernel. It is constant after construction, except
+// for the allocation of shared memory. The state of the code at one point is in its Scope (Step.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_FRAGMENTKERNEL_H
@@ -24,35 +25,36 @@
 
 namespace mlir::tile::gpu {
 
-/// The pairs that exist and that the mask keeps, in the kernel's blocks, and the positions of row
+/// The pairs that exist and that the mask keeps, in the kernel's blocks, and the positions of row 0
 /// and column 0.
 struct CallPairs : KeptPairs<Num> {
   Num rowStart, columnStart;
 };
 
-/// What a CTA works on: an owner block of a query head where rows own, else of a key head.
+/// The work of a CTA: an owner block of a query head if rows own, otherwise of a key head.
 struct WorkItem {
   Num ownerBlocks;           // of a head
-  Num ownerBlock, ownerBase; // number, first owner
+  Num ownerBlock, ownerBase; // its index and first owner
   Num group;                 // query heads of a key head
   Num batch, keyHead;
-  std::optional<Num> queryHead; // where rows own
+  std::optional<Num> queryHead; // if rows own
 };
 
 using Element = ::pe::math::FragmentElement;
 
 class PairSums;
 
+/// The state of a stage's kernel.
 class FragmentKernel {
-  StageOp stage; // before what is made from it
+  StageOp stage; // declared before the members initialized from it
   StreamOp stream;
 
 public:
-  /// CTAs that may wait for one another take their items from `itemCounter`.
+  /// CTAs that may wait for each other take their items from `itemCounter`.
   FragmentKernel(StageOp stage, const GpuSchedule &schedule, KernelFunction &function,
                  PairSums &sums, Value itemCounter);
 
-  //===- What is lowered ---------------------------------------------------------===//
+  //===- Source and schedule -----------------------------------------------------===//
   StageOp getStage() const { return stage; }
   StreamOp getStream() const { return stream; }
   const GpuSchedule schedule;
@@ -71,7 +73,7 @@ public:
     return !isPair(s) && !s.isEmpty() && !isOwnerSide(s);
   }
   ::pe::math::FragmentKind kindOf(const SpaceSet &s) const;
-  /// Registers of a value, and where each lies.
+  /// Return the number of registers of a value, and the element in register `index`.
   int64_t registersOf(const SpaceSet &s) const { return layout.registersOf(kindOf(s), depthOf(s)); }
   Element elementAt(const SpaceSet &s, int64_t index) const {
     return layout.elementAt(kindOf(s), index, depthOf(s));
@@ -80,26 +82,26 @@ public:
     return layout.indexOf(kindOf(s), at, depthOf(s));
   }
 
-  //===- Where this thread is --------------------------------------------------------===//
+  //===- Position of the thread ------------------------------------------------------===//
   const Num thread, lane, warp, g, t;
   const Num rows, columns;
   const CallPairs mask;
   const WorkItem item;
-  const Interval<Num> reach; // columns that some row takes, by the bounds of all rows
+  const Interval<Num> reach; // columns that any row keeps, by the bounds of all rows
 
-  /// The owner within the call, and the tile of depths of an inner panel that is summed up, of an
-  /// element.
+  /// Return, for an element, the owner within the call, and the tile of depths in an inner panel of
+  /// sums.
   Num ownerAt(const Element &at) const { return layout.ownerAt(item.ownerBase, warp, g, at); }
   Num foldedDepthTile(const Element &at, const SpaceSet &s) const {
     return layout.foldedDepthTile(warp, at, depthOf(s));
   }
-  /// How many rows, or columns, there are.
+  /// Returns the number of rows, or of columns.
   const Num &limitOf(const SpaceSet &s) const { return hasRows(s) ? rows : columns; }
-  /// The inner blocks that an owner block visits.
+  /// Returns the inner blocks that an owner block visits.
   Interval<Num> innerBlocksOf(const Num &owner) const {
     return rowsOwn ? mask.columnBlocksOf(owner) : mask.rowBlocksOf(owner);
   }
-  /// Which turn of an inner block that visits it an owner block has, and how many there are.
+  /// Returns the rank of an owner block among the visitors of an inner block, and their number.
   Visit<Num> visitOf(const Num &owner, const Num &inner) const {
     return rowsOwn ? mask.visitOfRowBlock(owner, inner) : mask.visitOfColumnBlock(owner, inner);
   }

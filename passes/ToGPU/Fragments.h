@@ -1,11 +1,11 @@
 //===- Fragments.h - operands of contractions from shared memory -*- C++ -*-===//
 //
-// 16-bit operands: fragments that ldmatrix brings. tf32: a chunk of four words is a row of an 8 x 8
-// matrix of halves, so ldmatrix brings its fragments too, but cannot transpose them: those are read
-// word by word. Where the contraction is over pairs or distances, its order is ours: word t of a
-// fragment is number 2t, word t + 4 number 2t + 1, so that accumulators are left-hand fragments as
-// they are and the lanes read different banks. f32: vectors of four along the contraction.
-//
+// 16-bit operands are fragments loaded by ldmatrix. For tf32, a chunk of four words is a row of an
+// 8 x 8 matrix of halves, so ldmatrix also loads its fragments, but it cannot transpose them: these
+// are read word by word. A contraction over pairs or distances may use any order: word t of a
+// fragment is index 2t, word t + 4 index 2t + 1, so that accumulators can be used as left-hand
+// fragments unchanged and the lanes read different banks. f32 operands are vectors of four along
+// the contraction.
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_FRAGMENTS_H
 #define PE_PASSES_TOGPU_FRAGMENTS_H
@@ -14,34 +14,36 @@
 
 namespace mlir::tile::gpu {
 
+/// Loads operands of contractions from panels in shared memory.
 class FragmentReader {
 public:
   FragmentReader(FragmentKernel &kernel, Type element) : k(kernel), b(kernel.b), element(element) {}
 
 protected:
-  /// Whether mma.sync multiplies these operands.
+  /// Returns true if mma.sync multiplies these operands.
   bool isMatrixType() const { return !element.isF32(); }
-  /// What one fragment contracts: 16, or 8 of tf32.
+  /// Returns the length of the contraction in one fragment: 16, or 8 for tf32.
   int64_t stepSize() const { return element.isTF32() ? 8 : 16; }
-  /// Fragment of 16 owners: rows [rowConstant, +16) of the panel, depths of the step.
+  /// Loads the fragment of 16 owners: rows [rowConstant, +16) of the panel, depths of the step.
   SmallVector<Value> loadA(const Panel &panel, int64_t rowConstant, const Num &row, int64_t step);
-  /// Its transpose: A[m][k] from a panel whose rows are k.
+  /// Loads the transposed fragment, A[m][k] from a panel whose rows are k.
   SmallVector<Value> loadATransposed(const Panel &panel, int64_t rowConstant, const Num &column,
                                      int64_t columnConstant);
-  /// Two fragments for columns [rowConstant + row, +16) of the result: B[k][n] from rows n of the
-  /// panel; `row` is a multiple of 8.
+  /// Loads two fragments for columns [rowConstant + row, +16) of the result: B[k][n] from rows n of
+  /// the panel. `row` is a multiple of 8.
   SmallVector<Value> loadB(const Panel &panel, int64_t rowConstant, const Num &row, int64_t step);
-  /// The same from a panel whose rows are k: depths [8 tileConstant + 8 tile, +16). A tile that is
-  /// known at run time only may lie behind the last one: what it gets is of the panel, no more.
+  /// Loads two fragments from a panel whose rows are k: depths [8 tileConstant + 8 tile, +16). A
+  /// tile known only at run time may be after the last one; it then gets unspecified elements of
+  /// the panel.
   SmallVector<Value> loadBTransposed(const Panel &panel, int64_t rowConstant, const Num &row,
                                      int64_t tileConstant, const Num &tile);
-  /// Four f32 of one chunk.
+  /// Loads four f32 of one chunk.
   SmallVector<Value> vectorAt(const Panel &panel, int64_t rowConstant, const Num &row,
                               const Num &chunk);
-  /// Two f32 of a row of a panel, this lane's of the eight of a tile, which may lie behind the last
-  /// one likewise.
+  /// Loads two f32 of a row of a panel: this lane's of the eight in a tile, which may also be after
+  /// the last one.
   SmallVector<Value> twoAt(const Panel &panel, const Num &row, const Num &tile);
-  /// sums[at .. at + 4) += A B.
+  /// Adds A B to sums[at .. at + 4).
   void addProduct(Registers &sums, int64_t at, ArrayRef<Value> a, ArrayRef<Value> b);
 
   FragmentKernel &k;
@@ -49,7 +51,7 @@ protected:
   const Type element;
 
 private:
-  /// The word of tf32 panel row `rowConstant + row + 2t + odd` and a column.
+  /// Loads the word of tf32 panel row `rowConstant + row + 2t + odd` and a column.
   Value wordAt(const Panel &panel, int64_t rowConstant, const Num &row, int odd,
                int64_t columnConstant, const Num &column);
 };

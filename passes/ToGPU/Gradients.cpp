@@ -39,14 +39,15 @@ private:
   SegmentBlock block;
 };
 
-/// What the polynomial of the piece is in.
+/// Returns the argument of the piece's polynomial.
 Value SegmentsGradEmitter::placeOf(const Piece &piece, int64_t index) {
   if (block.degree > 1)
     return b.fma(block.u[index], v(index), piece.minusCentre);
   return b.mul(block.u[index], v(index));
 }
 
-/// g at the pairs inside a piece, and 0 elsewhere. What is no number counts as inside, and shows.
+/// Returns g at the pairs inside a piece, and 0 elsewhere. NaN counts as inside, so that it
+/// propagates.
 Registers SegmentsGradEmitter::insideOf(const Num &number) {
   auto is = [&](const Num &other) { return b.compare(arith::CmpIPredicate::eq, number, other); };
   const float infinity = std::numeric_limits<float>::infinity();
@@ -62,7 +63,7 @@ Registers SegmentsGradEmitter::insideOf(const Num &number) {
   return inside;
 }
 
-/// moments[piece] += (sum g, sum g x, ...) over the warp's pairs.
+/// Adds (sum g, sum g x, ...) over the warp's pairs to moments[piece].
 void SegmentsGradEmitter::addMoments(const Num &number, const Piece &piece,
                                      const Registers &inside) {
   SmallVector<Value> sums(block.degree + 1, b.number(0.0));
@@ -84,7 +85,7 @@ void SegmentsGradEmitter::addMoments(const Num &number, const Piece &piece,
   }
 }
 
-/// g times the slope of the piece.
+/// Returns g times the slope of the piece.
 Value SegmentsGradEmitter::weightOf(const Piece &piece, int64_t index, Value inside) {
   Value slope = piece.coefficients[block.degree];
   if (block.degree > 1) {
@@ -98,7 +99,7 @@ Value SegmentsGradEmitter::weightOf(const Piece &piece, int64_t index, Value ins
   return b.mul(inside, slope);
 }
 
-/// v_grad[i] += sum over j of g * p' * u.
+/// Adds the sum over j of g * p' * u to v_grad[i].
 void SegmentsGradEmitter::addRows(const Registers &weights) {
   Registers sums(k.registersOf({"r"}));
   for (auto [index, weight] : llvm::enumerate(weights)) {
@@ -109,7 +110,7 @@ void SegmentsGradEmitter::addRows(const Registers &weights) {
 }
 
 void SegmentsGradEmitter::emit() {
-  // g * p' at every pair; rows that do not exist have no v.
+  // g * p' at every pair. Rows that do not exist have no v.
   const bool needsWeights = op.getVGrad() || op.getUGrad();
   Registers weights(needsWeights ? g.size() : 0, b.number(0.0));
   weights = b.loop(block.firstPiece, block.lastPiece + Num(1), 1, weights,

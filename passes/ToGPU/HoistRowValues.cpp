@@ -17,7 +17,7 @@ namespace mlir::tile {
 #include "passes/ToGPU/Passes.h.inc"
 } // namespace mlir::tile
 
-/// Values over r that are computed before the stream, by a reduction or for the inner side.
+/// Returns values over r that are computed before the stream, by a reduction or for the inner side.
 static SmallVector<Value> findHoisted(StageOp stage) {
   StreamOp stream = stage.getStream();
   const bool rows = getOwner(stage) == Owner::Rows;
@@ -46,8 +46,8 @@ static SmallVector<Value> findHoisted(StageOp stage) {
   return hoisted;
 }
 
-/// The stores behind the stream of values that nothing else uses: removed from `hoisted`, they move
-/// with them.
+/// Returns the stores after the stream of values that have no other use. They move with their
+/// values, which are removed from `hoisted`.
 static SmallVector<StoreOp> takeStores(StageOp stage, SmallVector<Value> &hoisted) {
   SmallVector<StoreOp> stores;
   for (auto store : stage.getBody().front().getOps<StoreOp>())

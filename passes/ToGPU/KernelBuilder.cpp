@@ -1,4 +1,4 @@
-//===- KernelBuilder.cpp - writing GPU kernels shortly --------------------===//
+//===- KernelBuilder.cpp - a builder for GPU kernels ----------------------===//
 #include "passes/ToGPU/KernelBuilder.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -135,7 +135,7 @@ Value KernelBuilder::at(Value base, Type type, const Num &bytes) {
   if (bytes.isConstant())
     return create<LLVM::GEPOp>(type, getI8Type(), base,
                                ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes.constant)});
-  // The constant apart: it becomes the immediate of the access.
+  // Keep the constant separate: it becomes the immediate of the access.
   Value moved = create<LLVM::GEPOp>(type, getI8Type(), base,
                                     ArrayRef<LLVM::GEPArg>{LLVM::GEPArg(bytes.base)});
   if (bytes.constant == 0)
@@ -163,7 +163,7 @@ void KernelBuilder::store(Value value, Value pointer, unsigned alignment) {
 }
 
 void KernelBuilder::copyAsync(Value sharedTo, Value globalFrom, Value exists, int64_t bytes) {
-  // Past the first-level cache, which only copies of 16 bytes can do.
+  // Bypass the first-level cache, which only copies of 16 bytes can do.
   auto kind = bytes == 16 ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
   Value present = select(exists, integer(bytes), integer(0));
   create<NVVM::CpAsyncOp>(sharedTo, globalFrom, bytes, kind, present);
@@ -191,8 +191,8 @@ Value KernelBuilder::warpSum(Value value) {
 }
 
 Value KernelBuilder::warpExtreme(Value value, NVVM::ReduxKind kind) {
-  // Bits of negative numbers grow with the magnitude; inverted they grow with the number. The
-  // arrangement is its own inverse.
+  // The bits of negative values increase with the magnitude; inverted, they increase with the
+  // value. This mapping is its own inverse.
   auto arranged = [&](Value bits) {
     Value sign = create<arith::ShRSIOp>(bits, integer(31));
     return create<arith::XOrIOp>(bits, create<arith::AndIOp>(sign, integer(0x7fffffff)));
@@ -225,7 +225,7 @@ SmallVector<Value> KernelBuilder::mma(Type element, ArrayRef<Value> a, ArrayRef<
               : element.isBF16() ? NVVM::MMATypes::bf16
                                  : NVVM::MMATypes::f16;
   SmallVector<Value> aValues(a), bValues(b);
-  // f16 fragments are vectors of two, other fragments plain registers.
+  // f16 fragments are vectors of two, other fragments are plain registers.
   if (element.isF16())
     for (SmallVector<Value> *values : {&aValues, &bValues})
       for (Value &value : *values)
@@ -297,7 +297,7 @@ SmallVector<Value> KernelBuilder::ifElse(Value condition, TypeRange types,
   auto op = create<scf::IfOp>(types, condition, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(*this);
   auto fill = [&](Block *block, llvm::function_ref<SmallVector<Value>()> body) {
-    // Without results the builder has written the terminator.
+    // Without results, the builder has already created the terminator.
     if (types.empty())
       setInsertionPoint(block->getTerminator());
     else

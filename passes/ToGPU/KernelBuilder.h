@@ -1,11 +1,10 @@
-//===- KernelBuilder.h - writing GPU kernels shortly ----------------------===//
+//===- KernelBuilder.h - a builder for GPU kernels ------------------------===//
 //
-// `Num` is an i32 SSA value plus a constant (or the constant alone), so that code written once
-// folds where sizes are static. `KernelBuilder` is a builder with the few operations kernels are
-// made of: special registers, shared and global memory by byte offsets of 32 bits, asynchronous
-// copies, matrix fragments, shuffles, barriers, counted loops that carry values. What it creates is
-// executed by the emulator and translated to PTX; it creates nothing that one of them refuses.
-//
+// `Num` is an i32 SSA value plus a constant (or only the constant), so that the same code folds if
+// sizes are static. `KernelBuilder` is a builder with the few operations of kernels: special
+// registers, shared and global memory by byte offsets of 32 bits, asynchronous copies, matrix
+// fragments, shuffles, barriers, and counted loops that carry values. It creates only operations
+// that both the emulator and the translation to PTX support.
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_KERNELBUILDER_H
 #define PE_PASSES_TOGPU_KERNELBUILDER_H
@@ -19,7 +18,7 @@ namespace mlir::tile::gpu {
 
 class KernelBuilder;
 
-/// An i32 number of the kernel: `base + constant`, or the constant alone.
+/// An i32 value of the kernel: `base + constant`, or only the constant.
 class Num {
 public:
   Num(int64_t constant = 0) : constant(constant) {}
@@ -32,13 +31,13 @@ public:
   friend Num operator+(const Num &a, const Num &b);
   friend Num operator-(const Num &a, const Num &b);
   friend Num operator*(const Num &a, const Num &b);
-  /// Quotient and remainder of numbers that are not negative.
+  /// Quotient and remainder of nonnegative values.
   friend Num operator/(const Num &a, const Num &b);
   friend Num operator%(const Num &a, const Num &b);
   friend Num operator^(const Num &a, const Num &b);
   friend Num minOf(const Num &a, const Num &b);
   friend Num maxOf(const Num &a, const Num &b);
-  /// x where a < b, else y.
+  /// Returns x if a < b, else y.
   friend Num pickIfLess(const Num &a, const Num &b, const Num &x, const Num &y);
 
 private:
@@ -48,16 +47,17 @@ private:
   template <typename OpTy> static Num emit(const Num &a, const Num &b);
 
   KernelBuilder *builder = nullptr;
-  Value base; // null: a constant
+  Value base; // null if it is a constant
   int64_t constant = 0;
 };
 
 inline Num ceilDiv(const Num &a, const Num &b) { return (a + b - Num(1)) / b; }
 
-/// A value of the tile program, as this thread has it.
+/// A value of the tile dialect as one thread holds it.
 using Registers = SmallVector<Value>;
 using LoopBody = llvm::function_ref<SmallVector<Value>(Num, ValueRange)>;
 
+/// A builder that emits kernel code.
 class KernelBuilder : public ImplicitLocOpBuilder {
 public:
   KernelBuilder(Location loc, MLIRContext *context) : ImplicitLocOpBuilder(loc, context) {}
@@ -73,7 +73,7 @@ public:
   Value integer(int64_t value) { return create<arith::ConstantOp>(getI32IntegerAttr(value)); }
   Value toValue(const Num &number);
   Num fromValue(Value value) { return Num(*this, value); }
-  /// The number as an i64.
+  /// Returns the value as an i64.
   Value wide(const Num &number);
 
   Value add(Value a, Value b) { return create<arith::AddFOp>(a, b); }
@@ -93,25 +93,26 @@ public:
   Num pick(Value condition, const Num &a, const Num &b) {
     return fromValue(select(condition, toValue(a), toValue(b)));
   }
-  /// 2^x, log2 x, 1/x by the special function unit: relative error about 2^-22, subnormals zero.
+  /// 2^x, log2 x and 1/x by the special function unit, with a relative error of about 2^-22;
+  /// subnormals become zero.
   Value exp2(Value x) { return special("llvm.nvvm.ex2.approx.ftz.f", x); }
   Value log2(Value x) { return special("llvm.nvvm.lg2.approx.ftz.f", x); }
   Value reciprocal(Value x) { return special("llvm.nvvm.rcp.approx.ftz.f", x); }
 
-  //===- Where this thread is -----------------------------------------------------===//
+  //===- Position of the thread -----------------------------------------------------===//
   Num threadIndex();
   Num blockIndex();
 
   //===- Memory: a pointer and an offset in bytes ----------------------------------===//
   Value global(Value base, const Num &bytes) { return at(base, globalPointer(), bytes); }
   Value shared(Value base, const Num &bytes) { return at(base, sharedPointer(), bytes); }
-  /// `base` moved by a 64-bit number of bytes.
+  /// Returns `base` plus a 64-bit offset in bytes.
   Value moved(Value base, Value bytes);
   Value load(Type type, Value pointer, unsigned alignment = 0);
   void store(Value value, Value pointer, unsigned alignment = 0);
-  /// Adds one to the i32 in global memory, at once for the whole device; what it was before.
+  /// Atomically adds one to the i32 in global memory, for the entire device; returns its old value.
   Value countUp(Value pointer);
-  /// Copies 16 (or 4) bytes to shared memory, or zeros where `exists` is false.
+  /// Copies 16 (or 4) bytes to shared memory, or zeros if `exists` is false.
   void copyAsync(Value sharedTo, Value globalFrom, Value exists, int64_t bytes = 16);
   void commitCopies() { create<NVVM::CpAsyncCommitGroupOp>(); }
   void waitForCopies(int groupsLeft) { create<NVVM::CpAsyncWaitGroupOp>(groupsLeft); }
@@ -120,23 +121,24 @@ public:
   void barrier() { create<NVVM::BarrierOp>(); }
   void syncWarp();
   Value shuffleXor(Value value, int mask);
-  /// Over the lanes of the warp, the same in all of them: redux.sync of integers, which keeps the
-  /// order of floating-point numbers where their bits are arranged for it.
+  /// Reduce over the lanes of the warp; all lanes get the result. They use redux.sync on integers,
+  /// which orders floating-point values correctly if their bits are mapped accordingly.
   Value warpSum(Value i32);
   Value warpMin(Value f32) { return warpExtreme(f32, NVVM::ReduxKind::MIN); }
   Value warpMax(Value f32) { return warpExtreme(f32, NVVM::ReduxKind::MAX); }
-  /// The value of lane `lane` of the warp.
+  /// Returns the value of lane `lane` of the warp.
   Value shuffleFrom(Value value, const Num &lane);
-  /// Four 8 x 8 matrices of 16-bit elements; every lane gives the address of one row of 16 bytes.
+  /// Loads four 8 x 8 matrices of 16-bit elements; each lane passes the address of one row of 16
+  /// bytes.
   SmallVector<Value> loadMatrices(Value pointer, bool transposed);
-  /// One mma.sync with f32 accumulation: m16n8k16 for 16-bit elements, two to a register, or
+  /// Emits one mma.sync with f32 accumulation: m16n8k16 for 16-bit elements, two per register, or
   /// m16n8k8 for tf32.
   SmallVector<Value> mma(Type element, ArrayRef<Value> a, ArrayRef<Value> b, ArrayRef<Value> c);
-  /// Two elements of 16 bits in one register, `low` in the lower half.
+  /// Packs two 16-bit elements in one register, `low` in the lower half.
   Value pack(Value low, Value high);
-  /// The f32 rounded to tf32, as an f32: to nearest, ties away from zero.
+  /// Rounds an f32 to tf32, as an f32: to nearest, ties away from zero.
   Value roundToTf32(Value x);
-  /// Two f32 rounded to `element` and packed.
+  /// Rounds two f32 to `element` and packs them.
   Value roundAndPack(Type element, Value low, Value high);
   SmallVector<Value> unpack(Value packed, Type element);
 

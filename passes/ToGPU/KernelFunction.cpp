@@ -1,4 +1,4 @@
-//===- KernelFunction.cpp - the kernel that a stage becomes ---------------===//
+//===- KernelFunction.cpp - the kernel of a lowered stage -----------------===//
 #include "passes/ToGPU/KernelFunction.h"
 
 #include "dialect/Tile/SizeNames.h"
@@ -36,7 +36,7 @@ SmallVector<Value> mlir::tile::gpu::addElementLoop(OpBuilder &builder, Location 
   return llvm::to_vector_of<Value>(body.getArguments());
 }
 
-/// The module of all kernels of this compilation, with the declaration of shared memory.
+/// Returns the module of all kernels of this compilation, with the declaration of shared memory.
 static mlir::gpu::GPUModuleOp kernelModule(ModuleOp module) {
   if (auto found = module.lookupSymbol<mlir::gpu::GPUModuleOp>(KernelFunction::kModule))
     return found;
@@ -72,8 +72,8 @@ KernelFunction::KernelFunction(StageOp stage, StringRef suffix, ArrayRef<Value> 
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), arguments));
   function->setAttr(mlir::gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
-  // Without a minimum ptxas assumes that more CTAs share a multiprocessor and spills at fewer
-  // registers than a thread may have.
+  // Without a minimum, ptxas assumes that more CTAs share a multiprocessor and spills although a
+  // thread could have more registers.
   function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
   function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                     b.getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
@@ -86,7 +86,7 @@ KernelFunction::KernelFunction(StageOp stage, StringRef suffix, ArrayRef<Value> 
     else
       sizes[word.name] = b.fromValue(argument);
   }
-  if (headDim != 0) { // specialised on, where there is attention
+  if (headDim != 0) { // the depths are constants in a plan with attention
     sizes["d"] = Num(headDim);
     sizes["e"] = Num(valueDim);
   }
@@ -150,7 +150,7 @@ Value KernelFunction::addressOf(Value buffer, ArrayRef<std::optional<Num>> indic
   auto type = cast<BufferType>(buffer.getType());
   SmallVector<Num> shape = extents(buffer);
   const int64_t width = type.getElementType().getIntOrFloatBitWidth() / 8;
-  // Products of whole extents, and with strides, need 64 bits.
+  // Products of extents and of strides need 64 bits.
   Value offset;
   ArrayRef<Value> given = stridesOf(buffer);
   for (auto [axis, stride] : llvm::enumerate(given)) {
@@ -207,7 +207,7 @@ LLVM::LLVMFuncOp KernelFunction::declare(StringRef name, ArrayRef<Type> argument
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), arguments));
 }
 
-/// Whether the kernel only reads what the pointer leads to.
+/// Returns true if the kernel only reads the memory of the pointer.
 static bool isOnlyRead(Value pointer) {
   return llvm::all_of(pointer.getUses(), [](OpOperand &use) {
     Operation *user = use.getOwner();
@@ -242,8 +242,8 @@ LaunchOp KernelFunction::finish(StageOp stage, StringRef items, int64_t sharedBy
   b.create<LLVM::ReturnOp>(ValueRange());
   function->setAttr("pe.shared_bytes", b.getI32IntegerAttr(sharedBytes));
   const SmallVector<int32_t> words = dropUnusedWords();
-  // Buffers of a plan are separate allocations. Of those that are written nothing is said: other
-  // threads may write them between a barrier and the next read.
+  // The buffers of a plan are separate allocations. Buffers that are written get no attributes,
+  // because other threads may write them between a barrier and the next read.
   for (auto [index, buffer] : llvm::enumerate(buffers))
     if (isOnlyRead(function.getArgument(index))) {
       function.setArgAttr(index, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());

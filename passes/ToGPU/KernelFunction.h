@@ -1,11 +1,10 @@
-//===- KernelFunction.h - the kernel that a stage becomes -----------------===//
+//===- KernelFunction.h - the kernel of a lowered stage -------------------===//
 //
-// A kernel is an `llvm.func` in `gpu.module @kernels`: one pointer per buffer, then the words of
-// the call's frame that it uses (strides as i64, others as i32), whose places its attribute
-// `pe.frame_words` lists; its grid is
-// one-dimensional, a CTA is a work item. A KernelFunction is that function while its body is
-// written: names instead of numbers for sizes, addresses from the names of a buffer's extents.
-//
+// A kernel is an `llvm.func` in `gpu.module @kernels`. Its arguments are one pointer per buffer,
+// then the words of the call's frame that it uses (strides as i64, others as i32); its attribute
+// `pe.frame_words` lists their indices. Its grid is one-dimensional, and each CTA is a work item. A
+// KernelFunction is that function under construction: it refers to sizes by name and computes
+// addresses from the names of a buffer's extents.
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_KERNELFUNCTION_H
 #define PE_PASSES_TOGPU_KERNELFUNCTION_H
@@ -18,56 +17,59 @@
 
 namespace mlir::tile::gpu {
 
-/// A buffer PLAN_STAGE + `name` of the plan that one stage needs for itself.
+/// Adds a buffer PLAN_STAGE + `name` to the plan, which only that stage uses.
 Value addTemporary(StageOp stage, const Twine &name, ArrayRef<std::string> extents, Type element,
                    bool zero);
 
-/// A `tile.foreach` over the extents of a buffer; `builder` is left in its body. Its indices.
+/// Adds a `tile.foreach` over the extents of a buffer, moves `builder` to its body and returns the
+/// indices.
 SmallVector<Value> addElementLoop(OpBuilder &builder, Location loc, Value buffer);
 
 using Place = PlaceOf<Num>;
 
+/// The kernel of a stage and the values at its entry.
 class KernelFunction {
 public:
   static constexpr llvm::StringLiteral kModule = "kernels";
   static constexpr llvm::StringLiteral kShared = "pe_shared";
 
-  /// Creates `PLAN_STAGE` + `suffix` in the module's @kernels; its body is empty. `builder` is left
-  /// at the body.
+  /// Creates `PLAN_STAGE` + `suffix` in the module's @kernels, with an empty body, and moves
+  /// `builder` to the body.
   KernelFunction(StageOp stage, StringRef suffix, ArrayRef<Value> buffers, int64_t threads,
                  KernelBuilder &builder);
 
   KernelBuilder &b;
   const int64_t headDim, valueDim, threads;
 
-  /// The value of a size expression.
+  /// Returns the value of a size expression.
   Num size(StringRef expression);
-  /// The product of size expressions, as an i64: one extent fits in 32 bits, all of them need not.
+  /// Returns the product of size expressions as an i64: one extent fits in 32 bits, a product may
+  /// not.
   Value wideProduct(ArrayRef<StringRef> expressions);
   ArrayRef<Value> getBuffers() const { return buffers; }
   Value pointer(Value buffer) const;
-  /// Extents of a buffer, one per dimension.
+  /// Returns the extents of a buffer, one per dimension.
   SmallVector<Num> extents(Value buffer);
-  /// The address of the element at `place`, with d and e at zero.
+  /// Returns the address of the element at `place`, with d and e at zero.
   Value address(Value buffer, const Place &place);
-  /// The address of the element at explicit indices.
+  /// Returns the address of the element at explicit indices.
   Value address(Value buffer, ArrayRef<Num> indices);
-  /// Elements from a row of the buffer to the next.
+  /// Returns the distance between consecutive rows of the buffer, in elements.
   Num rowPitch(Value buffer);
-  /// The base of dynamic shared memory.
+  /// Returns the base of dynamic shared memory.
   Value shared();
 
-  /// A function without result that kernels call, from the device library.
+  /// Declares a function of the device library without a result.
   LLVM::LLVMFuncOp declare(StringRef name, ArrayRef<Type> arguments);
 
-  /// Finishes the kernel and writes its tile.launch before `stage`.
+  /// Completes the kernel and creates its tile.launch before `stage`.
   LaunchOp finish(StageOp stage, StringRef items, int64_t sharedBytes);
 
 private:
-  /// The strides that are words of the frame: none, or all but the last.
+  /// Returns the strides that are words of the frame: none, or all except the last.
   ArrayRef<Value> stridesOf(Value buffer) const;
   Value addressOf(Value buffer, ArrayRef<std::optional<Num>> indices);
-  /// Removes the arguments of words that the body does not use; the places of the others.
+  /// Removes the arguments of unused words; returns the indices of the others.
   SmallVector<int32_t> dropUnusedWords();
   PlanOp plan;
   LLVM::LLVMFuncOp function;

@@ -1,8 +1,8 @@
 //===- Maps.cpp - scalar regions on fragments -----------------------------===//
 //
-// The region of a tile.map is written for one point; here it is written once per register. An
-// operation that does not depend on one side of the pair is written once per coordinate of the
-// other side (or once), so `amp[h] * exp2(-|i - j| / tau[h])` reads its parameters once.
+// The region of a tile.map is written for one point; it is emitted once per register. An operation
+// that does not depend on one side of the pair is emitted once per coordinate of the other side (or
+// once in total), so `amp[h] * exp2(-|i - j| / tau[h])` reads its parameters once.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToGPU/Maps.h"
@@ -29,14 +29,14 @@ RegionWriter::RegionWriter(KernelFunction &fn, Block &body) : fn(fn), b(fn.b), b
 Value RegionWriter::lookup(Value value) {
   if (Value known = mapping.lookup(value))
     return known;
-  // A constant or size that stands outside the region.
+  // A constant or size from outside the region.
   Operation *op = value.getDefiningOp();
   assert(op && "an argument of the region without a value");
   write(*op);
   return mapping.lookup(value);
 }
 
-/// Indices of an element, clamped to the extents unless they are `inbounds`.
+/// Returns the indices of an element, clamped to the extents unless they are `inbounds`.
 SmallVector<Num> RegionWriter::numbersOf(Value buffer, ValueRange indices, bool inbounds) {
   SmallVector<Num> at;
   for (auto [index, extent] : llvm::zip(indices, fn.extents(buffer))) {
@@ -52,7 +52,7 @@ Value RegionWriter::addressOf(Value buffer, ValueRange indices, bool inbounds) {
   return fn.address(buffer, numbersOf(buffer, indices, inbounds));
 }
 
-/// An index has 32 bits; a loop over i64 counts what they may not hold.
+/// Emits a loop. Indices have 32 bits; loops that need a larger range count in i64.
 void RegionWriter::writeLoop(scf::ForOp loop) {
   SmallVector<Value> inits;
   for (Value init : loop.getInitArgs())
@@ -75,7 +75,7 @@ void RegionWriter::writeLoop(scf::ForOp loop) {
     mapping[result] = value;
 }
 
-/// Memory of the region is memory of the thread.
+/// Returns the address of an element of the region's memory, which is memory of the thread.
 Value RegionWriter::scratchAddress(Value memory, ValueRange indices) {
   auto type = cast<MemRefType>(memory.getType());
   Value &base = scratch[memory];
@@ -93,8 +93,8 @@ Value RegionWriter::scratchAddress(Value memory, ValueRange indices) {
                                ArrayRef<LLVM::GEPArg>{LLVM::GEPArg(b.toValue(at))});
 }
 
-/// A reciprocal whose flag permits an approximation (Scalar::approximateReciprocal); every other
-/// division is one.
+/// Returns true for a reciprocal whose flag permits an approximation
+/// (Scalar::approximateReciprocal). Other divisions are exact.
 static bool isApproximateReciprocal(arith::DivFOp op) {
   return op.getType().isF32() && matchPattern(op.getLhs(), m_OneFloat()) &&
          arith::bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn);
@@ -121,7 +121,7 @@ Value RegionWriter::writeScalar(Operation &op) {
     return b.roundToTf32(operands[0]);
   if (isa<arith::ExtFOp>(op) && op.getOperand(0).getType().isTF32())
     return operands[0];
-  // The special function unit; every other function keeps its accuracy (pe-gpu-math).
+  // These use the special function unit; all other functions keep their accuracy (pe-gpu-math).
   if (type.isF32() && isa<math::Exp2Op>(op))
     return b.exp2(operands[0]);
   if (type.isF32() && isa<math::Log2Op>(op))
@@ -202,10 +202,9 @@ public:
   void run();
 
 private:
-  /// The coordinate that a value which does not change with both sides is known by.
+  /// Returns the coordinate that identifies a value with the given variation.
   int64_t coordinateOf(unsigned variation, const Element &at) const;
   void bind(const Element &at);
-  /// Names for what earlier elements of the same owner or inner have computed.
   void addPair(AccumulateOp sum, const Element &at);
   void addToHead(AccumulateOp sum, Value value);
 
@@ -215,12 +214,13 @@ private:
   SpaceSet spaces;
   RegionWriter writer;
   RegionVariation variation;
-  llvm::DenseMap<std::pair<Value, int64_t>, Value> known; // by owner or inner coordinate
+  llvm::DenseMap<std::pair<Value, int64_t>, Value> known; // values by owner or inner coordinate
   llvm::MapVector<Operation *, Value> pending;            // sums over this lane's pairs
-  llvm::MapVector<Operation *, Registers> lines;          // the same of each row or column
+  llvm::MapVector<Operation *, Registers> lines;          // sums per row or column of this lane
 };
 
-/// What a tile.accumulate adds for one pair: kept in a register until the last pair.
+/// Adds the term of a tile.accumulate for one pair to a register, which is stored after the last
+/// pair.
 void MapWriter::addPair(AccumulateOp sum, const Element &at) {
   KernelBuilder &b = k.b;
   Value value = writer.lookup(sum.getValue());
@@ -250,6 +250,7 @@ int64_t MapWriter::coordinateOf(unsigned variation, const Element &at) const {
   return isOwner ? at.ownerTile * 2 + at.ownerHalf : at.innerTile * 2 + at.innerHalf;
 }
 
+/// Maps the region's values that earlier elements with the same owner or inner have computed.
 void MapWriter::bind(const Element &at) {
   writer.mapping.clear();
   for (auto &[key, value] : known)
@@ -326,7 +327,7 @@ void mlir::tile::gpu::mapChunks(FragmentKernel &k, MapOp map, const Panel &from,
   }
 }
 
-/// A loaded panel, elementwise, into another one or in place; only f32 panels are mapped in memory.
+/// Maps a loaded panel elementwise, into another panel or in place. Only f32 panels are mapped.
 static void mapPanel(Scope &scope, MapOp map) {
   FragmentKernel &k = scope.k;
   auto type = cast<ValType>(map.getResult(0).getType());
@@ -335,8 +336,8 @@ static void mapPanel(Scope &scope, MapOp map) {
                                           : k.shared.makePanel(from.rows, from.depth,
                                                                type.getElementType(), /*copies=*/1);
   scope.setPanel(map.getResult(0), to);
-  // A thread maps the chunks that it has copied, so nothing else need be awaited; what others have
-  // written is read behind the next barrier, for owners that of the first step.
+  // A thread maps the chunks that it has copied, so it waits only for its own copies. The chunks of
+  // other threads are read after the next barrier; for owners, that of the first step.
   scope.waitForCopies();
   mapChunks(k, map, from, to);
   if (!k.isOwnerSide(type.getSpaces()))

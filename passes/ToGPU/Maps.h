@@ -10,22 +10,22 @@
 
 namespace mlir::tile::gpu {
 
-/// Writes copies of a region's scalar code: index values become i32, reads of buffers loads at
-/// clamped indices, memory of the region memory of the thread, exp2, log2 and the reciprocals of
-/// normalizers the special function unit's in f32.
+/// Emits copies of a region's scalar code. Index values become i32, reads of buffers become loads
+/// at clamped indices, and memory of the region becomes memory of the thread. In f32, exp2, log2
+/// and the reciprocals of normalizers use the special function unit.
 class RegionWriter {
 public:
   RegionWriter(KernelFunction &fn, Block &body);
 
-  /// Values of the region's arguments, and of what need not be written again.
+  /// The values of the region's arguments, and of ops that need not be emitted again.
   llvm::DenseMap<Value, Value> mapping;
-  /// Called where a tile.accumulate stands, its operands written.
+  /// Called for each tile.accumulate, after its operands are emitted.
   std::function<void(AccumulateOp, RegionWriter &)> accumulate;
 
-  /// Writes what is not in `mapping` yet; what the terminator yields.
+  /// Emits the ops that are not in `mapping` yet; returns the values that the terminator yields.
   SmallVector<Value> writeBody();
   Value lookup(Value value);
-  /// What a tile.accumulate says, by this thread alone.
+  /// Emits a tile.accumulate as a load, an addition and a store of this thread.
   void addToMemory(AccumulateOp sum);
 
 private:

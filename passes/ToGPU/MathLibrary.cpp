@@ -1,8 +1,10 @@
-//===- MathLibrary.cpp - functions of numbers in kernels ------------------===//
+//===- MathLibrary.cpp - math functions in kernels ------------------------===//
 //
-// PTX has instructions for square roots, rounding and so on, which LLVM's intrinsics reach. What it
-// has none for, or only an approximate one, is called from the device library
-// (runtime/device/library): `math.sin %x : f64` becomes `llvm.call @pe_gpu_sin_f64(%x)`.
+// PTX has instructions for square roots, rounding and similar functions, which LLVM's intrinsics
+// use. Functions without an instruction, or with only an approximate one, are called from the
+// device library (runtime/device/library):
+//
+//   math.sin %x : f64   ==>   llvm.call @pe_gpu_sin_f64(%x)
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToGPU/ToGPU.h"
@@ -18,7 +20,8 @@
 
 using namespace mlir;
 
-/// The library's name for an operation's function; empty: an instruction, by LLVM's intrinsic.
+/// Returns the library's name for an operation's function; it is empty for instructions, which
+/// LLVM's intrinsics emit.
 static std::optional<StringRef> libraryName(Operation *op) {
   const ::pe::math::ScalarOp *row = ::pe::math::findScalarOp(op->getName().getStringRef());
   if (!row)
@@ -41,7 +44,7 @@ LogicalResult mlir::tile::gpu::callMathLibrary(mlir::gpu::GPUModuleOp kernels) {
     std::optional<StringRef> name = libraryName(op);
     Type type = op->getResult(0).getType();
     if (!name || (!name->empty() && !type.isF32() && !type.isF64()))
-      return op->emitOpError("has no function in the library of GPU kernels for ") << type;
+      return op->emitOpError("has no function in the GPU device library for ") << type;
     if (name->empty())
       continue;
     ImplicitLocOpBuilder b(op->getLoc(), op);

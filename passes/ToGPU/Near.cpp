@@ -1,4 +1,4 @@
-//===- Near.cpp - numbers per row and distance on fragments ----------------===//
+//===- Near.cpp - tables of near distances on fragments --------------------===//
 #include "passes/ToGPU/Emitters.h"
 
 using namespace mlir;
@@ -7,7 +7,7 @@ using namespace mlir::tile::gpu;
 
 namespace {
 
-/// The entry of a pair in a table [..., count, rows], and its address.
+/// The entries of pairs in a table [..., count, rows], and their addresses.
 struct NearEntries {
   NearEntries(Step &step, Value table, int64_t first)
       : step(step), k(step.k), count(entriesOfNear(table)), first(first),
@@ -16,7 +16,7 @@ struct NearEntries {
   Num entryOf(const Element &at) {
     return step.rowAt(at) + k.mask.rowStart - step.columnAt(at) - k.mask.columnStart - Num(first);
   }
-  /// `entry` and the row are inside the table.
+  /// Returns the address of `entry` and `row`, which must be inside the table.
   Value addressOf(const Num &entry, const Num &row) {
     return k.b.global(base, (entry * k.rows + row) * Num(4));
   }
@@ -42,7 +42,7 @@ void mlir::tile::gpu::emitNear(Step &step, NearOp op) {
   step.set(op.getValue(), std::move(values));
 }
 
-/// Every entry belongs to one pair, so nothing is added and no order matters.
+/// Stores the pairs. Every entry belongs to one pair, so there are no sums and no order.
 void mlir::tile::gpu::emitNearGrad(Step &step, NearGradOp op) {
   FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;

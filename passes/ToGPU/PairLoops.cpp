@@ -1,12 +1,12 @@
 //===- PairLoops.cpp - maps over pairs with loops or long code inside -----===//
 //
-// A map whose region has loops, such as the layers of a smooth network, or hundreds of operations,
-// or that adds to places which depend on the pair, is not written once per register: the
-// region stands once, in a loop over the lane's pairs, with inputs and results in memory of the
-// thread. What it adds to the elements of a head goes to an array of the thread first; behind the
-// loop the arrays are summed over the warp, element by element. Nothing depends on the order of
-// threads. A region that is one loop, run equally often for all pairs, costs nothing where that is
-// never.
+// A map whose region has loops (such as the layers of a smooth network) or hundreds of operations,
+// or adds at indices that depend on the pair, is not emitted once per register: the region is
+// emitted once, in a loop over the lane's pairs, with inputs and results in memory of the thread.
+// Its sums over the elements of a head are first accumulated in an array of the thread; after the
+// loop, these arrays are summed over the warp, element by element. Nothing depends on the order of
+// threads. A region that consists of one loop, with the same trip count for all pairs, costs
+// nothing if the trip count is zero.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToGPU/Emitters.h"
@@ -69,7 +69,7 @@ Num mlir::tile::gpu::placeInHead(FragmentKernel &k, AccumulateOp sum, RegionWrit
   return place;
 }
 
-/// Whether an index depends on the pair or on a loop: on anything but constants.
+/// Returns true if all indices are constants, apart from the head.
 static bool hasFixedPlace(AccumulateOp sum) {
   auto map = sum->getParentOfType<MapOp>();
   return llvm::all_of(sum.getIndices().drop_front(2), [&](Value index) {
@@ -81,7 +81,7 @@ static bool hasFixedPlace(AccumulateOp sum) {
 bool mlir::tile::gpu::needsPairLoop(MapOp map) {
   if (!isPair(map.getIterationSpaces()))
     return false;
-  constexpr int64_t kMostWritten = 256; // operations that are written once per pair
+  constexpr int64_t kMostWritten = 256; // operations that are emitted once per pair
   int64_t count = 0;
   return map
       .walk([&](Operation *op) {
@@ -143,10 +143,10 @@ private:
   KernelBuilder &b;
   MapOp map;
   const int64_t count;
-  llvm::MapVector<unsigned, ThreadArray> inputs;   // by number; those that are no indices
+  llvm::MapVector<unsigned, ThreadArray> inputs;   // by operand index; except index values
   llvm::MapVector<Value, Sum> sums;                // by buffer
-  llvm::MapVector<Operation *, ThreadArray> lines; // what goes to rows and columns, of each pair
-  bool hasLines = false;                           // whether anything does
+  llvm::MapVector<Operation *, ThreadArray> lines; // terms of rows and columns, per pair
+  bool hasLines = false;                           // true if there are such terms
 };
 
 void PairLoop::declareSums() {
@@ -168,7 +168,7 @@ void PairLoop::declareSums() {
     b.loop(0, sum.count, 1, [&, &s = sum](Num i) { s.array->store(b.number(0.0), i); });
 }
 
-/// No other pair adds there, nor does another lane.
+/// Adds to the pair's own element, to which no other pair and no other lane adds.
 void PairLoop::addToElement(AccumulateOp op, RegionWriter &writer, Value counts) {
   SmallVector<Num> at;
   for (Value index : op.getIndices())
@@ -194,7 +194,7 @@ void PairLoop::add(AccumulateOp op, RegionWriter &writer, const Num &pair, Value
   array.store(b.add(array.load(place), value), place);
 }
 
-/// The region at pair number `pair` of the lane, in the order of the registers.
+/// Emits the region for pair number `pair` of the lane, in the order of the registers.
 void PairLoop::writePair(const Num &pair, ArrayRef<ThreadArray> results) {
   const Num tiles(k.layout.innerTiles());
   Num tile = pair / Num(4), innerHalf = pair % Num(2), ownerHalf = pair / Num(2) % Num(2);
@@ -241,7 +241,7 @@ void PairLoop::addLines() {
   }
 }
 
-/// Whether a value in the region follows from constants and buffers alone.
+/// Returns true if a value in the region depends only on constants and buffers.
 static bool isOfConstants(Value value) {
   if (isa<BufferType>(value.getType()))
     return true;
@@ -249,7 +249,8 @@ static bool isOfConstants(Value value) {
   return op && !op->getNumRegions() && llvm::all_of(op->getOperands(), isOfConstants);
 }
 
-/// The loop that the region is, where how often it runs follows from constants and buffers.
+/// Returns the loop that makes up the region if its trip count depends only on constants and
+/// buffers, otherwise null.
 scf::ForOp PairLoop::wholeLoop() {
   scf::ForOp loop;
   for (Operation &op : map.getBody().front().without_terminator()) {
@@ -267,7 +268,7 @@ scf::ForOp PairLoop::wholeLoop() {
              : scf::ForOp();
 }
 
-/// The registers of all results, one result after the other.
+/// Returns the registers of all results, one result after the other.
 Registers PairLoop::compute() {
   for (auto [index, input] : llvm::enumerate(map.getInputs())) {
     if (elementOf(input).isIndex())

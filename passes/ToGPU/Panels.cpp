@@ -12,7 +12,7 @@ void mlir::tile::gpu::copyPanel(FragmentKernel &k, const Panel &panel, LoadOp lo
   const bool isInner = !k.isOwnerSide(spaces);
   const int64_t threads = k.schedule.threads(), chunks = panel.chunks();
   const int64_t present = panel.depth / panel.perChunk(), total = panel.rows * chunks;
-  // 64 bits to the block's first row, 32 inside: the host has checked the pitch of rows.
+  // Use 64 bits up to the block's first row and 32 inside: the host has checked the row pitch.
   Num pitch = k.fn.rowPitch(load.getBuffer()) * Num(panel.elementBytes);
   Value source = b.moved(k.fn.address(load.getBuffer(), place),
                          b.createOrFold<arith::MulIOp>(b.wide(base), b.wide(pitch)));
@@ -21,7 +21,7 @@ void mlir::tile::gpu::copyPanel(FragmentKernel &k, const Panel &panel, LoadOp lo
     Num row = index / Num(chunks), chunk = index % Num(chunks);
     auto copy = [&] {
       Value exists = b.less(base + row, hasRows(spaces) ? k.rows : k.reach.end);
-      // What no row takes may hold anything, also NaN: zeros stand in for it.
+      // Columns that no row keeps may hold any value, even NaN, so they are replaced by zeros.
       if (hasColumns(spaces) && !k.reach.begin.isConstant(0))
         exists = b.both(exists, b.compare(arith::CmpIPredicate::sge, base + row, k.reach.begin));
       if (Value taken = k.getStage().getTakenColumns(); taken && hasColumns(spaces)) {
@@ -51,7 +51,7 @@ struct Target {
   Value exists;
 };
 
-/// Rows or columns of an element of a value over `spaces`; inner panels only exist once folded.
+/// Returns the rows or columns of an element over `spaces`. Inner panels exist only as sums.
 Target targetOf(Scope &scope, const SpaceSet &spaces, const Element &at) {
   FragmentKernel &k = scope.k;
   Target target{scope.place(), Value()};
@@ -89,7 +89,7 @@ void mlir::tile::gpu::emitLoad(Scope &scope, LoadOp load) {
   scope.set(load.getValue(), std::move(result));
 }
 
-/// Two neighbouring depths of a lane in one access.
+/// Stores a panel, with one access for two consecutive depths of a lane.
 static void storePanel(Scope &scope, StoreOp store, const SpaceSet &spaces) {
   FragmentKernel &k = scope.k;
   KernelBuilder &b = k.b;
@@ -126,7 +126,7 @@ void mlir::tile::gpu::emitStore(Scope &scope, StoreOp store) {
   if (hasDepth(spaces))
     return storePanel(scope, store, spaces);
   const Registers &values = scope.registers(store.getValue());
-  // Lanes that hold the same element: one of them stores.
+  // Several lanes hold the same element; one of them stores it.
   Value chosen = spaces.isEmpty()        ? b.compare(arith::CmpIPredicate::eq, k.thread, 0)
                  : k.isOwnerSide(spaces) ? b.compare(arith::CmpIPredicate::eq, k.t, 0)
                                          : b.less(k.thread, Num(4));

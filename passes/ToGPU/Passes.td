@@ -1,16 +1,16 @@
-//===- Passes.td - the passes of this room --------------------------------===//
+//===- Passes.td - the passes to GPU kernels ------------------------------===//
 #ifndef PE_PASSES_TOGPU_PASSES
 #define PE_PASSES_TOGPU_PASSES
 
 include "mlir/Pass/PassBase.td"
 
 def PEHoistRowValuesPass : Pass<"pe-hoist-row-values", "::mlir::ModuleOp"> {
-  let summary = "Compute values of rows once, by a stage of their own, where every CTA would";
+  let summary = "Compute the row values that every CTA would recompute in a separate stage";
   let description = [{
     A CTA owns a block of rows or of columns (attribute `owner`). A value over r that the stream uses and that is computed,
-    not loaded, moves to a stage in front, is stored, and is loaded in its place: where columns own the loop, because
-    every block of columns walks over all rows; where rows own it, if a reduction makes it, such as the row sum of o and dO,
-    because fragments have no panels to reduce. What else is done with such a value alone, a store of it, moves with it.
+    not loaded, moves to a stage before this one, which stores it; the stream loads it. If columns own the loop, this applies to
+    all such values, because every block of columns visits all rows. If rows own it, this applies to results of a reduction, such
+    as the row sum of o and dO, because fragments have no panels to reduce. Stores that only use such a value move with it.
 
     ```mlir
     tile.stage @backward backward over ["b", "hkv"] attributes {owner = "columns"} {
@@ -33,14 +33,14 @@ def PEDivideLoopsPass : Pass<"pe-divide-loops", "::mlir::ModuleOp"> {
   let summary = "Divide long sums to few elements among workers";
   let description = [{
     A scalar loop that only adds to a few elements, such as the chain from sums per distance to the parameters of a bias,
-    has no index that could be divided among threads without two of them adding to one element. It is divided among 256
-    workers: worker w takes every 256th iteration and adds to elements of its own, and a stage behind the loop adds the
-    workers' elements up in their order. The number depends neither on sizes nor on the machine, so results do not either.
+    has no index that could be divided among threads without two of them adding to one element. The pass divides it among 256
+    workers: worker w executes every 256th iteration and adds to its own elements, and a stage after the loop adds the
+    workers' elements in order. The number of workers depends neither on sizes nor on the machine, so results do not either.
 
-    Loops are left alone that have enough parallel indices (over rows, columns, distances, or 1024 constant ones), that
-    change memory otherwise than by adding (or by one of maximum and minimum per buffer), that add to more than 4096
-    elements, or whose sums a loop behind them in the same stage reads. Maxima and minima are divided alike; their elements
-    begin at the value that changes nothing, which a stage in front of the loop writes.
+    Loops stay unchanged if they have enough parallel indices (over rows, columns, distances, or 1024 constant ones), change
+    memory other than by adding (or by one of maximum and minimum per buffer), add to more than 4096 elements, or have sums
+    that a later loop of the same stage reads. Maxima and minima are divided in the same way; a stage before the loop
+    initializes their elements with the neutral value.
 
     ```mlir
     tile.stage @finish finish over [] {
@@ -62,13 +62,12 @@ def PEDivideLoopsPass : Pass<"pe-divide-loops", "::mlir::ModuleOp"> {
 }
 
 def PETileToGpuPass : Pass<"pe-tile-to-gpu", "::mlir::ModuleOp"> {
-  let summary = "Turn every stage of every tile plan into GPU kernels";
+  let summary = "Lower the stages of tile plans to GPU kernels";
   let description = [{
     A stage with a stream and a `gpu_schedule` becomes a kernel on matrix fragments (passes/ToGPU/FragmentKernel.h);
-    stages of values and scalar stages become kernels of plain threads. Row values are hoisted (`pe-hoist-row-values`) and long
-    sums divided (`pe-divide-loops`) before. Kernels hold arith, scf, math, llvm and nvvm
-    ops; nothing in them is specific to one chip of the sm_80 family or newer. What has no kernel is refused at its
-    location.
+    stages of values and scalar stages become kernels without fragments. `pe-hoist-row-values` and `pe-divide-loops` run
+    before. Kernels consist of arith, scf, math, llvm and nvvm ops, and run on every chip from sm_80 on. A stage that has no
+    kernel is reported at its location.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] attributes {gpu_schedule = ...} { ... tile.stream ... }

@@ -1,18 +1,18 @@
-//===- Random.cpp - factors by chance on fragments ------------------------===//
+//===- Random.cpp - random factors on fragments ---------------------------===//
 //
-// A counter gives the words of four neighbouring keys. Where keys begin at a multiple of four,
-// lanes share them (dialect/Math/FragmentLayout.h has the layout), so that there is one counter per
+// A counter gives the words of four consecutive keys. If keys begin at a multiple of four, lanes
+// share counters (dialect/Math/FragmentLayout.h has the layout), so that there is one counter per
 // four pairs:
 //
-//   rows own, permuted   a lane holds four neighbouring keys itself
+//   rows own, permuted   a lane holds all four consecutive keys
 //   rows own             lanes 2t and 2t + 1 of a quad hold keys 0, 1 and 2, 3 of a counter, for
 //                        rows g and g + 8: the even lane computes row g, the odd one row g + 8
 //   columns own          lanes g, ..., g + 3 hold keys 0, ..., 3 of the counters of two rows and
 //                        two groups of keys: each computes one of these four
 //
-// A lane keeps a bit of every word that it computes, in four numbers, one for each place in a
-// counter. These numbers are then exchanged between the lanes, for all counters at a time. Anywhere
-// else a lane draws for one pair after another, in a loop.
+// A lane keeps one bit of every word that it computes, in four integers, one for each word of a
+// counter. The lanes then exchange these integers, for all counters at once. Otherwise, a lane
+// computes a counter for every pair, in a loop.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToGPU/Emitters.h"
@@ -31,20 +31,20 @@ class RandomWords {
 public:
   RandomWords(Step &step, RandomOp op);
 
-  /// The factors of this lane's pairs.
+  /// Returns the factors of this lane's pairs.
   Registers emit();
 
 private:
-  /// How many counters a lane computes, and how many numbers keep a bit of each.
+  /// Return the number of counters that a lane computes, and of integers that keep a bit of each.
   int64_t counters() const { return k.layout.ownerTiles * k.layout.innerTiles(); }
   int64_t numbers() const { return (counters() + 31) / 32; }
-  /// Where the bit of a pair is kept, once lanes have exchanged what they have.
+  /// The place of the bit of a pair, after the exchange between lanes.
   struct Bit {
     int64_t number;
     int32_t mask;
   };
   Bit bitOf(const Element &at) const;
-  /// The first of the pairs that a counter's bits are kept for.
+  /// Returns the first of the pairs that share a counter.
   Element firstOf(int64_t counter) const;
 
   Registers unshared();
@@ -53,13 +53,13 @@ private:
   Words wordsOf(const Element &at);
   void exchange(Value &first, Value &second, Value &third, Value &fourth);
 
-  /// Of the counter with the pair (row, column).
+  /// Returns the words of the counter of the pair (row, column).
   Words wordsAt(Value row, Value column) {
     Value group = b.create<arith::ShRSIOp>(column, b.integer(2));
     return emitPhilox(b, {batch, head, row, group}, key,
                       [&](Value word, uint32_t by) { return multiply(word, by); });
   }
-  /// One wide multiplication, of which both halves are registers.
+  /// Emits one wide multiplication and returns both halves.
   WordProduct multiply(Value word, uint32_t multiplier) {
     Value factor = b.create<arith::ConstantOp>(b.getI64IntegerAttr(multiplier));
     Value wide = b.create<arith::ExtUIOp>(b.getI64Type(), word);
@@ -74,15 +74,15 @@ private:
     Value masked = b.create<arith::AndIOp>(number, b.integer(bit));
     return b.create<arith::CmpIOp>(arith::CmpIPredicate::ne, masked, b.integer(0));
   }
-  /// Two lanes that differ in the bit `distance` of their number swap words: the one without the
-  /// bit gives `high` for the other's `low`.
+  /// Swaps words between two lanes whose indices differ in the bit `distance`: the lane without the
+  /// bit sends `high` and receives the other's `low`.
   void swap(Value &low, Value &high, Value hasBit, int distance) {
     Value received = b.shuffleXor(b.select(hasBit, low, high), distance);
     low = b.select(hasBit, received, low);
     high = b.select(hasBit, high, received);
   }
   Value isKept(Value word) {
-    // `above` rather than `at least`: the bound fits in a word then.
+    // `least` - 1 always fits in a word, so the comparison is strict.
     Value below = b.integer(static_cast<int32_t>(static_cast<uint32_t>(op.getLeast() - 1)));
     return b.create<arith::CmpIOp>(arith::CmpIPredicate::ugt, word, below);
   }
@@ -132,7 +132,7 @@ Element RandomWords::firstOf(int64_t counter) const {
   return at;
 }
 
-/// The bit that the lane's own pair has, with numbers at run time.
+/// Returns the bit of the lane's own pair, with indices known at run time.
 Value RandomWords::unsharedBit(const Num &counter, const Num &word) {
   const Num tiles(k.layout.innerTiles()), two(2), half(k.layout.innerTiles() / 2);
   Num ownerTile = counter / tiles;
@@ -171,7 +171,7 @@ Registers RandomWords::unshared() {
   return bits;
 }
 
-/// Of the counter that this lane computes for `at` and for its neighbours.
+/// Returns the words of the counter that this lane computes for `at` and for other lanes.
 Words RandomWords::wordsOf(const Element &at) {
   if (k.isPermuted)
     return wordsAt(row(at), column(at));
@@ -187,14 +187,14 @@ Words RandomWords::wordsOf(const Element &at) {
                  b.select(isUpperLane(), column(other), column(at)));
 }
 
-/// Bits of words 0 to 3 of what this lane has computed become those of the pairs (0, 0), (0, 1),
-/// (1, 0), (1, 1) of its own, by halves of owners and inner.
+/// Exchanges the bits of words 0 to 3 that this lane has computed, so that they become the bits of
+/// its pairs (0, 0), (0, 1), (1, 0) and (1, 1), by halves of owner and inner.
 void RandomWords::exchange(Value &first, Value &second, Value &third, Value &fourth) {
   if (k.isPermuted)
     return;
   if (k.rowsOwn) {
-    // The even lane has the first owner's words and keeps 0, 1; the odd one the second's and keeps
-    // 2, 3.
+    // The even lane has the first owner's words and keeps 0 and 1; the odd lane has the second's
+    // and keeps 2 and 3.
     swap(first, third, isOddLane(), 1);
     swap(second, fourth, isOddLane(), 1);
     return;
@@ -222,8 +222,8 @@ Registers RandomWords::shared() {
 
 Registers RandomWords::emit() {
   Value start = b.toValue(k.mask.columnStart);
-  Value behind = b.create<arith::AndIOp>(start, b.integer(3));
-  Value isAligned = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, behind, b.integer(0));
+  Value offset = b.create<arith::AndIOp>(start, b.integer(3));
+  Value isAligned = b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, offset, b.integer(0));
   Registers bits = b.ifElse(
       isAligned, SmallVector<Type>(4 * numbers(), b.i32()), [&] { return shared(); },
       [&] { return unshared(); });

@@ -13,11 +13,11 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
-//===- Which indices are parallel ---------------------------------------------===//
+//===- Analysis ---------------------------------------------------------------===//
 
 namespace {
 
-/// argument + constant, or neither.
+/// argument + constant, or a null argument.
 struct AffineIndex {
   BlockArgument argument;
   int64_t constant = 0;
@@ -65,7 +65,7 @@ llvm::SmallBitVector mlir::tile::gpu::parallelIndices(ForeachOp loop) {
   });
   auto extents = getStrings(loop.getOver());
   const unsigned spaces = body.getNumArguments() - extents.size();
-  // How many values an argument takes, or 0 where that is not constant.
+  // The number of values of an argument, or 0 if it is not constant.
   auto count = [&](BlockArgument argument) -> int64_t {
     int64_t number = 0;
     if (argument.getArgNumber() >= spaces)
@@ -76,8 +76,8 @@ llvm::SmallBitVector mlir::tile::gpu::parallelIndices(ForeachOp loop) {
     for (const Access &access : accesses) {
       if (!changed.contains(access.buffer))
         continue;
-      // Every access to a changed buffer has the argument alone in one dimension, and two accesses
-      // differ there by nothing, or by at least the argument's range.
+      // Every access to a changed buffer has only the argument in one dimension, and the constants
+      // of two accesses are equal there or differ by at least the argument's range.
       bool isApart = false;
       for (auto [dim, index] : llvm::enumerate(access.indices)) {
         AffineIndex affine = affineOf(index);
@@ -106,7 +106,7 @@ namespace {
 
 constexpr int64_t kThreads = 128;
 
-/// The buffers that an operation mentions, in the order of the plan.
+/// Returns the buffers that an operation uses, in the order of the plan.
 SmallVector<Value> buffersOf(Operation *loop, StageOp stage) {
   llvm::SmallDenseSet<Value> used;
   loop->walk([&](Operation *op) {
@@ -121,24 +121,23 @@ SmallVector<Value> buffersOf(Operation *loop, StageOp stage) {
   return result;
 }
 
-/// One loop of a kernel, whose iterations are divided among the threads of as many CTAs as it
-/// needs.
+/// One loop of a kernel. Its iterations are divided among the threads of as many CTAs as needed.
 class LoopCode {
 public:
   LoopCode(StageOp stage, ForeachOp loop);
 
-  /// The buffers that it mentions.
+  /// Returns the buffers that the loop uses.
   ArrayRef<Value> getBuffers() const { return buffers; }
-  /// Whether neither of two loops changes what the other one mentions.
+  /// Returns true if neither loop changes a buffer that the other uses.
   bool isIndependentOf(const LoopCode &other) const;
-  /// The number of CTAs, as a size expression.
+  /// Returns the number of CTAs as a size expression.
   std::string items() const;
-  /// The code of CTA `block` (an i64) of this loop.
+  /// Emits the code of CTA `block` (an i64) of this loop.
   void write(KernelFunction &fn, Value block);
 
 private:
   void writeFrom(unsigned dim, RegionWriter &writer);
-  /// Sets the parallel indices from one i64, the last fastest.
+  /// Computes the parallel indices from one i64; the last varies fastest.
   void setIndices(Value number, RegionWriter &writer);
   SmallVector<StringRef> parallelExtents() const;
 
@@ -169,7 +168,7 @@ bool LoopCode::isIndependentOf(const LoopCode &other) const {
   return !mentions(other, changed) && !mentions(*this, other.changed);
 }
 
-/// Loops over the indices that are not parallel, the first outermost.
+/// Emits loops over the indices that are not parallel, the first outermost.
 void LoopCode::writeFrom(unsigned dim, RegionWriter &writer) {
   while (dim < extents.size() && parallel[dim])
     ++dim;
@@ -211,7 +210,7 @@ std::string LoopCode::items() const {
 void LoopCode::write(KernelFunction &function, Value block) {
   fn = &function;
   KernelBuilder &b = fn->b;
-  // A grid has up to 2^31 CTAs of many threads each.
+  // A grid has up to 2^31 CTAs of many threads each, so indices are i64.
   Value total = fn->wideProduct(parallelExtents());
   Value index = b.create<arith::AddIOp>(b.create<arith::MulIOp>(block, b.wide(kThreads)),
                                         b.wide(b.threadIndex()));
@@ -223,7 +222,7 @@ void LoopCode::write(KernelFunction &function, Value block) {
   });
 }
 
-/// One kernel of loops that do not depend on each other: each has CTAs of its own.
+/// Emits one kernel with independent loops, each of which has its own CTAs.
 void lowerLoops(StageOp stage, MutableArrayRef<LoopCode> loops, unsigned number) {
   const std::string suffix = number ? "_" + std::to_string(number) : "";
   llvm::SetVector<Value> buffers;
@@ -238,7 +237,7 @@ void lowerLoops(StageOp stage, MutableArrayRef<LoopCode> loops, unsigned number)
     auto isOurs = [&] { return b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, block, count); };
     if (loops.size() == 1)
       loop.write(fn, block);
-    else // unsigned: a block of an earlier loop is negative here
+    else // the comparison is unsigned: a block of an earlier loop is negative here
       b.ifThen(isOurs(), [&] { loop.write(fn, block); });
     block = b.createOrFold<arith::SubIOp>(block, count);
     items += (items.empty() ? "" : "+") + loop.items();
@@ -246,7 +245,8 @@ void lowerLoops(StageOp stage, MutableArrayRef<LoopCode> loops, unsigned number)
   fn.finish(stage, items, /*sharedBytes=*/0);
 }
 
-/// Global memory for finding segments (peGpuSegmentsScratch in runtime/device/library): float64.
+/// Adds global memory for finding segments (peGpuSegmentsScratch in runtime/device/library), in
+/// f64.
 Value segmentsScratch(StageOp stage, FindSegmentsOp op) {
   auto extentOf = [](Value buffer, unsigned fromLast) {
     auto extents = cast<BufferType>(buffer.getType()).getExtents();
@@ -271,7 +271,8 @@ Value segmentsScratch(StageOp stage, FindSegmentsOp op) {
                           Role::Temporary, /*zero=*/false);
 }
 
-/// One CTA calls `pe_gpu_find_segments`. Its argument block is in memory of every thread.
+/// Emits a kernel in which one CTA calls `pe_gpu_find_segments`. Every thread has the argument
+/// block in its memory.
 void lowerFindSegments(StageOp stage, FindSegmentsOp op) {
   KernelBuilder b(op.getLoc(), stage.getContext());
   SmallVector<Value> buffers = buffersOf(op, stage);

@@ -1,4 +1,4 @@
-//===- SharedMemory.cpp - what a kernel keeps in shared memory ------------===//
+//===- SharedMemory.cpp - shared memory of a kernel -----------------------===//
 #include "passes/ToGPU/SharedMemory.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -46,7 +46,7 @@ Value SharedMemory::at(const Num &offset) const { return fn.b.shared(fn.shared()
 Value SharedMemory::chunkAddress(const Panel &panel, int64_t rowConstant, const Num &row,
                                  int64_t chunkConstant, const Num &chunk) const {
   auto offset = panel.offsetOf(rowConstant, row, chunkConstant, chunk, panel.copy);
-  // The exclusive or is of one number: the sum before it is made one.
+  // The exclusive or applies to the complete sum, so the sum is materialized before it.
   Num sum = offset.bytes + Num(panel.offset);
   if (offset.flipped)
     sum = fn.b.fromValue(fn.b.toValue(sum)) ^ Num(offset.flipped);

@@ -1,4 +1,4 @@
-//===- Step.cpp - what the code at one place of the kernel knows ----------===//
+//===- Step.cpp - the state of emission at one point of a kernel ----------===//
 #include "passes/ToGPU/Step.h"
 
 using namespace mlir;

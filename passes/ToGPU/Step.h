@@ -1,9 +1,9 @@
-//===- Step.h - what the code at one place of the kernel knows --*- C++ -*-===//
+//===- Step.h - the state of emission at one point of a kernel --*- C++ -*-===//
 //
-// Code stands around the stream's loop or in a step of it, and is written with the Scope of its
-// place: the registers and panels of values of the tile program, and where rows and columns are. A
-// step sees what stands around the loop; what it adds itself goes when its Step does, so that no
-// other step can read it. Emitters of ops that only steps have take a Step, the others a Scope.
+// Code is either around the stream's loop or in a step of it. Its Scope holds the registers and
+// panels of lowered values and the positions of rows and columns. A step also reads the values from
+// around the loop; the values that it adds itself are discarded with its Step, so that no other
+// step can read them. Emitters of ops that occur only in steps take a Step, the others a Scope.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_STEP_H
@@ -16,10 +16,10 @@
 
 namespace mlir::tile::gpu {
 
-/// What values of the tile program have become.
+/// The lowered forms of values.
 template <typename T> class ValueMap {
 public:
-  /// What `outer` knows is known here too.
+  /// Falls back to `outer` for values that it does not have.
   explicit ValueMap(const ValueMap *outer = nullptr) : outer(outer) {}
 
   const T *find(Value value) const {
@@ -43,20 +43,21 @@ private:
 /// The query head and the inner block of a step.
 struct StepPlace {
   Num queryHead;
-  Num block, base; // number, first inner
+  Num block, base; // the block's index and first inner element
 };
 
 class Step;
 
+/// The state of emission around the loop, or in a step.
 class Scope {
 public:
-  /// The code around the loop.
+  /// Creates the scope of the code around the loop.
   explicit Scope(FragmentKernel &kernel) : k(kernel) {}
   Scope(const Scope &) = delete;
 
   FragmentKernel &k;
 
-  /// The step whose code this is.
+  /// Returns the step of this scope, which must be in the loop.
   Step &step();
   const Step &step() const { return const_cast<Scope *>(this)->step(); }
 
@@ -66,24 +67,24 @@ public:
   bool isPanel(Value value) const { return panels.find(value); }
   const Panel &panelOf(Value value) const { return panels.at(value); }
   void setPanel(Value value, const Panel &panel) { panels.set(value, panel); }
-  /// The shared memory of pairs that is made before the loop, or null.
+  /// Returns the shared memory of pairs that was allocated before the loop, or null.
   const Panel *pairPanelOf(Value value) const { return pairPanels.find(value); }
   void setPairPanel(Value value, const Panel &panel) { pairPanels.set(value, panel); }
-  /// What this thread has copied to shared memory so far is there; a step starts with that.
+  /// Waits for this thread's previous copies to shared memory. A step begins with such a wait.
   void waitForCopies();
 
   //===- Places ------------------------------------------------------------------------===//
   const Num &queryHead() const;
   Place place() const;
-  /// Inner, row or column within the call, of an element.
+  /// Return the inner element, row or column of an element within the call.
   Num innerAt(const Element &at) const;
   Num rowAt(const Element &at) const { return k.rowsOwn ? k.ownerAt(at) : innerAt(at); }
   Num columnAt(const Element &at) const { return k.rowsOwn ? innerAt(at) : k.ownerAt(at); }
-  /// The same of an inner panel that is summed up.
+  /// Returns the inner element of an inner panel of sums.
   Num foldedInnerAt(const Element &at) const;
 
 protected:
-  /// The code of `inner`, a step.
+  /// Creates the scope of `inner`, a step.
   Scope(const Scope &around, Step *inner);
 
 private:
@@ -93,15 +94,15 @@ private:
   bool hasCopies = false;
 };
 
-/// Bounds of the columns of this lane's rows; empty where the stage's pairs have none.
+/// The bounds of the columns of this lane's rows; empty if the stage's pairs have no bounds.
 struct RowBounds {
   Registers low, high;
 };
 
-/// What a step asks once for all of its pairs.
+/// Values that a step computes once for all of its pairs.
 struct StepFacts {
   RowBounds bounds;
-  Value isFull;          // every pair of this warp's block exists and is inside the mask
+  Value isFull;          // true if all pairs of this warp's block exist and are inside the mask
   Value isFirst, isLast; // of the steps of a head
 };
 
@@ -112,41 +113,42 @@ struct LineSum {
   Registers sums;
 };
 
+/// The state of emission in one step of the loop.
 class Step : public Scope {
 public:
-  /// A step that may store zeros, copy its block and take its turns.
+  /// Creates a step that can store zeros, copy its block and take its turns.
   Step(const Scope &around, const StepPlace &place) : Scope(around, this), at(place) {}
 
   const StepPlace at;
 
-  /// From here on its pairs are computed.
+  /// Must be called before the step computes its pairs.
   void begin(StepFacts found) { facts = std::move(found); }
   const RowBounds &bounds() const { return begun().bounds; }
   Value isFull() const { return begun().isFull; }
   Value isFirst() const { return begun().isFirst; }
   Value isLast() const { return begun().isLast; }
-  /// The part of a table of distances that the block needs.
+  /// Returns the part of a table of distances that the block reads.
   const Window &windowOf(Value table) const { return windows.at(table); }
   void setWindow(Value table, const Window &window) { windows.set(table, window); }
 
   //===- Pairs through shared memory: rows are owners, columns inner ------------------------===//
-  /// Pairs of which a warp reads its own owners', until the next call.
+  /// Stores pairs of which each warp reads those of its owners; valid until the next call.
   Panel pairsOfWarp(const Registers &pairs);
-  /// The pairs of all warps; ends with a barrier.
+  /// Stores the pairs of all warps; ends with a barrier.
   Panel pairsOfAll(const Registers &pairs, Type element);
-  /// The same of a value, written on the first call for it.
+  /// Stores the pairs of a value on the first call for it; ends with a barrier.
   Panel stagedPairs(Value value);
 
-  //===- What one op of the step leaves to another -----------------------------------------===//
-  /// The kinks of these knots inside the block, found on the first call (Biases.cpp).
+  //===- State shared by ops of the step ---------------------------------------------------===//
+  /// Returns the kinks of these knots inside the block, computed on the first call (Biases.cpp).
   Interval<Num> kinksOf(Value u, Value knots, llvm::function_ref<Interval<Num>()> find);
-  /// The fold that the contraction contributes to, where it adds to its accumulators.
+  /// Returns the fold to whose accumulators the contraction adds, or null.
   const Registers *foldOf(Value contraction) const { return folds.find(contraction); }
   void setFold(Value contraction, Registers fold) { folds.set(contraction, std::move(fold)); }
-  /// What the step does in turns, at its end.
+  /// Adds work that the step does in turns, at its end.
   void addTurn(Turn turn) { turns.push_back(std::move(turn)); }
   void takeTurns() { gpu::takeTurns(k, std::exchange(turns, {})); }
-  /// Values over the inner side that the step adds to buffers, when its turn comes.
+  /// Adds values over the inner side that the step adds to buffers when its turn comes.
   void addLine(LineSum line) { lines.push_back(std::move(line)); }
   SmallVector<LineSum> takeLines() { return std::exchange(lines, {}); }
 

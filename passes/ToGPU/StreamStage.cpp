@@ -1,10 +1,9 @@
 //===- StreamStage.cpp - the loop over inner blocks -----------------------===//
 //
 // A CTA loads the panels of its owners once and streams blocks of the inner side through two copies
-// in shared memory: while it works on one block, the next is copied. Blocks outside the mask are
-// never visited. With rows as owners a CTA belongs to one query head; with columns as owners it
+// in shared memory: the next block is copied while the CTA computes the current one. Blocks outside
+// the mask are never visited. If rows own, a CTA belongs to one query head; if columns own, it
 // visits the rows of every query head of its key head in turn.
-//
 //===----------------------------------------------------------------------===//
 #include "passes/ToGPU/DistanceSums.h"
 #include "passes/ToGPU/Emitters.h"
@@ -46,19 +45,19 @@ private:
   void startCopies(const Num &n);
   void startNextCopies(const Num &n);
   void awaitCopies(const Num &n);
-  /// Whether the step is the first or the last of a head.
+  /// Sets whether the step is the first or the last of a head.
   void findEnds(StepFacts &facts, const Num &n);
   void beginStep(Step &step, const Num &n);
   SmallVector<Registers> setCarried(Step &step, ValueRange carried);
   SmallVector<Value> emitStep(const Num &n, ValueRange carried);
-  /// The same where the stream may stop early: the last value carried says whether it goes on.
+  /// Emits a step of a stream that may stop early: the last carried value is nonzero to continue.
   SmallVector<Value> emitStepOrSkip(const Num &n, ValueRange carried);
-  /// The same where blocks may be left out whose snapshot is too small to matter.
+  /// Emits a step that is skipped if the snapshot of its block is negligible.
   SmallVector<Value> emitStepUnlessSmall(const Num &n, ValueRange carried);
-  /// The same where the code of a mask says of whole blocks that no pair of theirs takes part.
+  /// Emits a step that is skipped if the code of the mask drops all pairs of its block.
   SmallVector<Value> emitStepUnlessEmpty(const Num &n, ValueRange carried);
   SmallVector<Value> emitStepAtAll(const Num &n, ValueRange carried);
-  /// The least and the greatest state (tile.pairs) of the step's block.
+  /// Returns the smallest and the largest state (tile.pairs) of the step's block.
   struct States {
     Num least, most;
   };
@@ -79,13 +78,13 @@ private:
 
   // Set before the loop.
   Num firstInner, innerCount, steps;
-  Num perHead;           // innerCount, or 1 where there are no steps: a divisor
-  int64_t stopSlots = 0; // in shared memory: a number per warp
-  RowBounds ownBounds;   // where rows own
+  Num perHead;           // innerCount, or 1 if there are no steps, because it is a divisor
+  int64_t stopSlots = 0; // in shared memory: a value per warp
+  RowBounds ownBounds;   // if rows own
   llvm::MapVector<Value, Panel> innerPanels;
   llvm::MapVector<Value, Window> windows; // by table
   llvm::MapVector<Value, Panel> vectors;  // of the distance, by table
-  SmallVector<MapOp> innerRoundings;      // of inner panels, before anyone reads them
+  SmallVector<MapOp> innerRoundings;      // of inner panels, before they are read
   SmallVector<Operation *> perStep;       // ops of the stage on the inner side, then the stream's
 };
 
@@ -123,12 +122,12 @@ void StreamStage::loadOwners() {
   }
   for (Operation &op : stream.getBody().front())
     load(op);
-  // The first step waits for all copies; what is read before that waits itself (mapPanel).
+  // The first step waits for all copies; code that reads one before that waits itself (mapPanel).
   if (any)
     b.commitCopies();
 }
 
-/// Inner panels, and every op that must be repeated for each block.
+/// Allocates inner panels, and collects the ops that must be repeated for each block.
 void StreamStage::declareInner() {
   auto declare = [&](Value panel) {
     innerPanels[panel] = k.shared.makePanel(k.schedule.innerBlock, k.depthOf(spacesOf(panel)),
@@ -148,7 +147,7 @@ void StreamStage::declareInner() {
         emitMap(around, map);
       return;
     }
-    // A number of the head changes with the step where columns own.
+    // A value of the head changes with the step if columns own.
     auto changes = [&](const SpaceSet &s) {
       return k.isInnerSide(s) || (!k.rowsOwn && s.isEmpty());
     };
@@ -206,8 +205,8 @@ void StreamStage::startNextCopies(const Num &n) {
   b.commitCopies();
 }
 
-/// Every pair of the warp (of the lane, where rows have bounds of their own) and the block exists
-/// and is inside the mask.
+/// Returns true (an i1) if every pair of the warp (of the lane, if rows have bounds) and the block
+/// exists and is inside the mask.
 Value StreamStage::isFullBlock(const StepPlace &at, const RowBounds &bounds) {
   Num owner = k.item.ownerBase + k.warp * Num(k.layout.ownerTiles * 16);
   Num ownerEnd = owner + Num(k.layout.ownerTiles * 16);
@@ -218,7 +217,7 @@ Value StreamStage::isFullBlock(const StepPlace &at, const RowBounds &bounds) {
     return b.compare(arith::CmpIPredicate::sle, x, y);
   };
   Value isFull = b.both(atMost(rowEnd, k.rows), atMost(k.mask.rows.begin, row));
-  // The last row keeps the first column, the first row the last one.
+  // The last row must keep the first column, and the first row the last column.
   if (k.mask.lower)
     isFull = b.both(isFull, atMost(rowEnd - Num(1) + *k.mask.lower, column));
   Num end = k.mask.upper ? minOf(k.columns, row + *k.mask.upper) : k.columns;
@@ -226,7 +225,7 @@ Value StreamStage::isFullBlock(const StepPlace &at, const RowBounds &bounds) {
   return bounds.low.empty() ? isFull : b.both(isFull, areBoundsFull(b, bounds, column, columnEnd));
 }
 
-/// Waits for the step's block, and starts copying the next one.
+/// Waits for the step's block, and starts to copy the next one.
 void StreamStage::awaitCopies(const Num &n) {
   b.waitForCopies(0);
   for (MapOp map : innerRoundings) {
@@ -265,8 +264,8 @@ void StreamStage::beginStep(Step &step, const Num &n) {
   k.sums.beginStep(step);
 }
 
-/// Carries, and folds of this CTA, in registers: by result of the stream, none of outer folds. What
-/// is added up by distance lies behind them.
+/// Sets carries, and folds of this CTA, to their registers. Returns the registers by result of the
+/// stream, without those of outer folds. Sums by distance follow in `carried`.
 SmallVector<Registers> StreamStage::setCarried(Step &step, ValueRange carried) {
   Block &body = stream.getBody().front();
   SmallVector<Registers> carriedSums;
@@ -318,10 +317,10 @@ SmallVector<Value> StreamStage::emitStep(const Num &n, ValueRange carried) {
 
 //===- Stopping early ---------------------------------------------------------------===//
 
-/// Whether some row of the CTA has its value at the bound or above, or a NaN; the same in all
-/// threads.
+/// Returns true (an i1, the same in all threads) if any row of the CTA has a value that is NaN or
+/// at least `bound`.
 Value StreamStage::isAnyAtLeast(const Scope &scope, const Registers &values, double bound) {
-  Value zero = b.number(0.0), largest = zero; // 1 for such a row
+  Value zero = b.number(0.0), largest = zero; // 1 if there is such a row
   for (auto [index, value] : llvm::enumerate(values)) {
     Num row = scope.rowAt(k.elementAt({"r"}, index));
     Value exists =
@@ -333,14 +332,14 @@ Value StreamStage::isAnyAtLeast(const Scope &scope, const Registers &values, dou
     largest = b.max(largest, b.shuffleXor(largest, mask));
   auto slot = [&](const Num &warp) { return k.shared.at(warp * Num(4) + Num(stopSlots)); };
   b.ifThen(b.compare(arith::CmpIPredicate::eq, k.lane, 0), [&] { b.store(largest, slot(k.warp)); });
-  b.barrier(); // the next step's first barrier stands before the next write
+  b.barrier(); // the first barrier of the next step precedes the next store
   for (int64_t w = 0; w < k.schedule.warps; ++w)
     largest = b.max(largest, b.load(b.f32(), slot(Num(w))));
   return b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, largest, zero);
 }
 
-/// The snapshot of the step's block decides. What the block would add to sums of other CTAs is
-/// zero, but its turn at them is taken.
+/// The snapshot of the step's block decides whether it is skipped. Its terms for sums of other CTAs
+/// are then zero, but its turns are taken.
 SmallVector<Value> StreamStage::emitStepUnlessSmall(const Num &n, ValueRange carried) {
   Step step(around, placeOf(n));
   Registers snapshot;
@@ -356,8 +355,8 @@ SmallVector<Value> StreamStage::emitStepUnlessSmall(const Num &n, ValueRange car
 }
 
 SmallVector<Value> StreamStage::leaveOut(const Num &n, ValueRange carried) {
-  // All threads have left the step before (isAnyAtLeast has a barrier); of this thread no two
-  // copies may be under way to the same place.
+  // All threads have completed the previous step (isAnyAtLeast has a barrier). This thread must not
+  // have two copies to the same place in flight.
   b.waitForCopies(0);
   startNextCopies(n);
   Step step(around, placeOf(n));
@@ -391,7 +390,7 @@ SmallVector<Value> StreamStage::emitStepOrSkip(const Num &n, ValueRange carried)
       });
 }
 
-/// A step that is skipped stores zeros where others keep something of their block.
+/// Stores zeros as the snapshots of a skipped step's block.
 void StreamStage::storeZeroSnapshots(const Num &n) {
   Step step(around, placeOf(n));
   for (auto store : stream.getBody().front().getOps<StoreOp>()) {
@@ -423,13 +422,13 @@ StreamStage::States StreamStage::statesOf(const StepPlace &at) {
   return *states;
 }
 
-/// A block is empty for all threads of the CTA alike. Its turn at sums is taken.
+/// A block is empty for all threads of the CTA. Its turns at sums are taken.
 SmallVector<Value> StreamStage::emitStepUnlessEmpty(const Num &n, ValueRange carried) {
   Value isEmpty = b.compare(arith::CmpIPredicate::eq, statesOf(placeOf(n)).most, 0);
   return b.ifElse(
       isEmpty, SmallVector<Type>(carried.getTypes()),
       [&] {
-        b.barrier(); // the copy that is overwritten next has been read
+        b.barrier(); // all threads have read the copy that is overwritten next
         SmallVector<Value> yielded = leaveOut(n, carried);
         storeZeroSnapshots(n);
         return yielded;

@@ -20,7 +20,7 @@ Value PairSums::makeBuffer(const Twine &name, ArrayRef<std::string> extents, Typ
   return buffers.emplace_back(addTemporary(stage, name, extents, element, /*zero=*/true));
 }
 
-/// A stage that adds the slots (third extent of `slots`) to `target`.
+/// Adds a stage that adds the slots (third extent of `slots`) to `target`.
 static void addSlots(StageOp stage, const Twine &name, Value slots, Value target) {
   OpBuilder builder(stage->getContext());
   builder.setInsertionPointAfter(stage);
@@ -29,7 +29,7 @@ static void addSlots(StageOp stage, const Twine &name, Value slots, Value target
                              builder.getStrArrayAttr({}), /*pairs=*/Value());
   builder.setInsertionPointToStart(&sum.getBody().emplaceBlock());
   SmallVector<Value> at = addElementLoop(builder, loc, slots);
-  // The target's extents without the slot; an extent "hq" behind the first is the head once more.
+  // The target's indices are those of the slots except the slot; a second extent "hq" is the head.
   SmallVector<Value> to(at.begin(), at.begin() + 2);
   unsigned next = 3;
   for (StringAttr extent : cast<BufferType>(target.getType()).getExtents().drop_front(2))
@@ -82,7 +82,7 @@ PairSums::PairSums(StageOp stage, const GpuSchedule &schedule)
 
 namespace {
 
-/// One call of `body` per element of [0, count), divided among the threads.
+/// Calls `body` for every element of [0, count), divided among the threads.
 void eachElement(FragmentKernel &k, int64_t count, llvm::function_ref<void(Num)> body) {
   k.b.loop(k.thread, count, k.schedule.threads(), body);
 }
@@ -115,7 +115,7 @@ void PairSums::beginStep(Step &step) {
   FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
   b.ifThen(step.isFirst(), [&] {
-    // A warp has sums of its own; carries are read behind the barrier that follows staged pairs.
+    // Each warp has its own sums. Carries are read after the barrier that follows staged pairs.
     for (HeadSum &sum : heads)
       b.loop(k.lane, sum.count, 32, [&](Num i) {
         b.store(b.number(0.0), sharedFloat(k, sum.offset, k.warp * Num(sum.count) + i));
@@ -162,7 +162,7 @@ void PairSums::endStep(Step &step) {
 
 //===- Per distance -------------------------------------------------------------------===//
 
-/// The copies change places from block to block, so that no barrier stands between.
+/// The copies alternate from block to block, so that no barrier is needed between them.
 Value PairSums::carryAt(Step &step, const Diagonal &diagonal, int64_t copy, const Num &index) {
   Num place = (step.at.block + Num(copy)) % Num(2);
   return sharedFloat(step.k, diagonal.carry, place * Num(schedule.ownerBlock()) + index);
@@ -173,12 +173,12 @@ Num PairSums::apartOf(const Num &n) const {
                               : n - Num(schedule.ownerBlock() - 1);
 }
 
-/// Adds `value` of every thread below the inner block's size to the unit's diagonals.
+/// Adds the value of every thread below the inner block's size to the unit's diagonals.
 Turn PairSums::turnOf(Step &step, const Diagonal &diagonal, const Num &unit, Value value) {
   FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
   const int64_t block = schedule.innerBlock;
-  // Distance of the inner from the owner side; the table counts rows minus columns.
+  // The distance of the inner from the owner side; the table counts rows minus columns.
   Num apart = apartOf(k.thread) + unit * Num(block);
   Num entry = (rows ? Num(0) - apart : apart) + k.columns - Num(1);
   Value exists = b.both(b.less(k.thread, Num(block)),
@@ -190,8 +190,8 @@ Turn PairSums::turnOf(Step &step, const Diagonal &diagonal, const Num &unit, Val
   });
 }
 
-/// Adds up what the lane holds of each diagonal and writes it to the warp's table; entries that no
-/// lane writes stay zero.
+/// Sums the lane's elements of each diagonal and stores the sums in the warp's table. Entries that
+/// no lane stores remain zero.
 void PairSums::writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Registers &pairs) {
   using ::pe::math::SkewedTable;
   KernelBuilder &b = k.b;
@@ -207,7 +207,7 @@ void PairSums::writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Re
                              lane + Num(SkewedTable::distanceOf(key.first, key.second))));
 }
 
-/// The sum over all warps of the diagonal with inner - owner = apart.
+/// Returns the sum over all warps of the diagonal with inner - owner = apart.
 Value PairSums::sumOfSkewed(FragmentKernel &k, const Diagonal &diagonal, const Num &apart) {
   KernelBuilder &b = k.b;
   auto four = VectorType::get({4}, b.f32());
@@ -230,7 +230,7 @@ Value PairSums::sumOfSkewed(FragmentKernel &k, const Diagonal &diagonal, const N
   return total;
 }
 
-/// The same of pairs in shared memory.
+/// Returns the same sum of pairs in shared memory.
 Value PairSums::sumOfPanel(FragmentKernel &k, const Panel &pairs, const Num &apart) {
   KernelBuilder &b = k.b;
   Num begin = maxOf(Num(0), Num(0) - apart);
@@ -266,7 +266,7 @@ void PairSums::addDiagonals(Step &step, Value target, const Registers &pairs, Va
 void PairSums::leaveOut(Step &step) {
   beginStep(step);
   if (!diagonals.empty())
-    step.k.b.barrier(); // what the step before and the first one have left is read
+    step.k.b.barrier(); // all threads have read the sums left by the previous step
   for (const Diagonal &diagonal : diagonals)
     passOn(step, diagonal, nullptr);
 }
@@ -282,7 +282,8 @@ void PairSums::passOn(Step &step, const Diagonal &diagonal,
         [&] { return Registers{b.load(b.f32(), carryAt(step, diagonal, copy, index))}; },
         [&] { return Registers{b.number(0.0)}; })[0];
   };
-  // Diagonal n holds the pairs with inner - owner = apartOf(n); a thread has every n-th.
+  // Diagonal n holds the pairs with inner - owner = apartOf(n). Thread t computes the diagonals
+  // t, t + threads(), and so on.
   auto sumOf = [&](const Num &n) {
     Value carried = carriedAt(0, n, owners);
     return sumOfBlock ? b.add(carried, sumOfBlock(apartOf(n))) : carried;
@@ -293,7 +294,7 @@ void PairSums::passOn(Step &step, const Diagonal &diagonal,
     mine.emplace_back(n, sumOf(n));
   }
   step.addTurn(turnOf(step, diagonal, units.unitOf(step), mine.front().second));
-  // What later blocks complete; a number beyond is no diagonal.
+  // The sums that later blocks complete; an index beyond the last is not a diagonal.
   for (auto &[n, sum] : mine) {
     Value isLater = b.both(b.less(Num(inners - 1), n), b.less(n, owners + inners - 1));
     b.ifThen(isLater, [&, &n = n, &sum = sum] {

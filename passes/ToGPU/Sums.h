@@ -1,20 +1,19 @@
 //===- Sums.h - sums over pairs, other than a stream's folds --------------===//
 //
-// What `tile.accumulate`, `tile.window_grad` and `tile.segments_grad` add up, the same to the bit
-// in every run:
+// The sums of `tile.accumulate`, `tile.window_grad` and `tile.segments_grad`, which are bitwise
+// equal in every run:
 //
-//   per head        a CTA sums in shared memory, one copy per warp; at the end of a head it writes
-//                   its sum to a slot of its own, and a loop behind the kernel adds the slots
-//   per distance    a lane adds up what it has of a diagonal in registers and writes it to a table
-//   of
-//                   its warp, [diagonal][8], where the eight neighbours stand that share it; a
-//                   thread adds up the diagonal over all warps. A CTA meets a diagonal in few
-//                   neighbouring blocks, so after each block the sums of one block's worth of
-//                   diagonals are complete; CTAs add them, in the order in which they started, to
+//   per head        a CTA sums in shared memory, one copy per warp; at the end of a head it stores
+//                   its sum in its own slot, and a loop after the kernel adds the slots
+//   per distance    a lane sums its part of a diagonal in registers and stores it in a table of its
+//                   warp, [diagonal][8], with one entry for each of the eight lanes that share the
+//                   diagonal; a thread adds up the diagonal over all warps. A CTA meets a
+//                   diagonal in few consecutive blocks, so each block completes the sums of as many
+//                   diagonals as a block is wide; CTAs add them, in the order of their items, to
 //                   one of kSlots copies of the table
 //
-// Both keep memory linear in the length. Where a stage scans along the keys a lane's keys are not
-// those of its neighbours, and pairs go through shared memory as they are.
+// Both use memory linear in the length. If a stage scans along the keys, the keys of a lane are not
+// adjacent to those of other lanes, and pairs pass through shared memory unchanged.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_SUMS_H
@@ -24,30 +23,31 @@
 
 namespace mlir::tile::gpu {
 
+/// The sums of a kernel over pairs.
 class PairSums {
 public:
   static constexpr int64_t kSlots = 16;
 
-  /// Adds the slots to the plan and, behind the stage, the loops that add them up.
+  /// Adds the slots to the plan and, after the stage, the loops that add them up.
   PairSums(StageOp stage, const GpuSchedule &schedule);
 
   ArrayRef<Value> getBuffers() const { return buffers; }
   bool hasTurns() const { return !diagonals.empty(); }
   bool isEmpty() const { return heads.empty() && diagonals.empty(); }
 
-  /// Shared memory, before the loop.
+  /// Allocates shared memory, before the loop.
   void declare(FragmentKernel &k);
-  /// At the first step of a head the sums start at zero.
+  /// Sets the sums to zero at the first step of a head.
   void beginStep(Step &step);
-  /// Adds `value`, the same in all lanes of the warp, to element `index` of `target` ([b, hq,
-  /// ...]).
+  /// Adds `value`, which is the same in all lanes of the warp, to element `index` of `target` ([b,
+  /// hq, ...]).
   void addToHead(FragmentKernel &k, Value target, const Num &index, Value value);
-  /// Adds the block of pairs along its diagonals to `target` ([b, hq, t]). `value`, where there is
-  /// one, is what holds the pairs.
+  /// Adds the block of pairs along its diagonals to `target` ([b, hq, t]). `value` is the value of
+  /// the pairs, if any.
   void addDiagonals(Step &step, Value target, const Registers &pairs, Value value = {});
-  /// A block without pairs in place of all that adds to sums; its turns are taken.
+  /// Replaces the sums of a step whose block has no pairs, and takes its turns.
   void leaveOut(Step &step);
-  /// At the last step of a head its sums go to their slots.
+  /// Stores the sums of a head in their slots at its last step.
   void endStep(Step &step);
 
 private:
@@ -58,22 +58,22 @@ private:
   };
   struct Diagonal {
     Value target, slots, tickets;
-    int64_t carry = 0;  // in shared memory, two copies: what the next block completes
+    int64_t carry = 0;  // in shared memory, two copies: the sums that the next block completes
     int64_t skewed = 0; // the tables of the warps
   };
   Value makeBuffer(const Twine &name, ArrayRef<std::string> extents, Type element);
-  /// Element `index` of what the block before has left (0), or of what this one leaves (1).
+  /// Returns element `index` of the sums left by the previous block (`copy` 0) or by this one (1).
   Value carryAt(Step &step, const Diagonal &diagonal, int64_t copy, const Num &index);
   ::pe::math::SkewedTable table() const { return {schedule.ownerTiles, schedule.innerBlock}; }
-  /// Adds what the block before has left to the block's own sums (null: none), passes on what is
-  /// complete and keeps the rest for the next block.
+  /// Adds the sums left by the previous block to the block's own (null: no pairs), adds complete
+  /// sums to the table in their turn, and keeps the others for the next block.
   void passOn(Step &step, const Diagonal &diagonal,
               llvm::function_ref<Value(const Num &apart)> sumOfBlock);
   void writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Registers &pairs);
   Value sumOfSkewed(FragmentKernel &k, const Diagonal &diagonal, const Num &apart);
   Value sumOfPanel(FragmentKernel &k, const Panel &pairs, const Num &apart);
-  /// Of a diagonal whose number is `n` among those that a block meets, in the order in which blocks
-  /// complete them: the distance of the inner from the owner side, each counted in its block.
+  /// Returns inner - owner, each relative to its block, of the n-th diagonal that a block meets, in
+  /// the order in which blocks complete them.
   Num apartOf(const Num &n) const;
   Turn turnOf(Step &step, const Diagonal &diagonal, const Num &unit, Value value);
 

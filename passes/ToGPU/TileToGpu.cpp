@@ -42,7 +42,9 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
   auto plan = stage->getParentOfType<PlanOp>();
   for (int64_t depth : {plan.getHeadDim(), plan.getValueDim()})
     if (depth % 8 || depth < 8 || depth > 256)
-      return refuse(stage, "expected head and value dims of 8 to 256 by 8, found " + Twine(depth));
+      return refuse(stage, "expected head and value dims to be multiples of 8 from 8 to 256, "
+                           "found " +
+                               Twine(depth));
   bool hasDiagonals = false;
   Operation *scattered = nullptr, *unknown = nullptr;
   stage.getStream().getBody().walk([&](Operation *op) {
@@ -61,21 +63,21 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
       if (!isKnown(&op))
         unknown = &op;
   if (unknown)
-    return refuse(unknown, "there is no form of '" + unknown->getName().getStringRef() + "'");
+    return refuse(unknown, "'" + unknown->getName().getStringRef() + "' has no GPU form");
   if (scattered)
-    return refuse(scattered, "the gradient of a tensor is added at places that depend on the pair, "
-                             "not on its query or key alone, and the tensor is not known to have "
-                             "at most " +
-                                 Twine(kMostSumsOfThread) +
-                                 " elements per head; --target=cpu has no such limit");
+    return refuse(scattered,
+                  "the gradient of a tensor is accumulated at indices that depend on both the "
+                  "query and the key, and the tensor is not known to have at most " +
+                      Twine(kMostSumsOfThread) +
+                      " elements per head; --target=cpu has no such limit");
   if (hasDiagonals &&
       (schedule.ownerBlock() % schedule.innerBlock || schedule.threads() < schedule.innerBlock))
-    return refuse(stage, "sums along diagonals need owner blocks of whole inner blocks, and a "
-                         "thread per inner row");
+    return refuse(stage, "sums along diagonals require an owner block that is a multiple of the "
+                         "inner block, and at least one thread per inner row");
   const bool rows = getOwner(stage) == Owner::Rows;
   StringRef over = cast<StringAttr>(stage.getOver().getValue().back()).getValue();
   if (!rows && over != "hkv")
-    return refuse(stage, "columns own a stage over hkv only");
+    return refuse(stage, "columns can own only a stage over hkv");
   return success();
 }
 
@@ -88,7 +90,7 @@ struct PETileToGpuPass : tile::impl::PETileToGpuPassBase<PETileToGpuPass> {
     for (PlanOp plan : getOperation().getOps<PlanOp>())
       if (failed(checkKeyBlock(plan)))
         return signalPassFailure();
-    // Lowering a stage may leave others behind it, which add up its slots.
+    // Lowering a stage may add stages after it, which add up its slots.
     while (StageOp stage = firstStage()) {
       if (failed(lower(stage)))
         return signalPassFailure();
@@ -126,15 +128,15 @@ private:
     if (attr)
       schedule = GpuSchedule::fromAttr(attr);
     if (failed(schedule))
-      return stage.emitOpError("expected a valid gpu_schedule; run pe-schedule-gpu before");
+      return stage.emitOpError("expected a valid gpu_schedule; run pe-schedule-gpu first");
     if (failed(tile::gpu::checkStage(stage, *schedule)))
       return failure();
     tile::gpu::lowerStreamStage(stage, *schedule);
     return success();
   }
 
-  /// Lets products and sums be fused into one rounding. The flag says more on a conversion: MLIR
-  /// then folds extf(truncf(x)) to x, and `x - extf(truncf(x))`, the low part of a number that is
+  /// Permits fusing products and sums into one rounding. Conversions do not get the flag: with it,
+  /// MLIR folds extf(truncf(x)) to x, and `x - extf(truncf(x))`, the low part of a value that is
   /// kept as two f32 (passes/ToTile/LinePart.h), to 0.
   void contract() {
     auto none = arith::FastMathFlagsAttr::get(&getContext(), arith::FastMathFlags::none);

@@ -1,4 +1,4 @@
-//===- ToGPU.h - tile stages as GPU kernels -------------------------------===//
+//===- ToGPU.h - the passes to GPU kernels, and their parts ---------------===//
 #ifndef PE_PASSES_TOGPU_TOGPU_H
 #define PE_PASSES_TOGPU_TOGPU_H
 
@@ -13,15 +13,15 @@ namespace mlir::tile {
 
 namespace gpu {
 
-/// Reports, at its place, what of a stage with a stream has no fragment kernel.
+/// Emits an error at the first part of a stage with a stream that has no fragment kernel.
 LogicalResult checkStage(StageOp stage, const GpuSchedule &schedule);
-/// What pe-divide-loops does to one stage; one without loops remains as it is.
+/// Applies pe-divide-loops to one stage; a stage without loops is unchanged.
 void divideLoops(StageOp stage);
-/// A stage with a stream: writes its kernel and its launch; the stage remains.
+/// Creates the kernel and the launch of a stage with a stream; the stage remains.
 void lowerStreamStage(StageOp stage, const GpuSchedule &schedule);
-/// Replaces functions that PTX has no accurate instruction for by calls of the device library.
+/// Replaces math functions without an accurate PTX instruction by calls of the device library.
 LogicalResult callMathLibrary(mlir::gpu::GPUModuleOp kernels);
-/// A stage of values without a stream.
+/// Creates the kernel and the launch of a stage with values but without a stream.
 void lowerVectorStage(StageOp stage);
 
 } // namespace gpu

@@ -28,7 +28,7 @@ void mlir::tile::gpu::takeTurns(FragmentKernel &k, ArrayRef<Turn> turns) {
   if (turns.empty())
     return;
   KernelBuilder &b = k.b;
-  // A thread of a warp of its own for each ticket: they wait at the same time.
+  // Each ticket has a thread of a different warp, so that they wait at the same time.
   auto byOneThread = [&](llvm::function_ref<void(const Turn &)> body) {
     for (auto [index, turn] : llvm::enumerate(turns)) {
       Value isMine = b.compare(arith::CmpIPredicate::eq, k.thread, index % k.schedule.warps * 32);
@@ -39,9 +39,9 @@ void mlir::tile::gpu::takeTurns(FragmentKernel &k, ArrayRef<Turn> turns) {
   b.barrier();
   for (const Turn &turn : turns)
     turn.work();
-  // The barrier orders what all threads have written before the release of one of them, and the
-  // release is cumulative (PTX ISA, memory consistency model: causality order), so nobody else
-  // waits for the device. The fence says where a thread's turn ends; a barrier would imply it.
+  // The barrier orders the stores of all threads before the release of one of them, and the release
+  // is cumulative (PTX ISA, memory consistency model: causality order), so no other thread waits
+  // for the device. The fence marks the end of a thread's turn; a barrier would imply it.
   b.create<LLVM::FenceOp>(LLVM::AtomicOrdering::acq_rel, "block");
   b.barrier();
   byOneThread([&](const Turn &turn) {

@@ -1,10 +1,10 @@
 //===- Turns.h - CTAs add to shared data in a fixed order -------*- C++ -*-===//
 //
-// Sums across CTAs are added in a fixed order, so that they are the same to the bit in every run: a
+// Sums across CTAs are added in a fixed order, so that they are bitwise equal in every run. A
 // ticket counts the CTAs that have added; a CTA waits for its number, adds to an f32 buffer, and
-// passes the ticket on. The order is that of the items, which CTAs take from a counter
-// (StreamStage), so that a CTA only waits for one that is running or has finished, in whatever
-// order the device starts them. All turns of a step are waited for and passed on together.
+// increments the ticket. The order is that of the items, which CTAs take from a counter
+// (StreamStage), so that a CTA only waits for CTAs that are running or have finished, whatever the
+// order in which the device starts them. All turns of a step are waited for and passed on together.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_TURNS_H
@@ -18,13 +18,14 @@ namespace mlir::tile::gpu {
 
 class FragmentKernel;
 
-/// What the CTA does once the ticket shows `number`; then it shows the next.
+/// The work that the CTA does when the ticket reaches `number`. The ticket is then incremented.
 struct Turn {
   Value ticket;
   Num number;
   std::function<void()> work;
 };
 
+/// Waits for the turns, does their work and passes them on.
 void takeTurns(FragmentKernel &k, ArrayRef<Turn> turns);
 
 } // namespace mlir::tile::gpu

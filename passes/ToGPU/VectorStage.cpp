@@ -1,7 +1,7 @@
 //===- VectorStage.cpp - stages of row values without a stream ------------===//
 //
-// Eight lanes share a row: lane n of them holds the depths n, n + 8, n + 16, ... of a panel, all
-// eight hold every value over r.
+// Eight lanes share a row: lane n of them holds the depths n, n + 8, n + 16, ... of a panel, and
+// all eight hold every value over r.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToGPU/Maps.h"
@@ -19,6 +19,7 @@ namespace {
 
 constexpr int64_t kThreads = 128, kLanes = 8, kRows = kThreads / kLanes;
 
+/// Emits the kernel of one stage.
 class VectorStage {
 public:
   explicit VectorStage(StageOp stage)
@@ -136,7 +137,7 @@ void VectorStage::run() {
   place.b = rest / heads;
   place.hkv = byKeyHead ? head : head / (fn.size("hq") / fn.size("hkv"));
   place.hq = head;
-  // Lanes of rows that do not exist work on the last one and store nothing.
+  // Lanes of rows that do not exist compute the last row and store nothing.
   Value exists = b.less(index, fn.size(extent));
   (overRows ? place.r : place.c) = minOf(index, fn.size(extent) - Num(1));
   for (Operation &op : stage.getBody().front())

@@ -41,7 +41,7 @@ void mlir::tile::gpu::emitIndices(Scope &scope, Operation *op) {
 
 //===- Masks -------------------------------------------------------------------===//
 
-/// The bound of a row, which may be one behind the last.
+/// Returns the bound of a row, or that of the last row for rows after it.
 static Num boundOf(Scope &scope, Value buffer, const Num &row) {
   FragmentKernel &k = scope.k;
   Place place = scope.place();
@@ -72,10 +72,10 @@ Value mlir::tile::gpu::areBoundsFull(KernelBuilder &b, const RowBounds &bounds, 
   return full;
 }
 
-/// Whether the pair exists and is inside the band.
+/// Returns true (an i1) if the pair exists and is inside the band.
 static Value isInsideBand(FragmentKernel &k, const Num &row, const Num &column) {
   KernelBuilder &b = k.b;
-  // The interval of the row, empty where the row does not exist or has no position.
+  // The interval of the row, which is empty if the row does not exist or has no position.
   Value exists =
       b.both(b.less(row, k.rows), b.compare(arith::CmpIPredicate::sge, row, k.mask.rows.begin));
   Num end = k.mask.upper ? minOf(k.columns, row + *k.mask.upper) : k.columns;
@@ -127,7 +127,7 @@ void mlir::tile::gpu::emitMask(Step &step, MaskOp op) {
   Registers result = b.ifElse(
       step.isFull(), types, [&] { return Registers(input); },
       [&] {
-        // Where it is asked for alone, so that it is in no register for long.
+        // Evaluated only here, so that it does not occupy registers for long.
         if (MapOp map = mapOfCondition(k.getStream()); map && op.getCondition())
           emitMap(step, map);
         Registers masked;
@@ -151,8 +151,8 @@ static Value combine(KernelBuilder &b, Reduction kind, Value x, Value y) {
   return kind == Reduction::Max ? b.max(x, y) : b.add(x, y);
 }
 
-/// Over the inner side: the quad. Over owners: lanes of equal t, then the warps through shared
-/// memory in their order.
+/// Reduces over the inner side within the quad. Reduces over owners within lanes of equal t, then
+/// over the warps through shared memory, in order.
 void mlir::tile::gpu::reduceAcrossLanes(FragmentKernel &k, const SpaceSet &to, Reduction kind,
                                         Registers &values) {
   KernelBuilder &b = k.b;
@@ -200,7 +200,7 @@ void mlir::tile::gpu::emitReduce(Step &step, ReduceOp op) {
 
 namespace {
 
-/// x -> a * x + b, or a * x where b is null.
+/// The map x -> a * x + b, or x -> a * x if b is null.
 struct Affine {
   Value a, b;
 };
@@ -209,7 +209,7 @@ Value apply(KernelBuilder &b, const Affine &f, Value x) {
   return f.b ? b.fma(f.a, x, f.b) : b.mul(f.a, x);
 }
 
-/// First `first`, then `second`.
+/// Returns the composition: first `first`, then `second`.
 Affine then(KernelBuilder &b, const Affine &first, const Affine &second) {
   return {b.mul(second.a, first.a), second.b ? b.fma(second.a, first.b, second.b) : Value()};
 }
@@ -240,7 +240,7 @@ void mlir::tile::gpu::emitScan(Step &step, ScanOp op) {
     Affine whole = affineOf(order.front());
     for (int64_t index : ArrayRef(order).drop_front())
       whole = then(b, whole, affineOf(index));
-    // The four lanes of the quad, in the order of the scan; every lane computes the same.
+    // The four lanes of the quad in the order of the scan; every lane computes the same values.
     Num quad = k.lane - k.t;
     Value x = carries[owner], before = x;
     for (int n = 0; n < 4; ++n) {

@@ -1,11 +1,11 @@
 //===- Windows.cpp - contractions with vectors of the distance ------------===//
 //
 // The vectors of the distances that a block meets are a panel in shared memory, by distance, copied
-// with the block's other panels (dialect/Math/DistanceLayout.h says which row belongs to a pair).
+// with the block's other panels (dialect/Math/DistanceLayout.h defines the row of a pair).
 //
 //   window_dot   products of rows with all vectors that 16 rows (or 16 rows and 16 columns) meet,
-//                which a shuffle within the warp turns into pairs; f32: every pair with its own
-//                vector
+//                from which shuffles within the warp select the pairs; in f32, every pair with its
+//                own vector
 //   window_sum   pairs from shared memory by row and distance, times the vectors
 //
 //===----------------------------------------------------------------------===//
@@ -20,8 +20,8 @@ using ::pe::math::Reflection;
 
 //===- Tables -------------------------------------------------------------------------===//
 
-/// Adds a stage that writes the table [.., d, t] as [.., t, d], rounded to what is multiplied, and
-/// zeros behind the last distance.
+/// Adds a stage that writes the table [.., d, t] as [.., t, d], rounded to the type of the
+/// operands, with zeros after the last distance.
 static Value layOut(StageOp stage, Value table, Type element, const Twine &name) {
   SmallVector<std::string> extents;
   for (StringAttr extent : cast<BufferType>(table.getType()).getExtents())
@@ -39,8 +39,8 @@ static Value layOut(StageOp stage, Value table, Type element, const Twine &name)
   SmallVector<Value> at = addElementLoop(builder, loc, vectors), from = at;
   std::swap(from[rank - 2], from[rank - 1]);
   Value value = ReadOp::create(builder, loc, f32, table, from, /*inbounds=*/true);
-  // Behind the distances of the call a table may have room that nobody has written; kernels copy
-  // it.
+  // A table may have uninitialized entries after the distances of the call, which kernels also
+  // copy.
   Value distances = SizeOp::create(builder, loc, builder.getIndexType(), "r + c - 1");
   Value isDistance =
       arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, at[rank - 2], distances);
@@ -151,8 +151,8 @@ private:
   void exact();
   void byRows();
   void byColumns();
-  /// What a lane takes of products in tiles along the reflected axis: that of tile `to` in half
-  /// `half`, of rows in tile `row` among `columns` columns.
+  /// Returns the lane's element of products in tiles along the reflected axis: that of tile `to` in
+  /// half `half`, for rows in tile `row` among `columns` columns.
   Value reflected(const Reflection &reflection, int64_t row, int64_t to, int64_t half,
                   int64_t columns, llvm::function_ref<Value(int64_t tile, int64_t half)> product);
   void permute(int64_t ownerTile);
@@ -163,7 +163,7 @@ private:
   Registers pairs;
 };
 
-/// Every pair's row of the table; pairs of one diagonal share it.
+/// Computes every pair with its row of the table; pairs of one diagonal share it.
 void WindowDotEmitter::exact() {
   const int64_t columns = distanceBlockOf(k).columns, sign = k.rowsOwn ? 1 : -1;
   const Num owner = k.warp * Num(k.layout.ownerTiles * 16) + k.g;
@@ -212,7 +212,7 @@ Value WindowDotEmitter::reflected(const Reflection &reflection, int64_t row, int
                        reflection.sourceLane(k.lane, half));
 }
 
-/// Products of a tile of rows with the numbers that the whole inner block meets.
+/// Multiplies a tile of rows with the vectors of the distances that the entire inner block meets.
 void WindowDotEmitter::byRows() {
   const int64_t columns = k.schedule.innerBlock, tiles = (columns + 16) / 8;
   const Num warpRow = k.warp * Num(k.layout.ownerTiles * 16);
@@ -240,7 +240,7 @@ void WindowDotEmitter::byRows() {
   }
 }
 
-/// Brings pairs to where a permuted block has them: the lanes of a quad hold them in turn.
+/// Moves pairs to the places of a permuted block; the lanes of a quad hold them in turn.
 void WindowDotEmitter::permute(int64_t ownerTile) {
   const Registers standing = pairs;
   for (int64_t i = 0, e = pairs.size(); i < e; ++i) {
@@ -261,13 +261,13 @@ void WindowDotEmitter::permute(int64_t ownerTile) {
   }
 }
 
-/// Products of the 32 numbers that 16 rows and 16 columns meet with these rows; the numbers of the
-/// next 16 rows begin 16 further on.
+/// Multiplies the vectors of the 32 distances that 16 rows and 16 columns meet with these rows. The
+/// distances of the next 16 rows begin 16 later.
 void WindowDotEmitter::byColumns() {
   const int64_t steps = llvm::divideCeil(rows.depth, stepSize());
   const Num warpColumn = k.warp * Num(k.layout.ownerTiles * 16);
   for (int64_t ownerTile = 0; ownerTile < k.layout.ownerTiles; ++ownerTile) {
-    // Of row 0 and the tile's first column.
+    // The distance of row 0 and the tile's first column.
     const Num first = distanceBlockOf(k).firstOf(Num(0), warpColumn);
     auto load = [&](int64_t tile, int64_t step) {
       return loadA(vectors, (tile - ownerTile) * 16, first, step);
@@ -308,8 +308,8 @@ void mlir::tile::gpu::emitWindowDot(Step &step, WindowDotOp op) {
 
 //===- Pairs by row and distance ------------------------------------------------------===//
 
-/// Where columns own, 16 rows of zeros stand before and behind the columns: an element of a
-/// diagonal is then a constant away from the others, and needs no comparison.
+/// The rows of zeros before and after the columns if columns own. An element of a diagonal is then
+/// at a constant offset from the others, and needs no comparison.
 constexpr int64_t kBorder = 16;
 
 void mlir::tile::gpu::makePairPanels(Scope &around) {
@@ -395,7 +395,7 @@ public:
 private:
   void byMatrices();
   void exact();
-  /// A warp that shares its rows with others has some of the depths.
+  /// Returns true if the warp shares its rows with others, so that it has only some of the depths.
   bool sharesRows() const { return !k.rowsOwn && k.layout.foldParts() > 1; }
   Num firstDepthTile() const {
     return sharesRows() ? k.foldedDepthTile(Element(), spaces) : Num(0);
@@ -406,7 +406,7 @@ private:
   const Panel pairs;
   const Panel &vectors;
   const int64_t rowTiles, depthTiles;
-  const Num firstRow; // of the warp; the first number that it meets
+  const Num firstRow; // of the warp; also the first distance index that it meets
   Registers sums;
 };
 
@@ -414,7 +414,7 @@ void WindowSumEmitter::byMatrices() {
   const Num depthTile = firstDepthTile();
   for (int64_t step = 0; step < (block.columns + 16) / stepSize(); ++step)
     for (int64_t tile = 0; tile < rowTiles; ++tile) {
-      // Number k of the step at row g + 8 half: k = 2t + its constant part (tf32: 2t + 0, 1).
+      // Index k of the step at row g + 8 half: k = 2t + its constant part (tf32: 2t + 0, 1).
       SmallVector<Value> a = fragmentOf([&](int half, int64_t number) {
         const Num within = k.g + Num(half * 8);
         return pairAt(pairs, firstRow + Num(tile * 16) + within,

@@ -8,27 +8,28 @@
 
 namespace mlir::tile::gpu {
 
-/// The rows and columns of a step.
+/// Returns the block of rows and columns of a step.
 inline ::pe::math::DistanceBlock distanceBlockOf(const FragmentKernel &k) {
   const int64_t owners = k.schedule.ownerBlock(), inners = k.schedule.innerBlock;
   return k.rowsOwn ? ::pe::math::DistanceBlock{owners, inners}
                    : ::pe::math::DistanceBlock{inners, owners};
 }
 
-/// Entry of a table of distances that is the first one of a step's block.
+/// Returns the entry of a table of distances that is the first in a step's block.
 Num firstEntryOf(const FragmentKernel &k, const Num &innerBase);
 
-/// Contractions whose left-hand side are pairs in shared memory, by rows and numbers of distances.
+/// Reads the left-hand sides of contractions from pairs in shared memory, by row and distance
+/// index.
 class DistanceReader : protected FragmentReader {
 protected:
   DistanceReader(Step &step, Type element)
       : FragmentReader(step.k, element), here(step), block(distanceBlockOf(step.k)) {}
 
-  /// The pair of a row and column of the block, or zero where there is no such column; it is at
-  /// most 16 columns away unless `isFar`.
+  /// Returns the pair of a row and column of the block, or zero if there is no such column. The
+  /// column is at most 16 outside of the block unless `isFar`.
   Value pairAt(const Panel &pairs, const Num &row, Num column, bool isFar = false);
-  /// A left-hand fragment whose register i is made of the elements at (place i mod 2 of two eights,
-  /// number of the contraction).
+  /// Returns a left-hand fragment whose register i consists of elements at (half i mod 2, index of
+  /// the contraction).
   SmallVector<Value> fragmentOf(llvm::function_ref<Value(int half, int64_t k)> elementAt);
 
   Step &here;

@@ -24,7 +24,7 @@ Value BlockEmitter::convert(Value value, Type type) {
   if (from.getWidth() < to.getWidth())
     return arith::ExtFOp::create(builder, to, value);
   auto rounding = arith::RoundingModeAttr();
-  if (to.isTF32()) // as passes/ToTile rounds
+  if (to.isTF32()) // rounds like passes/ToTile
     rounding =
         arith::RoundingModeAttr::get(builder.getContext(), arith::RoundingMode::to_nearest_away);
   return arith::TruncFOp::create(builder, to, value, rounding, arith::FastMathFlagsAttr());
@@ -111,7 +111,7 @@ Value BlockEmitter::insideMask(const Point &point) {
     keep(arith::CmpIOp::create(builder, arith::CmpIPredicate::sge, column,
                                bound(stage.getLowColumns())));
   }
-  // What stands before the condition is elementwise.
+  // All ops before the condition are elementwise, so it is defined at this point.
   Value condition = stage.getStream() ? stage.getStream().getCondition() : Value();
   if (condition && elements.contains(condition))
     keep(arith::CmpFOp::create(builder, arith::CmpFPredicate::UNE, at(condition, point),

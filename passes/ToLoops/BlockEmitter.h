@@ -1,17 +1,17 @@
 //===- BlockEmitter.h - tile ops on one block of rows and keys ------------===//
 //
-// A tile value inside a block is a function from a point (row, column, depth) to a number:
+// A tile value inside a block is a function from a point (row, column, depth) to an element:
 //
-//   tile.load      reads its buffer there; nothing is copied
-//   tile.constant  is the same number everywhere
-//   anything else  was computed for every point of the block into scratch memory, and is read there
+//   tile.load, tile.window                     read their buffer at the point, without a copy
+//   tile.constant, tile.position, tile.index   compute the element from the point
+//   other ops                                  compute every point of the block into scratch
+//                                              memory, from which the element is read
 //
-// Broadcasting then needs no code: a value over r ignores the
-// column and the depth of the point; and a contraction over c
-// evaluates both operands at the same point for every column.
+// Broadcasting then needs no code: a value over r ignores the column and the depth of the point,
+// and a contraction over c evaluates both operands at the same point for every column.
 //
 // An element has the type of its value. Sums and products are computed in f32 (f64 for f64 values),
-// where products of narrower types are exact; what is kept or stored is rounded to its type.
+// in which products of narrower types are exact; stored elements are rounded to their type.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOLOOPS_BLOCKEMITTER_H
@@ -25,16 +25,15 @@
 
 namespace mlir::tile {
 
-/// A point of the current block, one index per space;
-/// rows and columns are relative to the block.
+/// A point of the current block, one index per space. Rows and columns are relative to the block.
 class Point {
 public:
-  /// The index in `space`, or null.
+  /// Returns the index in `space`, or null.
   Value at(StringRef space) const {
     const auto *found = llvm::find_if(indices, [&](auto &index) { return index.first == space; });
     return found == indices.end() ? Value() : found->second;
   }
-  /// The same point with another index in `space`.
+  /// Returns the same point with another index in `space`.
   Point with(StringRef space, Value index) const {
     Point moved = *this;
     llvm::erase_if(moved.indices, [&](auto &known) { return known.first == space; });
@@ -46,17 +45,18 @@ private:
   SmallVector<std::pair<StringRef, Value>, 4> indices;
 };
 
-/// The head and the block that code is being emitted for; null where there is none.
+/// The head and the block for which code is being emitted; null outside the respective loop.
 struct BlockPosition {
   Value b, hq, hkv;
   Value firstRow, rows;
   Value firstColumn, columns;
-  Value keyBlock; // the block's number, for extent kb
+  Value keyBlock; // the index of the block, for extent kb
 };
 
-/// The type in which values of type `element` are added and multiplied.
+/// Returns the type in which elements of type `element` are added and multiplied.
 Type computationType(Type element);
 
+/// Emits tile ops as scalar loops over the current block.
 class BlockEmitter {
 public:
   using Element = std::function<Value(const Point &)>;
@@ -66,42 +66,44 @@ public:
   /// Emits one op at the insertion point.
   void emit(Operation &op);
 
-  /// The element of `value` at `point`.
+  /// Returns the element of `value` at `point`.
   Value at(Value value, const Point &point) { return elements.find(value)->second(point); }
-  /// Defines `value` as what `element` computes.
+  /// Makes `element` compute the elements of `value`.
   void define(Value value, Element element) { elements[value] = std::move(element); }
-  /// Defines `value` as an element of `buffer`, its indices implied by the names of the extents.
+  /// Makes `value` read its elements from `buffer`, whose extents' names determine the indices.
   void defineInBuffer(Value value, Value buffer);
-  /// Computes `element`, rounded to the value's type, at every point of the block into `result`'s
-  /// scratch memory.
+  /// Computes `element` at every point of the block and stores it in the scratch memory of
+  /// `result`, rounded to its type.
   void compute(Value result, llvm::function_ref<Value(const Point &)> element);
 
-  /// Loops over every point that `spaces` has in the block, the first outermost; the builder is
-  /// inside during `body`.
+  /// Emits loops over every point of `spaces` in the block, the first space outermost, and `body`
+  /// inside them.
   void forEachPoint(const SpaceSet &spaces, llvm::function_ref<void(const Point &)> body);
-  /// The extent of `space` in the block.
+  /// Returns the extent of `space` in the block.
   Value extentOf(StringRef space);
-  /// A loop of `count` steps from 0.
+  /// Emits a loop of `count` steps from 0.
   void forRange(Value count, llvm::function_ref<void(Value)> body);
-  /// The same with a loop-carried value.
+  /// Emits a loop of `count` steps with a loop-carried value; returns its final value.
   Value foldRange(Value count, Value initial, llvm::function_ref<Value(Value, Value)> body);
-  /// Whether `element` is below `bound` in every row of the block.
+  /// Returns true (an i1) if `element` is below `bound` in every row of the block.
   Value isBelowInEveryRow(double bound, llvm::function_ref<Value(const Point &)> element);
 
-  /// The extents' names give the indices; other extents take the next of `extra`.
+  /// Reads `buffer` at the point. Extents that name no space take their indices from `extra`, in
+  /// order.
   Value readBuffer(Value buffer, const Point &point, ValueRange extra = {});
-  /// Writes `value` to `buffer` at the point, in the buffer's type, or adds it there.
+  /// Writes `value` to `buffer` at the point, converted to the buffer's type.
   void writeBuffer(Value value, Value buffer, const Point &point);
+  /// Adds `value` to the element of `buffer` at the point.
   void addToBuffer(Value value, Value buffer, const Point &point, ValueRange extra = {});
 
-  /// Of f32, or of f64 where `type` is f64.
+  /// Returns a constant of f32, or of f64 if `type` is f64.
   Value number(double value, Type type = {});
-  /// `value` in a floating `type`, rounded where that is narrower.
+  /// Converts `value` to a floating-point `type`, with rounding if that is narrower.
   Value convert(Value value, Type type);
   Value index(int64_t value);
   Value size(StringRef expression);
 
-  /// Bytes of scratch memory so far.
+  /// Returns the size of the scratch memory allocated so far.
   int64_t getScratchBytes() const { return scratchBytes; }
 
   ImplicitLocOpBuilder builder;
@@ -117,7 +119,7 @@ private:
   void emitWindowOuter(WindowOuterOp op);
   void emitNear(NearOp op);
   void emitNearGrad(NearGradOp op);
-  /// i - j - first.
+  /// Returns i - j - first.
   Value distanceFrom(int64_t first, const Point &point);
   void emitReduce(ReduceOp op);
   void emitDot(DotOp op);
@@ -125,28 +127,28 @@ private:
   void emitSegments(SegmentsOp op);
   void emitSegmentsGrad(SegmentsGradOp op);
 
-  /// The point's row or column index within the call.
+  /// Return the row or column index of the point within the call.
   Value callRow(const Point &point);
   Value callColumn(const Point &point);
-  /// Whether the pair is inside the stage's mask.
+  /// Returns true (an i1) if the pair is inside the stage's mask.
   Value insideMask(const Point &point);
   void ifInsideMask(const Point &point, llvm::function_ref<void()> body);
-  /// Sum or maximum over one space; pairs outside the mask are left out if `masked`.
+  /// Reduces over one space with `combine`; skips pairs outside the mask if `masked`.
   Value contract(StringRef axis, bool masked, Value initial, const Point &point,
                  llvm::function_ref<Value(Value, const Point &)> combine);
   SmallVector<Value> bufferIndices(Value buffer, const Point &point, ValueRange extra = {});
-  /// Memory for `value` on one block, made on first use.
+  /// Returns the memory of `value` for one block, allocated on first use.
   Value getScratch(Value value);
   SmallVector<Value> scratchIndices(const SpaceSet &spaces, const Point &point);
   void writeScratch(Value number, Value result, const Point &point);
-  /// Defines `result` as the contents of its scratch memory.
+  /// Makes `result` read its elements from its scratch memory.
   void defineInScratch(Value result);
 
-  /// Where a pair stands on a piecewise polynomial of u * v.
+  /// The piece of a piecewise polynomial of u * v that a pair is in.
   struct Segment {
     Value u, v;
-    Value x;      // what the piece's polynomial is in
-    Value number; // how many kinks are below u * v
+    Value x;      // the argument of the piece's polynomial
+    Value number; // the number of kinks below u * v, which is the index of the piece
     SmallVector<Value> coefficients;
   };
   Segment findSegment(Value u, Value v, Value knots, Value coefficients, Value count,

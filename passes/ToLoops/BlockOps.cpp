@@ -1,4 +1,4 @@
-//===- BlockOps.cpp - what each tile op does on one block -----------------===//
+//===- BlockOps.cpp - emits each tile op on one block ---------------------===//
 #include "passes/ToLoops/BlockEmitter.h"
 
 #include "passes/Scalar/Philox.h"
@@ -81,7 +81,7 @@ void BlockEmitter::emitIndex(IndexOp op) {
 
 //===- Elementwise -----------------------------------------------------------===//
 
-/// A map that adds to a buffer runs only inside the mask; any other runs everywhere.
+/// Emits a map: only inside the mask if it adds to a buffer, otherwise everywhere.
 void BlockEmitter::emitMap(MapOp op) {
   Block &body = op.getBody().front();
   bool accumulates =
@@ -107,7 +107,7 @@ void BlockEmitter::emitMap(MapOp op) {
     defineInScratch(result);
 }
 
-/// The words of the pair's counter, and of them the pair's.
+/// Emits the Philox words of the pair's counter and selects the word of the pair.
 void BlockEmitter::emitRandom(RandomOp op) {
   Type i32 = builder.getI32Type(), i64 = builder.getI64Type();
   auto narrow = [&](Value number) { return arith::IndexCastOp::create(builder, i32, number); };
@@ -273,7 +273,7 @@ void BlockEmitter::emitNearGrad(NearGradOp op) {
   forEachPoint({"r", "c"}, [&](const Point &point) {
     ifInsideMask(point, [&] {
       Value entry = distanceFrom(op.getFirst(), point);
-      // A negative number is a large one without its sign.
+      // As an unsigned integer, a negative entry is larger than `count`.
       Value isEntry = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, entry, count);
       auto branch = scf::IfOp::create(builder, isEntry, /*withElseRegion=*/false);
       OpBuilder::InsertionGuard guard(builder);
@@ -304,7 +304,7 @@ BlockEmitter::Segment BlockEmitter::findSegment(Value u, Value v, Value knots, V
     return arith::AddIOp::create(builder, below, more);
   });
   const int64_t degree = degreeOfSegments(coefficients);
-  if (degree > 1) { // about the piece's centre
+  if (degree > 1) { // the polynomial is in powers of the distance from the center
     Value next = arith::AddIOp::create(builder, segment.number, one);
     Value ends = arith::AddFOp::create(builder, readBuffer(knots, point, segment.number),
                                        readBuffer(knots, point, next));

@@ -1,4 +1,4 @@
-//===- LaunchWrites.cpp - which buffers a lowered stage writes ------------===//
+//===- LaunchWrites.cpp - the buffers that a lowered stage writes ---------===//
 #include "passes/ToLoops/LaunchWrites.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-/// Whether the operation only reads the buffer.
+/// Returns true if the operation only reads the buffer.
 static bool isOnlyRead(Operation *op, Value buffer) {
   if (isa<LoadOp, ReadOp, WindowOp, WindowDotOp, WindowSumOp, SegmentsOp, NearOp, RandomOp,
           StreamOp>(op))

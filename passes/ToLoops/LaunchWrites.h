@@ -1,8 +1,8 @@
-//===- LaunchWrites.h - which buffers a lowered stage writes --------------===//
+//===- LaunchWrites.h - the buffers that a lowered stage writes -----------===//
 //
-// A runtime that computes only what is asked for, and keeps what preparation has made, has to know
-// which stage writes what. The tile operations say so while a stage still has them; the launch that
-// takes its place carries it on to the plan.
+// The runtime computes only requested results and keeps the results of preparation, so it needs to
+// know the buffers that each stage writes. The tile operations of a stage determine them; the
+// launch that replaces the stage records them for the plan.
 //
 //   tile.launch @forward forward items "b*hq" (%q, %table, %o) {writes = array<i64: 2>} : ...
 //
@@ -14,11 +14,11 @@
 
 namespace mlir::tile {
 
-/// Of a `tile.launch`: positions among its buffers.
+/// The attribute of a `tile.launch` with the positions of the written buffers among its operands.
 constexpr llvm::StringLiteral kWritesAttr("writes");
 
-/// Notes on `launch`, which takes the place of `stage` or of a part of it, which of its buffers it
-/// may write: what the stage's operations write, and what a lowering added.
+/// Records on `launch`, which replaces `stage` or a part of it, the buffers that it may write:
+/// those that operations of the stage write, and those that a lowering added.
 void noteWrites(LaunchOp launch, StageOp stage);
 
 } // namespace mlir::tile

@@ -1,4 +1,4 @@
-//===- NarrowFloats.cpp - bf16 and tf32 without hardware for them ---------===//
+//===- NarrowFloats.cpp - bf16 and tf32 without hardware support ----------===//
 #include "passes/ToLoops/NarrowFloats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -10,14 +10,14 @@
 
 using namespace mlir;
 
-/// The tf32 nearest to `x`, as an f32; ties go away from zero, or to even.
+/// Rounds `x` to the nearest tf32, as an f32; ties go away from zero if `tiesAway`, else to even.
 static Value roundToTf32(ImplicitLocOpBuilder &b, Value x, bool tiesAway) {
   auto word = [&](int32_t bits) -> Value {
     return arith::ConstantOp::create(b, b.getI32IntegerAttr(bits));
   };
   Value bits = arith::BitcastOp::create(b, b.getI32Type(), x);
   Value half = word(0x1000);
-  if (!tiesAway) { // one less where the kept part is even
+  if (!tiesAway) { // add one less if the kept part is even
     Value shifted = arith::ShRUIOp::create(b, bits, word(13));
     half = arith::AddIOp::create(b, word(0xFFF), arith::AndIOp::create(b, shifted, word(1)));
   }
@@ -27,8 +27,8 @@ static Value roundToTf32(ImplicitLocOpBuilder &b, Value x, bool tiesAway) {
   return arith::SelectOp::create(b, isNumber, rounded, x);
 }
 
-/// The replacement of a conversion to or from tf32 (which is an f32 by then); null for other
-/// operations.
+/// Returns the replacement of a conversion to or from tf32, or null for other operations. Operands
+/// of type tf32 are already f32.
 static Value replacementOf(Operation *op) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
   auto toFloat = [&](Value value, Type type) -> Value {
@@ -55,7 +55,7 @@ static void lowerTf32(func::FuncOp function) {
       op->erase();
     }
   });
-  AttrTypeReplacer replacer; // of memory, and of what is read from it
+  AttrTypeReplacer replacer; // replaces the types of memory and of loaded values
   replacer.addReplacement(
       [](FloatTF32Type type) -> Type { return Float32Type::get(type.getContext()); });
   replacer.recursivelyReplaceElementsIn(function, /*replaceAttrs=*/false, /*replaceLocs=*/false,

@@ -1,4 +1,4 @@
-//===- NarrowFloats.h - bf16 and tf32 without hardware for them -----------===//
+//===- NarrowFloats.h - bf16 and tf32 without hardware support ------------===//
 #ifndef PE_PASSES_TOLOOPS_NARROWFLOATS_H
 #define PE_PASSES_TOLOOPS_NARROWFLOATS_H
 
@@ -7,8 +7,8 @@
 namespace mlir::tile {
 
 /// Replaces the conversions to and from bf16 and tf32 in the module's functions by bit operations,
-/// for machines without instructions for them. A tf32 becomes an f32 whose last 13 mantissa bits
-/// are zero.
+/// for machines without such instructions. A tf32 becomes an f32 whose last 13 mantissa bits are
+/// zero.
 ///
 /// ```mlir
 /// %0 = arith.truncf %x to_nearest_away : f32 to tf32

@@ -1,21 +1,21 @@
-//===- Passes.td - the pass of this room ----------------------------------===//
+//===- Passes.td - the pass pe-tile-to-loops ------------------------------===//
 #ifndef PE_PASSES_TOLOOPS_PASSES
 #define PE_PASSES_TOLOOPS_PASSES
 
 include "mlir/Pass/PassBase.td"
 
 def PETileToLoopsPass : Pass<"pe-tile-to-loops", "::mlir::ModuleOp"> {
-  let summary = "Turn every stage of every tile plan into scalar loops: what the tile ops mean";
+  let summary = "Lower the stages of tile plans to scalar loops";
   let description = [{
-    Executes block algorithms the plainest way, at any block size and with rows or columns as the
-    outer loop. It is the definition of the tile ops, and the fallback for what another lowering
-    cannot fuse. One work item per index of the stage's `over`; carries and folds of a stream live
-    in temporary buffers that are added to the plan.
+    Implements block algorithms in the simplest way, at any block size and with rows or columns as the
+    outer loop. It is the definition of the tile ops, and the fallback for stages that another
+    lowering cannot fuse. There is one work item per index of the stage's `over`; carries and folds of
+    a stream are stored in temporary buffers that the pass adds to the plan.
 
-    `block-columns` is also the plan's `key_block` where a buffer has extent `kb`. Either owner is
-    correct for every stage, because a row visits its key blocks in the stream's order anyway. What
-    a stream may leave out (`stop_below`, `skip_below`) is computed unless `use-stop` or `use-skip`
-    asks otherwise; a block of rows and keys is then left out as a whole.
+    `block-columns` is also the plan's `key_block` if a buffer has extent `kb`. Either owner is
+    correct for every stage, because a row visits its key blocks in the stream's order in both cases.
+    Blocks that a stream permits to skip (`stop_below`, `skip_below`) are computed unless `use-stop`
+    or `use-skip` is set; a block of rows and keys is then skipped only as a unit.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }
@@ -32,13 +32,13 @@ def PETileToLoopsPass : Pass<"pe-tile-to-loops", "::mlir::ModuleOp"> {
     Option<"blockColumns", "block-columns", "int64_t", "16", "keys per block">,
     Option<"owner", "owner", "::mlir::tile::LoopOwner", "::mlir::tile::LoopOwner::Auto",
            "the outer loop of a stream", [{::llvm::cl::values(
-      clEnumValN(::mlir::tile::LoopOwner::Auto, "auto", "the stage's owner, rows without one"),
+      clEnumValN(::mlir::tile::LoopOwner::Auto, "auto", "the stage's owner, or rows by default"),
       clEnumValN(::mlir::tile::LoopOwner::Rows, "rows", "rows"),
       clEnumValN(::mlir::tile::LoopOwner::Columns, "columns", "columns"))}]>,
     Option<"useStop", "use-stop", "bool", "false",
-           "leave out blocks that a stream's stop_below permits to leave out">,
+           "skip blocks that a stream's stop_below permits to skip">,
     Option<"useSkip", "use-skip", "bool", "false",
-           "leave out blocks that a stream's skip_below permits to leave out">
+           "skip blocks that a stream's skip_below permits to skip">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
                            "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",

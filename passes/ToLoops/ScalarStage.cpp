@@ -1,4 +1,4 @@
-//===- ScalarStage.cpp - foreach loops and table building -----------------===//
+//===- ScalarStage.cpp - lowering of foreach and find_segments ------------===//
 #include "passes/ToLoops/ScalarStage.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -20,7 +20,7 @@ Value mlir::tile::clampIndex(OpBuilder &builder, Location loc, Value index, Valu
   return builder.createOrFold<arith::MaxSIOp>(loc, low, zero);
 }
 
-/// `value` as an f32 or f64 `type`; everything else has that type already.
+/// Converts `value` to `type`, which is f32 or f64, or already the type of `value`.
 static Value convertFloat(OpBuilder &builder, Location loc, Value value, Type type) {
   if (value.getType() == type)
     return value;
@@ -40,7 +40,7 @@ Value mlir::tile::lookUpScalar(OpBuilder &builder, Value value, const IRMapping 
   return outside.lookup(value);
 }
 
-/// `indices`, clamped to the buffer's extents.
+/// Clamps `indices` to the buffer's extents.
 static SmallVector<Value> clampIndices(OpBuilder &builder, Location loc, ArrayRef<Value> indices,
                                        Value buffer, const StageFunction &function) {
   SmallVector<Value> clamped;
@@ -83,7 +83,7 @@ void mlir::tile::emitAccumulation(OpBuilder &builder, Location loc, Value value,
   memref::StoreOp::create(builder, loc, combined, memory, indices);
 }
 
-/// A copy of `op` whose regions are copied by emitScalarBlock.
+/// Clones `op`; emitScalarBlock clones its regions.
 static void cloneScalarOp(OpBuilder &builder, Operation &op, IRMapping &mapping,
                           const StageFunction &function) {
   IRMapping operands;
@@ -148,7 +148,7 @@ SmallVector<Value> mlir::tile::emitScalarBlock(OpBuilder &builder, Block &block,
 
 //===- foreach -------------------------------------------------------------------===//
 
-/// One loop per extent, first outermost, around the copied body.
+/// Emits one loop per extent, the first outermost, around a clone of the body.
 static void emitForeach(OpBuilder builder, ForeachOp op, ArrayRef<Value> item,
                         const StageFunction &function) {
   Location loc = op.getLoc();
@@ -169,7 +169,7 @@ static void emitForeach(OpBuilder builder, ForeachOp op, ArrayRef<Value> item,
 
 //===- find_segments ---------------------------------------------------------------===//
 
-/// The external function of runtime/device/cpu/Segments.h.
+/// Declares the external function of runtime/device/cpu/Segments.h.
 static func::FuncOp declareFindSegments(ModuleOp module) {
   constexpr StringRef kName = "pe_find_segments";
   if (auto known = module.lookupSymbol<func::FuncOp>(kName))
@@ -260,7 +260,7 @@ bool mlir::tile::isScalarStage(StageOp stage) {
   });
 }
 
-/// One work item, its indices given.
+/// Emits one item of the stage, given its indices.
 static void emitItem(OpBuilder &builder, StageOp stage, ArrayRef<Value> item,
                      const StageFunction &function, const ScalarStageOptions &options) {
   for (Operation &op : stage.getBody().front())
@@ -272,7 +272,8 @@ static void emitItem(OpBuilder &builder, StageOp stage, ArrayRef<Value> item,
         .Case([&](FindSegmentsOp find) { emitFindSegments(builder, find, function); });
 }
 
-/// Items of the function are `group` items of the stage each.
+/// Emits a loop over `group` items of the stage for each item of the function. Returns the number
+/// of items of the function.
 static std::string emitGroup(OpBuilder builder, StageOp stage, const StageFunction &function,
                              const ScalarStageOptions &options) {
   Location loc = stage.getLoc();
@@ -292,8 +293,7 @@ static std::string emitGroup(OpBuilder builder, StageOp stage, const StageFuncti
 
 LogicalResult mlir::tile::lowerScalarStage(StageOp stage, const ScalarStageOptions &options) {
   if (!isScalarStage(stage))
-    return stage.emitOpError(
-        "expected a stage of loops only, found a stream or a value over a space");
+    return stage.emitOpError("expected a stage with only loops, found a stream or a tile value");
   StageFunction function(stage, "", collectBuffers(stage));
   OpBuilder builder = function.getBodyBuilder();
   if (options.group > 1) {

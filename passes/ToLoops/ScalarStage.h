@@ -1,8 +1,8 @@
-//===- ScalarStage.h - stages without a stream become loops ---------------===//
+//===- ScalarStage.h - lowering of stages without a stream to loops -------===//
 //
-// Tables, parameter gradients, reductions of partial sums: `tile.foreach` loops with scalar
-// bodies, and `tile.find_segments`. They cost O(N), so every target for the CPU lowers
-// them the same way, one work item per index of the stage's `over`.
+// Tables, parameter gradients and reductions of partial sums are `tile.foreach` loops with scalar
+// bodies, or `tile.find_segments`. They cost O(N), so every CPU target lowers them the same way,
+// with one work item per index of the stage's `over`.
 //
 //   tile.stage @table prepare over ["hq"] {         func.func @plan_table(%table, %sizes, %item) {
 //     tile.foreach over ["r + c - 1"] {               scf.for %t = 0 to r + c - 1 {
@@ -17,14 +17,16 @@
 
 namespace mlir::tile {
 
-/// Whether `lowerScalarStage` applies to `stage`: it has neither a stream nor tile values.
+/// Returns true if `stage` has neither a stream nor tile values, so that `lowerScalarStage`
+/// applies.
 bool isScalarStage(StageOp stage);
 
 struct ScalarStageOptions {
-  /// So many neighbouring items of the stage are one item of its function, which then reads the
-  /// call's sizes once for all of them.
+  /// The number of consecutive stage items that one item of the function computes. A group reads
+  /// the sizes of the call only once.
   int64_t group = 1;
-  /// Emits a loop in a form of the target's; false: emitted nothing, as there is none.
+  /// Emits a loop in a form specific to the target. Returns false, without emitting anything, if
+  /// there is no such form.
   llvm::function_ref<bool(OpBuilder &builder, ForeachOp loop, ArrayRef<Value> item,
                           const StageFunction &function)>
       emitLoop = nullptr;
@@ -33,9 +35,9 @@ struct ScalarStageOptions {
 /// Replaces `stage` by a function and a `tile.launch`.
 LogicalResult lowerScalarStage(StageOp stage, const ScalarStageOptions &options = {});
 
-/// The argument block of `pe_find_segments` (runtime/device/cpu/Segments.h): 64-bit words, each the
-/// address of a buffer, the product of some extents, or a number. Calls one of the three for every
-/// word, in their order.
+/// Visits the argument block of `pe_find_segments` (runtime/device/cpu/Segments.h), which consists
+/// of 64-bit words. Each is the address of a buffer, a product of extents, or a constant. Calls one
+/// of the three functions for every word, in order.
 void eachWordOf(FindSegmentsOp op, llvm::function_ref<void(Value buffer)> address,
                 llvm::function_ref<void(ArrayRef<StringRef> extents)> product,
                 llvm::function_ref<void(int64_t)> number);

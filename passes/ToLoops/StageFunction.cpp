@@ -81,7 +81,7 @@ void StageFunction::loadFrame(OpBuilder &builder, ArrayRef<::pe::plan::FrameWord
     else
       sizes[word.name] = value;
   }
-  // Specialised on, where there is attention.
+  // The depths are constants, which exist only in a plan with attention.
   if (plan.getHeadDim() != 0) {
     sizes["d"] = arith::ConstantIndexOp::create(builder, getLoc(), plan.getHeadDim());
     sizes["e"] = arith::ConstantIndexOp::create(builder, getLoc(), plan.getValueDim());
@@ -99,7 +99,7 @@ OpBuilder StageFunction::getEntryBuilder() const {
   return OpBuilder::atBlockBegin(&function.getBody().front());
 }
 
-/// Extents, strides and the view of one buffer.
+/// Binds the extents, strides and view of one buffer.
 void StageFunction::bindBuffer(OpBuilder &builder, Value buffer, Value argument) {
   SmallVector<Value> values;
   for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents())
@@ -120,7 +120,7 @@ void StageFunction::useCopy(OpBuilder &builder, Value buffer, Value copies, Valu
   bindView(builder, buffer, argument, first, std::move(values), {});
 }
 
-/// The view of a buffer from element `first` on; row-major where no pitch is given.
+/// Binds the view of a buffer from element `first` on. Missing pitches default to row-major ones.
 void StageFunction::bindView(OpBuilder &builder, Value buffer, Value argument, OpFoldResult first,
                              SmallVector<Value> values, SmallVector<Value> pitches) {
   const int64_t rank = values.size();
@@ -170,7 +170,7 @@ Value StageFunction::emitSize(OpBuilder &builder, Location loc, StringRef expres
       return emit.operator()<arith::MaxSIOp>(left, right);
     case Expression::Kind::Min:
       return emit.operator()<arith::MinSIOp>(left, right);
-    default: { // CeilDiv of numbers that are not negative by one that is positive
+    default: { // CeilDiv of a nonnegative dividend by a positive divisor
       Value one = arith::ConstantIndexOp::create(builder, loc, 1);
       Value less = emit.operator()<arith::SubIOp>(right, one);
       Value sum = emit.operator()<arith::AddIOp>(left, less);

@@ -1,16 +1,16 @@
-//===- StageFunction.h - the function that a stage becomes ----------------===//
+//===- StageFunction.h - the function of a lowered stage ------------------===//
 //
-// Every lowering of the tile dialect ends at the same place (dialect/Tile/README.md): a `func.func`
-// with one `memref<1xT>` per buffer, the frame `memref<Nxi64>` and an `index` work item, and a
-// `tile.launch` in the plan. A StageFunction is that function under construction: it loads the
-// frame's words and gives every buffer its extents once at the entry, so that the body can use
-// names instead of indices:
+// Every lowering of the tile dialect produces the same interface (dialect/Tile/README.md): a
+// `func.func` with one `memref<1xT>` per buffer, the frame `memref<Nxi64>` and an `index` work
+// item, and a `tile.launch` in the plan. A StageFunction is that function under construction: at
+// the entry it loads the words of the frame and computes the extents of every buffer, so that the
+// body can refer to them by name:
 //
 //   StageFunction function(stage, "", collectBuffers(stage));
 //   OpBuilder builder = function.getBodyBuilder();
 //   SmallVector<Value> bh = function.decomposeItem(builder, loc, {"b", "hq"});
 //   Value q = function.getView(buffer);                  // memref<?x?x?x64xf32, strided<...>>
-//   ... write loops with `builder` ...
+//   ... emit loops with `builder` ...
 //   function.createLaunch(stage, "b*hq");
 //   stage.erase();
 //
@@ -28,46 +28,49 @@
 
 namespace mlir::tile {
 
-/// The buffers that `stage` uses, in the order of their declaration.
+/// Returns the buffers that `stage` uses, in the order of their declaration.
 SmallVector<Value> collectBuffers(StageOp stage);
 
+/// The function of a stage and the values at its entry.
 class StageFunction {
 public:
-  /// Creates `PLAN_STAGE` + `suffix` (made unique) in the module, before the plan. Sizes and views
-  /// are at its entry, its body is empty. Extents must have passed the verifier.
+  /// Creates `PLAN_STAGE` + `suffix` (made unique) in the module, before the plan. Its entry
+  /// computes sizes and views; its body is empty. The verifier must have accepted the extents.
   StageFunction(StageOp stage, StringRef suffix, ArrayRef<Value> buffers);
 
   func::FuncOp getFunction() const { return function; }
   Location getLoc() const { return function.getLoc(); }
-  /// Before the function's return.
+  /// Returns a builder that inserts before the function's return.
   OpBuilder getBodyBuilder() const;
-  /// At the very beginning: for allocas and constants.
+  /// Returns a builder that inserts at the start of the entry block, for allocas and constants.
   OpBuilder getEntryBuilder() const;
 
-  /// A buffer with its extents; `d`, `e` and integers are static, everything else dynamic.
+  /// Returns a buffer as a memref with its extents; `d`, `e` and integers are static, others
+  /// dynamic.
   Value getView(Value buffer) const { return views.lookup(buffer); }
-  /// The extents as index values, one per dimension.
+  /// Returns the extents as index values, one per dimension.
   ArrayRef<Value> getExtents(Value buffer) const { return extents.find(buffer)->second; }
-  /// Elements from one index to the next, per dimension; 1 for the last.
+  /// Returns the strides in elements, one per dimension; the last is 1.
   ArrayRef<Value> getStrides(Value buffer) const { return strides.find(buffer)->second; }
   ArrayRef<Value> getBuffers() const { return buffers; }
   Value getItem() const { return item; }
-  /// From the insertion point on, views of `buffer` refer, where `isCopy`, to one of its copies in
-  /// `copies`, a buffer with one more leading extent: the copy that begins at element `first`.
+  /// Makes views of `buffer` refer from the insertion point on, if `isCopy`, to one of its copies
+  /// in `copies`, a buffer with one more leading extent: the copy that begins at element `first`.
   void useCopy(OpBuilder &builder, Value buffer, Value copies, Value isCopy, Value first);
-  /// Memory of scalar code, allocated at the function's entry: evaluations follow one another.
+  /// Returns the memory of a `tile.scratch`, allocated at the entry and shared by all its
+  /// evaluations.
   Value getScratch(ScratchOp scratch) const;
   PlanOp getPlan() const { return plan; }
 
-  /// The value of a size expression, as an index.
+  /// Emits the value of a size expression as an index.
   Value emitSize(OpBuilder &builder, Location loc, StringRef expression) const;
 
-  /// The work item as one index per extent, the last one fastest.
+  /// Emits the indices of the work item, one per extent; the last one varies fastest.
   SmallVector<Value> decomposeItem(OpBuilder &builder, Location loc,
                                    ArrayRef<StringRef> extents) const {
     return decompose(builder, loc, item, extents);
   }
-  /// The same of any number.
+  /// Emits the indices of a linear index `number`, one per extent.
   SmallVector<Value> decompose(OpBuilder &builder, Location loc, Value number,
                                ArrayRef<StringRef> extents) const;
 
@@ -93,36 +96,36 @@ private:
   mutable DenseMap<Operation *, Value> scratches;
 };
 
-/// The product of the extents as a size expression of the plan ("1" for none).
+/// Returns the product of the extents as a size expression of the plan ("1" if there are none).
 std::string productOfExtents(ArrayRef<StringRef> extents);
 
-/// The strings of an array attribute.
+/// Returns the strings of an array attribute.
 SmallVector<StringRef> getStrings(ArrayAttr attribute);
 
-/// Clones the operations of `block` except its terminator, with `tile.read`, `tile.write`,
-/// `tile.accumulate` and `tile.size` as memory operations, also inside nested regions. `mapping`
+/// Clones the operations of `block` except its terminator, also inside nested regions, with
+/// `tile.read`, `tile.write`, `tile.accumulate` and `tile.size` as memory operations. `mapping`
 /// holds the block's arguments; constants from outside are cloned at the function's entry. Returns
 /// the values that the terminator yields.
 SmallVector<Value> emitScalarBlock(OpBuilder &builder, Block &block, IRMapping &mapping,
                                    const StageFunction &function);
 
-/// The sum, the larger or the smaller of two numbers of one type; if one is NaN, the larger and the
-/// smaller are the other one.
+/// Returns the sum, maximum or minimum of two values of one type. If one of them is NaN, the
+/// maximum and minimum are the other.
 Value emitReduction(OpBuilder &builder, Location loc, Reduction kind, Value a, Value b);
 
-/// Adds `value` to one element of `memory`, in the element's type, or combines them by `kind`.
+/// Combines `value` with one element of `memory` by `kind`, in the element's type.
 void emitAccumulation(OpBuilder &builder, Location loc, Value value, Value memory,
                       ValueRange indices, Reduction kind = Reduction::Add);
 
-/// The emitted value of one of scalar code. One that is defined outside of it (a hoisted constant,
-/// a size) is emitted again.
+/// Returns the emitted form of a value of scalar code. A value from outside of that code, such as a
+/// hoisted constant or a size, is emitted again.
 Value lookUpScalar(OpBuilder &builder, Value value, const IRMapping &mapping,
                    const StageFunction &function);
 
-/// `index`, clamped to [0, extent).
+/// Clamps `index` to [0, extent).
 Value clampIndex(OpBuilder &builder, Location loc, Value index, Value extent);
 
-/// emitScalarBlock for one operation.
+/// Clones one operation as emitScalarBlock does.
 void emitScalarOp(OpBuilder &builder, Operation &op, IRMapping &mapping,
                   const StageFunction &function);
 

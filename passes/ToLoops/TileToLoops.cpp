@@ -1,10 +1,10 @@
-//===- TileToLoops.cpp - stages as loops over blocks ----------------------===//
+//===- TileToLoops.cpp - lowering of stages to loops over blocks ----------===//
 //
-// A stage with a stream runs in three steps, each over all rows and all keys of the work item:
-// initial carries and empty folds; the blocks in order; the values computed from the results.
-// Between the steps and from block to block, carries and folds live in temporary buffers of the
-// plan. That is why rows or columns may own the outer loop: a row visits its key blocks in the same
-// order.
+// A stage with a stream runs in three steps, each over all rows and keys of the work item: it
+// initializes carries and folds, visits the blocks in order, and computes the values that depend on
+// the stream's results. Carries and folds are stored in temporary buffers of the plan between steps
+// and blocks. Rows or columns may therefore own the outer loop: either way, a row visits its key
+// blocks in the same order.
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Math/ScalarOps.h"
@@ -25,10 +25,10 @@ namespace mlir::tile {
 
 namespace {
 
-/// Scratch of one work item is on the stack of a worker thread.
+/// The limit for one work item, whose scratch memory is on the stack of a worker thread.
 constexpr int64_t kMaxScratchBytes = 256 * 1024;
 
-/// The loops that a value outside the stream is computed in.
+/// The loops that compute a value outside the stream.
 enum class Loops { Heads, Rows, Columns };
 Loops loopsOf(const SpaceSet &spaces) {
   return hasRows(spaces) ? Loops::Rows : hasColumns(spaces) ? Loops::Columns : Loops::Heads;
@@ -40,7 +40,7 @@ public:
       : stage(stage), options(options), overKeyHeads(getStrings(stage.getOver()).back() == "hkv"),
         stream(stage.getStream()) {
     addStreamBuffers();
-    function.emplace(stage, "", collectBuffersAndOwn());
+    function.emplace(stage, "", collectAllBuffers());
     emitter.emplace(stage, *function, options);
   }
 
@@ -48,7 +48,7 @@ public:
 
 private:
   void addStreamBuffers();
-  SmallVector<Value> collectBuffersAndOwn();
+  SmallVector<Value> collectAllBuffers();
   bool columnsAreOuter() const;
 
   void forHeads(llvm::function_ref<void()> body);
@@ -59,7 +59,7 @@ private:
   void emitNeeded(const llvm::SmallDenseSet<Operation *> &needed);
   void initialise();
   void emitBlocks();
-  Value emitIsLeftOut();
+  Value emitIsSkipped();
   void emitBlock();
   void emitBody();
   void emitResults(Loops loops);
@@ -75,7 +75,7 @@ private:
 
 //===- Buffers of carries and folds ------------------------------------------===//
 
-/// A buffer whose extents are the heads of the stage and the spaces of the value.
+/// Returns the type of a buffer for a stream result: the heads of the stage, then its spaces.
 BufferType streamBufferType(Value result, bool overKeyHeads) {
   const SpaceSet &spaces = spacesOf(result);
   SmallVector<StringRef> names = {"b"};
@@ -102,7 +102,7 @@ void StageToLoops::addStreamBuffers() {
   }
 }
 
-SmallVector<Value> StageToLoops::collectBuffersAndOwn() {
+SmallVector<Value> StageToLoops::collectAllBuffers() {
   SmallVector<Value> buffers = collectBuffers(stage);
   buffers.append(streamBuffers);
   return buffers;
@@ -141,7 +141,7 @@ void StageToLoops::forRowBlocks(llvm::function_ref<void()> body) {
       });
 }
 
-/// In the order of the stream.
+/// Visits the blocks of keys in the order of the stream.
 void StageToLoops::forColumnBlocks(llvm::function_ref<void()> body) {
   BlockPosition &position = emitter->position;
   auto &builder = emitter->builder;
@@ -164,7 +164,7 @@ void StageToLoops::forColumnBlocks(llvm::function_ref<void()> body) {
 
 //===- Values outside the stream -------------------------------------------------===//
 
-/// Adds the ops of the stage's body that compute `value`.
+/// Collects the ops of the stage's body that compute `value`.
 void StageToLoops::collectNeeded(Value value, llvm::SmallDenseSet<Operation *> &needed) {
   Operation *op = value.getDefiningOp();
   if (!op || op == stream || op->getParentOp() != stage || !isa<ValType>(value.getType()) ||
@@ -180,7 +180,7 @@ void StageToLoops::emitNeeded(const llvm::SmallDenseSet<Operation *> &needed) {
       emitter->emit(op);
 }
 
-/// The stores of values with `loops`, and all they need.
+/// Emits the stores of values with `loops`, and the ops that compute these values.
 void StageToLoops::emitResults(Loops loops) {
   llvm::SmallDenseSet<Operation *> needed;
   for (StoreOp store : stage.getBody().front().getOps<StoreOp>())
@@ -198,7 +198,7 @@ void StageToLoops::emitResults(Loops loops) {
 
 //===- The stream ------------------------------------------------------------------===//
 
-/// Carries begin as the stream's operands, folds at zero.
+/// Initializes carries with the stream's operands, and folds with zero.
 void StageToLoops::initialise() {
   llvm::SmallDenseSet<Operation *> needed;
   for (Value carry : stream.getCarries())
@@ -256,14 +256,14 @@ void StageToLoops::emitBlocks() {
   });
 }
 
-/// Whether the block may be left out and the
-/// options ask for that; null if it never is.
-Value StageToLoops::emitIsLeftOut() {
-  Value leftOut;
+/// Emits a condition (an i1) that is true if the block can be skipped and the options request it.
+/// Returns null if no block is ever skipped.
+Value StageToLoops::emitIsSkipped() {
+  Value skipped;
   auto &builder = emitter->builder;
   if (options.useStop && stream.getStopCarry()) {
     Value carry = stream.getResult(*stream.getStopCarry());
-    leftOut =
+    skipped =
         emitter->isBelowInEveryRow(stream.getStopBelow()->convertToDouble(),
                                    [&](const Point &point) { return emitter->at(carry, point); });
   }
@@ -271,18 +271,18 @@ Value StageToLoops::emitIsLeftOut() {
     Value small = emitter->isBelowInEveryRow(
         stream.getSkipBelow()->convertToDouble(),
         [&](const Point &point) { return emitter->readBuffer(stream.getSkipBuffer(), point); });
-    leftOut = leftOut ? arith::OrIOp::create(builder, leftOut, small) : small;
+    skipped = skipped ? arith::OrIOp::create(builder, skipped, small) : small;
   }
-  return leftOut;
+  return skipped;
 }
 
-/// One block; where it is left out, carries stay and snapshots become zero.
+/// Emits one block. If it is skipped, carries stay unchanged and snapshots become zero.
 void StageToLoops::emitBlock() {
-  Value leftOut = emitIsLeftOut();
-  if (!leftOut)
+  Value skipped = emitIsSkipped();
+  if (!skipped)
     return emitBody();
   auto &builder = emitter->builder;
-  auto branch = scf::IfOp::create(builder, leftOut, /*withElseRegion=*/true);
+  auto branch = scf::IfOp::create(builder, skipped, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
   for (StoreOp snapshot : stream.getBody().front().getOps<StoreOp>())
@@ -293,7 +293,7 @@ void StageToLoops::emitBlock() {
   emitBody();
 }
 
-/// The body of the stream.
+/// Emits the body of the stream.
 void StageToLoops::emitBody() {
   Block &body = stream.getBody().front();
   for (auto [argument, result] : llvm::zip(body.getArguments(), stream.getResults()))
@@ -336,7 +336,7 @@ LogicalResult StageToLoops::run() {
   return success();
 }
 
-/// Scratch memory of a block has constant extents: those of blocks and depths.
+/// Checks that all spaces are blocks or depths, because scratch memory has constant extents.
 LogicalResult checkSpaces(StageOp stage) {
   WalkResult result = stage.walk([&](Operation *op) -> WalkResult {
     for (Value value : op->getResults())
@@ -344,13 +344,13 @@ LogicalResult checkSpaces(StageOp stage) {
         for (StringRef space : spacesOf(value).getNames())
           if (!SpaceSet{"r", "c", "d", "e"}.has(space))
             return op->emitOpError("expected a value over r, c, d and e, found one over ")
-                   << spacesOf(value).toString() << ": the loops know no extent of " << space;
+                   << spacesOf(value).toString() << ": the loops have no extent for " << space;
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
 }
 
-/// Refuses what the loops cannot express.
+/// Checks the stage for forms that the loops do not support.
 LogicalResult checkStage(StageOp stage, const LoopOptions &options) {
   if (failed(checkSpaces(stage)))
     return failure();
@@ -361,8 +361,8 @@ LogicalResult checkStage(StageOp stage, const LoopOptions &options) {
   for (Value buffer : collectBuffers(stage))
     if (cast<BufferType>(buffer.getType()).has("kb") &&
         plan.getKeyBlock() != static_cast<uint64_t>(options.blockColumns))
-      return stage.emitOpError("expected blocks of key_block = ")
-             << *plan.getKeyBlock() << " keys, found block-columns = " << options.blockColumns;
+      return stage.emitOpError("expected block-columns to equal the plan's key_block = ")
+             << *plan.getKeyBlock() << ", found " << options.blockColumns;
   return success();
 }
 
@@ -386,15 +386,15 @@ struct PETileToLoopsPass : impl::PETileToLoopsPassBase<PETileToLoopsPass> {
 
 } // namespace
 
-/// Scalar code is cloned; it may contain the operations of the table, which every lowering
-/// supports.
+/// Checks that scalar code, which the lowering clones, has only operations of the table, which
+/// every lowering supports.
 static LogicalResult checkScalarCode(StageOp stage) {
   WalkResult result = stage.walk([&](Operation *op) {
     const bool isScalarCode = isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
     if (!isScalarCode || ::pe::math::findScalarOp(op->getName().getStringRef()))
       return WalkResult::advance();
-    op->emitOpError("expected an operation of the table of scalar operations "
-                    "(dialect/Math/ScalarOps.h), found another");
+    op->emitOpError("expected an operation from the table of scalar operations "
+                    "(dialect/Math/ScalarOps.h)");
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());

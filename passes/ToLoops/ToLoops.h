@@ -1,8 +1,8 @@
 //===- ToLoops.h - the executable definition of the tile dialect ----------===//
 //
-// `lowerStageToLoops` lowers any stage to scalar loops: the meaning of every tile op, in the order
-// in which a person would explain it. Other lowerings are checked against it and fall back to it
-// for what they cannot fuse. The pass around it is pe-tile-to-loops (Passes.td).
+// `lowerStageToLoops` lowers any stage to scalar loops, which define the meaning of every tile op.
+// Other lowerings are checked against it and use it as the fallback for stages that they cannot
+// fuse. The pass is pe-tile-to-loops (Passes.td).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOLOOPS_TOLOOPS_H
@@ -20,17 +20,18 @@
 
 namespace mlir::tile {
 
-/// The outer loop of a stream; either gives the same numbers up to rounding.
+/// The outer loop of a stream. The choice affects results only by rounding.
 enum class LoopOwner { Auto, Rows, Columns };
 
 #define GEN_PASS_DECL
 #include "passes/ToLoops/Passes.h.inc"
 
-/// `blockColumns` must be the plan's key_block for a stage that touches a buffer with extent `kb`.
+/// For a stage that accesses a buffer with extent `kb`, `blockColumns` must be the plan's
+/// key_block.
 using LoopOptions = PETileToLoopsPassOptions;
 
-/// Replaces `stage` by a function, its temporary buffers and a `tile.launch`. Also for stages
-/// without a stream.
+/// Replaces `stage`, with or without a stream, by a function, its temporary buffers and a
+/// `tile.launch`.
 LogicalResult lowerStageToLoops(StageOp stage, const LoopOptions &options);
 
 #define GEN_PASS_REGISTRATION

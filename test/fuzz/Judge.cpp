@@ -23,7 +23,7 @@ struct StatedLimit {
   std::string_view target, message;
 };
 constexpr StatedLimit kStatedLimits[] = {
-    {"gpu-emulator", "the gradient of a tensor is added at places that depend on the pair"}};
+    {"gpu-emulator", "the gradient of a tensor is accumulated at indices that depend on both"}};
 
 bool isStatedLimit(const std::string &target, const std::string &message) {
   return std::ranges::any_of(kStatedLimits, [&](const StatedLimit &limit) {

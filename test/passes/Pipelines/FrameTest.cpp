@@ -1,7 +1,7 @@
-//===- FrameTest.cpp - What a plan declares reaches its stages ------------===//
+//===- FrameTest.cpp - declared sizes and parameters reach the stages -----===//
 //
-// The plan below declares a size and two parameters of its own. Whatever the target, stages read
-// what the call gives, or the defaults: nothing between the declaration and the stage knows them.
+// The plan below declares a size and two parameters. On every target its stages read the values
+// that the call sets, or the defaults, although no code between the plan and the stages names them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,7 +67,7 @@ TEST_P(FrameTest, Defaults) {
   EXPECT_EQ(run({}), (std::vector<float>{-94, -88, -82, -76, -70, -64})); // 6 x + (6 - 100)
 }
 
-TEST_P(FrameTest, WhatACallGives) {
+TEST_P(FrameTest, ValuesOfTheCall) {
   plan::Scalars scalars;
   scalars.set("shift", -7);
   EXPECT_EQ(run(scalars), (std::vector<float>{-7, -1, 5, 11, 17, 23}));
@@ -75,7 +75,7 @@ TEST_P(FrameTest, WhatACallGives) {
   EXPECT_EQ(run(scalars), (std::vector<float>{-7, 3, 13, 23, 33, 43}));
 }
 
-TEST_P(FrameTest, WhatIsNoParameterIsRefused) {
+TEST_P(FrameTest, UnknownParametersAreRefused) {
   plan::Scalars scalars;
   scalars.set("q_start", 1);
   const auto call = executor.forward({{"x", Tensor::zeros(DType::F32, {2, 3})}}, scalars, pool);

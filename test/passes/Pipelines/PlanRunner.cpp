@@ -1,4 +1,4 @@
-//===- PlanRunner.cpp - Compiles a source for a target and runs its stages ===//
+//===- PlanRunner.cpp - compiles a source for a target and runs its stages ===//
 
 #include "passes/Pipelines/PlanRunner.h"
 

@@ -1,4 +1,4 @@
-//===- PlanRunner.h - Compiles a source for a target and runs its stages --===//
+//===- PlanRunner.h - compiles a source for a target and runs its stages --===//
 
 #ifndef PE_TEST_PASSES_PIPELINES_PLANRUNNER_H
 #define PE_TEST_PASSES_PIPELINES_PLANRUNNER_H
@@ -16,10 +16,11 @@ template <typename T> T take(Expected<T> value) {
   return *std::move(value);
 }
 
-/// The stages of a plan for "loops", "cpu" or "gpu-emulator".
+/// Compiles the stages of a plan for "loops", "cpu" or "gpu-emulator" and runs them.
 class PlanRunner {
 public:
-  /// `isTile`: the source is a tile plan; else pe, of depth 16 and with gradients.
+  /// The source is a tile plan if `isTile`; otherwise it is in the pe dialect and is compiled for
+  /// depth 16, with gradients.
   PlanRunner(const std::string &source, const std::string &target, bool isTile);
 
   const plan::Plan &getPlan() const { return bound.getPlan(); }

@@ -1,7 +1,7 @@
-//===- ViewTest.cpp - Tensors of the caller where they lie ----------------===//
+//===- ViewTest.cpp - stages on strided tensors of the caller -------------===//
 //
-// q, k, v, o and their gradients as [B, S, H, D] views equal packed [B, H, S, D] tensors to the
-// bit, and nothing is written between the rows of a view.
+// With [B, S, H, D] views as q, k, v, o and their gradients, all results equal bitwise those with
+// packed [B, H, S, D] tensors, and nothing is written between the rows of a view.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@ using namespace pe::test;
 
 namespace {
 
-/// Learned terms, so that every kind of stage runs.
+/// An attention with learned terms, so that every kind of stage runs.
 constexpr const char *kSource = R"(
 !t = tensor<?x?x?x?xf32>
 func.func @attention(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
@@ -47,7 +47,8 @@ struct Sizes {
   int64_t queries, keys;
 };
 
-/// Memory of a call: every strided buffer packed, or as a view whose rows have a gap.
+/// The buffers of a call after its stages ran. Strided buffers are packed if `gap` is zero;
+/// otherwise they are views with `gap` elements between rows.
 class Memory {
 public:
   Memory(const PlanRunner &runner, const plan::CallSizes &sizes, int64_t gap) {
@@ -83,7 +84,7 @@ public:
     runner.run(tensors, frame);
   }
 
-  /// The number of elements between rows that were written.
+  /// Returns the number of elements written in the gaps between rows.
   int64_t countTouched() const {
     int64_t touched = 0;
     for (const auto &[index, whole] : storage) {
@@ -110,7 +111,7 @@ class ViewTest : public testing::TestWithParam<const char *> {};
 
 } // namespace
 
-TEST_P(ViewTest, EqualPackedTensorsToTheBit) {
+TEST_P(ViewTest, EqualPackedTensorsBitwise) {
   for (bool isRotated : {false, true})
     for (bool isStickBreaking : {false, true}) {
       const PlanRunner runner(sourceOf(isRotated, isStickBreaking), GetParam(), /*isTile=*/false);

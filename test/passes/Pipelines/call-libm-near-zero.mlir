@@ -7,7 +7,7 @@
 // CHECK-SAME: %[[X:.*]]: f64, %[[Y:.*]]: f32
 // CHECK: call @expm1(%[[X]])
 // CHECK: call @log1pf(%[[Y]])
-// Others stay: LLVM has them, or the next pass calls libm.
+// Other ops stay: LLVM has intrinsics for them, or the next pass calls libm.
 // CHECK: math.exp %[[X]]
 // CHECK: math.log %[[Y]]
 func.func @near_zero(%x: f64, %y: f32) -> (f64, f32, f64, f32) {

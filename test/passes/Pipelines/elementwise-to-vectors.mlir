@@ -1,5 +1,5 @@
-// A function of numbers becomes loops over arrays, forward and backward, in vectors of the target's
-// lanes with a rest; its derivative is found, not given. Other functions stay.
+// Lowers a scalar function to loops over arrays, forward and backward, in vectors of the target's
+// lanes with a masked remainder. The pass derives the gradient. Other functions stay unchanged.
 //
 // RUN: pe-opt %s --split-input-file --verify-diagnostics --pe-elementwise-to-vectors | FileCheck %s
 // RUN: pe-opt %s --split-input-file --verify-diagnostics --pe-elementwise-to-vectors=features=x86-64-v4 | FileCheck %s --check-prefix=V4
@@ -24,7 +24,7 @@ func.func @square(%x: f32) -> f32 {
   return %y : f32
 }
 
-// One with two arguments has two gradients, each an array.
+// A function of two arguments has two gradients, each a separate array.
 // CHECK-LABEL: func.func @product_forward2(
 // CHECK-LABEL: func.func @product_backward2(
 // CHECK-SAME: memref<1xf32>, %{{.*}}: memref<1xf32>, %{{.*}}: memref<1xf32>, %{{.*}}: memref<1xf32>, %{{.*}}: memref<1xf32>, %{{.*}}: index)
@@ -44,7 +44,7 @@ func.func @not_of_numbers(%x: vector<8xf32>) -> vector<8xf32> {
 
 func.func private @other(f32) -> f32
 func.func @calls(%x: f32) -> f32 {
-  // expected-error @below {{expected operations of arith and math on numbers in a function of numbers, found 'func.call'}}
+  // expected-error @below {{expected only scalar arith and math operations in a scalar function, found 'func.call'}}
   %y = call @other(%x) : (f32) -> f32
   return %y : f32
 }

@@ -1,6 +1,6 @@
 // RUN: pe-opt %s --pe-emit-stage-entries | FileCheck %s
-// The stage keeps its code as a private function whose buffers do not alias; its name goes to a
-// function with the runtime's calling convention. Other functions are unchanged.
+// The code of a stage moves to an internal function whose buffers do not alias. A function with the
+// runtime's calling convention takes its name. Other functions are unchanged.
 // CHECK:      llvm.func internal @forward_body(%{{.*}}: !llvm.ptr {llvm.noalias}
 // CHECK:      llvm.func @forward(%[[BUFFERS:.*]]: !llvm.ptr, %[[SIZES:.*]]: !llvm.ptr, %[[ITEM:.*]]: i64)
 // CHECK:      %[[SLOT:.*]] = llvm.getelementptr %[[BUFFERS]][1]

@@ -1,5 +1,6 @@
 // RUN: pe-opt %s --pe-export-plan | FileCheck %s
-// Extents become size expressions, extents and parameters words of the frame, stages name their buffers by index, functions are marked.
+// Extents become size expressions, declared sizes and parameters become words of the frame, stages
+// refer to buffers by index, and functions are marked.
 // CHECK:      pe.plan = "{
 // CHECK-SAME: (r+c+31)
 // CHECK-SAME: \22frame\22: {{.*}}\22parameter\22,{{.*}}\22shift\22,{{.*}}\22m - 1\22

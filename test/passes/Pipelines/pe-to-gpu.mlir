@@ -1,6 +1,6 @@
 // RUN: pe-opt %s --pe-to-gpu="head-dim=32 value-dim=32 grad=true" | FileCheck %s
 
-// The whole pipeline: the plan as data on the module, kernels in the LLVM and NVVM dialects only.
+// The plan is an attribute of the module, and kernels contain only the LLVM and NVVM dialects.
 // CHECK: module attributes {{.*}}pe.plan = "{{.*}}attention_attention_backward
 // CHECK-NOT: scf.
 // CHECK-NOT: arith.

@@ -1,6 +1,6 @@
-//===- StripScheduleTest.cpp - steps and slots of the four algorithms -----===//
+//===- StripScheduleTest.cpp - steps and slots of four attention streams --===//
 //
-// The bodies are those of Inputs/streams.mlir.
+// The streams are in Inputs/streams.mlir.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Schedule/StripSchedule.h"
@@ -35,7 +35,7 @@ protected:
     return *schedule;
   }
 
-  /// The names of a sweep's ops, as in "dot mask reduce".
+  /// Returns the names of a sweep's ops, such as "dot mask reduce".
   static std::string sweep(const StripSchedule::Step &step) {
     std::string text;
     for (Operation *op : step.sweep)
@@ -47,7 +47,8 @@ protected:
   OwningOpRef<ModuleOp> module;
 };
 
-/// Scores and their maximum in the accumulators; then probabilities in place; one slot serves both.
+/// Step 0 computes scores and their maximum in the accumulators, step 1 probabilities in place, so
+/// one slot serves both.
 TEST_F(StripScheduleTest, SoftmaxForward) {
   StripSchedule schedule = scheduleOf("softmax_forward");
   ASSERT_EQ(schedule.steps.size(), 3u);
@@ -72,8 +73,8 @@ TEST_F(StripScheduleTest, SoftmaxBackward) {
   EXPECT_EQ(schedule.zeroOutside.size(), 2u);
 }
 
-/// A scan waits for the sweep after the contractions; mask and exp2 wait with it, so only z is
-/// kept.
+/// A scan waits for the sweep after the contractions, and the mask and exp2 wait with it, so that
+/// only z is kept.
 TEST_F(StripScheduleTest, StickBreakingForward) {
   StripSchedule schedule = scheduleOf("stick_breaking_forward");
   ASSERT_EQ(schedule.steps.size(), 2u);
@@ -83,7 +84,7 @@ TEST_F(StripScheduleTest, StickBreakingForward) {
   EXPECT_EQ(schedule.numSlots, 1u);
 }
 
-/// Two scans of opposite order are two sweeps.
+/// Two scans of opposite order need two sweeps.
 TEST_F(StripScheduleTest, StickBreakingBackward) {
   StripSchedule schedule = scheduleOf("stick_breaking_backward");
   ASSERT_EQ(schedule.steps.size(), 3u);
@@ -92,11 +93,11 @@ TEST_F(StripScheduleTest, StickBreakingBackward) {
   EXPECT_EQ(schedule.steps[1].order, Order::Descending);
   EXPECT_EQ(sweep(schedule.steps[2]), "map scan map");
   EXPECT_EQ(schedule.steps[2].order, Order::Ascending);
-  // z and dA; then beta, 1 - beta and the weight beside dA; dZ takes beta's.
+  // z and dA; then beta, 1 - beta and the weight as well; dZ reuses the slot of beta.
   EXPECT_EQ(schedule.numSlots, 4u);
 }
 
-/// Slots that live at the same time are different.
+/// Values that are live at the same time have different slots.
 TEST_F(StripScheduleTest, SlotsOfLiveValuesDiffer) {
   StripSchedule schedule = scheduleOf("softmax_backward");
   SmallVector<unsigned> used;

@@ -7,7 +7,7 @@
 // RUN: not pe-opt %t/vectors.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=GPU-VECTORS
 // RUN: not pe-opt %t/vectors.mlir --pe-tile-to-loops 2>&1 | FileCheck %s --check-prefix=LOOPS
 
-// Values over sets other than those of attention have no layout in vectors and fragments.
+// Values over sets of spaces that attention does not use have no layout in vectors and fragments.
 
 // CPU-VALUE: remark: stage @forward runs as plain loops: there is no layout for a value over [r, c, d]
 // GPU-VALUE: error: no GPU kernel can compute this: there is no layout for a value over [r, c, d]
@@ -47,7 +47,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
     tile.store %s, %O : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
   }
 }
-// CPU-INIT: remark: stage @forward runs as plain loops: there is no layout for a contraction over [r, c] that starts as a value over [c]
+// CPU-INIT: remark: stage @forward runs as plain loops: there is no layout for a contraction with a result over [r, c] and an init over [c]
 //--- init.mlir
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
@@ -67,7 +67,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   }
 }
 // GPU-VECTORS: no GPU kernel can compute this: there is no layout for a value over [r, t]
-// LOOPS: error: 'tile.load' op expected a value over r, c, d and e, found one over [r, t]: the loops know no extent of t
+// LOOPS: error: 'tile.load' op expected a value over r, c, d and e, found one over [r, t]: the loops have no extent for t
 //--- vectors.mlir
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, t], f32>

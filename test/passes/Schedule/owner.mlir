@@ -2,9 +2,9 @@
 // RUN: pe-opt %s --pe-schedule-gpu | FileCheck %s --check-prefix=GPU
 // RUN: pe-opt %s --pe-schedule-cpu --pe-tile-to-loops | FileCheck %s --check-prefix=LOOPS
 
-// Which side owns the loops of a stream. On a CPU columns if something is summed over rows, in a
-// fold or in place; row carries wait in memory. On a GPU row carries are in registers: rows, unless
-// columns are folded and nothing is carried.
+// The side that owns the loops of a stream. On a CPU it is columns if something is summed over
+// rows, in a fold or in place; row carries are kept in memory. On a GPU row carries are in
+// registers, so it is rows unless columns are folded and nothing is carried.
 // CPU: tile.stage @rows_only
 // CPU-SAME: owner = "rows"
 // CPU: tile.stage @column_fold
@@ -22,7 +22,7 @@
 // GPU: tile.stage @in_place
 // GPU-SAME: owner = "rows"
 
-// The definition reads the same attribute: the outer of the two block loops goes over all keys first.
+// The loops read the same attribute: the outer of the two block loops is over all keys.
 // LOOPS-LABEL: func.func @f_column_fold
 tile.plan @f attributes {head_dim = 16 : i64, value_dim = 16 : i64} {
   %Q = tile.buffer "q" argument : <[b, hq, r, d], f32>

@@ -9,20 +9,22 @@
 // RUN: pe-opt %examples/alibi.mlir --pe-to-tile-pipeline --pe-schedule-cpu | FileCheck %s --check-prefix=PAD
 // RUN: pe-opt %examples/relative_table.mlir --pe-to-tile-pipeline --pe-schedule-cpu=features=x86-64-v4 | FileCheck %s --check-prefix=PAD-V4
 
-// A strip of rows reads the table of distances as whole vectors, beyond the last row that exists.
+// A strip of rows loads entire vectors from the table of distances, beyond the last row.
 // PAD: tile.plan @attention attributes {distance_padding = 16 : i64
 // PAD-V4: tile.plan @attention attributes {distance_padding = 32 : i64
 
-// Where something is kept for every block of keys, the plan says how many keys that is: those of its
-// stages, whatever chose them. Tile programs do not know it, and plans that keep nothing neither.
+// A plan with buffers per block of keys records the size of the block, which is that of its stages.
+// Plans before scheduling, and plans without such buffers, have no key_block.
 // KEYS: tile.plan @attention attributes {{.*}}key_block = 64 : i64
 // KEYS32: tile.plan @attention attributes {{.*}}key_block = 32 : i64
 // KEYS32: cpu_schedule = {{{.*}}key_block = 32 : i64
 // KEYS32: cpu_schedule = {{{.*}}key_block = 32 : i64
 // NO-KEYS: tile.plan @attention attributes {head_dim = 64 : i64, mask_low = 1 : i64, value_dim = 64 : i64}
 
-// Sixteen registers: 4 x 2 tiles of 8 lanes. Thirty-two of 16 lanes: 8 x 2 tiles. Rows of a work item
-// shrink with the depth. A stage without a stream has loops, on vectors where they have such a form.
+// With 16 registers, tiles are 4 x 2 vectors of 8 lanes; with 32 registers, 8 x 2 vectors of 16
+// lanes.
+// The rows of a work item decrease with the depth. A stage without a stream gets the lanes of
+// loops.
 // CHECK-LABEL: tile.plan @narrow
 // CHECK:       tile.stage @no_stream
 // CHECK-NOT:   cpu_schedule

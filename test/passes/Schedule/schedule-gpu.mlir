@@ -9,17 +9,17 @@
 // RUN: pe run %examples/t5.mlir --target=gpu-emulator --chip=sm_80 --random=1 --shape=b=1,h=2,hkv=1,sq=70,sk=70,d=128,dv=128 --grad --check 2>&1 | FileCheck %s --check-prefix=RUNS
 // RUN: pe run %examples/stick_breaking.mlir --target=gpu-emulator --chip=sm_90a --random=1 --shape=b=1,h=2,hkv=1,sq=70,sk=70,d=128,dv=128 --grad --check 2>&1 | FileCheck %s --check-prefix=RUNS
 
-// Chips with 163 KiB of shared memory or more have room for twice as many owners of f32.
+// Chips with 163 KiB of shared memory or more fit twice as many f32 owners.
 // SMALL-COUNT-2: gpu_schedule = {{{.*}}warps = 2 : i64}
 // LARGE-COUNT-2: gpu_schedule = {{{.*}}warps = 4 : i64}
 // RUNS: {{^}}o {{.*}} ok
 // RUNS: {{^}}d_k {{.*}} ok
 
-// NAME: expected `set` to name numbers of gpu_schedule in their ranges, found lanes=8
-// RANGE: expected `set` to name numbers of gpu_schedule in their ranges, found inner_block=24
+// NAME: expected `set` to override entries of gpu_schedule with values in their ranges, found lanes=8
+// RANGE: expected `set` to override entries of gpu_schedule with values in their ranges, found inner_block=24
 
-// Keys between snapshots are the inner block of all stages that have snapshots: fewer of them where
-// rows are long. Without gradients nothing is kept.
+// The number of keys between snapshots is the inner block of all stages with snapshots. It is
+// smaller if rows are deep. Without gradients there are no snapshots.
 // SNAPSHOTS-NOT: key_block
 // SNAPSHOTS: tile.stage @attention_forward
 // WIDE: key_block = 32
@@ -28,7 +28,7 @@
 // WIDE: tile.stage @attention_backward
 // WIDE-SAME: inner_block = 32
 
-// Stages with a stream get a schedule, others and those that have one do not.
+// Only stages with a stream and without a schedule get one.
 // CHECK: tile.stage @sums
 // CHECK-NOT: gpu_schedule
 // CHECK: tile.stage @rows

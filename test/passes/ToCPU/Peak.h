@@ -1,17 +1,17 @@
-//===- Peak.h - the FMA peak of one core, measured ------------------------===//
+//===- Peak.h - measures the FMA peak of one core -------------------------===//
 #ifndef PE_TEST_PASSES_TOCPU_PEAK_H
 #define PE_TEST_PASSES_TOCPU_PEAK_H
 
 #include <ctime>
 
-/// Seconds of this thread's own time: other work on the machine does not count.
+/// Returns the CPU time of this thread in seconds, which excludes other work on the machine.
 inline double now() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return time.tv_sec + 1e-9 * time.tv_nsec;
 }
 
-/// Floating-point operations per second of 12 independent chains of AVX2 multiply-adds.
+/// Returns the floating-point operations per second of 12 independent chains of AVX2 multiply-adds.
 inline double peakFlops() {
   constexpr long kRounds = 100000;
   double begin = now();
@@ -29,9 +29,9 @@ inline double peakFlops() {
   return kRounds * 12.0 * 16.0 / (now() - begin);
 }
 
-/// Share of `peak` that a plain loop of 12 multiply-adds, 7 loads and a counter reaches: near 0.95
-/// alone on a core, near 0.75 while the core's other hardware thread is busy. Tells in which of the
-/// two states a measurement was taken.
+/// Returns the share of `peak` that a plain loop of 12 multiply-adds, 7 loads and a counter
+/// reaches: about 0.95 if the core's other hardware thread is idle, about 0.75 if it is busy. It
+/// classifies a measurement as one of the two.
 __attribute__((target("avx2,fma"), noinline)) inline double coreShare(double peak) {
   constexpr long kRounds = 300, kSteps = 64;
   alignas(64) static float vectors[kSteps * 24], scalars[kSteps * 4];

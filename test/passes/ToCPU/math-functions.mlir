@@ -1,5 +1,5 @@
-// A stage with hundreds of cosines calls one function for them, and the code stays small: this
-// program has 512 cosines per vector of rows, and as many sines in its backward. (Sums of more than
+// A stage with hundreds of cosines calls one function for them, so the code stays small: this
+// kernel has 512 cosines per vector of rows, and as many sines in its backward. (Sums of more than
 // 16 cosines are loops.)
 //
 // RUN: pe-opt %s --pe-prepare --pe-to-cpu="grad=1 features=x86-64-v4" -o %t.mlir
@@ -9,17 +9,17 @@
 // RUN: %python -c "import sys; n = sum(1 for _ in open(sys.argv[1])); sys.exit(n > 40000 and f'{n} lines')" %t.mlir
 // RUN: timeout 60 pe run %s --random=1 --shape=b=1,h=2,sq=33,d=16 --grad --check --features=x86-64-v3 2>&1 | FileCheck %s --check-prefix=VALUE
 //
-// A few functions are inline.
+// A few functions are inlined.
 // RUN: pe-opt %examples/fire_gelu.mlir --pe-prepare --pe-to-cpu="grad=1 features=x86-64-v4" | FileCheck %s --check-prefix=FEW
 // FEW-NOT: pe_math
 
-// LLVM may hoist, share and drop the calls, but must not inline them.
+// LLVM may hoist, combine and drop the calls, but must not inline them.
 // CHECK-DAG: llvm.func internal @pe_math_cos(%{{.*}}: vector<16xf32>) -> vector<16xf32> attributes {{{.*}}memory_effects = #llvm.memory_effects<other = none, argMem = none, inaccessibleMem = none{{.*}}passthrough = ["noinline"]
 // CHECK-DAG: llvm.func internal @pe_math_sin(%{{.*}}: vector<16xf32>) -> vector<16xf32>
 // CHECK-DAG: llvm.call @pe_math_cos
 // CHECK-DAG: llvm.call @pe_math_sin
 
-// Tiles of one key by one vector: one copy of the scalar code in place of eight.
+// Tiles of one key by one vector have one copy of the scalar code instead of eight.
 // TILE: cpu_schedule = {{.*}}key_rows = 1 : i64{{.*}}query_vectors = 1 : i64{{.*}}sweep_keys = 1 : i64
 // GPU: gpu_schedule = {{.*}}inner_block = 16 : i64
 

@@ -2,16 +2,16 @@
 //
 //   pe-kernel-bench FILE.mlir [--name=value ...]
 //
-// FILE is a module in the pe dialect, or one that holds a tile.plan. Compiles it through
-// pe-tile-to-cpu and through the definition of the tile ops (pe-tile-to-loops), runs both
-// on the same random inputs, prints the relative difference of every result, residual and
-// gradient, then times the fused stages on one thread and prints their share of the FMA
-// peak measured beside them (best and median of `repeats`). Options: b hq hkv r c q_start
-// k_start, d e, grad=0|1, exit=0|1, features=x86-64-v3, set=key_block=32,..., check=0|1,
-// repeats, tolerance, ignore=NAME,... (not compared: sums that cancel), stages=1 (times per stage).
-// against="A;B;..." (each like set) times other schedules alternately with this one, which cancels
-// other load on the machine. Buffers lie between inaccessible guard pages: memory=end|begin says
-// next to which. spread multiplies q. layout=bshd: q, k, v, o and their gradients are views of
+// FILE is a module in the pe dialect, or one that holds a tile.plan. The tool compiles it through
+// pe-tile-to-cpu and through the definition of the tile ops (pe-tile-to-loops), runs both on the
+// same random inputs, and prints the relative difference of every result, residual and gradient.
+// With time=1 it then times the fused stages on one thread and prints their share of the FMA peak,
+// which is measured between the repeats. Options: b hq hkv r c q_start k_start, d e, grad=0|1,
+// exit=0|1, features=x86-64-v3, set=key_block=32,..., check=0|1, repeats, tolerance,
+// ignore=NAME,... (not compared: sums that cancel), stages=1 (times per stage). against="A;B;..."
+// (each like set) times other schedules alternately with this one, which cancels the effect of
+// other load on the machine. Buffers are between inaccessible guard pages; memory=end|begin selects
+// the adjacent page. spread multiplies q. layout=bshd makes q, k, v, o and their gradients views of
 // [B, S, H, D] memory.
 //
 //===----------------------------------------------------------------------===//
@@ -69,7 +69,7 @@ struct Program {
   double compileSeconds = 0;
 };
 
-/// The passes from the source, pe or tile, to the LLVM dialect.
+/// Runs the passes from the source, pe or tile, to the LLVM dialect.
 void lower(jit::Compilation &compilation, const Options &options, const std::string &lowering,
            const std::string &set) {
   mlir::pe::CompileOptions compileOptions;
@@ -91,7 +91,7 @@ void lower(jit::Compilation &compilation, const Options &options, const std::str
       llvm::StringRef(set).split(parts, ',', -1, false);
       for (llvm::StringRef part : parts)
         schedule.set.push_back(part.str());
-      if (features != options.get("machine", "x86-64-v3")) // what LLVM cannot split
+      if (features != options.get("machine", "x86-64-v3")) // LLVM cannot split scalef
         schedule.set.push_back("exp2=bits");
       pm.addPass(mlir::tile::createPEScheduleCpuPass(schedule));
       pm.addPass(mlir::tile::createPETileToCpuPass());
@@ -124,7 +124,7 @@ Program compile(const Options &options, const std::string &file, const std::stri
     die(parsed.error().render("pe-kernel-bench"));
   program.plan = *parsed;
   compilation.getModule()->removeAttr(mlir::pe::kPlanAttr);
-  // Code for wider vectors than this machine's is split by LLVM, so it runs here too.
+  // LLVM splits vectors that are wider than this machine's, so the code also runs here.
   auto generator = jit::createTargetMachine(options.get("machine", "x86-64-v3"));
   llvm::LLVMContext context;
   auto module = jit::translate(compilation.getModule(), context, **generator);
@@ -166,8 +166,8 @@ plan::CallSizes sizesOf(const Options &options) {
   return sizes;
 }
 
-/// Memory between two inaccessible pages; it ends at the second one, or begins after the first, up
-/// to 64 bytes.
+/// Memory between two inaccessible pages. It ends at the second page, up to 64 bytes, or begins
+/// after the first.
 class GuardedMemory {
 public:
   GuardedMemory(int64_t bytes, bool atEnd) {
@@ -176,7 +176,7 @@ public:
     base = static_cast<char *>(
         mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     if (base == MAP_FAILED)
-      die("no memory");
+      die("cannot allocate memory");
     mprotect(base, kPage, PROT_NONE);
     mprotect(base + kPage + inside, kPage, PROT_NONE);
     data = base + kPage + (atEnd ? inside - (bytes + 63) / 64 * 64 : 0);
@@ -195,7 +195,7 @@ private:
   int64_t length;
 };
 
-/// Memory and the calls of one program.
+/// The memory and the calls of one compiled plan.
 struct Run {
   const Program &program;
   plan::CallSizes sizes;
@@ -219,14 +219,14 @@ struct Run {
       bool wide = buffer.dtype == DType::F64 || buffer.dtype == DType::I64;
       bytes.push_back(count * (wide ? 8 : 4));
       memory.emplace_back(bytes.back(), options.get("memory", "end") == "end");
-      // Reading before writing shows as NaN.
+      // Reads of uninitialized memory yield NaN.
       std::memset(memory.back().get(), 0xff, bytes.back());
       if (buffer.role != plan::Role::Argument && buffer.role != plan::Role::Cotangent)
         continue;
       std::mt19937 random(seed + std::hash<std::string>()(buffer.name));
       std::normal_distribution<float> normal;
       bool parameter = !buffer.parameter.init.empty();
-      // Of a network, any sign; of a formula, mostly positive by its meaning.
+      // Weights of a network have any sign; parameters of a formula are usually positive.
       bool weight = parameter && (buffer.name[0] == 'w' || buffer.name[0] == 'b');
       for (int64_t i = 0; i < count; ++i)
         memory.back().get()[i] = weight      ? 0.5f * normal(random)
@@ -237,7 +237,7 @@ struct Run {
       items.push_back(*plan::SizeExpression::parse(stage.items)->evaluate(values));
   }
 
-  /// The stride of [B, H, S, D] in [B, S, H, D].
+  /// Sets a stride of a [B, H, S, D] view of [B, S, H, D] memory.
   void setStride(size_t index) {
     const plan::FrameWord &word = program.plan.frame[index];
     if (word.kind != plan::FrameWord::Kind::Stride)
@@ -267,7 +267,7 @@ struct Run {
     for (size_t i = 0; i < program.plan.buffers.size(); ++i) {
       if (!program.plan.buffers[i].zero)
         continue;
-      // A residual only before the forward call; the others before each.
+      // Residuals are cleared only before the forward call, other buffers before each call.
       if (program.plan.buffers[i].role != plan::Role::Residual || !backward)
         std::memset(memory[i].get(), 0, bytes[i]);
     }
@@ -291,7 +291,8 @@ double valueAt(const Run &run, int buffer, int64_t i) {
   return data[i];
 }
 
-/// Prints the relative error of every buffer both programs know; false where one is beyond bounds.
+/// Prints the relative error of every buffer that both plans have. Returns false if one exceeds the
+/// tolerance.
 bool compare(const Run &run, const Run &reference, const Options &options) {
   double tolerance = std::atof(options.get("tolerance", "2e-5").c_str());
   bool quiet = options.number("quiet", 0), good = true;
@@ -311,7 +312,7 @@ bool compare(const Run &run, const Run &reference, const Options &options) {
     for (int64_t j = 0; j < count; ++j) {
       double a = valueAt(run, i, j), b = valueAt(reference, other, j);
       if (a == b || (std::isnan(a) && std::isnan(b)))
-        continue; // equal infinities; what neither has written
+        continue; // equal infinities, or entries that neither has written
       difference += (a - b) * (a - b);
       norm += b * b;
     }
@@ -349,7 +350,7 @@ double quantile(std::vector<double> values, double q) {
 }
 
 void time(const Run &run, const Options &options, bool backward) {
-  constexpr double kAlone = 0.88; // between the two states of coreShare
+  constexpr double kAlone = 0.88; // between the two values of coreShare
   int64_t d = run.program.plan.headDim, e = run.program.plan.valueDim;
   double flops = usefulPairs(run) * (backward ? 2 * (3 * d + 2 * e) : 2 * (d + e));
   std::vector<double> shares, alone, shared;
@@ -382,7 +383,7 @@ void time(const Run &run, const Options &options, bool backward) {
       std::printf("  %-40s %8.3f ms\n", name.c_str(), total / repeats * 1e3);
 }
 
-/// Runs all programs in turn and prints each one's speed relative to the first, round by round.
+/// Runs all plans in turn and prints the speed of each relative to the first, round by round.
 void contest(const std::vector<Run> &runs, const std::vector<std::string> &names,
              const Options &options, bool backward) {
   std::vector<std::vector<double>> ratios(runs.size()), seconds(runs.size());

@@ -1,6 +1,6 @@
 // RUN: pe-opt %s --pe-schedule-cpu --pe-tile-to-cpu --split-input-file --verify-diagnostics | FileCheck %s
 
-// Stages without a fused form become plain loops, with a remark that says why.
+// Stages without a fused form become plain loops, with a remark that gives the reason.
 // CHECK-LABEL: func.func @computed_keys_forward
 // CHECK-NOT:   vector.fma
 tile.plan @computed_keys attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
@@ -33,7 +33,7 @@ tile.plan @computed_rows attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
   %G = tile.buffer "d_k" gradient : !tile.buffer<[b, hkv, c, d], f32>
-  // expected-remark @below {{stage @backward runs as plain loops: a contraction over r must have no init and rows that are loaded}}
+  // expected-remark @below {{stage @backward runs as plain loops: a contraction over r must have no init, and its rows must be loaded}}
   tile.stage @backward backward over ["b", "hkv"] {
     %q0 = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
     %q = tile.map(%q0) : (!tile.val<[r, d], f32>) -> !tile.val<[r, d], f32> {

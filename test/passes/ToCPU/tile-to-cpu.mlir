@@ -1,14 +1,14 @@
 // RUN: pe-opt %s --pe-schedule-cpu --pe-tile-to-cpu --split-input-file | FileCheck %s
 
-// Sums of scores per row: each part of a rows-outer kernel once. The item is a block of rows, the
-// last rows first; queries are packed transposed; the code without a mask has fixed bounds and
-// accumulators carried over the depth, the code with it has bounds of its own.
+// Sums of scores per row, with every part of a rows-outer kernel. An item is a block of rows, the
+// last rows first. Queries are packed transposed. The code without a mask has constant bounds and
+// carries accumulators over the depth; the code with a mask has variable bounds.
 // CHECK-LABEL: func.func @rows_forward(
 // CHECK-SAME:    %[[Q:.*]]: memref<1xf32>, %[[K:.*]]: memref<1xf32>, %[[O:.*]]: memref<1xf32>, %{{.*}}: memref<7xi64>, %[[ITEM:.*]]: index
 // CHECK:         arith.remui %[[ITEM]]
 // Packing.
 // CHECK:         vector.shuffle {{.*}} [0, 8, 2, 10, 4, 12, 6, 14]
-// Inside the mask.
+// Entirely inside the mask.
 // CHECK:         scf.if
 // CHECK:           scf.for %{{.*}} = %[[C0:.*]] to %c64
 // CHECK:             %{{.*}}:8 = scf.for %{{.*}} = %[[C0]] to %{{.*}} step %{{.*}} iter_args
@@ -18,7 +18,7 @@
 // CHECK:               vector.fma
 // CHECK-NOT:         arith.select
 // CHECK:         } else {
-// Partly inside it.
+// Partly inside the mask.
 // CHECK:           scf.if
 // CHECK:             arith.cmpi slt, {{.*}} : vector<8xi32>
 // CHECK:             %{{.*}}:8 = scf.for
@@ -52,9 +52,9 @@ tile.plan @rows attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
 
 // -----
 
-// A sum over rows: columns own the loop. An item is a part of a key head's rows where there are few
-// heads, else a key head; what rows keep is a temporary. The second launch adds the parts' sums in
-// order, those of the parts that see the block.
+// A sum over rows: columns own the loop. An item is a part of a key head's rows if there are few
+// heads, otherwise a key head. Row state is in a temporary. The second launch adds, in order, the
+// sums of the parts that see the block.
 // CHECK-LABEL: func.func @columns_backward(
 // CHECK-SAME:    %[[Q:.*]]: memref<1xf32>, %[[K:.*]]: memref<1xf32>, %[[G:.*]]: memref<1xf32>, %[[ROWS:.*]]: memref<1xf32>, %[[SUMS:.*]]: memref<1xf32>, %{{.*}}: memref<7xi64>
 // CHECK-LABEL: func.func @columns_backward_sums(
@@ -88,8 +88,8 @@ tile.plan @columns attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
 
 // -----
 
-// A map is evaluated as rarely as its operands allow: the parameter once per strip, the key's part as
-// scalars, the rest in vectors; positions are i32 there.
+// A map is evaluated as rarely as its operands allow: the parameter once per strip, the terms of
+// the key as scalars, and the remainder in vectors, in which positions are i32.
 // CHECK-LABEL: func.func @pairs_forward(
 // CHECK:         %[[A:.*]] = memref.load %{{.*}} : memref<?xf32
 // CHECK:         scf.for
@@ -132,9 +132,9 @@ tile.plan @pairs attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
 
 // -----
 
-// Bounds of rows: before a part of the rows visits a block of keys, the strips that see it are found
-// by their bounds, and only then the part's sums are cleared. The launch that adds parts asks the
-// same. A strip whose rows all keep the whole block runs the code without a mask.
+// Bounds of rows: before a part of the rows visits a block of keys, the bounds determine the strips
+// that see it, and only then the part's sums are cleared. The launch that adds parts uses the same
+// test. A strip whose rows all keep the entire block runs the code without a mask.
 // CHECK-LABEL: func.func @bounds_backward(
 // CHECK:         %[[SEEING:.*]]:2 = scf.for
 // CHECK:           %[[LOW:.*]] = vector.maskedload {{.*}} vector<8xi32>

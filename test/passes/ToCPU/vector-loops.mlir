@@ -1,9 +1,10 @@
 // RUN: pe-opt %s --pe-schedule-cpu=features=x86-64-v4 --pe-tile-to-cpu --split-input-file | FileCheck %s
 // RUN: pe-opt %s --pe-schedule-cpu=features=x86-64-v4 --split-input-file | FileCheck %s --check-prefix=SCHEDULE
 
-// Loops of scalar stages on vectors along their last index (passes/ToCPU/VectorLoops.h).
+// Loops of scalar stages, vectorized along their last index (passes/ToCPU/VectorLoops.h).
 
-// A sum over the batch, for 32 dimensions at a time; the rest one by one. Rows are a few to an item.
+// A sum over the batch, for 32 dimensions at a time with a scalar remainder. An item has several
+// rows.
 // SCHEDULE-LABEL: tile.plan @sum
 // SCHEDULE:       tile.stage @rows {{.*}} attributes {cpu_loops = {group = 8 : i64, lanes = 32 : i64}}
 // CHECK-LABEL: func.func @sum_rows
@@ -45,8 +46,9 @@ tile.plan @sum attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
 
 // -----
 
-// What all lanes add to one number is added up in registers; a lane's own element is loaded, clamped in
-// every index but the lane's. A shifted index keeps neighbours; an index of an index does not matter.
+// A sum of all lanes in one element is reduced in registers. The lane's own element is loaded with
+// all indices clamped except the last. A shifted index is still consecutive; nested indices are
+// allowed.
 // CHECK-LABEL: func.func @adds_rows
 // CHECK:         scf.for {{.*}} step %c32
 // CHECK:           arith.sitofp {{.*}} : vector<32xi64> to vector<32xf32>
@@ -79,10 +81,10 @@ tile.plan @adds attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
 
 // -----
 
-// One by one: a call per lane, lanes that read what others wrote, elements that are not neighbours, a
-// branch of the lane's own, loops of the lane's own, an index that a loop moves: by the lane's own steps,
-// by its own variable, by a number that it reads.
-// A row whose functions are calls is an item of its own.
+// These loops remain scalar: a call per lane, lanes that read the elements of other lanes, elements
+// that are not consecutive, a branch or loop bounds that depend on the lane, and an index that
+// changes in a loop, by steps of the lane, by the loop's variable, or by a value that is read. A
+// row with function calls is a separate item.
 // SCHEDULE-LABEL: tile.plan @scalar
 // SCHEDULE:       tile.stage @call {{.*}} attributes {cpu_loops = {group = 1 : i64
 // SCHEDULE:       tile.stage @chain {{.*}} attributes {cpu_loops = {group = 8 : i64

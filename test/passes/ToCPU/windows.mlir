@@ -4,11 +4,11 @@
 // Contractions with vectors of the distance have vector forms, forward and backward.
 // FUSED-NOT: remark
 
-// Rows that pairs are multiplied with must lie in memory.
+// The rows of a window_outer must be loaded from memory.
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %G = tile.buffer "g" gradient : !tile.buffer<[b, hq, t, d], f32>
-  // expected-remark @below {{stage @s runs as plain loops: rows that are multiplied with pairs must be loaded}}
+  // expected-remark @below {{stage @s runs as plain loops: the rows of tile.window_outer must be loaded}}
   tile.stage @s backward over ["b", "hq"] {
     %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
     %twice = tile.map(%q) : (!tile.val<[r, d], f32>) -> !tile.val<[r, d], f32> {

@@ -1,7 +1,7 @@
 // RUN: pe-opt %s --pe-gpu-to-emulator | FileCheck %s
 // RUN: pe-opt %s --pe-gpu-to-emulator=drop-sync=0 | FileCheck %s --check-prefix=DROP
 
-// The barrier is the first synchronising operation; without it the count stays.
+// The barrier is the first synchronizing operation. Without it the count does not change.
 // DROP: module attributes {pe.emulated_syncs = 2 : i64}
 // DROP-NOT: llvm.call @pe_emu_barrier
 // DROP: llvm.call @pe_emu_collective
@@ -12,7 +12,7 @@
 // CHECK: llvm.func internal @copy.thread(%[[BUFFERS:.*]]: !llvm.ptr, %[[SIZES:.*]]: !llvm.ptr)
 // CHECK: %[[FRAME:.*]] = llvm.alloca
 // CHECK: llvm.load %{{.*}} : !llvm.ptr -> !llvm.ptr
-// Words of the call by their index: a size in 32 bits, a stride in 64.
+// Words of the call are loaded by index: a size as 32 bits, a stride as 64.
 // CHECK: %[[PLACE:.*]] = llvm.getelementptr %[[SIZES]][3]
 // CHECK: %[[WORD:.*]] = llvm.load %[[PLACE]] : !llvm.ptr -> i64
 // CHECK: llvm.trunc %[[WORD]] : i64 to i32
@@ -21,11 +21,11 @@
 // CHECK-NOT: llvm.trunc
 // CHECK: %[[T:.*]] = llvm.call @pe_emu_thread() : () -> i32
 // CHECK: llvm.call @pe_emu_shared() : () -> !llvm.ptr
-// Global memory, read: no flags.
+// A read of global memory has no flags.
 // CHECK: %[[NONE:.*]] = llvm.mlir.constant(0 : i32) : i32
 // CHECK: llvm.call @pe_emu_access(%{{.*}}, %{{.*}}, %[[NONE]], %{{.*}})
 // CHECK: %[[X:.*]] = llvm.load %{{.*}} : !llvm.ptr -> f32
-// Shared memory, written: 3.
+// A write of shared memory has the flags 3.
 // CHECK: %[[FLAGS:.*]] = llvm.mlir.constant(3 : i32) : i32
 // CHECK: llvm.call @pe_emu_access(%{{.*}}, %{{.*}}, %[[FLAGS]], %{{.*}})
 // CHECK: llvm.store

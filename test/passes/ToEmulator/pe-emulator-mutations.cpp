@@ -1,16 +1,17 @@
-//===- pe-emulator-mutations.cpp - Is a missing synchronisation noticed? --===//
+//===- pe-emulator-mutations.cpp - detects missing synchronizations -------===//
 //
 //   pe-emulator-mutations FILE [QUERIES KEYS DEPTH [DTYPE [KIND]]]
 //
-// Compiles FILE forward and backward for the emulator as it is, and runs it under three orders of
-// threads and of CTAs, one CTA at a time: the results must be equal to the bit. Then once without
-// each synchronising operation (barriers, synchronisations of a warp, waits for copies, the counter
-// from which CTAs take their items): under one order at least the emulator must report an error or
-// a result must differ. Prints a line per kind and a count; exit 1 where a mutant lives.
+// Compiles FILE forward and backward for the emulator without mutations and runs it under three
+// orders of threads and of CTAs, one CTA at a time: the results must be bitwise equal. Then omits
+// each synchronizing operation in turn (barriers, synchronizations of a warp, waits for copies, the
+// counter from which CTAs take their items): in at least one order, the emulator must report an
+// error or a result must differ. Prints a line per undetected mutant and a count; exits with 1 if
+// there is an undetected mutant.
 //
-// Other kinds than `synchronisations`: `turns`, one that is not passed on; `states`, a state of
-// blocks in place of another, and states of the block before; `words`, a counter of dropout of
-// other keys.
+// KIND selects other mutations than `synchronisations`: `turns`, a turn that is not passed on;
+// `states`, a wrong state of blocks, or the states of the previous block; `words`, a dropout
+// counter for other keys.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,6 +55,7 @@ template <typename T> T take(Expected<T> value) {
   return *std::move(value);
 }
 
+/// A compiled plan and the number of its mutation sites.
 struct Mutant {
   plan::Plan plan;
   cpu::Executor executor;
@@ -64,8 +66,8 @@ struct Mutant {
 
 using Site = std::function<void()>;
 
-/// In the stages that write states of blocks. A state that only lets the code be evaluated where it
-/// need not be changes nothing, so 1 is not put in place of others.
+/// Returns mutations of the stages that write states of blocks. A state that only causes an
+/// unnecessary evaluation of the code changes nothing, so no state is replaced by 1.
 std::vector<Site> sitesOfStates(mlir::ModuleOp module) {
   std::vector<Site> sites;
   module.walk([&](mlir::tile::StageOp stage) {
@@ -93,7 +95,7 @@ std::vector<Site> sitesOfStates(mlir::ModuleOp module) {
   return sites;
 }
 
-/// In the kernels: a ticket that is not passed on.
+/// Returns mutations of the kernels that omit passing on a ticket.
 std::vector<Site> sitesOfTurns(mlir::ModuleOp module) {
   std::vector<Site> sites;
   module.walk([&](mlir::LLVM::StoreOp store) {
@@ -103,7 +105,7 @@ std::vector<Site> sitesOfTurns(mlir::ModuleOp module) {
   return sites;
 }
 
-/// In each kernel that draws: the group of four keys that a counter has.
+/// Returns mutations, one per kernel with random factors, of the group of four keys of a counter.
 std::vector<Site> sitesOfWords(mlir::ModuleOp module) {
   llvm::MapVector<mlir::Operation *, std::vector<mlir::arith::ShRSIOp>> groups;
   module.walk([&](mlir::arith::ShRSIOp shift) {
@@ -123,7 +125,7 @@ std::vector<Site> sitesOfWords(mlir::ModuleOp module) {
   return sites;
 }
 
-/// Changes one of `sites`, or none, and counts them.
+/// Applies mutation `chosen` of `sites`, or none if it is negative, and counts the sites.
 void mutate(const std::vector<Site> &sites, int64_t chosen, int64_t &count) {
   count = static_cast<int64_t>(sites.size());
   if (chosen >= 0)
@@ -178,8 +180,8 @@ Mutant compile(const jit::Source &source, int64_t depth, DType dtype, const std:
   return {plan, take(cpu::Executor::create(plan, lookup, code, execution)), count};
 }
 
-/// Standard normal tensors for the plan's buffers of a role; single numbers are positive, whole
-/// ones 0.
+/// Draws standard normal tensors for the plan's buffers of a role. Scalars are positive, integers
+/// 0.
 TensorMap draw(const plan::Plan &plan, plan::Role role, const plan::CallSizes &sizes) {
   const auto bound = take(device::BoundPlan::create(plan));
   TensorMap tensors;
@@ -209,7 +211,7 @@ TensorMap draw(const plan::Plan &plan, plan::Role role, const plan::CallSizes &s
   return tensors;
 }
 
-/// Results and gradients as bytes, or the emulator's report.
+/// The results and gradients of a call as bytes, or the emulator's report.
 struct Outcome {
   std::string error;
   std::string bytes;
@@ -270,9 +272,9 @@ int main(int argc, char **argv) {
   for (const emulator::Options &order : kOrders) {
     const Outcome outcome = run(whole.executor, inputs, cotangents, order);
     if (!outcome.error.empty())
-      die("the program itself: " + outcome.error);
+      die("without mutations: " + outcome.error);
     if (outcome != expected)
-      die("the program's results depend on the order of threads or CTAs");
+      die("without mutations, the results depend on the order of threads or CTAs");
   }
   int64_t noticed = 0;
   for (int64_t site = 0; site < whole.sites; ++site) {

@@ -1,7 +1,7 @@
 // RUN: pe-opt %s --pe-divide-loops | FileCheck %s
 
-// The loop over distances adds to 32 elements per head: no two threads may share it. The head is an
-// index of the written element, so it remains an index of the loop.
+// The loop over distances adds to 32 elements per head, which no two threads may share. The head is
+// an index of the written element, so it remains an index of the loop.
 // CHECK-LABEL: tile.plan @sums
 // CHECK: %[[SLOTS:.*]] = tile.buffer "sums_finish_workers0" temporary {zero} : <[256, 32, hq], f64>
 // CHECK-NOT: @finish_begin
@@ -18,7 +18,7 @@
 // CHECK: %[[X:.*]] = tile.read %{{.*}}[%[[H]], %[[T]]]
 // CHECK: %[[BUCKET:.*]] = arith.divui %[[T]], %{{.*}} : index
 // CHECK: tile.accumulate %[[X]], %[[SLOTS]][%[[W]], %[[BUCKET]], %[[H]]] : f32 -> <[256, 32, hq], f64>
-// The workers' sums are added in their order.
+// The workers' sums are added in order.
 // CHECK: tile.stage @finish_workers finish over [] {
 // CHECK-NEXT: tile.foreach over ["32", "hq"] {
 // CHECK-NEXT: ^bb0(%[[E:.*]]: index, %[[HEAD:.*]]: index):
@@ -42,8 +42,8 @@ tile.plan @sums attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   }
 }
 
-// Two indices are counted as one number, the last fastest. A maximum begins at the lowest number, a
-// minimum at infinity, and their slots are not cleared by the plan.
+// Two indices become one linear index, the last fastest. A maximum starts at the lowest value, a
+// minimum at infinity, and the plan does not clear their slots.
 // CHECK-LABEL: tile.plan @extremes
 // CHECK: %[[MOST:.*]] = tile.buffer "extremes_reach_workers0" temporary : <[256], i32>
 // CHECK: %[[LEAST:.*]] = tile.buffer "extremes_reach_workers1" temporary : <[256], f32>
@@ -84,9 +84,9 @@ tile.plan @extremes attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   }
 }
 
-// What remains as it is: a loop with enough parallel indices; one that reads what it adds to; one
-// that writes; sums of two kinds in one buffer; more than 4096 elements; sums that a loop behind
-// reads; a loop of constant length.
+// Loops that stay unchanged: enough parallel indices, a read of a buffer that the loop adds to, a
+// write, sums of two kinds in one buffer, more than 4096 elements, sums that a later loop reads,
+// and a constant trip count.
 // CHECK-LABEL: tile.plan @others
 // CHECK-NOT: workers
 // CHECK-NOT: scf.for

@@ -1,6 +1,7 @@
-// Masks that leave rows, blocks or everything empty: both directions of the visiting relation agree,
-// so no CTA waits for a turn that is never taken (dialect/Math/KeptPairs.h). Queries before the
-// first key, more queries than keys, lengths that leave one row or key in the last block.
+// Masks that leave rows, blocks or all pairs empty. Both directions of the relation between
+// visiting blocks agree, so no CTA waits for a turn that is never taken (dialect/Math/KeptPairs.h).
+// Cases: queries before the first key, more queries than keys, and one row or key in the last
+// block.
 //
 // RUN: pe run %s --entry=diagonal --random=1 --shape=b=1,h=2,sq=129,sk=33,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // RUN: pe run %s --entry=nothing --random=1 --shape=b=1,h=2,sq=129,sk=33,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
@@ -11,7 +12,7 @@
 // RUN: pe run %s --entry=right --random=1 --shape=b=1,h=2,sq=130,sk=65,d=16 --q-start=-70 --k-start=20 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // RUN: pe run %s --entry=right --random=1 --shape=b=1,h=2,sq=33,sk=1,d=16 --k-start=40 --grad --check --target=gpu-emulator --dtype=f16 2>&1 | FileCheck %s
 // RUN: pe run %s --entry=table --random=1 --shape=b=1,h=2,sq=200,sk=129,d=16 --q-start=-3 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
-// Rows and keys whose positions are as far apart as positions may be.
+// Rows and keys whose positions are at the largest possible distance.
 // RUN: pe run %s --entry=far --random=1 --shape=b=1,h=2,sq=65,d=16 --q-start=1073700000 --k-start=-1073700000 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // RUN: pe run %s --entry=far --random=1 --shape=b=1,h=2,sq=65,d=16 --q-start=-1073700000 --k-start=1073700000 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: o {{.*}} ok
@@ -19,7 +20,7 @@
 // CHECK-NEXT: d_q {{.*}} ok
 !t = tensor<?x?x?x?xf32>
 
-// Stick-breaking leaves out a query's own position: the row is empty, but not because of the mask.
+// Stick-breaking excludes a query's own position: the row is empty, but not because of the mask.
 func.func @diagonal(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"}) -> (!t {pe.name = "o"}) {
   %a = pe.causal
   %w = pe.sliding_window {left = 1}

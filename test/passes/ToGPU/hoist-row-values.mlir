@@ -1,7 +1,7 @@
 // RUN: pe-opt %s --pe-hoist-row-values | FileCheck %s
 
-// Columns own the loop: every CTA would compute %delta and %m of all rows. The store of %n behind the
-// stream moves with it, and what only these values needed is gone.
+// Columns own the loop, so every CTA would compute %delta and %m of all rows. The store of %n after
+// the stream moves with it, and the operands that only these values used are gone.
 // CHECK-LABEL: tile.plan @columns
 // CHECK: %[[ROWS:.*]] = tile.buffer "columns_backward_rows0" temporary : <[b, hq, r], f32>
 // CHECK: tile.stage @backward_rows backward over ["b", "hq"] {
@@ -51,7 +51,7 @@ tile.plan @columns attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   }
 }
 
-// Rows own the loop: a map is computed where it is used, once; a reduction over depth is hoisted.
+// Rows own the loop: a map is computed once, where it is used; a reduction over depth is hoisted.
 // CHECK-SAME: @rows
 // CHECK: tile.stage @reduces_rows forward
 // CHECK: tile.reduce add over e

@@ -1,5 +1,6 @@
-// Learned terms of keys and of queries, whose gradients are sums over the pairs of a column or a row:
-// at once where columns own the kernel, in turns where rows do.
+// Learned terms of keys and of queries, whose gradients are sums over the pairs of a column or a
+// row.
+// They are added immediately if columns own the kernel, and in turns if rows do.
 //
 // RUN: pe run %s --entry=table --random=1 --shape=b=2,h=4,hkv=2,sq=70,sk=130,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s --check-prefix=TABLE
 // RUN: pe run %s --entry=table --random=2 --shape=b=1,h=2,sq=33,d=16 --q-start=3 --k-start=5 --grad --check --target=gpu-emulator --dtype=bf16 2>&1 | FileCheck %s --check-prefix=TABLE

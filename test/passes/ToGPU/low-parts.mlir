@@ -1,7 +1,7 @@
 // RUN: pe-opt %s --pe-to-gpu="head-dim=32 value-dim=32" | FileCheck %s
 
-// A number that is kept as two f32 is rounded, and what rounding left out is rounded again: the
-// flag that fuses products and sums does not fold the conversion back and forth.
+// A value that is kept as two f32 is rounded, and its remainder is rounded again. The flag that
+// fuses products and sums does not fold the conversion to f32 and back.
 // CHECK: llvm.func @attention_attention_term0_row_prepare
 // CHECK: %[[HIGH:[0-9]+]] = llvm.fptrunc %[[VALUE:[0-9]+]] {{.*}}: f64 to f32
 // CHECK: %[[WIDE:[0-9]+]] = llvm.fpext %[[HIGH]] {{.*}}: f32 to f64

@@ -1,7 +1,7 @@
 // RUN: pe-opt %s --pe-to-gpu="head-dim=32 value-dim=32 grad=true" | FileCheck %s
 
-// Functions that PTX has no accurate instruction for are calls of the device library, in f64 where a
-// table is built and in its gradient. Square roots are LLVM's intrinsic.
+// Functions without an accurate PTX instruction call the device library, in f64 in the stage that
+// builds a table and in its gradient. Square roots use LLVM's intrinsic.
 // CHECK: gpu.module @kernels
 // CHECK-DAG: llvm.func @pe_gpu_sin_f64(f64) -> f64
 // CHECK-DAG: llvm.func @pe_gpu_cos_f64(f64) -> f64

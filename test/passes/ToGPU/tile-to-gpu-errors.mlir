@@ -1,4 +1,4 @@
-// What a fragment kernel refuses, one stage each.
+// The reasons for which a stage has no fragment kernel, one stage each.
 //
 // RUN: split-file %s %t
 // RUN: not pe-opt %t/depth.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=DEPTH
@@ -7,7 +7,7 @@
 // RUN: not pe-opt %t/diagonals.mlir --pe-schedule-gpu=set=inner_block=48 --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=BLOCKS
 // RUN: not pe-opt %t/columns.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=COLUMNS
 
-// DEPTH: error: no GPU kernel can compute this: expected head and value dims of 8 to 256 by 8, found 12
+// DEPTH: error: no GPU kernel can compute this: expected head and value dims to be multiples of 8 from 8 to 256, found 12
 //--- depth.mlir
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 12 : i64} {
   %L = tile.buffer "l" result : !tile.buffer<[b, hq, r], f32>
@@ -20,7 +20,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 12 : i64} {
     tile.store %s, %L : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
   }
 }
-// FORM: error: no GPU kernel can compute this: there is no form of 'tile.size'
+// FORM: error: no GPU kernel can compute this: 'tile.size' has no GPU form
 //--- form.mlir
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %L = tile.buffer "l" result : !tile.buffer<[b, hq, r], f32>
@@ -34,7 +34,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
     tile.store %s, %L : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
   }
 }
-// PLACE: error: no GPU kernel can compute this: the gradient of a tensor is added at places that depend on the pair, not on its query or key alone, and the tensor is not known to have at most 1024 elements per head; --target=cpu has no such limit
+// PLACE: error: no GPU kernel can compute this: the gradient of a tensor is accumulated at indices that depend on both the query and the key, and the tensor is not known to have at most 1024 elements per head; --target=cpu has no such limit
 //--- place.mlir
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %T = tile.buffer "t" temporary {zero} : !tile.buffer<[b, hq, 2048], f32>
@@ -53,7 +53,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
     }
   }
 }
-// BLOCKS: error: no GPU kernel can compute this: sums along diagonals need owner blocks of whole inner blocks, and a thread per inner row
+// BLOCKS: error: no GPU kernel can compute this: sums along diagonals require an owner block that is a multiple of the inner block, and at least one thread per inner row
 //--- diagonals.mlir
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %T = tile.buffer "t" temporary {zero} : !tile.buffer<[b, hq, t], f32>
@@ -65,7 +65,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
     }
   }
 }
-// COLUMNS: error: no GPU kernel can compute this: columns own a stage over hkv only
+// COLUMNS: error: no GPU kernel can compute this: columns can own only a stage over hkv
 //--- columns.mlir
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %L = tile.buffer "l" result : !tile.buffer<[b, hq, c], f32>

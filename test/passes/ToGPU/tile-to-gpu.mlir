@@ -5,8 +5,8 @@
 // RUN: pe-opt %examples/fire.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=FIRE
 // RUN: not pe-opt %examples/nope.mlir --pe-to-tile-pipeline --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=SCHEDULE
 
-// Kernels stand in one module, launches in the plan. Columns own the backward: dQ is summed across
-// CTAs by tickets; what a row needs of o and dO is computed once, by a kernel of its own.
+// Kernels are in one module, launches in the plan. Columns own the backward: dQ is summed across
+// CTAs by tickets, and a separate kernel computes the row values from o and dO once.
 // CHECK: tile.plan @attention
 // CHECK: tile.launch @attention_attention_forward forward items "b*hq*ceildiv(r,64)"
 // CHECK-SAME: shared_bytes = {{[0-9]+}} : i64, threads = 128 : i64
@@ -24,16 +24,17 @@
 // CHECK: nvvm.barrier
 // CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f"
 // CHECK: llvm.func @attention_attention_backward(
-// CTAs that take turns count their items; the others take their place in the grid.
+// Kernels with turns count their items; in the others, the position in the grid is the item.
 // CHECK-NOT: nvvm.read.ptx.sreg.ctaid
 // CHECK: llvm.atomicrmw add %{{.*}} syncscope("device") monotonic
 // CHECK: llvm.load %{{.*}} atomic syncscope("device") acquire
 // CHECK: llvm.store %{{.*}} atomic syncscope("device") release
 
-// Rows own stick-breaking both ways, because it scans the keys; dK and dV are summed across CTAs.
+// Rows own stick-breaking in both directions, because it scans the keys; dK and dV are summed
+// across CTAs.
 // STICK: tile.launch @attention_attention_backward backward items "b*hq*ceildiv(r,32)"
 
-// Tables are made by threads, sums along diagonals added from slots.
+// Threads build tables; sums along diagonals are added from slots.
 // TABLE: tile.buffer "attention_attention_backward_slots0" temporary {zero} : <[b, hq, 16, t], f32>
 // TABLE: tile.launch @attention_attention_backward backward
 // TABLE: tile.launch @attention_attention_backward_slots0 backward
@@ -42,12 +43,12 @@
 // TABLE: tile.buffer "attention_attention_term0_finish_workers0" temporary {zero} : <[256, 32, hq], f64>
 // TABLE: tile.launch @attention_attention_term0_finish finish items "ceildiv(hq*256,128)"
 // TABLE: tile.launch @attention_attention_term0_finish_workers finish
-// Loops that do not depend on each other are one kernel: the CTAs of the second come behind.
+// Independent loops are one kernel; the CTAs of the second loop follow those of the first.
 // FIRE: tile.launch @attention_attention_term0_pieces_finish_workers finish items "ceildiv(hq,128)+ceildiv(hq*32,128)+
 // FIRE-NOT: @attention_attention_term0_pieces_finish_workers_1 finish
 // FIRE: tile.launch @attention_attention_parameter_gradients finish items "ceildiv(1,128)+ceildiv(1,128)+
 // FIRE-NOT: tile.launch
-// All elements of a loop may be more than 2^31: they are counted in 64 bits.
+// A loop may have more than 2^31 elements, so they are counted in 64 bits.
 // TABLE: llvm.func @attention_attention_backward_slots0(
 // TABLE: %[[CTA:.*]] = nvvm.read.ptx.sreg.ctaid.x : i32
 // TABLE: %[[WIDE:.*]] = arith.extsi %[[CTA]] : i32 to i64
@@ -55,9 +56,9 @@
 // TABLE: arith.cmpi slt, %{{.*}}, %{{.*}} : i64
 // TABLE: arith.remui %{{.*}}, %{{.*}} : i64
 
-// A network of every pair stands once, in a loop over the lane's pairs; what it adds to the head's
-// parameters goes through an array of the thread.
+// A network per pair is emitted once, in a loop over the lane's pairs; its sums over the head's
+// parameters pass through an array of the thread.
 // LOOP: llvm.func @attention_attention_backward(
 // LOOP: llvm.alloca
 // LOOP: llvm.call @pe_gpu_erf_f32
-// SCHEDULE: error: 'tile.stage' op expected a valid gpu_schedule; run pe-schedule-gpu before
+// SCHEDULE: error: 'tile.stage' op expected a valid gpu_schedule; run pe-schedule-gpu first

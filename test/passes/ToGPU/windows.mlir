@@ -1,5 +1,6 @@
-// Contractions with vectors of the distance: where columns own the kernel (softmax, backward), where rows
-// do, and where rows own a permuted block (stick-breaking); one set of vectors for all heads, and one each.
+// Contractions with vectors of the distance: if columns own the kernel (softmax, backward), if rows
+// do, and if rows own a permuted block (stick-breaking); with vectors common to all heads, and per
+// head.
 //
 // RUN: pe run %s --entry=common --random=1 --shape=b=2,h=4,hkv=2,sq=70,sk=130,d=40 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // RUN: pe run %s --entry=common --random=2 --shape=b=1,h=2,sq=70,sk=130,d=24 --q-start=3 --k-start=5 --grad --check --target=gpu-emulator --dtype=bf16 2>&1 | FileCheck %s
@@ -10,9 +11,10 @@
 // CHECK: d_rate {{.*}} ok
 // CHECK-NOT: FAIL
 //
-// A stage before writes the vectors by distance, in the type of the operands; the forward kernel multiplies
-// 16 rows with 64 + 16 distances, 10 products for each of the 4 steps of the depth beside 8 for the keys, and
-// brings 32 pairs to their places; backward the gradient of the vectors is added in turns.
+// A separate stage writes the vectors by distance, in the type of the operands. The forward kernel
+// multiplies 16 rows by 64 + 16 distances, with 10 products for each of the 4 steps of the depth in
+// addition to 8 for the keys, and moves 32 pairs to their places. In the backward, the gradient of
+// the vectors is added in turns.
 // RUN: pe-opt %s --pe-to-gpu="entry=common dtype=bf16 grad=1" | FileCheck %s --check-prefix=KERNEL
 // KERNEL: llvm.func @common_common_forward(
 // KERNEL-COUNT-40: nvvm.mma.sync
@@ -22,7 +24,7 @@
 // KERNEL: llvm.func @common_common_backward(
 // KERNEL: llvm.func @common_common_backward_vectors0(
 //
-// Without such a term nothing of it is there.
+// Without such a term, none of this is emitted.
 // RUN: pe-opt %examples/t5.mlir --pe-to-gpu="dtype=bf16 grad=1" | FileCheck %s --check-prefix=NONE
 // NONE-NOT: _vectors0
 !t = tensor<?x?x?x?xf32>

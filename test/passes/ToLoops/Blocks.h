@@ -1,4 +1,4 @@
-//===- Blocks.h - the blocks and owners that tests run at -----------------===//
+//===- Blocks.h - block sizes and owners for tests ------------------------===//
 #ifndef PE_TEST_PASSES_TOLOOPS_BLOCKS_H
 #define PE_TEST_PASSES_TOLOOPS_BLOCKS_H
 
@@ -8,7 +8,7 @@
 
 namespace pe::test {
 
-/// Cases are parameterized by these; no result may depend on them beyond rounding.
+/// The values of parameterized tests. Results may depend on them only by rounding.
 inline auto allBlocks() {
   using Options = mlir::tile::LoopOptions;
   using enum mlir::tile::LoopOwner;

@@ -1,9 +1,9 @@
 //===- ExecutionTest.cpp - tile ops, executed -----------------------------===//
 //
-// What passes/ToTile writes is executed and checked by the conformance suite; here it only has to
-// stay inside its memory. Also tested here are forms of tile ops that it does not write, through
-// pe-tile-to-loops at several block sizes and with either owner, against whole matrices in double.
-//
+// The conformance suite executes and checks the plans of passes/ToTile; here they must only stay
+// inside their buffers. These tests also execute forms of tile ops that passes/ToTile does not
+// emit, through pe-tile-to-loops at several block sizes and with either owner, and compare with
+// unblocked matrices in double.
 //===----------------------------------------------------------------------===//
 #include "passes/ToLoops/Blocks.h"
 #include "passes/ToLoops/TilePlan.h"
@@ -14,10 +14,11 @@
 namespace pe::test {
 namespace {
 
-/// In units of the tensor's norm.
+/// The tolerance relative to the norm of the tensor.
 constexpr double kTolerance = 5e-6;
 
-/// ||x - ref|| / max(||ref||, 1): all inputs are standard normal, so 1 is the size of what cancels.
+/// Returns ||x - ref|| / max(||ref||, 1). All inputs are standard normal, so terms that cancel have
+/// magnitude 1.
 double errorOf(std::span<const float> x, const std::vector<double> &ref) {
   if (x.size() != ref.size())
     return INFINITY;
@@ -33,12 +34,12 @@ void expectClose(Tensors &tensors, const std::string &name, const std::vector<do
   EXPECT_LE(errorOf(tensors[name], ref), kTolerance) << name;
 }
 
-/// batch, query heads, key heads, queries, keys, query start, key start
+/// Batch, query heads, key heads, queries, keys, query start and key start.
 const plan::CallSizes kSizes[] = {
     {1, 1, 1, 1, 1, 0, 0},     // one pair
     {2, 4, 2, 37, 37, 0, 0},   // odd length, grouped heads
     {1, 3, 3, 5, 50, 45, 0},   // the last queries of a longer text
-    {1, 2, 1, 50, 20, -7, 0},  // rows before the beginning, rows beyond the last key
+    {1, 2, 1, 50, 20, -7, 0},  // rows before position 0, rows after the last key
     {1, 2, 2, 33, 49, 40, 24}, // a shard
     {1, 2, 2, 7, 0, 0, 0},     // no keys
     {2, 2, 1, 0, 7, 0, 0},     // no queries
@@ -230,7 +231,8 @@ struct Scan {
   bool isLinear, isDescending, isExclusive;
 };
 
-/// The scan's value at every key, weighted by the key's number and summed; and its carry.
+/// Returns a plan that computes the sum of the scan's values, weighted by key position, and its
+/// carry.
 std::string scanPlan(const Scan &scan) {
   const std::string order = scan.isDescending ? "descending" : "ascending";
   return std::string(R"mlir(
@@ -256,7 +258,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
         %c7 = arith.constant 7 : index
         %c11 = arith.constant 11 : index
         %0 = arith.muli %j, %c7 : index
-        %c70 = arith.constant 70 : index // more than any start is below zero
+        %c70 = arith.constant 70 : index // makes the sum nonnegative for every negative start
         %from = arith.addi %i, %c70 : index
         %1 = arith.addi %0, %from : index
         %2 = arith.remui %1, %c11 : index
@@ -323,10 +325,10 @@ TEST_P(Execution, scans) {
   }
 }
 
-//===- What ToTile writes ------------------------------------------------------------===//
+//===- Plans of ToTile -----------------------------------------------------------------===//
 
-/// Every class of terms and both normalizers read what was written before, and write inside their
-/// buffers. The numbers are checked by the conformance suite.
+/// Plans with every class of terms and both normalizers read only initialized memory and write only
+/// inside their buffers. The conformance suite checks the results.
 TEST_P(Execution, staysInsideItsBuffers) {
   for (const char *file :
        {"test/conformance/encodings/two_biases.mlir", "examples/encodings/fire.mlir",

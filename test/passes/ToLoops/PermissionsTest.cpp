@@ -1,7 +1,7 @@
-//===- PermissionsTest.cpp - blocks that may be left out ------------------===//
+//===- PermissionsTest.cpp - blocks that a stream permits to skip ---------===//
 //
-// Stick-breaking attention as passes/ToTile writes it, its permissions used or ignored, compared
-// with the float64 reference under the contract's bounds. A permission that goes too far must show.
+// Compares stick-breaking attention from passes/ToTile, with its permissions used or ignored, with
+// the float64 reference under the contract's bounds. A permission that is too loose must fail.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToLoops/Blocks.h"
@@ -17,7 +17,7 @@ constexpr int64_t kPositions = 250, kDepth = 16;
 const plan::CallSizes kSizes = {1, 1, 1, kPositions, kPositions, 0, 0};
 const Shape kShape = {1, 1, kPositions, kDepth};
 
-/// One call, and what the reference says about it.
+/// The inputs of a call and the results of the reference for them.
 struct Question {
   Source source =
       compileToTile(PE_TEST_SOURCE_DIR "/examples/encodings/stick_breaking.mlir", kDepth, kDepth);
@@ -29,8 +29,8 @@ struct Question {
       inputs[name] = Tensor::zeros(DType::F32, kShape);
       Random(1, name).fillNormal(inputs[name], 0.0, 1.0);
     }
-    // Scores of about -2: an eighth of the mass goes to each key, so that a bound matters in blocks
-    // of any size, and the permitted one is reached.
+    // Scores of about -2 give each key an eighth of the mass, so that a bound matters for blocks of
+    // any size, and the permitted bound is reached.
     for (int64_t row = 0; row < kPositions; ++row) {
       inputs["q"].values<float>()[row * kDepth] = 2.0f;
       inputs["k"].values<float>()[row * kDepth] = -4.0f;
@@ -45,7 +45,7 @@ const Question &question() {
   return asked;
 }
 
-/// The tile program with another bound of one permission.
+/// Returns the plan with another bound for one permission.
 std::string withBound(const std::string &attribute, const std::string &bound) {
   std::string text = question().source.tile;
   const std::string written = attribute + " = 1.000000e-09";
@@ -84,7 +84,8 @@ protected:
   }
 };
 
-/// The remaining mass for the first keys of the last row: zero if they were left out.
+/// Returns the remaining mass at the first keys of the last row, which is zero if they were
+/// skipped.
 float firstMass(Tensors &tensors) { return tensors["attention_mass"][kPositions - 1]; }
 
 TEST_P(Permissions, changeRoundingOnly) {

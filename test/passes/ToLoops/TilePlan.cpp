@@ -193,7 +193,7 @@ void TilePlan::run(Tensors &tensors, const plan::CallSizes &sizes) const {
     std::vector<void *> buffers;
     for (int index : stage.buffers)
       buffers.push_back(memory[index]);
-    // Any order of the items is correct; last first is the least natural.
+    // Any order of the items is correct; the reverse order is the least likely to work by accident.
     for (int64_t item = evaluate(stage.items, values); item-- > 0;)
       function(buffers.data(), frame.data(), item);
   }

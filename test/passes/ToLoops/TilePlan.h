@@ -1,8 +1,8 @@
-//===- TilePlan.h - runs tile plans -------------------------------------------===//
+//===- TilePlan.h - compiles and runs tile plans ------------------------------===//
 //
-// Compiles one plan, given as text, through pe-tile-to-loops and runs its stages in order. Buffers
-// are found by name in `Tensors`. New memory is NaN and has guards at both ends, so reading before
-// writing and writing outside are detected.
+// Compiles one plan, given as source, through pe-tile-to-loops and runs its stages in order.
+// Buffers are looked up by name in `Tensors`. New memory is NaN and has guards at both ends, so
+// that reads of uninitialized memory and writes outside a buffer are detected.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_TEST_PASSES_TOLOOPS_TILEPLAN_H
@@ -22,21 +22,22 @@ namespace pe::test {
 using mlir::tile::LoopOptions;
 using mlir::tile::LoopOwner;
 
+/// The tensors of a call, by name.
 class Tensors {
 public:
-  /// The tensor's elements as T; it must exist.
+  /// Returns the elements of an existing tensor as T.
   template <typename T> std::span<T> get(const std::string &name) {
     std::vector<char> &bytes = memory.at(name);
     return {reinterpret_cast<T *>(bytes.data() + kGuard), (bytes.size() - 2 * kGuard) / sizeof(T)};
   }
   std::span<float> operator[](const std::string &name) { return get<float>(name); }
-  /// Creates it, NaN or zero, unless it exists; returns its memory.
+  /// Creates the tensor, filled with NaN or zero, unless it exists. Returns its memory.
   void *require(const std::string &name, size_t bytes, bool zero);
-  /// Creates it with these numbers.
+  /// Creates the tensor with these elements.
   void set(const std::string &name, std::span<const float> numbers);
   void set(const std::string &name, std::span<const uint16_t> bits);
   bool contains(const std::string &name) const { return memory.contains(name); }
-  /// Whether nothing was written outside any tensor.
+  /// Returns true if nothing was written outside the tensors.
   bool guardsStand() const;
 
 private:
@@ -46,15 +47,16 @@ private:
   std::map<std::string, std::vector<char>> memory;
 };
 
+/// A compiled plan.
 class TilePlan {
 public:
-  /// `text` is a module with one plan.
+  /// Compiles `text`, a module with one plan.
   TilePlan(const std::string &text, const LoopOptions &options);
   ~TilePlan();
 
-  /// All phases.
+  /// Runs the stages of all phases.
   void run(Tensors &tensors, const plan::CallSizes &sizes) const;
-  /// Creates the caller's missing tensors with numbers near 1, which are valid for every parameter.
+  /// Creates missing inputs with random values near 1, which are valid for every parameter.
   void draw(Tensors &tensors, const plan::CallSizes &sizes) const;
 
 private:
@@ -63,16 +65,17 @@ private:
   plan::Plan data;
 };
 
-/// Standard normal numbers.
+/// Returns `count` standard normal values.
 std::vector<float> normals(int64_t count, unsigned seed);
 
-/// A source file of the pe dialect, with gradients.
+/// The compiled forms of a source file of the pe dialect, with gradients.
 struct Source {
-  /// What the reference interprets.
+  /// The program for the reference interpreter.
   std::string program;
-  /// What passes/ToTile writes.
+  /// The tile plan from passes/ToTile.
   std::string tile;
 };
+/// Compiles a source file of the pe dialect up to the tile dialect.
 Source compileToTile(const std::string &file, int64_t headDim, int64_t valueDim);
 
 } // namespace pe::test

@@ -1,4 +1,4 @@
-//===- TypesTest.cpp - the types of tile values, bit for bit --------------===//
+//===- TypesTest.cpp - bitwise tests of the types of tile values ----------===//
 
 #include "passes/ToLoops/TilePlan.h"
 #include "runtime/core/DType.h"
@@ -13,7 +13,7 @@
 namespace pe::test {
 namespace {
 
-/// Numbers around every rounding boundary, and those that are not rounded.
+/// Returns values around every rounding boundary, and values that rounding leaves unchanged.
 std::vector<float> awkwardNumbers() {
   std::vector<float> numbers = {0.0f,
                                 -0.0f,
@@ -33,7 +33,7 @@ std::vector<float> awkwardNumbers() {
                                 1.0f,
                                 std::bit_cast<float>(0x7F800001u)};
   std::mt19937 random(6);
-  for (uint32_t half : {0x1000u, 0x8000u}) // half of the last place of tf32 and f16, of bf16
+  for (uint32_t half : {0x1000u, 0x8000u}) // half a unit in the last place of tf32 and f16, of bf16
     for (int n = 0; n < 200; ++n) {
       const uint32_t kept = random() & ~(2 * half - 1);
       for (uint32_t low : {half - 1, half, half + 1})
@@ -43,7 +43,7 @@ std::vector<float> awkwardNumbers() {
   return numbers;
 }
 
-/// Rounds rows of f32 by a map and stores them: directly, and widened again.
+/// Returns a plan that rounds rows of f32 in a map and stores them, directly or extended again.
 std::string roundingPlan(const std::string &type, const std::string &stored) {
   return R"mlir(
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
@@ -151,8 +151,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
 )mlir";
 }
 
-/// Products of 11 bits by 11 are exact in f32: a
-/// sum rounded to the type would not be exact.
+/// Products of two 11-bit significands are exact in f32; rounding the sum to the type would lose
+/// bits.
 TEST(Types, productsAreExactAndAddedInF32) {
   const std::vector<float> q = normals(64 * 8, 7), k = normals(8, 8);
   const std::pair<const char *, std::function<float(float)>> types[] = {
@@ -173,7 +173,7 @@ TEST(Types, productsAreExactAndAddedInF32) {
   }
 }
 
-/// 2^24 + 1 - 2^24 over the depth: 0 in f32, 1 in f64, whatever is around it.
+/// 2^24 + 1 - 2^24 over the depth is 0 in f32 and 1 in f64.
 TEST(Types, doublesAreAddedInDouble) {
   const std::string plan = R"mlir(
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {

@@ -1,5 +1,5 @@
 // RUN: pe-opt %s --pe-tile-to-loops="block-rows=2 block-columns=3" --canonicalize --cse | FileCheck %s
-// The code for a machine without bf16 and tf32; ExecutionTest.cpp compares the numbers bit for bit.
+// The code for a machine without bf16 and tf32 support; TypesTest.cpp compares the results bitwise.
 
 // CHECK-LABEL: func.func @halves_s
 // CHECK-SAME:    memref<1xbf16>

@@ -2,8 +2,8 @@
 // RUN: pe-opt %s --pe-schedule-gpu --pe-tile-to-gpu | FileCheck %s --check-prefix=GPU
 // RUN: pe-opt %s | FileCheck %s --check-prefix=TEXT
 
-// Memory of scalar code stands in the code. Lowerings allocate it outside of every loop, so that the
-// stack does not grow; loops of one stage have their own.
+// Scalar code declares its scratch memory. Lowerings allocate it outside of all loops, so that the
+// stack does not grow; each loop of a stage has its own.
 // TEXT: tile.foreach over ["r"]
 // TEXT: %[[ROW:.*]] = tile.scratch : memref<4xf32>
 // TEXT: memref.store %{{.*}}, %[[ROW]]

@@ -22,7 +22,7 @@ tile.plan @tangent attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
     %x = tile.constant 1.0 : !tile.val<[r], f32>
     %y = tile.map(%x) : (!tile.val<[r], f32>) -> (!tile.val<[r], f32>) {
     ^bb0(%n: f32):
-      // expected-error @below {{'math.asinh' op expected an operation of the table of scalar operations (dialect/Math/ScalarOps.h), found another}}
+      // expected-error @below {{'math.asinh' op expected an operation from the table of scalar operations (dialect/Math/ScalarOps.h)}}
       %m = math.asinh %n : f32
       tile.yield %m : f32
     }

@@ -2,9 +2,9 @@
 // RUN: pe-opt %s --pe-tile-to-loops="block-rows=2 block-columns=3" --canonicalize --cse | FileCheck %s --check-prefix=ROWS
 // RUN: pe-opt %s --pe-tile-to-loops="block-rows=2 block-columns=3 owner=columns" --canonicalize --cse | FileCheck %s --check-prefix=COLUMNS
 // RUN: pe-opt %examples/prefix_lm.mlir --pe-prepare --pe-to-tile --pe-tile-to-loops | FileCheck %s --check-prefix=BOUNDS
-// What a stage leaves behind; what the loops compute is executed by test/conformance and ExecutionTest.cpp.
+// The structure of lowered stages; test/conformance and ExecutionTest.cpp execute the loops.
 
-// A loop stage: one function, one work item per head, reads clamped.
+// A stage of loops becomes one function with one work item per head; reads are clamped.
 // CHECK-LABEL: func.func @loops_table
 // CHECK-SAME:    (%[[SLOPES:.*]]: memref<1xf32>, %[[TABLE:.*]]: memref<1xf32>, %{{.*}}: memref<7xi64>, %[[H:.*]]: index)
 // CHECK:         %[[VIEW:.*]] = memref.reinterpret_cast %[[SLOPES]]
@@ -15,15 +15,15 @@
 
 // CHECK-LABEL: tile.plan @loops
 // CHECK-SAME:    key_block = 3
-// Carries and folds of a stream live in buffers of the plan.
+// Carries and folds of a stream become buffers of the plan.
 // CHECK-DAG:     tile.buffer "forward_carry0" temporary : <[b, hq, r], f32>
 // CHECK-DAG:     tile.buffer "forward_fold1" temporary : <[b, hq, c], f32>
 // CHECK-DAG:     tile.launch @loops_table prepare items "hq"({{.*}}) {writes = array<i64: 1>}
 // CHECK-DAG:     tile.launch @loops_blocks prepare items "(ceildiv(ceildiv(c,3), 2))*(r+1)"
-// What only the table's stage writes, the forward stage reads.
+// The forward stage only reads the table, which the table's stage writes.
 // CHECK-DAG:     tile.launch @loops_forward forward items "b*hq"({{.*}}) {writes = array<i64: 1, 2, 3, 4, 5>}
 
-// Bounds of rows are read by the stages that take pairs, through tile.pairs.
+// Stages with pairs read the bounds of rows through tile.pairs.
 // BOUNDS: tile.launch @attention_attention_columns {{.*}} {writes = array<i64: 1, 2>}
 // BOUNDS: tile.launch @attention_attention_forward {{.*}} {writes = array<i64: 6, 7, 8, 9>}
 tile.plan @loops attributes {head_dim = 8 : i64, value_dim = 4 : i64} {

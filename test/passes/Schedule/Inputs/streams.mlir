@@ -1,5 +1,5 @@
-// Streams of the four attention algorithms, for StripScheduleTest.cpp to divide into steps. They are
-// kept small and not executed: tests execute what passes/ToTile writes.
+// Streams of the four attention algorithms, which StripScheduleTest.cpp divides into steps. They
+// are minimal and not executed; other tests execute the plans of passes/ToTile.
 
 // Softmax forward: rows carry the running maximum m, the sum l and the output; scores
 // are in units of log2 (queries are scaled by scale * log2 e).
@@ -12,7 +12,7 @@ tile.plan @softmax_forward attributes {head_dim = 64 : i64, value_dim = 64 : i64
   %T = tile.buffer "table" temporary : !tile.buffer<[hq, t], f32>
   %O = tile.buffer "o" result : !tile.buffer<[b, hq, r, e], f32>
   %L = tile.buffer "lse" residual : !tile.buffer<[b, hq, r], f32>
-  // A bias of the distance: -0.5 * (i - j), already in units of log2.
+  // A bias of the distance, -0.5 * (i - j), already in units of log2.
   tile.stage @table prepare over ["hq"] {
     tile.foreach over ["r + c - 1"] {
     ^bb0(%h: index, %t: index):
@@ -78,7 +78,7 @@ tile.plan @softmax_forward attributes {head_dim = 64 : i64, value_dim = 64 : i64
       %on = tile.dot %p, %v over c init(%os : !tile.val<[r, e], f32>) : !tile.val<[r, c], f32>, !tile.val<[c, e], f32> -> !tile.val<[r, e], f32>
       tile.yield %mn, %ln, %on : !tile.val<[r], f32>, !tile.val<[r], f32>, !tile.val<[r, e], f32>
     } : !tile.val<[r], f32>, !tile.val<[r], f32>, !tile.val<[r, e], f32>
-    // A row whose maximum never rose above the fill saw no key: output 0, log-sum-exp -inf (units of log2 inside).
+    // A row whose maximum never exceeded the fill has no key: output 0, log-sum-exp -inf (in units of log2).
     %out = tile.map(%o, %l, %m) : (!tile.val<[r, e], f32>, !tile.val<[r], f32>, !tile.val<[r], f32>) -> !tile.val<[r, e], f32> {
     ^bb0(%x: f32, %y: f32, %z: f32):
       %none = arith.constant -1.0e29 : f32
@@ -191,9 +191,9 @@ tile.plan @softmax_backward attributes {head_dim = 64 : i64, value_dim = 64 : i6
   }
 }
 
-// Stick-breaking forward, newest key first: with u = exp(z) and t = 1 / (1 + u) the mass left
+// Stick-breaking forward, newest key first: with u = exp(z) and t = 1 / (1 + u), the remaining mass
 // after key j is R <- R * t and the weight is R_after * u. R at the beginning of each block (in
-// stream order) is the residual. Once R < 1e-9 on every row, older keys cannot matter.
+// stream order) is the residual. Once R < 1e-9 on every row, older keys no longer contribute.
 tile.plan @stick_breaking_forward attributes {head_dim = 64 : i64, value_dim = 64 : i64} {
   tile.parameter "k_start" default "0"
   tile.parameter "q_start" default "k_start + c - r"

@@ -1,7 +1,7 @@
-"""Counts instructions of the innermost loops of an assembly file that multiply and add.
+"""Counts the instructions of the innermost loops of an assembly file that multiply and add.
 
-A line per loop of at least 16 multiply-adds: how many of them, broadcasts from memory, vector
-loads, and how many instructions move a vector between a register and the frame (spills).
+Prints a line per loop of at least 16 multiply-adds: the numbers of multiply-adds, broadcasts from
+memory, vector loads, and moves of a vector between a register and the stack frame (spills).
 """
 
 import re

@@ -1,5 +1,6 @@
-// Two biases that no example has: one of the distance, and one that depends on the query and the key in a
-// way that no cheaper class covers, with a parameter that is read at an index of its own per pair.
+// Two biases that no example has: a function of the distance, and a function of the query and the
+// key that no cheaper class covers, with a parameter that is read at a different index for every
+// pair.
 !qkv = tensor<?x?x?x?xf32>
 
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},

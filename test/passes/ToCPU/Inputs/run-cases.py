@@ -1,4 +1,4 @@
-"""Runs pe-kernel-bench on encodings times calls; exits 1 at the first that differs.
+"""Runs pe-kernel-bench on every encoding and call; exits 1 at the first difference.
 
 usage: run-cases.py EXAMPLES sizes|parts|empty ENCODING...
 """
@@ -6,8 +6,8 @@ usage: run-cases.py EXAMPLES sizes|parts|empty ENCODING...
 import subprocess
 import sys
 
-# Rows and keys that fill no tile, more of either, grouped heads, depths that fill no vector,
-# starts.
+# Rows and keys that are not multiples of a tile, more rows or more keys, grouped heads, depths that
+# are not multiples of a vector, starts.
 CALLS = {
     "sizes": [
         "--r=37 --c=130",
@@ -16,7 +16,7 @@ CALLS = {
         "--r=50 --c=100 --q_start=10 --k_start=3 --features=x86-64-v4",
         "--r=150 --c=150 --hq=3 --hkv=1 --b=2 --d=8 --e=24 --features=x86-64-v4",
     ],
-    # Rows in parts: each part an item, and all parts in one item.
+    # Rows in parts: each part is an item, or all parts are in one item.
     "parts": [
         "--r=130 --c=37 --set=part_rows=32",
         "--r=130 --c=150 --hq=4 --hkv=2 --d=40 --e=72 --set=part_rows=64",
@@ -27,7 +27,7 @@ CALLS = {
     ],
     "empty": ["--r=0 --c=10", "--r=10 --c=0", "--r=50 --c=100 --q_start=-20"],
 }
-# Sums that cancel under softmax: the conformance suite compares them with float64.
+# Sums that cancel under softmax; the conformance suite compares them with float64.
 IGNORED = "d_w1,d_b1,d_w2,d_b2,d_w3,d_b3,d_c,d_L_multiplier"
 
 examples, calls, encodings = sys.argv[1], sys.argv[2], sys.argv[3:]

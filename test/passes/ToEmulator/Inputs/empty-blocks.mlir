@@ -1,5 +1,5 @@
-// Blocks of 64 x 64 pairs of every state, below the diagonal and above it, under a term with sums along
-// diagonals and one with sums per head.
+// Blocks of 64 x 64 pairs of every state, below and above the diagonal, under a term with sums
+// along diagonals and one with sums per head.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %s: tensor<?xf32> {pe.name = "s"}) -> (!qkv {pe.name = "o"}) {
