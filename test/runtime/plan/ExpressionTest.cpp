@@ -1,6 +1,6 @@
 //===- ExpressionTest.cpp - The parser of formulas ------------------------===//
 //
-// Trees as text for well-formed formulas; limits and error offsets for others.
+// Compares the trees of valid formulas as text, and checks limits and the offsets of errors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@ using pe::plan::Expression;
 using pe::plan::ExpressionError;
 using pe::plan::parseExpression;
 
-/// Calls as (name operand ...), reads as name[...].
+/// Prints calls as (name operand ...) and reads as name[...].
 std::string print(const Expression &expression) {
   std::string children;
   for (const Expression &child : expression.children)
@@ -73,9 +73,11 @@ TEST(Expression, Let) {
   EXPECT_EQ(parse("let x = a + 1 in x * x"), "(let x (+ a 1) (* x x))");
   EXPECT_EQ(parse("2 * (let x = let y = a in y in x)"), "(* 2 (let x (let y a y) x))");
   EXPECT_EQ(parse("let[h] + letter"), "(+ let[h] letter)");
-  EXPECT_EQ(parse("let x a"), "6: expected '=' behind let x");
-  EXPECT_EQ(parse("let x = a"), "9: expected an operator, or 'in' before what uses x");
-  EXPECT_EQ(parse("let x = a inner"), "10: expected an operator, or 'in' before what uses x");
+  EXPECT_EQ(parse("let x a"), "6: expected '=' after let x");
+  EXPECT_EQ(parse("let x = a"),
+            "9: expected an operator, or 'in' before the expression that uses x");
+  EXPECT_EQ(parse("let x = a inner"),
+            "10: expected an operator, or 'in' before the expression that uses x");
 }
 
 TEST(Expression, Leaves) {

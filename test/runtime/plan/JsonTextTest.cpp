@@ -1,4 +1,4 @@
-//===- JsonTextTest.cpp - Reading JSON that may be wrong ------------------===//
+//===- JsonTextTest.cpp - Strict parsing of JSON --------------------------===//
 
 #include "runtime/plan/JsonText.h"
 
@@ -34,9 +34,9 @@ TEST(JsonText, PlacesAreCountedFromOne) {
 
 TEST(JsonText, NumbersBeyondFloat64AreRefused) {
   EXPECT_EQ(errorOf("[{\"steps\": 1e999}]"),
-            "f.json:1:16: expected JSON, found the number 1e999, which is beyond float64");
+            "f.json:1:16: expected JSON, found the number 1e999, which overflows float64");
   EXPECT_EQ(errorOf("[-1e400]"),
-            "f.json:1:7: expected JSON, found the number -1e400, which is beyond float64");
+            "f.json:1:7: expected JSON, found the number -1e400, which overflows float64");
 }
 
 TEST(JsonText, DeepNestingIsRefusedAtItsBracket) {
@@ -50,7 +50,7 @@ TEST(JsonText, DeepNestingIsRefusedAtItsBracket) {
 TEST(JsonText, AKeyOccursOnceInAnObject) {
   EXPECT_EQ(errorOf("{\"a\": {\"b\": \"b\"}, \"b\": [{\"a\": 1}]}"), "read");
   EXPECT_EQ(errorOf("{\"a\": \"a\",\n \"b\": {\"x\\\"\": 1},\n  \"a\" : 2}"),
-            "f.json:3:3: expected different keys, found 'a' twice");
+            "f.json:3:3: expected unique keys, found 'a' twice");
 }
 
 TEST(JsonText, MessagesAreOneShortLine) {

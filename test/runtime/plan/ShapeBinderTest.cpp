@@ -1,4 +1,4 @@
-//===- ShapeBinderTest.cpp - Sizes of a call from its tensors -------------===//
+//===- ShapeBinderTest.cpp - Inference of sizes from shapes ---------------===//
 
 #include "runtime/plan/ShapeBinder.h"
 
