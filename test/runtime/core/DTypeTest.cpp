@@ -38,7 +38,7 @@ TEST(DType, SixteenBitPatternsRoundTrip) {
   }
 }
 
-// The compiler's own _Float16 is the judge, on patterns spread over the whole range of float.
+// Compares with the compiler's _Float16 on bit patterns spread over the range of float.
 TEST(DType, F16RoundsLikeTheCompiler) {
   for (uint64_t bits = 0; bits < 0x100000000ull; bits += 4099) {
     const float value = std::bit_cast<float>(static_cast<uint32_t>(bits));

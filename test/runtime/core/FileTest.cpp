@@ -1,4 +1,4 @@
-//===- FileTest.cpp - Whole files, in and out -----------------------------===//
+//===- FileTest.cpp - Reading and atomic writing of files -----------------===//
 
 #include "runtime/core/File.h"
 
