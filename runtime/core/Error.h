@@ -18,8 +18,8 @@ std::string joinChoices(const std::vector<std::string> &choices);
 /// Returns "; did you mean 'x'?" for the choice that `found` most likely misspells, or "".
 std::string suggestChoice(const std::string &found, const std::vector<std::string> &choices);
 
-/// Returns "file 'NAME': WHAT: REASON" for a system call that has just failed, with the reason from
-/// errno.
+/// Returns the error `file 'NAME': WHAT: REASON` for a system call that has just failed; the reason
+/// comes from errno.
 Error systemError(const std::string &file, const std::string &what);
 
 } // namespace pe
