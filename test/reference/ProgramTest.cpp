@@ -50,7 +50,7 @@ TEST(Parse, ListsThatAreNoLists) {
     const std::string name = "\"" + std::string(key) + "\":";
     for (size_t at = 0; (at = whole.find(name, at)) != std::string::npos; ++at)
       for (const char *value : {"\"text\"", "3", "null", "{}"}) {
-        // What stood there goes up to the bracket that closes it.
+        // Replaces the original list, up to its closing bracket.
         size_t begin = at + name.size(), end = begin, depth = 0;
         do
           depth += (whole[end] == '[') - (whole[end] == ']');
@@ -74,8 +74,8 @@ TEST(Refusals, UnknownOperationsByNameAndPlace) {
   ProgramBuilder f;
   f.add("linalg.matmul", {0, 1}, {"tensor<?x?x?x?xf32>"}, {});
   f.attention({}, {}, f.noMask);
-  EXPECT_EQ(errorOf(f, inputsFor(f)), "test.mlir:1:1: error: 'linalg.matmul' is no operation that "
-                                      "the reference can evaluate");
+  EXPECT_EQ(errorOf(f, inputsFor(f)), "test.mlir:1:1: error: 'linalg.matmul' is not an operation "
+                                      "that the reference can evaluate");
 }
 
 TEST(Refusals, UnknownBias) {
