@@ -114,7 +114,7 @@ struct Report {
   std::vector<TensorReport> tensors;
 
   bool passes() const;
-  /// Returns the first tensor that should have finite elements but has none, or null.
+  /// Returns the first tensor that lacks a finite element but should have some, or null.
   const TensorReport *findNothingFinite() const;
   /// Returns the name of the first tensor without a bound, or "".
   std::string findUnbounded() const;

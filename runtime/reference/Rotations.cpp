@@ -329,7 +329,7 @@ static Status checkAttributes(const Operation &operation) {
     return operation.expectOnly({"interleaved", "rotary_dims", "magnitude"});
   if (operation.name == "pe.rotary")
     return operation.expectOnly({"base", "interleaved", "rotary_dims", "scaling"});
-  return operation.fail("is no rotation that the reference knows");
+  return operation.fail("is not a rotation that the reference can evaluate");
 }
 
 Expected<Rotation> buildRotation(const Program &program, const Definitions &definitions,
@@ -337,7 +337,7 @@ Expected<Rotation> buildRotation(const Program &program, const Definitions &defi
                                  const plan::CallSizes &sizes) {
   const Operation *operation = definitions[value];
   if (!operation)
-    return makeError("expected a rotation made in the function, found an argument");
+    return makeError("expected a rotation defined in the function, found an argument");
   if (Status status = checkAttributes(*operation); !status)
     return status.takeError();
   auto interleaved = operation->boolean("interleaved", false);

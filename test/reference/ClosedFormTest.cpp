@@ -1,4 +1,4 @@
-//===- ClosedFormTest.cpp - The reference against values taken by hand ----===//
+//===- ClosedFormTest.cpp - The reference against closed forms ------------===//
 
 #include "dialect/PE/RopeLiterals.h"
 #include "reference/Helpers.h"
@@ -60,7 +60,7 @@ TEST(ClosedForm, CausalBucketsStartWhereTheirPaperSays) {
 }
 
 TEST(ClosedForm, BidirectionalBucketsUseOneHalfPerSide) {
-  // 16, 32 and 64 are exact boundaries, which single precision decides.
+  // 16, 32 and 64 are exact boundaries, where the result depends on single precision.
   const int64_t starts[] = {8, 12, 16, 23, 32, 46, 64, 91};
   reference::BucketSpec spec{32, 128, true};
   for (int n = 0; n < 8; ++n) {
@@ -116,7 +116,7 @@ TEST(ClosedForm, RotationPairsAndAngles) {
 }
 
 TEST(ClosedForm, FrequenciesByFormulaAreThoseOfRotary) {
-  // base[h] ^ (-p / n) of two heads, and the factor on cosine and sine.
+  // base[h] ^ (-p / n) for two heads, and the factor on cosine and sine.
   ProgramBuilder f;
   int base = f.parameter("base", {ProgramBuilder::heads});
   auto frequency = [&](const std::vector<int> &a) {
@@ -142,15 +142,15 @@ TEST(ClosedForm, FrequenciesByFormulaAreThoseOfRotary) {
   EXPECT_NEAR(found->frequencies[4 + 3], std::pow(10000.0, -0.75), 1e-15);
   ASSERT_EQ(found->learned.size(), 2u);
   EXPECT_EQ(found->learned[1].front().element, 1);
-  // d base^x / d base = x base^(x - 1); the first pair's is 0.
+  // d base^x / d base = x base^(x - 1), which is 0 for the first pair.
   ASSERT_EQ(found->learned[0].front().slopes.size(), 3u);
   EXPECT_NEAR(found->learned[0].front().slopes[0].value, -0.25 * std::pow(100.0, -1.25), 1e-15);
 
-  // A tensor with a number for each of three heads does not fit two.
+  // A tensor with an element for each of three heads does not fit two heads.
   tensors[base] = {{3}, {100.0, 10000.0, 10.0}};
   EXPECT_FALSE(reference::buildRotation(program, reference::findDefinitions(program), rotation, 8,
                                         tensors, sizes));
-  // Keys of one head would be turned like two.
+  // The keys of one head would need the rotations of two heads.
   tensors[base] = {{2}, {100.0, 10000.0}};
   sizes.keyHeads = 1;
   EXPECT_FALSE(reference::buildRotation(program, reference::findDefinitions(program), rotation, 8,
@@ -180,7 +180,7 @@ TEST(ClosedForm, ScaledFrequenciesAreThePublishedOnes) {
 }
 
 TEST(ClosedForm, ProgressiveInterpolationByHand) {
-  // One hidden unit with weight 1 and output weight 1: the bias is t itself.
+  // With one hidden unit of weight 1 and an output weight of 1, the bias is t.
   Encoding encoding = encodingNamed("fire_short", 1);
   TensorMap inputs = randomInputs(encoding, {1, 1, 1, 9, 9, 2, 2}, 1);
   inputs["c"] = Tensor::scalar(0.5);

@@ -1,4 +1,4 @@
-//===- ProgramTest.cpp - Reading programs, and what is refused ------------===//
+//===- ProgramTest.cpp - Parsing and refusal of programs ------------------===//
 
 #include "reference/Helpers.h"
 
