@@ -72,10 +72,10 @@ Status checkPlace(const CallSizes &sizes, bool isHeadsTotalGiven) {
   if (sizes.headStart >= 0 && sizes.headsTotal >= sizes.queryHeads &&
       sizes.headStart <= sizes.headsTotal - sizes.queryHeads && sizes.headsTotal <= kPositionLimit)
     return Status::success();
-  return makeError("expected head_start and heads_total to hold this call's ", sizes.queryHeads,
+  return makeError("expected head_start and heads_total to include this call's ", sizes.queryHeads,
                    " heads", sizes.headsTotal > kPositionLimit ? " in at most 2^30" : "",
                    ", found head_start ", sizes.headStart, " of heads_total ", sizes.headsTotal,
-                   isHeadsTotalGiven ? "" : ", the default; give heads_total");
+                   isHeadsTotalGiven ? "" : ", the default; pass heads_total");
 }
 
 Status place(CallSizes &sizes, const Positions &positions) {

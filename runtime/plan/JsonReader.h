@@ -33,7 +33,7 @@ public:
   }
 
   void read(const char *key, std::string &out) {
-    if (const Json *value = get(key, &Json::is_string, "text"))
+    if (const Json *value = get(key, &Json::is_string, "a string"))
       out = value->get_ref<const std::string &>();
   }
   void read(const char *key, bool &out) {

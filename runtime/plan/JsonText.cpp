@@ -38,9 +38,9 @@ std::string causeOf(const std::string &message) {
   return quotable(dash == std::string::npos ? message : message.substr(dash + 3));
 }
 
-class Watch final : public nlohmann::json_sax<Json> {
+class ProblemFinder final : public nlohmann::json_sax<Json> {
 public:
-  explicit Watch(size_t maxDepth) : maxDepth(maxDepth) {}
+  explicit ProblemFinder(size_t maxDepth) : maxDepth(maxDepth) {}
 
   /// For a duplicate, `byte` is the index of the key among all keys, from 0.
   std::optional<JsonProblem> problem;
@@ -129,15 +129,15 @@ size_t findKey(std::string_view text, size_t number) {
 } // namespace
 
 std::optional<JsonProblem> findJsonProblem(std::string_view text, size_t maxDepth) {
-  Watch watch(maxDepth);
-  Json::sax_parse(text, &watch);
-  if (watch.problem && watch.problem->kind == JsonProblem::Kind::Depth) {
-    watch.problem->byte = 1 + findLevel(text, maxDepth + 1);
-    watch.problem->found = "more than " + std::to_string(maxDepth) + " nested levels";
-  } else if (watch.problem && watch.problem->kind == JsonProblem::Kind::Duplicate) {
-    watch.problem->byte = 1 + findKey(text, watch.problem->byte);
+  ProblemFinder finder(maxDepth);
+  Json::sax_parse(text, &finder);
+  if (finder.problem && finder.problem->kind == JsonProblem::Kind::Depth) {
+    finder.problem->byte = 1 + findLevel(text, maxDepth + 1);
+    finder.problem->found = "more than " + std::to_string(maxDepth) + " nested levels";
+  } else if (finder.problem && finder.problem->kind == JsonProblem::Kind::Duplicate) {
+    finder.problem->byte = 1 + findKey(text, finder.problem->byte);
   }
-  return watch.problem;
+  return finder.problem;
 }
 
 std::string placeIn(std::string_view text, size_t byte) {

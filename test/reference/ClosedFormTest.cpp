@@ -46,7 +46,7 @@ TEST(ClosedForm, InterleavedSlopesOfThreeHeads) {
   EXPECT_DOUBLE_EQ(biasAt(encoding.program, inputs, {0, 2, 1, 0}), -std::exp2(-2));
 }
 
-TEST(ClosedForm, CausalBucketsStartWhereTheirPaperSays) {
+TEST(ClosedForm, CausalBucketBoundariesMatchThePaper) {
   const int64_t starts[] = {16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113};
   reference::BucketSpec spec{32, 128, false};
   for (int d = 0; d < 16; ++d)
@@ -78,7 +78,7 @@ TEST(ClosedForm, TableIsReadAtTheBucketOfItsHead) {
             table.data<double>()[table.offsetOf({17, 1})]);
 }
 
-TEST(ClosedForm, RotationKeepsNormsAndDependsOnDifferencesAlone) {
+TEST(ClosedForm, RotationKeepsNormsAndDependsOnlyOnDifferences) {
   for (const char *name : {"rope", "rope_interleaved"}) {
     Encoding encoding = encodingNamed(name);
     auto definitions = reference::findDefinitions(encoding.program);
@@ -115,7 +115,7 @@ TEST(ClosedForm, RotationPairsAndAngles) {
   EXPECT_EQ(b, (std::vector<double>{a[0], a[2], a[1], a[3]}));
 }
 
-TEST(ClosedForm, FrequenciesByFormulaAreThoseOfRotary) {
+TEST(ClosedForm, FormulaFrequenciesMatchRotary) {
   // base[h] ^ (-p / n) for two heads, and the factor on cosine and sine.
   ProgramBuilder f;
   int base = f.parameter("base", {ProgramBuilder::heads});
@@ -157,7 +157,7 @@ TEST(ClosedForm, FrequenciesByFormulaAreThoseOfRotary) {
                                         tensors, sizes));
 }
 
-TEST(ClosedForm, ScaledFrequenciesAreThePublishedOnes) {
+TEST(ClosedForm, ScaledFrequenciesMatchPublishedValues) {
   for (const RopeLiteral &literal : kRopeLiterals) {
     ProgramBuilder f;
     const std::string scaling = "#pe.rope_scaling<" + std::string(literal.scaling) + ">";
@@ -179,7 +179,7 @@ TEST(ClosedForm, ScaledFrequenciesAreThePublishedOnes) {
   }
 }
 
-TEST(ClosedForm, ProgressiveInterpolationByHand) {
+TEST(ClosedForm, ProgressiveInterpolationClosedForm) {
   // With one hidden unit of weight 1 and an output weight of 1, the bias is t.
   Encoding encoding = encodingNamed("fire_short", 1);
   TensorMap inputs = randomInputs(encoding, {1, 1, 1, 9, 9, 2, 2}, 1);
@@ -207,7 +207,7 @@ TEST(ClosedForm, WithoutThresholdTheFirstRowIsZero) {
   EXPECT_DOUBLE_EQ(biasAt(encoding.program, inputs, {0, 0, 3, 1}), 2 * (2 / (3 + 1e-6)) + 0.25);
 }
 
-TEST(ClosedForm, StickBreakingOfZeroScoresHalvesWhatIsLeft) {
+TEST(ClosedForm, StickBreakingOfZeroScoresHalvesTheRemainder) {
   Encoding encoding = encodingNamed("log_of_mass_left");
   TensorMap inputs = inputsWithoutScores(encoding, {1, 1, 1, 4, 4, 2, 1});
   inputs["v"] = doubles({1, 10, 100, 1000}, {1, 1, 4, 1});
@@ -218,7 +218,7 @@ TEST(ClosedForm, StickBreakingOfZeroScoresHalvesWhatIsLeft) {
              doubles({0, -std::log(2), -2 * std::log(2), -3 * std::log(2)}, {1, 1, 4}), 1e-14);
 }
 
-TEST(ClosedForm, StickBreakingMassAndRemainderAddToOne) {
+TEST(ClosedForm, StickBreakingMassAndRemainderSumToOne) {
   Encoding encoding = encodingNamed("log_of_mass_left");
   CallShape shape{2, 3, 3, 12, 12, 4, 1};
   TensorMap inputs = randomInputs(encoding, shape, 3, DType::F64, 3.0);
@@ -241,7 +241,7 @@ TEST(ClosedForm, KerpleAtDistanceZeroIsZeroWithoutGradient) {
   }
 }
 
-TEST(ClosedForm, SandwichByHand) {
+TEST(ClosedForm, SandwichClosedForm) {
   Encoding encoding = encodingNamed("sandwich");
   TensorMap inputs = randomInputs(encoding, {1, 1, 1, 4, 4, 4, 4}, 1);
   inputs["r1"] = doubles({0.5}, {1});

@@ -88,7 +88,7 @@ TEST(RoundedComputation, BoundFollowsRounding) {
 
 /// A result that rounding to the type moves by more than its size is compared with the rounded
 /// evaluation.
-TEST_F(Corruption, RoundedEvaluationJudgesWhatRoundingDecides) {
+TEST_F(Corruption, ResultsDominatedByRoundingUseTheRoundedEvaluation) {
   reference::Results rounded = reference;
   Tensor &moved = rounded.gradients.at("d_q");
   moved = moved.clone();
@@ -110,7 +110,7 @@ TEST_F(Corruption, RoundedEvaluationJudgesWhatRoundingDecides) {
 }
 
 /// Results computed from values below the range of f32 may be 0.
-TEST_F(Corruption, UnderflowIsNoError) {
+TEST_F(Corruption, UnderflowIsNotAnError) {
   Tensor &tiny = reference.gradients.at("d_q");
   tiny = tiny.clone();
   for (double &element : tiny.values<double>())
@@ -188,7 +188,7 @@ TEST_F(Corruption, NegatedGradient) {
   expectOnlyFailure("d_w1");
 }
 
-TEST_F(Corruption, ZeroReferenceIsHeldToTheSizeOfWhatCancelled) {
+TEST_F(Corruption, ZeroReferenceIsBoundedByTheCancelledTerms) {
   // The gradient of the output's bias is zero under softmax. An error well below the sum of |dS| is
   // rounding, an error near it is not.
   double magnitude = reference.magnitudes["d_b2"].values<double>()[0];
@@ -198,7 +198,7 @@ TEST_F(Corruption, ZeroReferenceIsHeldToTheSizeOfWhatCancelled) {
   expectOnlyFailure("d_b2");
 }
 
-TEST_F(Corruption, WhatCancellationLeavesIsComparedAbsolutely) {
+TEST_F(Corruption, CancelledResultsAreComparedAbsolutely) {
   reference::Report report = judge();
   for (const reference::TensorReport &tensor : report.tensors) {
     EXPECT_EQ(tensor.isAbsolute(), tensor.name == "d_b2") << tensor.line();
@@ -220,7 +220,7 @@ TEST_F(Corruption, BoundsGrowWithTheLogits) {
   EXPECT_TRUE(judge().passes()) << judge().table();
 }
 
-TEST_F(Corruption, ABoundAboveOneIsNoBound) {
+TEST_F(Corruption, RelativeBoundAboveOneFails) {
   reference.maxLogit = 1e7; // 4 * 2^-24 * 1e7 = 2.4
   reference::Report report = judge();
   EXPECT_FALSE(report.passes());
@@ -232,7 +232,7 @@ TEST_F(Corruption, ABoundAboveOneIsNoBound) {
   }
 }
 
-TEST_F(Corruption, NotANumberIsMetByNotANumber) {
+TEST_F(Corruption, NanComparesEqualToNan) {
   Tensor expected = reference.outputs["o"].clone();
   expected.data<double>()[5] = std::nan("");
   reference.outputs["o"] = expected;
@@ -244,7 +244,7 @@ TEST_F(Corruption, NotANumberIsMetByNotANumber) {
       << judge().table();
 }
 
-TEST_F(Corruption, ElementsThatAreNotFiniteLeaveTheOthersTheirBound) {
+TEST_F(Corruption, NonFiniteElementsDoNotAffectTheOthers) {
   const float nan = std::nanf("");
   reference.gradients["d_b1"].data<double>()[0] = nan;
   reference.magnitudes["d_b1"].data<double>()[0] = nan;
@@ -257,7 +257,7 @@ TEST_F(Corruption, ElementsThatAreNotFiniteLeaveTheOthersTheirBound) {
       << report.table();
 }
 
-TEST_F(Corruption, ATensorWithoutAFiniteElementProvesNothing) {
+TEST_F(Corruption, TensorWithoutFiniteElementsFails) {
   reference.gradients["d_c"].data<double>()[0] = std::nan("");
   reference.magnitudes["d_c"].data<double>()[0] = std::nan("");
   elements("d_c")[0] = std::nanf("");
@@ -272,7 +272,7 @@ TEST_F(Corruption, ATensorWithoutAFiniteElementProvesNothing) {
 
 /// A term that is declared an approximation may have the error that the contract allows, nothing
 /// else.
-TEST(Compare, ApproximationsAreGrantedToTheirParametersAlone) {
+TEST(Compare, ApproximationsApplyOnlyToTheirParameters) {
   auto approximations = reference::approximationsOf(
       R"({"attentions": [{"terms": [{"tolerance": 1e-5, "parameters": ["c", "w1"]},
                                     {"tolerance": null, "parameters": ["w2"]}]}]})");
@@ -302,7 +302,7 @@ TEST(Compare, ApproximationsAreGrantedToTheirParametersAlone) {
 }
 
 /// GELU is evaluated as written and gets no tolerance for approximation.
-TEST(Compare, SmoothActivationsAreHeldToTheBoundsOfAllOthers) {
+TEST(Compare, SmoothActivationsGetNoExtraTolerance) {
   Encoding encoding = encodingNamed("fire_gelu", 8);
   auto results =
       evaluated(encoding.program, randomInputs(encoding, {1, 2, 2, 16, 16, 8, 8}, 3), true);
@@ -336,7 +336,7 @@ TEST(Compare, MaskedLogitsDoNotLoosenTheBound) {
 
 /// The bound of a result whose terms cancel exactly is relative to the terms: values that sum to
 /// zero.
-TEST(Compare, ZeroByCancellationIsHeldToItsTerms) {
+TEST(Compare, ZeroByCancellationIsBoundedByItsTerms) {
   Encoding encoding = encodingNamed("log_sum_exp");
   TensorMap inputs = randomInputs(encoding, {1, 2, 1, 2, 2, 8, 8}, 3);
   auto fill = [&](const std::string &name, auto value) {
@@ -380,7 +380,7 @@ TEST(Compare, MaskedRowsMustBeExact) {
   EXPECT_FALSE(reference::compare(results, found)->passes()) << "lse is -inf without keys";
 }
 
-TEST(Compare, SaturatedRowsAreHeldToWhatCancelled) {
+TEST(Compare, SaturatedRowsAreBoundedByTheCancelledTerms) {
   // With one key the softmax weight is 1 and dq is exactly 0; a kernel's rounding error may remain.
   Encoding encoding = encodingNamed("nope");
   auto results =
@@ -399,7 +399,7 @@ TEST(Compare, SaturatedRowsAreHeldToWhatCancelled) {
 }
 
 /// For one pair at distance 0 db/dslope is 0; a kernel's rounding error may remain.
-TEST(Compare, ParametersWithoutInfluenceAreHeldToTheNoiseOfTheScores) {
+TEST(Compare, ParametersWithoutInfluenceAreBoundedByTheScoreNoise) {
   Encoding encoding = encodingNamed("alibi_learned");
   TensorMap inputs = randomInputs(encoding, {1, 2, 2, 1, 1, 8, 8}, 3);
   auto results = evaluated(encoding.program, inputs, true);

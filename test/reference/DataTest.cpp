@@ -98,7 +98,7 @@ TEST(Data, AShapeThatDisagreesWithTheCallIsRefused) {
 }
 
 /// Compares 3 tanh(s / 3) under softmax with the plain formula.
-TEST(Score, AFunctionOfTheScoreIsAppliedBeforeBiases) {
+TEST(Score, ScoreFunctionIsAppliedBeforeBiases) {
   ProgramBuilder f;
   ProgramBuilder::AttentionOptions options;
   options.scale = 1.0;

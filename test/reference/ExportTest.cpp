@@ -46,7 +46,7 @@ std::vector<std::string> sharedNames() {
 
 class Exported : public testing::TestWithParam<std::string> {};
 
-TEST_P(Exported, MeansWhatIsWrittenHere) {
+TEST_P(Exported, AgreesWithTheIndependentProgram) {
   std::string json =
       outputOf(std::string(PE_TEST_BINARY_DIR) + "/bin/pe-opt " + exampleOf(GetParam()) +
                " --pe-prepare --pe-export-program -o /dev/null");
@@ -68,9 +68,9 @@ TEST_P(Exported, MeansWhatIsWrittenHere) {
 INSTANTIATE_TEST_SUITE_P(Example, Exported, testing::ValuesIn(sharedNames()),
                          [](const auto &info) { return info.param; });
 
-TEST(Examples, MostAreWrittenTwice) { EXPECT_GE(sharedNames().size(), 24u); }
+TEST(Examples, MostHaveAnIndependentProgram) { EXPECT_GE(sharedNames().size(), 24u); }
 
-TEST(Examples, EveryOneParses) {
+TEST(Examples, AllParse) {
   for (const auto &entry : std::filesystem::directory_iterator(std::string(PE_TEST_SOURCE_DIR) +
                                                                "/examples/encodings")) {
     if (entry.path().extension() != ".mlir")

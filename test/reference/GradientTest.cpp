@@ -61,7 +61,7 @@ void checkGradients(const Encoding &encoding, const TensorMap &inputs) {
 
 class EveryEncoding : public testing::TestWithParam<std::string> {};
 
-TEST_P(EveryEncoding, GradientsAreFiniteDifferences) {
+TEST_P(EveryEncoding, GradientsMatchFiniteDifferences) {
   Encoding encoding = encodingNamed(GetParam(), 5);
   checkGradients(encoding, randomInputs(encoding, {2, 4, 2, 6, 6, 4, 4}, 11));
 }

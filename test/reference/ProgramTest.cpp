@@ -41,7 +41,7 @@ TEST(Parse, MalformedJsonIsAnError) {
   }
 }
 
-TEST(Parse, ListsThatAreNoLists) {
+TEST(Parse, NonListsAreRefused) {
   const std::string whole =
       R"({"name":"f","args":[],"ops":[{"op":"a.b","operands":[],"results":[],"types":[],)"
       R"("regions":[{"args":[],"ops":[]}]}],"returns":[]})";
@@ -62,7 +62,7 @@ TEST(Parse, ListsThatAreNoLists) {
   }
 }
 
-TEST(Parse, IdsMayBeTexts) {
+TEST(Parse, IdsMayBeStrings) {
   auto program = reference::parseProgram(
       R"({"name":"f","args":[{"id":"%0","name":"q","type":"tensor<?xf32>"}],
           "ops":[],"returns":[{"id":"%0","name":"o"}]})");
@@ -85,7 +85,7 @@ TEST(Refusals, UnknownBias) {
             std::string::npos);
 }
 
-TEST(Refusals, UnknownAttributeIsNotPassedOver) {
+TEST(Refusals, UnknownAttributeIsRefused) {
   ProgramBuilder f;
   f.attention({}, {f.rotation("pe.rotary", {{"factor", 4.0}})}, f.noMask);
   EXPECT_NE(errorOf(f, inputsFor(f)).find("attribute 'factor'"), std::string::npos);

@@ -304,7 +304,7 @@ TEST(Region, ReadsOutOfRangeAreClamped) {
   EXPECT_EQ(biasAt(encoding.program, inputs, {0, 0, 5, 5}), 4.0);
 }
 
-TEST(Region, ScalarMlpIsThatOfTheWholeOperation) {
+TEST(Region, ScalarMlpMatchesTheOperation) {
   ProgramBuilder f;
   std::vector<int> layers = {f.parameter("w1", {3}, -1, 1), f.parameter("b1", {3}, -1, 1),
                              f.parameter("w2", {ProgramBuilder::heads, 3}, -1, 1),
@@ -329,7 +329,7 @@ TEST(Region, ScalarMlpIsThatOfTheWholeOperation) {
     EXPECT_EQ(x, 0.0);
 }
 
-TEST(Region, ScalarCosineSumIsThatOfTheWholeOperation) {
+TEST(Region, ScalarCosineSumMatchesTheOperation) {
   ProgramBuilder f;
   int bias = f.biasFunction({}, [&](const Values &a) {
     int i = f.scalar("arith.sitofp", {f.scalar("arith.index_cast", {a[2]}, "i64")});

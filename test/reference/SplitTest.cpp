@@ -68,7 +68,7 @@ TEST_P(Splits, HeadsByTheirStart) {
   }
 }
 
-TEST_P(Splits, OnlyProgressiveEncodingsDependOnThePositionsThemselves) {
+TEST_P(Splits, OnlyProgressiveEncodingsDependOnAbsolutePositions) {
   // Shifts all positions by the same offset, which changes i and j but not i - j.
   auto whole = evaluated(encoding.program, inputs);
   Positions moved;
@@ -172,7 +172,7 @@ TEST(Remainder, WeightsAddUpToOne) {
 }
 
 // Reversing the order of queries and keys reverses the outputs, because both sides are symmetric.
-TEST(BothSides, OutputsTurnWithTheText) {
+TEST(BothSides, ReversedInputsReverseTheOutputs) {
   ProgramBuilder f;
   ProgramBuilder::AttentionOptions options;
   options.normalizer = "stick_breaking";
@@ -216,7 +216,7 @@ TEST(Masked, RowsWithoutKeysAreZeroWithZeroGradients) {
   }
 }
 
-TEST(Masked, NoRowIsEmptyWhereNothingReadsAPosition) {
+TEST(Masked, NoRowIsEmptyIfNothingReadsAPosition) {
   Encoding encoding = encodingNamed("bidirectional");
   TensorMap inputs = randomInputs(encoding, {1, 1, 1, 5, 3, 4, 4}, 17);
   Positions before;

@@ -24,7 +24,7 @@ TEST(BlockCacheTest, SmallBlocksAreNotKept) {
 }
 
 #ifndef PE_NO_RECYCLING // the address sanitizer disables the cache
-TEST(BlockCacheTest, ABlockComesBack) {
+TEST(BlockCacheTest, BlocksAreReused) {
   BlockCache cache;
   bool isFresh = false;
   void *first = cache.take(1 << 20, isFresh);
@@ -42,7 +42,7 @@ TEST(BlockCacheTest, ABlockComesBack) {
   cache.give(other, 1 << 21);
 }
 
-TEST(BlockCacheTest, TheOldestGoBeyondCapacity) {
+TEST(BlockCacheTest, TheOldestAreFreedBeyondCapacity) {
   BlockCache cache;
   const size_t piece = BlockCache::kCapacity / 4;
   void *blocks[5];

@@ -76,7 +76,7 @@ TEST(SafetensorsHostile, EmptyTensorsOfAnyShape) {
   }
 }
 
-TEST(SafetensorsHostile, HeadersThatAreNoHeaders) {
+TEST(SafetensorsHostile, InvalidHeaders) {
   expectRefused(fileOf("", 0), {"expected the header to be JSON", "end of input"});
   expectRefused(fileOf("[]", 0), {"JSON object"});
   expectRefused(fileOf("{\"a\":", 0), {"expected the header to be JSON", "end of input"});
@@ -86,7 +86,7 @@ TEST(SafetensorsHostile, HeadersThatAreNoHeaders) {
                 {"deeper nesting"});
 }
 
-TEST(SafetensorsHostile, NamesTwice) {
+TEST(SafetensorsHostile, DuplicateNames) {
   const std::string entry = R"("t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
   expectRefused(fileOf("{" + entry + "," + entry + "}", 4), {"'t' twice"});
   expectRefused(

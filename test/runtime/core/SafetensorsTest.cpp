@@ -100,7 +100,7 @@ TEST(Safetensors, ALinkStaysALink) {
   EXPECT_TRUE(readSafetensors(dir.file("real")));
 }
 
-TEST(Safetensors, MissingFileAndFolderAreErrors) {
+TEST(Safetensors, MissingFileAndDirectoryAreErrors) {
   TempDir dir;
   Expected<Safetensors> missing = readSafetensors(dir.file("none"));
   ASSERT_FALSE(missing);

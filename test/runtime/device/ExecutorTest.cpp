@@ -142,7 +142,7 @@ TEST_F(ExecutorTest, HeadsMustLieInTheWhole) {
 }
 
 TEST_F(ExecutorTest, HeadsOfTheWholeAreNotGuessed) {
-  EXPECT_NE(forwardError(arguments, {.headStart = 1}).find("give heads_total"), std::string::npos);
+  EXPECT_NE(forwardError(arguments, {.headStart = 1}).find("pass heads_total"), std::string::npos);
 }
 
 TEST_F(ExecutorTest, ACallBelongsToItsFunction) {

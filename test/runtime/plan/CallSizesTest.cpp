@@ -22,7 +22,7 @@ std::string errorOf(CallSizes sizes, const Positions &positions) {
 
 } // namespace
 
-TEST(CallSizes, TheDefaultsAreThoseOfTheContract) {
+TEST(CallSizes, DefaultsMatchTheContract) {
   CallSizes sizes = sizesOf(3, 10);
   ASSERT_TRUE(place(sizes, {.keyStart = 100}));
   EXPECT_EQ(sizes.queryStart, 107);
@@ -32,15 +32,15 @@ TEST(CallSizes, TheDefaultsAreThoseOfTheContract) {
 }
 
 // The number of heads of a larger model is required; head_start does not determine it.
-TEST(CallSizes, AHeadStartNeedsTheHeadsOfTheWhole) {
+TEST(CallSizes, HeadStartRequiresHeadsTotal) {
   EXPECT_EQ(
       errorOf(sizesOf(3, 10), {.headStart = 2}),
-      "expected head_start and heads_total to hold this call's 4 heads, found head_start 2 of "
-      "heads_total 4, the default; give heads_total");
+      "expected head_start and heads_total to include this call's 4 heads, found head_start 2 of "
+      "heads_total 4, the default; pass heads_total");
   EXPECT_EQ(errorOf(sizesOf(3, 10), {.headStart = 2, .headsTotal = 6}), "");
 }
 
-TEST(CallSizes, PositionsReachTheLimitAndNoFurther) {
+TEST(CallSizes, PositionsAreLimited) {
   const int64_t limit = kPositionLimit;
   EXPECT_EQ(errorOf(sizesOf(3, 10), {.queryStart = limit - 3, .keyStart = limit - 10}), "");
   EXPECT_EQ(errorOf(sizesOf(3, 10), {.queryStart = -limit, .keyStart = -limit}), "");
@@ -65,7 +65,7 @@ TEST(CallSizes, QueriesAndKeysAreNotTooFarApart) {
 }
 
 // No input overflows before the check that reports it (the sanitizers verify this).
-TEST(CallSizes, AnyNumberIsRefusedOrFits) {
+TEST(CallSizes, AnyValueIsRefusedOrFits) {
   const int64_t numbers[] = {kLeast, kLeast + 1,         -kPositionLimit - 1, -1,
                              0,      kPositionLimit + 1, kMost - 1,           kMost};
   for (int64_t number : numbers) {

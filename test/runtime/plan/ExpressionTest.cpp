@@ -44,7 +44,7 @@ std::string parse(std::string_view source) {
   return print(std::get<Expression>(result));
 }
 
-TEST(Expression, StrengthOfOperators) {
+TEST(Expression, OperatorPrecedence) {
   EXPECT_EQ(parse("a + b * c - d"), "(- (+ a (* b c)) d)");
   EXPECT_EQ(parse("a - b - c"), "(- (- a b) c)");
   EXPECT_EQ(parse("a / b * c"), "(* (/ a b) c)");
@@ -88,7 +88,7 @@ TEST(Expression, Leaves) {
   EXPECT_EQ(parse("f(a, b < c)"), "(f a (< b c))");
 }
 
-TEST(Expression, ErrorsStandAtTheirCharacter) {
+TEST(Expression, ErrorsHaveTheirOffset) {
   EXPECT_EQ(parse(""), "0: expected a number, a name or '(', found the end");
   EXPECT_EQ(parse("a + * b"), "4: expected a number, a name or '(', found '*'");
   EXPECT_EQ(parse("a b"), "2: expected an operator or the end, found 'b'");
@@ -99,7 +99,7 @@ TEST(Expression, ErrorsStandAtTheirCharacter) {
   EXPECT_EQ(parse("f()"), "2: expected a number, a name or '(', found ')'");
 }
 
-TEST(Expression, FormsOfOtherLanguages) {
+TEST(Expression, HintsForOtherLanguages) {
   EXPECT_EQ(parse("x ** 2"),
             "3: expected a number, a name or '(', found '**'; a power is written x ^ 2");
   EXPECT_EQ(parse("torch.exp(x)"), "5: expected an operator or the end, found '.'; write exp(...) "

@@ -26,7 +26,7 @@ TEST(Frame, DeclarationsAreChecked) {
             "default of 'x': size expression 'y': expected the names b, found 'y'");
 }
 
-TEST(Frame, DefaultsUseWhatStandsBefore) {
+TEST(Frame, DefaultsUsePrecedingWords) {
   const FrameLayout layout = *FrameLayout::create(
       {{Kind::Size, "m"}, {Kind::Size, "n", "m + 1"}, {Kind::Parameter, "x", "n - 9"}});
   Frame frame = {3, 0, 0};
@@ -38,7 +38,7 @@ TEST(Frame, DefaultsUseWhatStandsBefore) {
   EXPECT_EQ(unknown.error().getMessage(), "expected a tensor that gives 'm', found none");
 }
 
-TEST(Frame, NumbersOfACall) {
+TEST(Frame, ValuesOfACall) {
   const FrameLayout layout = *FrameLayout::create(
       {{Kind::Size, "m"}, {Kind::Parameter, "x"}, {Kind::Parameter, "y", "0"}});
   const auto fill = [&](std::vector<std::pair<std::string, int64_t>> given) {

@@ -85,7 +85,7 @@ TEST(Plan, RequirementsOfValues) {
             std::string::npos);
 }
 
-TEST(Plan, WhatIsWrongIsNamed) {
+TEST(Plan, ErrorsNameTheFault) {
   const std::string json = toJson(sample());
   EXPECT_NE(errorOf("{").find("expected JSON"), std::string::npos);
   EXPECT_NE(errorOf("[]").find("expected an object"), std::string::npos);
@@ -111,7 +111,7 @@ TEST(Plan, WhatIsWrongIsNamed) {
 }
 
 // Converting such a value to int64_t is undefined behaviour; found by the fuzzer with sanitizers.
-TEST(Plan, NumbersThatAreNoIntegersOf64BitsAreNamed) {
+TEST(Plan, NumbersThatAreNotInt64AreRefused) {
   const std::string json = toJson(sample());
   EXPECT_EQ(errorOf(replaced(json, "\"low\": 0", "\"low\": 1e300")),
             "plan.window: 'low': expected an integer, found number");
@@ -145,7 +145,7 @@ TEST(Plan, RequirementsAreChecked) {
             std::string::npos);
 }
 
-TEST(Plan, StagesWriteBuffersOfTheirOwn) {
+TEST(Plan, StagesWriteOnlyTheirBuffers) {
   Plan plan = sample();
   EXPECT_EQ(parsePlan(toJson(plan))->stages[0].writes, std::vector<int>{2});
   plan.stages[1].writes = {1};
@@ -156,7 +156,7 @@ TEST(Plan, StagesWriteBuffersOfTheirOwn) {
             "stage 'pe_backward': expected not to write any argument, found 'q'");
 }
 
-TEST(Plan, StagesUseWhatTheirPhaseHas) {
+TEST(Plan, StagesUseOnlyBuffersOfTheirPhase) {
   Plan plan = sample();
   plan.buffers.push_back({.name = "d_o", .role = Role::Cotangent, .shape = {"b"}});
   plan.buffers.push_back({.name = "d_q", .role = Role::Gradient, .shape = {"b"}});

@@ -55,7 +55,7 @@ TEST(SizeExpression, SimpleForms) {
   EXPECT_FALSE(SizeExpression::parse("hq")->asConstant());
 }
 
-TEST(SizeExpression, SyntaxErrorsShowThePlace) {
+TEST(SizeExpression, SyntaxErrorsShowTheLocation) {
   EXPECT_EQ(parseError(""),
             "size expression '': expected an integer, a name or '(', found the end");
   EXPECT_NE(parseError("b*").find("found the end"), std::string::npos);
