@@ -19,6 +19,7 @@
 
 namespace pe {
 
+/// The type of an element.
 enum class DType : uint8_t {
   F32,
   F64,

@@ -36,6 +36,7 @@ enum class ErrorKind {
   Internal = 5 ///< pe itself: a bug
 };
 
+/// The description of a failure.
 class [[nodiscard]] Error {
 public:
   explicit Error(std::string message) : message(std::move(message)) {}
@@ -48,14 +49,17 @@ public:
 
   ErrorKind getKind() const { return kind; }
 
+  /// Sets the kind, which is Input by default.
   Error of(ErrorKind which) && {
     kind = which;
     return std::move(*this);
   }
+  /// Sets the location.
   Error at(std::string where) && {
     location = std::move(where);
     return std::move(*this);
   }
+  /// Appends a line to the notes.
   Error note(std::string line) && {
     notes.push_back(std::move(line));
     return std::move(*this);

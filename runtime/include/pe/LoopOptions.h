@@ -12,6 +12,7 @@
 
 namespace pe {
 
+/// The options of the lowering.
 struct LoopOptions {
   /// The outer loop. Auto: the one named by the stage's attribute `owner`, or queries if there is
   /// none.

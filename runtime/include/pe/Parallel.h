@@ -14,6 +14,7 @@
 
 namespace pe {
 
+/// Runs independent work items on threads.
 class ParallelFor {
 public:
   using Body = void (*)(void *context, int64_t item);

@@ -14,6 +14,7 @@
 
 namespace pe {
 
+/// The global positions of a call.
 struct Positions {
   /// Position of query row 0. Defaults to keyStart + Sk - Sq, which aligns the last query with the
   /// last key. Rows at negative positions attend to no key.

@@ -32,8 +32,10 @@ std::string toString(const Shape &shape);
 /// Returns the number of elements, or an error if a dimension is negative or the product overflows.
 Expected<int64_t> elementCount(const Shape &shape);
 
+/// A view (shape, strides, offset) on shared storage. Indices and axes must be in range.
 class Tensor {
 public:
+  /// The alignment of allocated storage in bytes.
   static constexpr size_t kAlignment = 64;
 
   /// Makes a tensor without storage; isDefined() is false.
@@ -42,7 +44,7 @@ public:
   /// Returns an uninitialised contiguous tensor. For shapes from outside the program: a shape that
   /// is negative, overflows or cannot be allocated is an error.
   static Expected<Tensor> allocate(DType dtype, Shape shape);
-  /// Same as allocate, filled with zero bytes.
+  /// Same as allocate, with all bytes zero.
   static Expected<Tensor> allocateZeros(DType dtype, Shape shape);
   /// Same as allocateZeros and allocate, for shapes made by the program itself: they throw
   /// std::bad_alloc if allocation fails.
@@ -54,6 +56,7 @@ public:
                        std::shared_ptr<void> owner = nullptr);
   /// Returns a copy of `values`, one-dimensional or of shape `shape`.
   template <typename T> static Tensor of(const std::vector<T> &values, Shape shape);
+  /// Returns a tensor of rank 0.
   template <typename T> static Tensor scalar(T value) { return of(std::vector<T>{value}, Shape{}); }
 
   bool isDefined() const { return storage != nullptr; }
@@ -63,6 +66,7 @@ public:
   const Shape &strides() const { return steps; }
   int64_t rank() const { return static_cast<int64_t>(dims.size()); }
   int64_t dim(int64_t axis) const { return dims[axis]; }
+  /// The number of elements.
   int64_t numel() const;
   /// The size in bytes of numel() elements (not the span of a strided view).
   size_t byteSize() const { return static_cast<size_t>(numel()) * sizeOf(type); }
@@ -70,6 +74,7 @@ public:
   /// The address of the first element, for any strides.
   void *rawData() { return first; }
   const void *rawData() const { return first; }
+  /// Same as rawData; T must be the element type.
   template <typename T> T *data() {
     assert(dtypeOf<T>() == type && "element type differs from the tensor's dtype");
     return static_cast<T *>(first);
@@ -86,15 +91,19 @@ public:
   /// The offset of an element from data(), in elements.
   int64_t offsetOf(std::initializer_list<int64_t> index) const;
 
+  /// Returns true if the elements are packed in row-major order.
   bool isContiguous() const;
   /// Returns true if a compiled stage can use it in place: contiguous and 64-byte aligned.
   bool isKernelReady() const;
 
   // Views. Axes count from 0. `reshape` requires a contiguous tensor and keeps the element count.
+  /// Keeps the elements [begin, end) of `axis`.
   Tensor slice(int64_t axis, int64_t begin, int64_t end) const;
   /// Removes `axis`, keeping its element `index`.
   Tensor select(int64_t axis, int64_t index) const;
+  /// Axis i of the result is axis axes[i] of this tensor.
   Tensor permute(const std::vector<int64_t> &axes) const;
+  /// Swaps two axes.
   Tensor transpose(int64_t a, int64_t b) const;
   Tensor reshape(Shape shape) const;
 

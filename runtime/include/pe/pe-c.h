@@ -92,9 +92,11 @@ typedef struct pe_error_info {
   int32_t line, column;
 } pe_error_info;
 
+/* Returns the version, such as "0.1.0". */
 const char *pe_version(void);
-/* Returns this thread's last error with its location and notes; never NULL. */
+/* Returns this thread's last error with its location and notes, or "" if there was none. */
 const char *pe_last_error(void);
+/* Sets `info` to this thread's last error. */
 void pe_last_error_info(pe_error_info *info);
 
 /*===-- Functions ---------------------------------------------------------===*/
@@ -118,7 +120,8 @@ int pe_open(const char *file, const pe_options *options, pe_function **function)
 /* Opens source text. Messages use `name` as its file name; it may be NULL. */
 int pe_open_text(const char *text, const char *name, const pe_options *options,
                  pe_function **function);
-/* Closes a function. Running calls keep it alive; later calls with the handle are errors. */
+/* Closes a function. Running calls keep it alive; later calls with the handle are errors. NULL is
+   allowed. */
 void pe_close(pe_function *function);
 
 /* Describes a function as JSON, valid as long as the function: "entry", "target", "dtype",
@@ -147,10 +150,10 @@ typedef struct pe_view {
   int64_t strides[PE_MAX_RANK];
 } pe_view;
 
-/* A scalar of the call, named in "scalars" of pe_describe: q_start (by default the last query
-   aligns with the last key), k_start (0), head_start (0) and heads_total (by default the heads of
-   this call; required if head_start is not 0). Positions, including those of the last query and
-   key, are in [-2^30, 2^30). */
+/* An integer parameter of the call, named in "scalars" of pe_describe: q_start (by default the last
+   query aligns with the last key), k_start (0), head_start (0) and heads_total (by default the
+   heads of this call; required if head_start is not 0). Positions, including those of the last
+   query and key, are in [-2^30, 2^30). */
 typedef struct pe_scalar {
   const char *name;
   int64_t value;
@@ -172,6 +175,7 @@ typedef struct pe_pool {
   int32_t (*threads)(uint32_t *count);
 } pe_pool;
 
+/* The resources of a call. */
 typedef struct pe_context {
   uint64_t size; /* sizeof(pe_context); identifies the version of the struct */
   /* Device memory at any address, at least as many bytes as pe_workspace reports; NULL if that is
@@ -208,6 +212,7 @@ int pe_backward(const pe_function *function, pe_call *call, const pe_view *cotan
 /* Returns a result or, after pe_backward, a gradient "d_NAME", as a view that is valid until the
    next pe_backward of the call or pe_call_free. */
 int pe_result(const pe_call *call, const char *name, pe_view *tensor);
+/* Frees a call and the views that pe_result returned. NULL is allowed. */
 void pe_call_free(pe_call *call);
 
 /*===-- Checking results --------------------------------------------------===*/
@@ -239,10 +244,16 @@ typedef struct pe_reinit_options {
   int32_t iterations; /* cubic only */
 } pe_reinit_options;
 
+/* The outcome for one matrix. */
 typedef struct pe_reinit_report {
-  int64_t rows, cols, rank;
-  /* |X^T X - I|_F^2 per dimension before, and after before scaling; |W - W_new|_F^2; |W|_F. */
-  double dfi_before, dfi_after, sfe, norm, scale;
+  int64_t rows, cols;
+  int64_t rank; /* numerical rank of the original weights */
+  /* |X^T X - I|_F^2 per dimension of the smaller side, of the original weights and of the polar
+     factor before scaling */
+  double dfi_before, dfi_after;
+  double sfe;  /* |W - W_new|_F^2 */
+  double norm; /* |W|_F of the original weights */
+  double scale;
   int32_t iterations;
   int32_t chosen; /* 0 for a zero matrix, which is left unchanged */
 } pe_reinit_report;

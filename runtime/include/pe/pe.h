@@ -125,6 +125,7 @@ private:
 /// place; the call keeps them alive, and they must not change before the last backward call.
 class Call {
 public:
+  /// Returns the results by name.
   const TensorMap &results() const;
 
 private:
@@ -198,6 +199,7 @@ public:
   static Expected<Program> parse(const std::string &text, const std::string &name,
                                  const std::string &entry = "");
 
+  /// Returns the arguments and results of the function as the source declares them.
   const EntryInfo &signature() const;
   /// Returns the function before any rewriting as JSON, for other tools.
   const std::string &json() const;

@@ -74,6 +74,7 @@ struct MatrixReport {
   /// |W|_F before.
   double norm = 0;
   int iterations = 0;
+  /// The numerical rank of the original weights.
   int64_t rank = 0;
   double scale = 0;
 };
@@ -88,8 +89,10 @@ Expected<std::vector<MatrixReport>> project(const View &weights, const Settings 
 /// Formats one line: "layer0.wq 64x64: |W| 8, DfI/n 1.2e+00 -> 3e-15, SFE 12.3, ...".
 std::string describe(const MatrixReport &report);
 
+/// Returns the name of a value as the command line spells it: "qdwh", "mean-sigma" ...
 std::string_view nameOf(Engine engine);
 std::string_view nameOf(Scale scale);
+/// Parses a name; the error lists the valid names.
 Expected<Engine> parseEngine(std::string_view name);
 Expected<Norm> parseNorm(std::string_view name);
 Expected<Scale> parseScale(std::string_view name);

@@ -9,11 +9,10 @@
 //   while (run->steps() < run->totalSteps())
 //     if (auto step = run->step(); step)
 //       std::printf("%g\n", step->loss);
-//   auto bits = run->evaluate();                           // context length -> bits per character
+//   auto bits = run->evaluate();                  // bits per character for each context length
 //
 // The code is in libpe_train.a, next to libpe.so, and requires OpenBLAS (package
-// libopenblas0-pthread).
-// Example: examples/train-embed.
+// libopenblas0-pthread). Example: examples/train-embed.
 //
 //===----------------------------------------------------------------------===//
 
