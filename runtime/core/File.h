@@ -23,11 +23,11 @@ Expected<std::string> readFile(const std::string &path);
 /// Accepts the next bytes of the file. Returns false after an error, which the writer reports.
 using ByteSink = std::function<bool(std::string_view)>;
 
+/// The failures that a written file survives.
 enum class Durability {
-  /// The file survives the end of the process, not of the system. For files that can be
-  /// regenerated.
+  /// The end of the process. For files that can be regenerated.
   Process,
-  /// The file is on the disk under its final name before the call returns.
+  /// A power loss: the file is on the disk under its final name before the call returns.
   Disk,
 };
 
@@ -42,11 +42,13 @@ Status writeFileAtomically(const std::string &path, std::string_view bytes,
 /// several files together. commit() renames it to the target; otherwise the destructor deletes it.
 class PendingFile {
 public:
+  /// Creates the temporary file; a target that is not a regular file is an error.
   static Expected<PendingFile> create(const std::string &path);
   PendingFile(PendingFile &&other) noexcept;
   PendingFile &operator=(PendingFile &&) = delete;
   ~PendingFile();
 
+  /// Appends bytes.
   Status write(std::string_view bytes);
   /// Syncs the written bytes to the disk, so that a later commit() is unlikely to fail.
   Status finish();

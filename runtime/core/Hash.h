@@ -38,6 +38,7 @@ private:
   uint64_t totalBytes = 0;
 };
 
+/// Returns the SHA-256 of `bytes` as 64 lower-case hexadecimal digits.
 std::string sha256(std::string_view bytes);
 
 } // namespace pe

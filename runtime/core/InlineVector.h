@@ -18,6 +18,7 @@
 
 namespace pe {
 
+/// A vector with inline storage for N values.
 template <typename T, size_t N> class InlineVector {
   static_assert(std::is_trivially_destructible_v<T> && std::is_trivially_copyable_v<T>);
 

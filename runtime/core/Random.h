@@ -30,17 +30,20 @@ public:
 
   /// Returns the next 32 random bits.
   uint32_t next();
+  /// Returns the next 64 random bits.
   uint64_t next64();
   /// Returns a value in [0, 1), a multiple of 2^-53.
   double uniform();
+  /// Returns a value in [low, high).
   double uniform(double low, double high);
   /// Returns a standard normal value (Box-Muller).
   double normal();
   /// Returns an unbiased integer in [0, bound); bound > 0.
   uint64_t below(uint64_t bound);
 
-  /// Fills a floating tensor of any strides in row-major order.
+  /// Fills a floating tensor of any strides in row-major order, from a uniform distribution.
   void fillUniform(Tensor &tensor, double low, double high);
+  /// Same, from a normal distribution.
   void fillNormal(Tensor &tensor, double mean, double deviation);
 
 private:

@@ -25,11 +25,13 @@
 
 namespace pe {
 
+/// A tensor of a file.
 struct NamedTensor {
   std::string name;
   Tensor tensor;
 };
 
+/// The content of a file.
 struct Safetensors {
   /// In the order of their bytes in the file. Each tensor has its own storage.
   std::vector<NamedTensor> tensors;
@@ -39,6 +41,7 @@ struct Safetensors {
   const Tensor *find(std::string_view name) const;
 };
 
+/// Reads a file.
 Expected<Safetensors> readSafetensors(const std::string &path);
 
 /// Same as readSafetensors, for bytes in memory; `file` is the name used in errors.

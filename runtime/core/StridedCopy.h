@@ -20,6 +20,7 @@
 
 namespace pe {
 
+/// A copy of one shape.
 class StridedCopy {
 public:
   /// Up to kMaxRank axes, which must be set before anything else is called.
@@ -35,6 +36,7 @@ public:
 
   /// Returns the number of pieces, which may be copied concurrently; 0 if there are no elements.
   int64_t parts();
+  /// Copies one piece.
   void run(int64_t part, void *to, const void *from) const;
 
   /// After parts(): the remaining axes, outermost first, and the bytes of a run.

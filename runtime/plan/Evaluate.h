@@ -16,6 +16,7 @@
 
 namespace pe::plan {
 
+/// The values of parameters by name; a scalar has one element.
 using NamedArrays = std::map<std::string, std::vector<double>, std::less<>>;
 
 /// Evaluates an expression of the operators + - * / // % ^, comparisons (1 or 0), and, or, not,

@@ -30,10 +30,11 @@
 
 namespace pe::plan {
 
+/// A node of the tree of a formula.
 struct Expression {
   enum class Kind {
-    Integer, ///< `number` holds it
-    Real,    ///< `number` holds it
+    Integer, ///< `number` is the value
+    Real,    ///< `number` is the value
     Name,    ///< `text` is the name
     Read,    ///< text[children...]
     Call,    ///< text(children...); operators are calls of "+", "-", "*", "/", "^", "<", "and", ...
@@ -48,6 +49,7 @@ struct Expression {
   size_t offset = 0;
 };
 
+/// A syntax error at an offset in the source.
 struct ExpressionError {
   size_t offset = 0;
   std::string message;

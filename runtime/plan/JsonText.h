@@ -20,9 +20,10 @@
 
 namespace pe::plan {
 
-/// Exceeds the nesting of all files that pe writes.
+/// The maximum nesting, more than any file of pe has.
 inline constexpr size_t kMaxJsonDepth = 256;
 
+/// The reason why a text is rejected.
 struct JsonProblem {
   enum class Kind : uint8_t { Syntax, Depth, Duplicate } kind;
   /// The position of the offending byte, counted from 1.

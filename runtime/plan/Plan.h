@@ -55,6 +55,7 @@ using pe::ParameterInfo;
 using pe::Requirement;
 using pe::ValueRequirement;
 
+/// A tensor that stages use.
 struct Buffer {
   /// The `pe.name` of an argument or result; "d_o" for the cotangent of o, "d_q" for the gradient
   /// of q.
@@ -78,6 +79,7 @@ struct Launch {
   int sharedBytes = 0;
 };
 
+/// A symbol of the compiled object, with the buffers and work items it runs on.
 struct Stage {
   std::string symbol;
   Phase phase = Phase::Forward;
@@ -98,6 +100,7 @@ struct PairWindow {
   std::optional<int64_t> high;
 };
 
+/// A compiled function.
 struct Plan {
   int version = kPlanVersion;
   std::string entry;

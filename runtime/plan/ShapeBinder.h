@@ -19,6 +19,7 @@ namespace pe::plan {
 /// One expression per dimension, resolved against the layout's names.
 using SymbolicShape = std::vector<SizeExpression>;
 
+/// Collects the sizes of one call.
 class ShapeBinder {
 public:
   /// `layout` must outlive the binder.

@@ -29,6 +29,7 @@ namespace pe::plan {
 /// The sizes of a call, by name.
 using SizeValues = std::map<std::string, int64_t, std::less<>>;
 
+/// A parsed expression.
 class SizeExpression {
 public:
   enum class Kind : uint8_t { Constant, Name, Add, Subtract, Multiply, CeilDiv, Max, Min };

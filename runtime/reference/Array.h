@@ -13,6 +13,7 @@
 
 namespace pe::reference {
 
+/// A dense array in row-major order.
 struct Array {
   Shape shape;
   std::vector<double> data;

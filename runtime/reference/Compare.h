@@ -69,6 +69,7 @@ struct Approximation {
 /// (pe::Function::explainJson).
 Expected<std::vector<Approximation>> approximationsOf(std::string_view explainJson);
 
+/// The compute type of the results, and what it may deviate by.
 struct CompareOptions {
   DType computation = DType::F32;
   std::vector<Approximation> approximations;
@@ -76,6 +77,7 @@ struct CompareOptions {
   const Results *rounded = nullptr;
 };
 
+/// The comparison of one tensor.
 struct TensorReport {
   std::string name;
   double error = 0.0; ///< |x - r|
@@ -110,6 +112,7 @@ struct TensorReport {
   std::string line() const;
 };
 
+/// The comparison of all tensors.
 struct Report {
   std::vector<TensorReport> tensors;
 

@@ -14,6 +14,7 @@
 
 namespace pe::reference {
 
+/// An embedding without its input tokens.
 struct EmbeddingProblem {
   int64_t batch = 0, rows = 0, width = 0;
   /// The position of row 0.

@@ -19,6 +19,7 @@
 
 namespace pe::reference {
 
+/// Evaluates one function for one call.
 class Evaluator {
 public:
   Evaluator(const Program &program, const Positions &positions, const EvaluateOptions &options)
@@ -32,6 +33,7 @@ public:
   /// Computes the gradients after forward. The cotangents are in `inputs`.
   Status reverse(const TensorMap &inputs);
 
+  /// Returns the results of forward and, with `grad`, of reverse.
   Results takeResults(bool grad);
   /// Returns the problems of the attentions, in program order.
   std::vector<const AttentionProblem *> problems() const;

@@ -22,11 +22,13 @@ namespace pe::reference {
 
 /// The operation that defines each value of a function's body, or null for arguments.
 using Definitions = std::vector<const Operation *>;
+/// Returns the definitions of all values.
 Definitions findDefinitions(const Program &program);
 
 /// The tensors computed so far, by ValueId.
 using TensorValues = std::map<ValueId, Array>;
 
+/// Builds the graph of one attention or embedding.
 class GraphBuilder {
 public:
   GraphBuilder(const Program &program, const Definitions &definitions, const TensorValues &tensors,

@@ -154,11 +154,11 @@ private:
   int64_t item;
   int64_t batch;
   int64_t head;
-  std::optional<double> sink; ///< of the current row
-  double sinkWeight = 0.0;    ///< of the current row
+  std::optional<double> sink; ///< logit of the sink in the current row
+  double sinkWeight = 0.0;    ///< weight of the sink in the current row
   int64_t keyItem;            ///< index of (batch, key head)
-  bool isLearned;             ///< a rotation has parameters
-  std::vector<double> rawQ;   ///< the same rows before the rotation, if it is learned
+  bool isLearned;             ///< true if a rotation has parameters
+  std::vector<double> rawQ;   ///< rows before the rotation, if it is learned
   std::vector<double> rawK;
   std::vector<double> q; ///< rotated rows of this head
   std::vector<double> k;
@@ -182,8 +182,8 @@ private:
   std::vector<double> valueWeights; ///< A f
   std::vector<double> dWeights;     ///< cotangent of A
   std::vector<double> dLogits;
-  std::vector<double> dWeightNoise; ///< dWeights before cancellation
-  std::vector<double> dLogitNoise;  ///< dLogits before cancellation
+  std::vector<double> dWeightNoise; ///< magnitude of the terms of dWeights
+  std::vector<double> dLogitNoise;  ///< magnitude of the terms of dLogits
   double meanError = 0.0;           ///< rounding error of the sum of A_l dA_l
   ParameterGradients rowShares;     ///< the effect of a unit of meanError on the parameters
 };

@@ -15,6 +15,7 @@
 
 namespace pe::reference {
 
+/// A node of the tree of a mask.
 struct Mask {
   enum class Kind : uint8_t { Window, Function, Documents, And, Or };
   static constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();

@@ -16,6 +16,7 @@
 
 namespace pe::reference {
 
+/// One layer; weights and bias are offsets.
 struct MlpLayer {
   int64_t weights = 0; ///< offset in the parameter pack
   int64_t bias = 0;
@@ -23,6 +24,7 @@ struct MlpLayer {
   int64_t outputs = 1;
 };
 
+/// The layers and activation functions of an MLP.
 struct MlpSpec {
   std::vector<MlpLayer> layers;
   const UnaryRule *activation = nullptr;

@@ -44,6 +44,7 @@ using Attributes = std::map<std::string, Attribute>;
 
 struct Region;
 
+/// An operation of a function or a region.
 struct Operation {
   std::string name;
   std::vector<ValueId> operands;
@@ -95,6 +96,7 @@ struct Return {
   std::string name;
 };
 
+/// A user's function.
 struct Program {
   std::string name;
   std::vector<Argument> arguments;

@@ -39,9 +39,9 @@ struct Results {
   /// (Compare.h).
   TensorMap noise;
   /// With `rounding`, "d_NAME" for the arguments that a bias reads and for sinks: for each element
-  /// a bound on the effect of rounding probabilities and outputs, as the root of the sum of squares
-  /// of the largest errors. It is needed because another order of computation rounds differently,
-  /// and in a gradient of few elements the rounding errors of this evaluation may happen to cancel.
+  /// the possible effect of rounding probabilities and outputs, as the root of the sum of squares
+  /// of the largest errors. Another order of computation rounds differently, and in a gradient of
+  /// few elements the rounding errors of this evaluation may happen to cancel.
   TensorMap rounding;
   /// For results of attention, and "d_NAME" of its values: for each row the magnitude of the summed
   /// terms. If it is not 0 but the result is, the result is 0 by cancellation. "d_NAME" of an

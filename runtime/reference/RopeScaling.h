@@ -28,6 +28,7 @@ struct RopeScaling {
   double get(const std::string &name, double otherwise) const;
 };
 
+/// Reads the attribute `scaling` of a rotation; an unknown kind is an error.
 Expected<RopeScaling> readScaling(const Operation &operation);
 
 /// Returns frequency `pair` of n rotated dims, in a call whose keys end at `length`.

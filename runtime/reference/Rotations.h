@@ -15,6 +15,7 @@
 
 namespace pe::reference {
 
+/// The rotation of the rows of one attention.
 struct Rotation {
   struct Pair {
     int64_t first;

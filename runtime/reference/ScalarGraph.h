@@ -97,6 +97,7 @@ struct BucketSpec {
   bool bidirectional = false;
 };
 
+/// Returns the bucket of a relative position.
 double bucketOf(const BucketSpec &spec, double relative);
 
 /// A random factor per pair: 1 / (1 - p) if word j mod 4 of the Philox counter (b, h, i,
@@ -110,6 +111,7 @@ struct DrawSpec {
   double at(int64_t batch, int64_t head, int64_t i, int64_t j) const;
 };
 
+/// One node of a graph.
 struct ScalarNode {
   enum class Kind : uint8_t {
     Constant,
@@ -148,6 +150,7 @@ struct ScalarNode {
   int spec = -1;
 };
 
+/// A list of nodes, each of which refers to earlier ones only.
 class ScalarGraph {
 public:
   NodeId constant(double value);
