@@ -1,4 +1,4 @@
-//===- ExpressionHints.cpp - Forms of other languages in formulas ---------===//
+//===- ExpressionHints.cpp - Hints for syntax of other languages ----------===//
 
 #include "runtime/plan/ExpressionHints.h"
 
@@ -8,7 +8,7 @@
 namespace pe::plan {
 namespace {
 
-/// What stands at the character, and the advice.
+/// A symbol, word or function name of another language, and the advice for it.
 struct Form {
   std::string_view found, advice;
 };
@@ -23,7 +23,7 @@ constexpr Form kSymbols[] = {
     {"?", "a choice is written select(condition, a, b)"},
     {"=", "equality is written =="},
     {"'", "infinity is written inf"},
-    {"[", "the indices of a tensor stand together, as in t[h, i]"},
+    {"[", "write all indices of a tensor in one list, as in t[h, i]"},
     {"×", "a product is written *"},
     {"·", "a product is written *"},
     {"÷", "a quotient is written /"},
@@ -81,7 +81,7 @@ constexpr Form kFunctions[] = {
     {"logistic", "sigmoid(x)"},
     {"silu", "x * sigmoid(x)"},
     {"gelu", "x * (1 + erf(x / sqrt(2))) / 2"},
-    {"float", "the number itself; integers become real where it is needed"},
+    {"float", "the value itself; integers are converted where needed"},
     {"len", "size(table, 0)"},
     {"logical_and", "a and b"},
     {"logical_or", "a or b"},
@@ -95,7 +95,7 @@ constexpr Form kFunctions[] = {
 
 bool isNameCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-/// The character at `at`, all bytes of it.
+/// Returns the character at `at`, with all its bytes.
 std::string_view characterAt(std::string_view source, size_t at) {
   size_t end = at + 1;
   while (end < source.size() && (static_cast<unsigned char>(source[end]) & 0xC0) == 0x80)
@@ -110,7 +110,7 @@ std::string_view wordAt(std::string_view source, size_t at) {
   return source.substr(at, end - at);
 }
 
-/// The word that ends at `end`, where spaces are passed over.
+/// Returns the word that ends at `end`, skipping spaces before `end`.
 std::string_view wordBefore(std::string_view source, size_t end) {
   while (end > 0 && source[end - 1] == ' ')
     --end;
@@ -120,7 +120,7 @@ std::string_view wordBefore(std::string_view source, size_t end) {
   return source.substr(begin, end - begin);
 }
 
-/// The advice for a '.' behind a word: a module's function, or a method.
+/// Returns the advice for a '.' after a word: a function of a module, or a method.
 std::string adviceForDot(std::string_view source, size_t at) {
   const std::string before(wordBefore(source, at));
   std::string_view function = wordAt(source, at + 1);
@@ -133,7 +133,7 @@ std::string adviceForDot(std::string_view source, size_t at) {
     return "write " + (form.empty() ? std::string(function) + "(...)" : std::string(form)) +
            " without '" + before + ".'";
   }
-  return "a function stands before its argument, as in abs(x)";
+  return "a function is written before its argument, as in abs(x)";
 }
 
 std::string adviceAt(std::string_view source, size_t at) {

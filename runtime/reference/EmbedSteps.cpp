@@ -7,7 +7,7 @@ Status Evaluator::prepareEmbed(const Operation &operation) {
   if (Status status = operation.expectOnly({"dropout"}); !status)
     return status.takeError();
   if (operation.operands.size() != 2 && operation.operands.size() != 3)
-    return operation.fail("expected tokens, an embedding and perhaps a seed");
+    return operation.fail("expected tokens, an embedding and optionally a seed");
   auto x = tensors.find(operation.operands[0]);
   if (x == tensors.end() || x->second.shape.size() != 3)
     return operation.fail("expected tokens of rank 3");
@@ -33,7 +33,7 @@ Status Evaluator::prepareEmbed(const Operation &operation) {
   return checkAxes(step);
 }
 
-/// What an embedding reads has the sizes that the tokens give.
+/// Checks that the tensors an embedding reads have the sizes of the tokens.
 Status Evaluator::checkAxes(const EmbedStep &step) const {
   for (const GraphBuilder::Parameter &parameter : step.builder.parameters)
     for (const Argument &argument : program.arguments) {
@@ -67,7 +67,7 @@ void Evaluator::reverseEmbed(const EmbedStep &step) {
     return;
   const Array ofSum = dropReverse(step.problem, *cotangent);
   Array ofTokens = ofSum;
-  if (rounding && roundsResults(*rounding)) // as they are stored
+  if (rounding && roundsResults(*rounding)) // as the gradient is stored
     roundAll(ofTokens.data, *rounding);
   addTo(gradientOf(step.x), ofTokens.data);
   const ParameterGradients found = embedReverse(step.problem, ofSum);

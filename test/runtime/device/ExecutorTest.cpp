@@ -125,7 +125,7 @@ TEST_F(ExecutorTest, WrongArgumentsAreNamed) {
   EXPECT_EQ(forwardError(shaped), "tensor 'w': expected shape [hq = 3], found [4]; 'x' gives hq");
   shaped["w"] = counting({3, 1});
   EXPECT_EQ(forwardError(shaped),
-            "tensor 'w': expected shape [hq = 3], found [3, 1]; 1 dimensions are needed");
+            "tensor 'w': expected shape [hq = 3], found [3, 1]; the rank must be 1");
   shaped = arguments;
   shaped["x"] = counting({2, 3, 5, 8});
   EXPECT_EQ(forwardError(shaped),
@@ -142,7 +142,7 @@ TEST_F(ExecutorTest, HeadsMustLieInTheWhole) {
 }
 
 TEST_F(ExecutorTest, HeadsOfTheWholeAreNotGuessed) {
-  EXPECT_NE(forwardError(arguments, {.headStart = 1}).find("give heads_total"), std::string::npos);
+  EXPECT_NE(forwardError(arguments, {.headStart = 1}).find("pass heads_total"), std::string::npos);
 }
 
 TEST_F(ExecutorTest, ACallBelongsToItsFunction) {
