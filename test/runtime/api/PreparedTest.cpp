@@ -129,18 +129,18 @@ TEST(Prepared, WhatDoesNotBelongTogetherIsRefused) {
   };
   EXPECT_EQ(messageOf(function, inputs, {}, *tables), "");
   EXPECT_EQ(messageOf(function, inputs, {.queryStart = 7}, *tables),
-            "expected a call of the sizes and positions that its tables were prepared for, q_start "
-            "= 0, found 7; prepare others");
+            "expected the sizes and positions that the tables were prepared for, q_start = 0, "
+            "found 7; prepare new tables");
   TensorMap others = inputs;
   others["w1"] = inputs.at("w1").clone();
   EXPECT_EQ(messageOf(function, others, {}, *tables),
-            "tensor 'w1': expected the one that the call's tables were prepared from, found "
-            "another; prepare others");
+            "tensor 'w1': expected the tensor that the tables were prepared from, found another; "
+            "prepare new tables");
   EXPECT_EQ(messageOf(function, inputs, {}, Prepared()),
             "expected prepared tables, found none; Function::prepare makes them");
   EXPECT_EQ(messageOf(compileExample("fire", "cpu", /*grad=*/false), inputs, {}, *tables),
-            "expected tables that this function, 'attention', prepared, found those of another "
-            "one");
+            "expected tables that this function, 'attention', prepared, found tables of another "
+            "function");
   others.erase("w1");
   EXPECT_FALSE(function.prepare(others));
   EXPECT_FALSE(Function().prepare(inputs));

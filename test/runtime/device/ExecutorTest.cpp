@@ -113,7 +113,7 @@ TEST_F(ExecutorTest, EmptyCallsWork) {
 
 TEST_F(ExecutorTest, WrongArgumentsAreNamed) {
   EXPECT_EQ(forwardError({{"x", arguments["x"]}}),
-            "tensor 'w': expected as argument of 'scale', found none");
+            "tensor 'w': expected as an argument of 'scale', found none");
   TensorMap extra = arguments;
   extra["z"] = arguments["w"];
   EXPECT_EQ(forwardError(extra), "tensor 'z': 'scale' has no such argument; expected only x, w");
@@ -152,7 +152,7 @@ TEST_F(ExecutorTest, ACallBelongsToItsFunction) {
   Expected<TensorMap> gradients = other.backward(**call, {{"d_y", arguments["x"]}}, pool);
   ASSERT_FALSE(gradients);
   EXPECT_EQ(gradients.error().getMessage(), "expected a forward call of this function, 'scale', "
-                                            "found one that another function made");
+                                            "found a call of another function");
   const Executor copy = executor;
   EXPECT_TRUE(copy.backward(**call, {{"d_y", arguments["x"]}}, pool));
 }

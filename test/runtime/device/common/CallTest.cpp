@@ -262,7 +262,7 @@ TEST_F(CallTest, WrongNamesAndPlacesAreNamed) {
             "saved, doubled");
   views = t.views("x w y");
   views.push_back(views[0]);
-  EXPECT_EQ(errorOf(kForward, views), "tensor 'x': expected once, found as tensors 0 and 3");
+  EXPECT_EQ(errorOf(kForward, views), "tensor 'x': expected it once, found it as tensors 0 and 3");
   views[3].name = nullptr;
   EXPECT_EQ(errorOf(kForward, views), "tensor 3: expected a name, found none");
   EXPECT_EQ(errorOf(0, t.views("x w y")),
@@ -274,19 +274,18 @@ TEST_F(CallTest, WrongNamesAndPlacesAreNamed) {
 TEST_F(CallTest, MissingTensorsAreNamed) {
   Tensors t;
   EXPECT_EQ(errorOf(kForward, t.views("x y")),
-            "tensor 'w': expected as argument of 'scale', found none");
+            "tensor 'w': expected as an argument of 'scale', found none");
   EXPECT_EQ(errorOf(kForward, t.views("w y")),
-            "tensor 'x': expected as argument of 'scale', found none; its shape gives b");
-  EXPECT_EQ(
-      errorOf(kForward, t.views("x w")),
-      "expected at least one tensor that the forward call is to write (y, saved), found none");
+            "tensor 'x': expected as an argument of 'scale', found none; its shape defines b");
+  EXPECT_EQ(errorOf(kForward, t.views("x w")),
+            "expected at least one tensor for the forward call to write (y, saved), found none");
   EXPECT_EQ(errorOf(kBackward, t.views("x w saved d_x")),
             "expected at least one cotangent (d_y), found none");
   EXPECT_EQ(errorOf(kBackward, t.views("x w saved d_y")),
-            "expected at least one gradient that the backward call is to write (d_x, d_w), found "
-            "none");
+            "expected at least one gradient for the backward call to write (d_x, d_w), found none");
   EXPECT_EQ(errorOf(kBackward, t.views("x w d_y d_w")),
-            "tensor 'saved': expected what the forward call wrote, found none; pass it to both");
+            "tensor 'saved': expected the tensor that the forward call wrote, found none; pass it "
+            "to both calls");
   std::vector<View> views = t.views("x w y");
   views[2].data = nullptr;
   EXPECT_EQ(errorOf(kForward, views), "tensor 'y': expected an address, found none");
@@ -306,7 +305,7 @@ TEST_F(CallTest, WrongShapesAndTypesAreNamed) {
   EXPECT_EQ(errorWith(2, [](View &v) { v.dtype = PE_F64; }),
             "tensor 'y': expected element type f32, found f64");
   EXPECT_EQ(errorWith(2, [](View &v) { v.dtype = static_cast<pe_dtype>(99); }),
-            "tensor 'y': expected element type f32, found number 99");
+            "tensor 'y': expected element type f32, found unknown type 99");
   EXPECT_EQ(errorWith(0, [](View &v) { v.rank = 9; }),
             "tensor 'x': expected a rank of 0 to 8, found 9");
   EXPECT_EQ(errorWith(0, [](View &v) { v.shape[1] = -1; }),
@@ -331,14 +330,17 @@ TEST_F(CallTest, OverlappingMemoryIsRefused) {
   std::vector<View> views = t.views("x w y saved");
   views[2].data = static_cast<float *>(views[0].data) + 16;
   EXPECT_EQ(errorOf(kForward, views),
-            "tensor 'y': expected memory of its own to write, found some of tensor 'x'");
+            "tensor 'y': expected an output that overlaps no other tensor, found an overlap with "
+            "tensor 'x'");
   views = t.views("x w y saved");
   views[3].data = views[2].data;
-  EXPECT_NE(errorOf(kForward, views).find("expected memory of its own"), std::string::npos);
+  EXPECT_NE(errorOf(kForward, views).find("expected an output that overlaps no other tensor"),
+            std::string::npos);
   views = t.views("x w y");
   views[2].strides[1] = 0;
-  EXPECT_EQ(errorOf(kForward, views), "tensor 'y': expected elements of their own to be written, "
-                                      "found strides [60, 0, 4, 1] of shape [2, 3, 5, 4]");
+  EXPECT_EQ(errorOf(kForward, views),
+            "tensor 'y': expected an output whose elements do not overlap, found strides "
+            "[60, 0, 4, 1] of shape [2, 3, 5, 4]");
   // Inputs may share what they like.
   std::vector<View> same = t.views("x w saved d_y d_x");
   same[3].data = same[2].data = same[0].data;
@@ -353,7 +355,7 @@ TEST_F(CallTest, OverlappingMemoryIsRefused) {
   Status s = executor.run(kForward, views, {}, context);
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().getMessage(),
-            "tensor 'y': expected memory apart from the workspace, found some inside it");
+            "tensor 'y': expected memory outside the workspace, found an overlap with it");
 }
 
 namespace {

@@ -437,8 +437,9 @@ TEST_F(CudaCallsTest, WhatIsRefusedIsRefusedBeforeTheLaunch) {
     view.data = reinterpret_cast<void *>((int64_t(view.name[0]) << 40));
   ASSERT_EQ(pe_workspace(function, PE_FORWARD, views.data(), 4, &context.workspace_bytes), 0);
   context.workspace = reinterpret_cast<void *>(64);
-  expectRefused(pe_run(function, PE_FORWARD, views.data(), 4, nullptr, 0, &context),
-                "expected at most 33554431 positions of this depth on GPUs, found 40000000");
+  expectRefused(
+      pe_run(function, PE_FORWARD, views.data(), 4, nullptr, 0, &context),
+      "expected at most 33554431 positions with this head dimension on GPUs, found 40000000");
   views = viewsOf(2, 64);
   views[0].strides[3] = 3;
   views[0].strides[2] = 64;
