@@ -1,4 +1,4 @@
-//===- Check.cpp - A function's results against the reference -------------===//
+//===- Check.cpp - Comparison of results with the reference ---------------===//
 #include "runtime/api/Check.h"
 
 #include "runtime/device/common/Runner.h"
@@ -21,7 +21,7 @@ Expected<Judgement> judge(const jit::Description &description, const CompiledFun
     return results.takeError();
   reference::CompareOptions comparison;
   comparison.computation = function.runner->getPlan().dtype;
-  if (!function.explainJson.empty()) { // the reference has none
+  if (!function.explainJson.empty()) { // empty for the reference
     auto approximations = reference::approximationsOf(function.explainJson);
     if (!approximations)
       return approximations.takeError();

@@ -15,7 +15,7 @@ using plan::Stage;
 Expected<int64_t> SizeTable::evaluate(const SizeExpression &expression) const {
   for (const SizeExpression::Step &step : expression.getSteps())
     if (step.kind == SizeExpression::Kind::Name && !has(step.value))
-      return makeError("size expression '", expression.text(), "': no tensor of the call defines '",
+      return makeError("size expression '", expression.text(), "': no tensor of the call gives '",
                        step.name, "'");
   return expression.evaluate(std::span<const int64_t>(values));
 }

@@ -416,8 +416,8 @@ TEST_F(CApi, ABackwardCallBelongsToTheFunctionOfItsForwardCall) {
   for (const char *encoding : {"alibi", "fire"}) {
     pe_function *other = openExample(encoding, optionsOf(true));
     expectError(pe_backward(other, call, &cotangent, 1),
-                "expected a forward call of this function, 'attention', found one that another "
-                "function made");
+                "expected a forward call of this function, 'attention', found a call of another "
+                "function");
     pe_close(other);
   }
   EXPECT_EQ(pe_backward(function, call, &cotangent, 1), 0) << pe_last_error();
@@ -527,7 +527,7 @@ TEST_F(CApi, ScalarsAreChecked) {
   expectError(run(function, PE_FORWARD, views, {{"start", 1}}),
               "expected the parameters k_start, q_start, head_start, heads_total, found 'start'");
   expectError(run(function, PE_FORWARD, views, {{"k_start", 1}, {"k_start", 1}}),
-              "scalar 'k_start': expected once, found twice");
+              "scalar 'k_start': expected it once, found it twice");
   expectError(run(function, PE_FORWARD, views, {{nullptr, 1}}),
               "scalar 0: expected a name, found none");
 }

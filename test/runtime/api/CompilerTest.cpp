@@ -156,7 +156,7 @@ TEST_F(CompilerTest, APlanBelongsToItsCode) {
   Bundle changed = *bundle;
   std::string &plan = changed["plan"];
   plan.replace(plan.find("\"r\""), 3, "\"1\"");
-  EXPECT_NE(errorOf(changed).find("expected plan and code that were compiled together"),
+  EXPECT_NE(errorOf(changed).find("expected a plan and code that were compiled together"),
             std::string::npos);
   changed = *bundle;
   changed["object"] += '\0';

@@ -81,7 +81,7 @@ TEST(DiskCache, AFolderThatOthersCanWriteIsNotUsed) {
   EXPECT_EQ(made.st_mode & 0777, 0700u);
   for (mode_t mode : {0770, 0707, 0777, 01777}) {
     ASSERT_EQ(::chmod(dir.file("cache").c_str(), mode), 0);
-    EXPECT_NE(cache.problem().find("can be written by others"), std::string::npos);
+    EXPECT_NE(cache.problem().find("is writable by other users"), std::string::npos);
     EXPECT_FALSE(cache.get("key"));
     EXPECT_FALSE(cache.put("key", {{"a", "c"}}));
     EXPECT_FALSE(cache.usage().writable);
@@ -96,7 +96,7 @@ TEST(DiskCache, AFolderThatOthersCanWriteIsNotUsed) {
   }
   DiskCache file(dir.file("file"));
   ASSERT_TRUE(writeFileAtomically(dir.file("file"), ""));
-  EXPECT_NE(file.problem().find("is no folder"), std::string::npos);
+  EXPECT_NE(file.problem().find("is not a directory"), std::string::npos);
   EXPECT_FALSE(file.put("key", {}));
 }
 

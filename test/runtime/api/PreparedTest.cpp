@@ -137,7 +137,7 @@ TEST(Prepared, WhatDoesNotBelongTogetherIsRefused) {
             "tensor 'w1': expected the tensor that the tables were prepared from, found another; "
             "prepare new tables");
   EXPECT_EQ(messageOf(function, inputs, {}, Prepared()),
-            "expected prepared tables, found none; Function::prepare makes them");
+            "expected prepared tables, found none; call Function::prepare");
   EXPECT_EQ(messageOf(compileExample("fire", "cpu", /*grad=*/false), inputs, {}, *tables),
             "expected tables that this function, 'attention', prepared, found tables of another "
             "function");
