@@ -52,8 +52,8 @@ Status Judgement::status() const {
     return makeError("'", tensor->name, "' has no finite element", badScore.empty() ? "" : "; ",
                      badScore);
   if (std::string name = report.findUnbounded(); !name.empty())
-    return makeError("'", name, "' cannot be judged: a bound above 1 is no bound; logits reach ",
-                     maxLogit, ", and their rounding alone may change every weight");
+    return makeError("'", name, "' cannot be checked: its error bound exceeds 1; logits reach ",
+                     maxLogit, ", so their rounding alone may change every weight");
   return makeError("results differ from the float64 reference beyond the stated tolerance");
 }
 

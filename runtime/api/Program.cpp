@@ -129,7 +129,7 @@ static Status checkPackage(const plan::Plan &plan, const CompileOptions &options
       return Status::success();
     return makeError("expected ", what, " ", expected, ", found a package compiled for ", found);
   };
-  const bool hasDepths = plan.headDim != 0 || plan.valueDim != 0; // an embedding has none
+  const bool hasDepths = plan.headDim != 0 || plan.valueDim != 0; // false for an embedding
   if (Status s = check("head dim", plan.headDim, hasDepths ? options.headDim : 0); !s)
     return s;
   if (Status s = check("value dim", plan.valueDim, hasDepths ? options.valueDim : 0); !s)
