@@ -52,7 +52,7 @@ StringRef nearestOperation(StringRef name, MLIRContext *context) {
     if (dialect != "pe" && dialect != "arith" && dialect != "math" && dialect != "func")
       continue;
     StringRef candidate = known.getStringRef();
-    // Compare without the dialect if `name` has none.
+    // Compare without the dialect if `name` does not contain one.
     StringRef compared = name.contains('.') ? candidate : candidate.split('.').second;
     unsigned distance = name.edit_distance(compared);
     if (distance < bestDistance || (distance == bestDistance && !best.empty() && dialect == "pe")) {
