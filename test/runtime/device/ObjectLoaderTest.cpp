@@ -56,7 +56,7 @@ TEST(ObjectLoader, WhatIsNoObjectIsRefused) {
   for (const char *bytes : {"",
                             "\x7f"
                             "ELF",
-                            "some text that is no object at all"}) {
+                            "some text that is not an object"}) {
     auto code = loadObject(bytes);
     ASSERT_FALSE(code);
     EXPECT_NE(code.error().getMessage().find("expected an ELF file"), std::string::npos);
