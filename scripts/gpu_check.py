@@ -22,8 +22,8 @@ CASES = [
     ("deep", "b=1,h=2,hkv=2,sq=130,sk=130", 128, 128),
 ]
 DTYPES = ["bf16", "f16", "tf32", "f32"]
-# The largest error |x - r| / |r| against float64 results on the rounded inputs. The exact tolerances
-# of `pe run --check` are not available, because the reference results are stored.
+# The largest error |x - r| / |r| against float64 results on the rounded inputs. The tolerances of
+# `pe run --check` are not available, because the reference results are stored.
 LIMITS = {"bf16": 1.2e-2, "f16": 2e-3, "tf32": 2e-3, "f32": 5e-5}
 # Gradients that cancel to nearly zero may differ by this fraction of the largest gradient.
 CANCELLING = 5e-2
@@ -219,8 +219,8 @@ def measure(directory, options):
                     continue
                 batch, heads = (1, 2) if options.target != "cuda" else heads_for(length, dim)
                 done = run([directory.pe, "run", package, f"--target={options.target}",
-                            "--random=7", f"--shape=b={batch},h={heads},sq={length},d={dim}", "--dtype=bf16",
-                            "--grad", f"--time={options.repeats}"])
+                            "--random=7", f"--shape=b={batch},h={heads},sq={length},d={dim}",
+                            "--dtype=bf16", "--grad", f"--time={options.repeats}"])
                 record = {"part": "time", "encoding": encoding, "dim": dim, "length": length,
                           "batch": batch, "heads": heads, "dtype": "bf16"}
                 if done.returncode:

@@ -1,8 +1,8 @@
 """Finds the functions of a C++ source and their lengths by counting braces.
 
-This is not a parser. Comments, strings and preprocessor lines are blanked. The head of a `{` is the
-text since the last `;`, `{` or `}`. Inside namespaces and types, a head with a parameter list begins
-a function, which includes everything inside it, such as lambdas. The length is defined as in
+This is not a parser. Comments, strings and preprocessor lines are blanked. The head of a `{` is
+the text since the last `;`, `{` or `}`. Inside namespaces and types, a head with a parameter list
+begins a function, which includes everything inside it, such as lambdas. The length is defined as in
 clang-tidy's readability-function-size: the line of the closing brace minus that of the opening one.
 """
 

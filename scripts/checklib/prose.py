@@ -78,7 +78,7 @@ def _blocks_of_cpp(text):
 
 
 def _paragraphs(text, line, kind):
-    """Yields the paragraphs of Markdown without fenced code; list items and table rows are separate."""
+    """Yields paragraphs of Markdown without fenced code. List items and table rows are separate."""
     current, begin, fenced = [], line, False
 
     def flush():

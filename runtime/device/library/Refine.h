@@ -419,7 +419,7 @@ void Refiner<Platform>::writeCubics(float *knots, float *coefficients) {
     for (int64_t head = 0; head < heads; ++head) {
       double c[kDegree + 1];
       fitNodes(nodes + outputOf(head) * (kDegree + 1), c);
-      // In powers of (t - centre) / half.
+      // In powers of (t - center) / half.
       const double shifted[] = {c[0] + off * (c[1] + off * (c[2] + off * c[3])),
                                 c[1] + off * (2 * c[2] + off * 3 * c[3]), c[2] + 3 * off * c[3],
                                 c[3]};

@@ -493,11 +493,11 @@ TEST(SmoothSegmentsTest, aToleranceTenThousandTimesSmallerIsMet) {
 TEST(SmoothSegmentsTest, kinksAreEnds) {
   std::mt19937_64 random(22);
   for (int i = 0; i < 10; ++i) {
-    Network before = draw(random, {16}, 4), behind = draw(random, {16}, 4, 2.0);
+    Network before = draw(random, {16}, 4), after = draw(random, {16}, 4, 2.0);
     before.last = Function::Tanh;
-    behind.inner = Function::Gelu;
-    behind.last = Function::Relu;
-    for (const Network *network : {&before, &behind}) {
+    after.inner = Function::Gelu;
+    after.last = Function::Relu;
+    for (const Network *network : {&before, &after}) {
       Call call(*network, {0.0f, 1.0f}, {1.0f}, 4, 256, 3);
       call.run();
       ASSERT_GT(call.count, 0);
