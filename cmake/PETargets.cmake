@@ -1,5 +1,5 @@
-# pe's own target helpers: every library and program of pe goes through these, so that
-# warnings, sanitizers and include roots are stated once.
+# Functions that define the libraries and executables of pe with common warnings, sanitizers and
+# include directories.
 include(GNUInstallDirs)
 
 function(pe_configure_target name)
@@ -17,18 +17,18 @@ function(pe_configure_target name)
   endif()
 endfunction()
 
-# What is shipped is small: functions that nothing calls are left out, equal ones are kept once.
+# Reduces the size of binaries: removes unused functions and merges identical ones.
 function(pe_leave_out_unused name)
   target_compile_options(${name} PRIVATE -ffunction-sections -fdata-sections)
   target_link_options(${name} PRIVATE -Wl,--gc-sections -Wl,--icf=safe)
 endfunction()
 
-# For what reads options and writes reports: size matters there, speed does not.
+# Optimizes for size, for code such as parsing of options whose speed does not matter.
 function(pe_prefer_size name)
   target_compile_options(${name} PRIVATE -Os)
 endfunction()
 
-# pe_add_library(NAME [SHARED|MODULE] sources... [LINK libs...]): a library without LLVM.
+# pe_add_library(NAME [SHARED|MODULE] sources... [LINK libs...]) adds a library without LLVM.
 function(pe_add_library name)
   cmake_parse_arguments(ARG "SHARED;MODULE" "" "LINK" ${ARGN})
   set(kind STATIC)
@@ -45,8 +45,8 @@ function(pe_add_library name)
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
 endfunction()
 
-# pe_add_mlir_library(NAME sources... [DEPENDS tablegen-targets...] [LINK libs...]): a library of
-# the compiler. Links libMLIR.so only; never a static MLIR* target beside it.
+# pe_add_mlir_library(NAME sources... [DEPENDS tablegen-targets...] [LINK libs...]) adds a library of
+# the compiler. It links libMLIR.so and must not link static MLIR* targets in addition.
 function(pe_add_mlir_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})

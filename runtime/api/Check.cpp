@@ -1,4 +1,4 @@
-//===- Check.cpp - A function's results against the reference -------------===//
+//===- Check.cpp - Comparison of results with the reference ---------------===//
 #include "runtime/api/Check.h"
 
 #include "runtime/device/common/Runner.h"
@@ -21,7 +21,7 @@ Expected<Judgement> judge(const jit::Description &description, const CompiledFun
     return results.takeError();
   reference::CompareOptions comparison;
   comparison.computation = function.runner->getPlan().dtype;
-  if (!function.explainJson.empty()) { // the reference has none
+  if (!function.explainJson.empty()) { // empty for the reference
     auto approximations = reference::approximationsOf(function.explainJson);
     if (!approximations)
       return approximations.takeError();
@@ -52,8 +52,8 @@ Status Judgement::status() const {
     return makeError("'", tensor->name, "' has no finite element", badScore.empty() ? "" : "; ",
                      badScore);
   if (std::string name = report.findUnbounded(); !name.empty())
-    return makeError("'", name, "' cannot be judged: a bound above 1 is no bound; logits reach ",
-                     maxLogit, ", and their rounding alone may change every weight");
+    return makeError("'", name, "' cannot be checked: its error bound exceeds 1; logits reach ",
+                     maxLogit, ", so their rounding alone may change every weight");
   return makeError("results differ from the float64 reference beyond the stated tolerance");
 }
 

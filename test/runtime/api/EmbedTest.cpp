@@ -1,7 +1,7 @@
-//===- EmbedTest.cpp - The public API as another program sees it ----------===//
+//===- EmbedTest.cpp - Tests of the public C++ API ------------------------===//
 //
-// Links libpe.so alone, so it also shows that the library is complete and finds the compiler beside
-// itself.
+// Links only libpe.so, to test that the library is complete and finds the compiler library in its
+// own directory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ static const std::string kCache = std::string(PE_TEST_BINARY_DIR) + "/test/embed
 
 namespace {
 
-/// Runs `body` in a separate child, as a new process would: nothing of pe is loaded yet.
+/// Runs `body` in a child process, which simulates a new process in which pe has not been used.
 template <typename Body> double inNewProcess(Body body) {
   int pipe[2];
   EXPECT_EQ(::pipe(pipe), 0);
@@ -44,7 +44,7 @@ template <typename Body> double inNewProcess(Body body) {
   return value;
 }
 
-/// Seconds from the file's name to a function that can be called; NaN after an error.
+/// Returns the seconds to load and compile a file, or NaN after an error.
 double secondsToLoad(const std::string &file) {
   const auto start = std::chrono::steady_clock::now();
   Expected<Program> program = Program::load(file);
@@ -58,7 +58,7 @@ double secondsToLoad(const std::string &file) {
 
 } // namespace
 
-// First: every later test may load the compiler into this process, and children would inherit it.
+// Must be the first test, because later ones may load the compiler, which children would inherit.
 TEST(Embed, ACachedFunctionLoadsInMilliseconds) {
   const std::string file = kExamples + "fire.mlir";
   const double cold = inNewProcess([&] { return secondsToLoad(file); });
@@ -79,7 +79,7 @@ TEST(Embed, ForwardAndBackward) {
   ASSERT_TRUE(function) << function.error().getMessage();
   EXPECT_NE(function->explain().find("softmax"), std::string::npos);
   std::unique_ptr<ParallelFor> threads = makeThreadPool(2);
-  // Several sizes through one function: no call compiles.
+  // One function handles several sizes without compiling again.
   for (int64_t queries : {1, 17, 64}) {
     const InputSizes sizes{.batch = 2, .heads = 4, .keyHeads = 2, .queries = queries, .keys = 70};
     Expected<TensorMap> inputs = function->randomInputs(1, sizes);
@@ -96,7 +96,7 @@ TEST(Embed, ForwardAndBackward) {
   }
 }
 
-// One query at a time, with positions, equals the whole call.
+// Calls with one query each, at its position, return the same as one call with all queries.
 TEST(Embed, PositionsAreGlobal) {
   Expected<Program> program = Program::load(kExamples + "alibi_learned.mlir");
   ASSERT_TRUE(program);
@@ -163,9 +163,7 @@ TEST(Embed, TargetsThatAreNotThereSaySo) {
   }
 }
 
-/// The loops lowering accepts every type and its own options; types that CPU kernels do not support
-/// are refused.
-// What only a call can show is refused before any work, by compiled code and by the reference
+// Compiled code and the reference check requirements on the sizes of a call before any work
 // (call-C5 of docs/spec.md).
 TEST(Embed, RequirementsOfACall) {
   Expected<Program> program = Program::load(kExamples + "rope_table.mlir");
@@ -175,7 +173,7 @@ TEST(Embed, RequirementsOfACall) {
     Expected<Function> function =
         program->compile({.target = target, .headDim = 16, .valueDim = 16, .grad = true});
     ASSERT_TRUE(function) << function.error().getMessage();
-    if (!inputs) // the reference has no head dim to draw by
+    if (!inputs) // the reference has no fixed head dim
       inputs = *function->randomInputs(1, {.heads = 2, .queries = 20, .keys = 30});
     EXPECT_EQ(inputs->at("cos").shape(), (Shape{30, 8}));
     auto messageOf = [&](const TensorMap &arguments, const Positions &positions) -> std::string {
@@ -201,7 +199,7 @@ TEST(Embed, RequirementsOfACall) {
   }
 }
 
-// call-C6 of docs/spec.md.
+// Tests call-C6 of docs/spec.md.
 TEST(Embed, ABasePerHeadNeedsKeysOfItsOwn) {
   for (const char *target : {"cpu", "reference"}) {
     Expected<Program> program = Program::load(kExamples + "rope_per_head.mlir");
@@ -221,6 +219,7 @@ TEST(Embed, ABasePerHeadNeedsKeysOfItsOwn) {
   }
 }
 
+// The loops lowering accepts every type and its own options. CPU kernels reject unsupported types.
 TEST(Embed, LoopsHaveChoices) {
   Expected<Program> program = Program::load(kExamples + "nope.mlir");
   ASSERT_TRUE(program);
@@ -235,7 +234,7 @@ TEST(Embed, LoopsHaveChoices) {
   options.lowering = "cpu";
   EXPECT_EQ(messageOf(options), "expected dtype f32 on target cpu, found bf16");
   options.dtype = DType::F32;
-  EXPECT_EQ(messageOf(options), "expected lowering loops with a choice of its blocks, found cpu");
+  EXPECT_EQ(messageOf(options), "expected lowering loops with loop options, found cpu");
   options.lowering = "loops";
   options.loops.blockRows = 0;
   EXPECT_NE(messageOf(options).find("expected blocks of at least 1 x 1, found 0 x 3"),
@@ -244,7 +243,7 @@ TEST(Embed, LoopsHaveChoices) {
 }
 
 int main(int argc, char **argv) {
-  // A cache of this run's own, so that the first process really compiles.
+  // Use an empty cache, so that the first process compiles.
   ::setenv("PE_CACHE_DIR", kCache.c_str(), 1);
   if (std::system(("rm -rf '" + kCache + "'").c_str()) != 0)
     return 1;
