@@ -1,8 +1,8 @@
-"""Checks of the arguments of public functions, by their signatures.
+"""Checks the arguments of public functions against their signatures.
 
-A call that does not fit a signature raises `InputError` in place of Python's TypeError, with the
-name that was probably meant. Functions that are `checked` also compare each argument with its
-annotation: a parameter `size: int` refuses "8", 8.0 and True.
+A call that does not match a signature raises `InputError` instead of Python's TypeError and names
+the argument that was probably meant. `checked` also compares each argument with its annotation: a
+parameter `size: int` refuses "8", 8.0 and True.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numbers
 import operator
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from ._errors import InputError
 
@@ -165,13 +165,23 @@ def _kinds_of(annotation: object) -> list[Kind]:
     return kinds
 
 
-class _Parameters:
-    """What calls of one function have to satisfy."""
+class Words(NamedTuple):
+    """The vocabulary of other libraries, which improves the messages about unknown arguments."""
 
-    def __init__(self, function: Callable[..., Any], least: Mapping[str, int],
-                 hints: Mapping[str, str], name: str) -> None:
+    # Why an argument is not needed, or what replaces it. "*" is the advice for extra arguments by
+    # position.
+    hints: Mapping[str, str] = {}
+    # Other names of the arguments; a name that the function lacks is ignored.
+    aliases: Mapping[str, str] = {}
+
+
+class _Parameters:
+    """The requirements on calls of one function."""
+
+    def __init__(self, function: Callable[..., Any], least: Mapping[str, int], words: Words,
+                 name: str) -> None:
         self.signature = inspect.signature(function)
-        self.least, self.hints, self.name = least, hints, name
+        self.least, self.words, self.name = least, words, name
         self.parameters = list(self.signature.parameters.values())
         self.is_method = bool(self.parameters) and self.parameters[0].name == "self"
         self.kinds = {p.name: _kinds_of(p.annotation) for p in self.parameters}
@@ -199,8 +209,8 @@ class _Parameters:
             if least is not None and "a whole number" in words:
                 words[words.index("a whole number")] += f" of at least {least}"
             raise InputError(f"{name}: expected {' or '.join(words)}, found {found(value)}")
-        if least is not None and isinstance(value, int) and not isinstance(value, bool) and \
-                ("a whole number" in (text for text, _ in kinds)) and value < least:
+        if least is not None and isinstance(value, numbers.Integral) and value < least and \
+                any(text == "a whole number" for text, _ in kinds):
             raise InputError(f"{name}: expected a whole number of at least {least}, found {value}")
 
     def mismatch(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> InputError:
@@ -211,28 +221,35 @@ class _Parameters:
                       if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
         takes_more = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-        for name in named:
-            if name in names:
-                continue
-            close = _closest(name, names)
-            hint = self.hints.get(name) or (f"did you mean {close}?" if close else
-                                            f"the arguments are {_listed(names)}" if names else "")
-            return InputError(f"{self.name}: expected no argument {name}, found "
-                              f"{found(named[name])}{'; ' + hint if hint else ''}")
+        unknown = [self._unknown(key, named[key], names) for key in named if key not in names]
+        if unknown:
+            return InputError(f"{self.name}: {'; '.join(unknown)}")
         twice = [name for name in positional[:given] if name in named]
         if twice:
             return InputError(f"{self.name}: expected {twice[0]} once, found it by position and by "
                               f"name")
         if given > len(positional) and not takes_more:
             rest = [name for name in names if name not in positional]
-            advice = f"; pass {_listed(rest, 'or')} by name" if rest else ""
+            advice = self.words.hints.get("*") or (
+                f"pass {_listed(rest, 'or')} by name" if rest else "")
             return InputError(f"{self.name}: expected {_at_most(positional)}, found {given}"
-                              f"{advice}")
+                              f"{'; ' + advice if advice else ''}")
         missing = [p.name for p in parameters if p.default is p.empty and p.name not in named
                    and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
                    and p.name not in positional[:given]]
         return InputError(f"{self.name}: expected {_listed(missing) or 'other arguments'}, found "
                           f"none; the arguments are {_listed(names or positional)}")
+
+    def _unknown(self, key: str, value: Any, names: Sequence[str]) -> str:
+        hints, meant = self.words.hints, self.words.aliases.get(key, key)
+        hint = hints.get(key) or hints.get(meant, "")
+        if meant in names:
+            hint = f"write {meant}={found(value)}"
+        elif not hint:
+            close = _closest(key, names)
+            hint = (f"did you mean {close}?" if close
+                    else f"the arguments are {_listed(names)}" if names else "")
+        return f"expected no argument {key}, found {found(value)}{'; ' + hint if hint else ''}"
 
 
 def _listed(names: Iterable[str], word: str = "and") -> str:
@@ -269,23 +286,31 @@ OUTSIDE = ("make the encoding before, for example in __init__ of the model, and 
 _checked: dict[Callable[..., Any], _Parameters] = {}
 
 
-def checked(*, least: Mapping[str, int] | None = None, name: str = "",
-            outside: str = "") -> Callable[[Function], Function]:
-    """Checks the names, the number and the kinds of all arguments before each call.
+def checked(*, least: Mapping[str, int] | None = None, name: str = "", outside: str = "",
+            words: Words = Words()) -> Callable[[Function], Function]:
+    """Checks the names, the number and the types of all arguments before each call.
 
-    `least` bounds whole numbers by the names of their parameters, "*" those of all others.
-    `outside` is advice for a call that compiled code cannot have in its graph: the call breaks the
-    graph and runs eagerly, or is refused with this text where there may be one graph only.
+    `least` maps parameters to the lower bounds of their whole numbers; "*" is the bound of all
+    others. `outside` is the advice for a call that a compiled graph cannot contain: the call breaks
+    the graph and runs eagerly, or raises an error with this text under fullgraph=True.
     """
 
     def decorate(function: Function) -> Function:
+        def run(*arguments: Any, **named: Any) -> Any:
+            known = _checked.get(function)
+            if known is None:
+                known = _checked[function] = _Parameters(function, least or {}, words,
+                                                         name or function.__name__)
+            known.check(arguments, named)
+            return function(*arguments, **named)
+
         def eager(*arguments: Any, **named: Any) -> Any:
-            """The call as torch.compile leaves it alone. The marks below are those of
-            torch.compiler.disable, whose import takes seconds, and need not be paid for before
-            something is compiled."""
+            """Runs the call without Dynamo. The attributes below are those that
+            torch.compiler.disable sets; its import takes seconds, so it is imported here, where
+            Dynamo is loaded already."""
             import torch
 
-            return torch.compiler.disable(function)(*arguments, **named)
+            return torch.compiler.disable(run)(*arguments, **named)
 
         eager.__qualname__ = function.__qualname__
         eager._torchdynamo_disable = True  # type: ignore[attr-defined]
@@ -294,15 +319,11 @@ def checked(*, least: Mapping[str, int] | None = None, name: str = "",
         @functools.wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:
             if is_compiling():
-                if outside:
-                    return eager(*arguments, **named)
-                return function(*arguments, **named)
-            known = _checked.get(function)
-            if known is None:
-                known = _checked[function] = _Parameters(function, least or {}, {},
-                                                         name or function.__name__)
-            known.check(arguments, named)
-            return function(*arguments, **named)
+                return (eager if outside else function)(*arguments, **named)
+            # After a graph break Dynamo still traces the frames of functions that are called.
+            if outside and "torch._dynamo" in sys.modules:
+                return eager(*arguments, **named)
+            return run(*arguments, **named)
 
         return call  # type: ignore[return-value]
 
@@ -331,7 +352,7 @@ def named(hints: Mapping[str, str], name: str = "") -> Callable[[Function], Func
                 trace = error.__traceback__
                 if trace is None or trace.tb_next is not None:  # raised inside the function
                     raise
-            every = _Parameters(function, {}, hints, name or function.__name__)
+            every = _Parameters(function, {}, Words(hints), name or function.__name__)
             raise every.mismatch(arguments, named)
 
         return call  # type: ignore[return-value]
@@ -339,10 +360,10 @@ def named(hints: Mapping[str, str], name: str = "") -> Callable[[Function], Func
     return decorate
 
 
-def check_constructor(cls: type, **least: int) -> None:
-    """Makes the constructor of a class `checked`; whole numbers are sizes of at least 1, unless
-    `least` says otherwise."""
-    make = checked(least={"*": 1, **least}, name=cls.__name__, outside=OUTSIDE)
+def check_constructor(cls: type, words: Words = Words()) -> None:
+    """Makes the constructor of a class `checked`, with a lower bound of 1 for whole numbers, and
+    its `forward` `named`."""
+    make = checked(least={"*": 1}, name=cls.__name__, outside=OUTSIDE, words=words)
     cls.__init__ = make(cls.__init__)  # type: ignore[misc]
     if "forward" in vars(cls):
         setattr(cls, "forward", named({}, cls.__name__)(vars(cls)["forward"]))
