@@ -103,6 +103,30 @@ def test_formulas_are_written_outside():
         compiled(torch.randn(1, 1, 4, DEPTH))
 
 
+@pytest.mark.parametrize("inside", [False, True])
+def test_traced_formulas_compile_without_warnings(inside, recwarn):
+    """The formula is traced before compilation, or by the compiled function after a graph break."""
+    torch._dynamo.utils.warn_once_cache.clear()
+    slope = torch.tensor([0.5, 0.25])
+
+    def formula():
+        return pe.bias(lambda b, h, i, j: -slope[h] * (i - j))(2)
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoding = None if inside else formula()
+
+        def forward(self, q):
+            mask = pe.mask(lambda b, h, i, j: j <= i) if inside else pe.causal
+            return pe.attention(q, q, q, self.encoding or formula(), mask=mask)
+
+    model, q = Model(), torch.randn(1, 2, 9, DEPTH)
+    found = torch.compile(model, fullgraph=not inside, backend="aot_eager")(q)
+    assert torch.equal(found, model(q))
+    assert [str(warning.message) for warning in recwarn] == []
+
+
 @pytest.mark.parametrize("name", ["t5", "rope"])
 def test_other_derivatives_raise(name):
     """Forward mode would be zero, and so would gradients of gradients: both raise, compiled too."""
