@@ -37,6 +37,10 @@ constexpr Feature kFeatures[] = {
     {"rotation by tables", Slot::Rotation, "%turns",
      ", %cos: tensor<?x?xf32> {pe.name = \"cos\"}, %sin: tensor<?x?xf32> {pe.name = \"sin\"}",
      "  %turns = pe.rotation_table %cos, %sin : tensor<?x?xf32>, tensor<?x?xf32>\n"},
+    {"rotation by a formula", Slot::Rotation, "%formula",
+     ", %stretch: tensor<?xf32> {pe.name = \"stretch\", pe.init = \"uniform(1,2)\"}",
+     "  %formula = pe.rotation_fn(%stretch : tensor<?xf32>)\n"
+     "      expr \"select(p < n - 1, 100 ^ (-p / n) / stretch[p], 0)\"\n"},
     {"shift of queries", Slot::Prologue, "%shift",
      ", %u: tensor<?x?xf32> {pe.name = \"u\", pe.axes = [\"head\", \"depth\"], "
      "pe.init = \"normal(0.3)\"}",
@@ -146,6 +150,8 @@ constexpr Refusal kRefusals[] = {
     {"remainder = value", "merge of shards", "stick_breaking-C6",
      "the value at a query's own position is in one shard alone", /*isOfCall=*/true},
     {"rotation", "rotation by tables", "clause-C3", "an attention has one rotation"},
+    {"rotation", "rotation by a formula", "clause-C3", "an attention has one rotation"},
+    {"rotation by tables", "rotation by a formula", "clause-C3", "an attention has one rotation"},
     {"function of the score", "factor of the score", "clause-C3",
      "an attention has one function of the score; one formula holds both"},
 };

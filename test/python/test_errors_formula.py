@@ -1,4 +1,4 @@
-"""Mistakes in formulas: the error stands at the line and column, and says what to write."""
+"""Tests of mistakes in formulas: the error has the line and column, and says what to write."""
 
 import inspect
 import math
@@ -14,7 +14,8 @@ SLOPES = torch.rand(3)
 
 
 def refused(make, text, at):
-    """That `make` is refused with `text`, at the line of this file where `at` is written in it."""
+    """Checks that `make` raises an error with `text`, at the line of this file in which it contains
+    `at`."""
     with pytest.raises(pe.CompileError, match=text) as caught:
         make()
     error = caught.value
@@ -42,7 +43,7 @@ def test_if_on_a_position():
 
         wrong(heads=1)
 
-    make()  # nothing is traced before the encoding is made
+    make()  # tracing starts when the encoding is constructed
     refused(call, r"write torch\.where\(condition, a, b\)", "i - j > 4")
 
 
@@ -61,7 +62,7 @@ def test_math_function():
 
         wrong(heads=1)
 
-    refused(call, r"math\.exp needs a number that is known now; write torch\.exp", "math.exp(")
+    refused(call, r"math\.exp needs a concrete number, .*; write torch\.exp", "math.exp(")
 
 
 def test_numpy_function():
@@ -86,7 +87,7 @@ def test_bool_float_and_index():
         pe.bias(lambda b, h, i, j: sum(range(i)))(1)
 
     refused(truth, "no value while the formula is traced", "bool(i)")
-    refused(number, r"float\(\) needs a number that is known now", "float(i)")
+    refused(number, r"float\(\) needs a concrete number, found a traced value", "float(i)")
     refused(bound, "an index or a bound of range", "range(i)")
 
 
@@ -100,8 +101,8 @@ def test_unknown_functions():
     def computed():
         pe.bias(lambda b, h, i, j: torch.cumsum(SLOPES, 0)[h])(1)
 
-    refused(near, r"sinc has no counterpart in a formula.*did you mean sin", "torch.sinc(")
-    refused(far, r"cumsum has no counterpart", "torch.cumsum(")
+    refused(near, r"sinc is not supported in a formula.*did you mean sin", "torch.sinc(")
+    refused(far, r"cumsum is not supported", "torch.cumsum(")
     refused(computed, "computed inside the formula from another one", "torch.cumsum(")
 
 
@@ -115,13 +116,13 @@ def test_indices():
     def beyond():
         pe.bias(lambda b, h, i, j: TABLE[h, 5])(3)
 
-    refused(real, r"expected a whole number as index 1 of .*write \.long\(\)", "TABLE[")
+    refused(real, r"expected an integer as index 1 of .*write \.long\(\)", "TABLE[")
     refused(many, r"expected at most 1 indices of <SLOPES of shape \[3\]>, found 2", "SLOPES[")
     refused(beyond, "expected an index from -5 to 4 on axis 1", "TABLE[")
 
 
-def test_axes_of_heads():
-    """An axis that counts heads is read at h alone."""
+def test_axes_that_count_heads():
+    """An axis that counts heads may only be indexed by h."""
 
     def at_query():
         pe.bias(amp=pe.per_head(1.0))(lambda b, h, i, j, amp: amp[i])(4)
@@ -134,12 +135,12 @@ def test_axes_of_heads():
 
     refused(at_query, r"the axis of amp counts heads and is read at i; did you mean amp\[h\]\?",
             "amp[i]")
-    refused(swapped, r"the first axis of t counts heads and is read at an index that depends on i "
-                     r"and j; did you mean t\[h, \.\.\.\]\?", "t[i - j")
-    refused(of_batch, r"depends on b; did you mean amp\[h\]\?", "torch.exp")
+    refused(swapped, r"the first axis of t counts heads and is read at an expression of i and "
+                     r"j; did you mean t\[h, \.\.\.\]\?", "t[i - j")
+    refused(of_batch, r"an expression of b; did you mean amp\[h\]\?", "torch.exp")
 
 
-def test_indices_outside_for_every_pair():
+def test_indices_out_of_range_for_every_pair():
     def negative():
         pe.bias(lambda b, h, i, j: SLOPES[h - 3])(3)
 
@@ -158,9 +159,9 @@ def test_indices_outside_for_every_pair():
     refused(negative, "an index from 0 to 2, found -3 to -1 over the 3 heads", "SLOPES[")
     refused(partly, "an index from 0 to 2, found -1 to 1 over the 3 heads", "SLOPES[")
     refused(more_heads, "axis 0 of w: .* found 0 to 3 over the 4 heads", "w[h]")
-    refused(large, "axis 1 of TABLE: .* found one that is at least 5 at every pair", "TABLE[")
+    refused(large, "axis 1 of TABLE: .* found at least 5 for every pair", "TABLE[")
     refused(constant, "expected an index from -3 to 2 on axis 0 of <SLOPES", "SLOPES[")
-    # Python's own meaning of a constant index, and remainders, are right.
+    # Constant negative indices and remainders are valid.
     pe.bias(lambda b, h, i, j: SLOPES[-1] + SLOPES[(h + 1) % 3] + TABLE[h, (i - j) % 5])(3)
 
 
@@ -172,7 +173,7 @@ def test_unread_parameters():
 
         wrong(heads=2)
 
-    refused(call, "tau is declared and not read by the formula; use it, or leave the decl",
+    refused(call, "tau is declared but not read by the formula; use it, or remove the",
             "@pe.bias")
 
 
@@ -192,7 +193,7 @@ def test_results():
         wrong(heads=3)
 
     refused(tensor, r"found SLOPES of shape \[3\]; index it, as in SLOPES\[h\]", "@pe.bias")
-    refused(nothing, "the formula gives None; expected a number", "@pe.bias")
+    refused(nothing, "the formula returns None; expected a number", "@pe.bias")
 
 
 def test_declarations():
@@ -236,8 +237,8 @@ def test_networks():
     refused(outputs, r"expected \[h\], one output of the network per head", "torch.nn.fun")
 
 
-def test_compiler_errors_stand_at_the_line():
-    """What only the compiler refuses is said at the user's line too."""
+def test_compiler_errors_have_the_line():
+    """Errors that only the compiler finds also have the user's line."""
 
     def call():
         encoding = pe.bias(lambda b, h, i, j: TABLE[h, 0] + h)(3)
