@@ -7,7 +7,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "runtime/plan/ExpressionHints.h"
+#include "runtime/plan/FunctionForms.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <algorithm>
@@ -186,11 +186,10 @@ static const Function *findFunction(StringRef name) {
   return function == std::end(kFunctions) ? nullptr : function;
 }
 
-/// "; did you mean exp?", or how a function of another language is written here; or nothing.
+/// Returns "; did you mean exp?", how a function of another language is written, or nothing.
 static std::string adviceOn(StringRef name) {
-  const std::string_view form = ::pe::plan::formOfFunction(name);
-  if (!form.empty())
-    return "; write " + std::string(form);
+  if (std::string advice = ::pe::plan::adviceOnFunction(name); !advice.empty())
+    return "; " + advice;
   SmallVector<StringRef> known = {"select", "sum", "size", "and", "or", "not"};
   for (const Function &function : kFunctions)
     known.push_back(function.name);

@@ -20,10 +20,6 @@ namespace pe::plan {
 /// `expected`, found '*'", followed by the right form where it is known.
 std::string unexpectedCharacter(std::string_view source, size_t at, std::string_view expected);
 
-/// Returns how a function of another language is written in formulas, such as "select(condition,
-/// a, b)" for "where"; empty where none is known.
-std::string_view formOfFunction(std::string_view name);
-
 } // namespace pe::plan
 
 #endif // PE_RUNTIME_PLAN_EXPRESSIONHINTS_H
