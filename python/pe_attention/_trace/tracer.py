@@ -296,7 +296,13 @@ def _result(tracer: Tracer, result: Any, truth: bool, place: Place | None) -> in
             number = tracer.lift(result)
             number = number.only() if isinstance(number, Array) else number
             if number.kind == REAL and truth:
-                raise refuse("expected a truth value, as in j <= i; found a real number", place)
+                raise refuse("expected a truth value, found a real number; a mask is the condition "
+                             "alone, as in j <= i; torch.where(condition, 0.0, -math.inf) is a "
+                             "bias, in pe.bias", place)
+            if number.kind == TRUTH and not truth:
+                raise refuse("expected a number, found a truth value; a bias is "
+                             "torch.where(condition, 0.0, -math.inf), the condition alone is a "
+                             "mask, in pe.mask, and condition.float() is 0 or 1", place)
             return (tracer.truth(number) if truth else tracer.real(number)).step
     except CompileError as error:
         raise refuse(f"the formula gives no {wanted}: {error.message}", place) from None
