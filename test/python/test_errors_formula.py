@@ -165,8 +165,8 @@ def test_masks_and_biases_are_told_apart():
 
     refused(mask, r"found a real number; a mask is the condition alone, as in j <= i; torch\.where"
                   r"\(condition, 0\.0, -math\.inf\) is a bias, in pe\.bias", "return")
-    refused(bias, r"found a truth value; a bias is torch\.where\(condition, 0\.0, -math\.inf\), the "
-                  r"condition alone is a mask, in pe\.mask", "return")
+    refused(bias, r"found a truth value; a bias is torch\.where\(condition, 0\.0, -math\.inf\), "
+                  r"the condition alone is a mask, in pe\.mask", "return")
 
 
 def test_indices():
