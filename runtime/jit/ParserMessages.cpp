@@ -147,9 +147,6 @@ std::string rewordBySource(StringRef message, StringRef before, StringRef source
       llvm::Regex("^([A-Za-z_][A-Za-z0-9_]*)").match(source, &groups))
     return ("expected a value, found '" + groups[1] + "'; values begin with %, as in %" + groups[1])
         .str();
-  if (message == "expected ','" && source.starts_with(")") &&
-      lastOperation(before) == "pe.attention")
-    return "expected the types of q, k and v, as in (!qkv, !qkv, !qkv) -> !qkv";
   if (source.starts_with("#") && message.contains("attribute name"))
     return "expected an operation, found '#'; comments begin with //";
   return {};
@@ -199,9 +196,6 @@ std::string rewordParserMessage(const Diagnostic &diagnostic, StringRef text) {
   if (message == "use of undeclared SSA value name" &&
       llvm::Regex("^(%[-A-Za-z0-9_$.]+)").match(source, &groups))
     return ("'" + groups[1] + "' is not defined above").str();
-  if (message == "expected ':'" &&
-      llvm::Regex("^[[:space:]]*(bias|rotate|score|mask)[[:space:]]*\\(").match(source))
-    return "expected ':'; clauses such as mask(...) come before the attributes in braces";
   if (std::string reworded =
           rewordBySource(message, textBefore(diagnostic.getLocation(), text), source, context);
       !reworded.empty())

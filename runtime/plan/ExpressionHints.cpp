@@ -2,6 +2,8 @@
 
 #include "runtime/plan/ExpressionHints.h"
 
+#include "runtime/plan/FunctionForms.h"
+
 #include <algorithm>
 #include <cctype>
 
@@ -52,47 +54,6 @@ constexpr Form kWords[] = {
 constexpr std::string_view kModules[] = {"torch", "math", "np",  "numpy", "jnp",
                                          "jax",   "F",    "std", "mlir",  "tl"};
 
-constexpr Form kFunctions[] = {
-    {"where", "select(condition, a, b)"},
-    {"cond", "select(condition, a, b)"},
-    {"if", "select(condition, a, b)"},
-    {"ln", "log(x)"},
-    {"log2", "log(x) / log(2)"},
-    {"log10", "log(x) / log(10)"},
-    {"exp2", "2 ^ x"},
-    {"expm1", "exp(x) - 1"},
-    {"square", "x ^ 2"},
-    {"rsqrt", "1 / sqrt(x)"},
-    {"maximum", "max(a, b)"},
-    {"minimum", "min(a, b)"},
-    {"fmax", "max(a, b)"},
-    {"fmin", "min(a, b)"},
-    {"fabs", "abs(x)"},
-    {"absolute", "abs(x)"},
-    {"clip", "clamp(x, least, most)"},
-    {"power", "a ^ b"},
-    {"mod", "a % b"},
-    {"fmod", "a % b"},
-    {"remainder", "a % b"},
-    {"div", "a // b"},
-    {"ceil", "-floor(-x)"},
-    {"round", "floor(x + 0.5)"},
-    {"tan", "sin(x) / cos(x)"},
-    {"logistic", "sigmoid(x)"},
-    {"silu", "x * sigmoid(x)"},
-    {"gelu", "x * (1 + erf(x / sqrt(2))) / 2"},
-    {"float", "the value itself; integers are converted where needed"},
-    {"len", "size(table, 0)"},
-    {"logical_and", "a and b"},
-    {"logical_or", "a or b"},
-    {"logical_not", "not a"},
-    {"any", "a or b"},
-    {"all", "a and b"},
-    {"range", "sum(n < 8, a[n])"},
-    {"sgn", "sign(x)"},
-    {"heaviside", "select(x < 0, 0, 1)"},
-};
-
 bool isNameCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 /// Returns the character at `at`, with all its bytes.
@@ -129,8 +90,10 @@ std::string adviceForDot(std::string_view source, size_t at) {
   if (function == "inf" || function == "pi")
     return "write " + std::string(function);
   if (std::find(std::begin(kModules), std::end(kModules), before) != std::end(kModules)) {
-    const std::string_view form = formOfFunction(function);
-    return "write " + (form.empty() ? std::string(function) + "(...)" : std::string(form)) +
+    const FunctionForm *form = findFunctionForm(function);
+    if (form && !form->isFormula)
+      return std::string(form->text);
+    return (form ? adviceOnFunction(function) : "write " + std::string(function) + "(...)") +
            " without '" + before + ".'";
   }
   return "a function is written before its argument, as in abs(x)";
@@ -158,13 +121,6 @@ std::string adviceAt(std::string_view source, size_t at) {
 }
 
 } // namespace
-
-std::string_view formOfFunction(std::string_view name) {
-  for (const Form &form : kFunctions)
-    if (name == form.found)
-      return form.advice;
-  return {};
-}
 
 std::string unexpectedCharacter(std::string_view source, size_t at, std::string_view expected) {
   if (at >= source.size())

@@ -20,10 +20,6 @@ namespace pe::plan {
 /// followed by a hint if there is one.
 std::string unexpectedCharacter(std::string_view source, size_t at, std::string_view expected);
 
-/// Returns the form that replaces a function of another language in formulas, such as
-/// "select(condition, a, b)" for "where"; empty if there is none.
-std::string_view formOfFunction(std::string_view name);
-
 } // namespace pe::plan
 
 #endif // PE_RUNTIME_PLAN_EXPRESSIONHINTS_H

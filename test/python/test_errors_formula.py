@@ -2,12 +2,14 @@
 
 import inspect
 import math
+import re
 
 import numpy
 import pytest
 import torch
 
 import pe_attention as pe
+from pe_attention._trace.forms import FORMS, SENTENCES, advice_on
 
 TABLE = torch.rand(3, 5)
 SLOPES = torch.rand(3)
@@ -95,15 +97,77 @@ def test_unknown_functions():
     def near():
         pe.bias(lambda b, h, i, j: torch.sinc(i - j))(1)
 
-    def far():
+    def misspelt():
+        pe.bias(lambda b, h, i, j: (i - j).expp())(1)
+
+    def reduction():
         pe.bias(lambda b, h, i, j: torch.cumsum(i, 0))(1)
+
+    def far():
+        pe.bias(lambda b, h, i, j: torch.nextafter(i, j))(1)
 
     def computed():
         pe.bias(lambda b, h, i, j: torch.cumsum(SLOPES, 0)[h])(1)
 
-    refused(near, r"sinc is not supported in a formula.*did you mean sin", "torch.sinc(")
-    refused(far, r"cumsum is not supported", "torch.cumsum(")
+    refused(near, r"sinc is not supported in a formula; write torch\.sin\(y\) / y",
+            "torch.sinc(")
+    refused(misspelt, "expp is not supported in a formula.*; did you mean exp", "(i - j).expp")
+    refused(reduction, "cumsum is not supported in a formula; a formula gives one number per",
+            "torch.cumsum(")
+    refused(far, "nextafter is not supported.*; write it with arithmetic", "torch.nextafter(")
     refused(computed, "computed inside the formula from another one", "torch.cumsum(")
+
+
+@pytest.mark.parametrize("name", [*FORMS, *SENTENCES])
+def test_functions_of_pytorch_that_formulas_do_not_have(name):
+    expected = f"{name} has no counterpart in a formula; {advice_on(name)}"
+    with pytest.raises(pe.CompileError, match=re.escape(expected)):
+        pe.bias(lambda b, h, i, j: getattr(1.0 * (i - j), name)())(1)
+
+
+def suggested(name):
+    """The function that the text of a suggestion is."""
+    text, _, bound = FORMS[name].partition(", where ")
+    if bound:
+        variable, _, value = bound.partition(" = ")
+        text = f"(lambda {variable}: {text})({value})"
+    return eval(f"lambda x, y, weight: {text}", {"torch": torch, "math": math})
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_suggestions_compute_the_function(name):
+    """A suggestion has the values and gradients of PyTorch's function, and is a formula itself."""
+    places = (torch, torch.nn.functional, torch.special)
+    function = next(getattr(place, name) for place in places if hasattr(place, name))
+    form, y, weight = suggested(name), torch.tensor(0.75), 0.3
+    form_of_y = "y" in FORMS[name].partition(", where ")[0] and ", where y" not in FORMS[name]
+    extra = ([y] if form_of_y else []) + ([weight] if "weight" in FORMS[name] else [])
+    for x in (-3000.0, -1.5, -0.4, 0.0, 0.3, 0.8, 1.5, 30.0):
+        found, expected = (torch.tensor(x, requires_grad=True) for _ in range(2))
+        left, right = form(found, y, weight), function(expected, *extra)
+        torch.testing.assert_close(left, right, rtol=1e-5, atol=1e-6, equal_nan=True)
+        if left.requires_grad and right.requires_grad and right.isfinite():
+            left.backward()
+            right.backward()
+            torch.testing.assert_close(found.grad, expected.grad, rtol=1e-4, atol=1e-5)
+    at = lambda i, j: 0.1 * (i - j) + 0.5  # noqa: E731
+    encoding = pe.bias(lambda b, h, i, j: form(at(i, j), 0.75 + 0.0 * i, weight) * 1.0)(1)
+    dense = encoding.dense(3, 3)[0, 0]
+    values = [[float(form(torch.tensor(at(i, j)), y, weight)) for j in range(3)] for i in range(3)]
+    torch.testing.assert_close(dense, torch.tensor(values), equal_nan=True)
+
+
+def test_masks_and_biases_are_told_apart():
+    def mask():
+        return pe.mask(lambda b, h, i, j: torch.where(j <= i, 0.0, -math.inf))
+
+    def bias():
+        return pe.bias(lambda b, h, i, j: j <= i)(1)
+
+    refused(mask, r"found a real number; a mask is the condition alone, as in j <= i; torch\.where"
+                  r"\(condition, 0\.0, -math\.inf\) is a bias, in pe\.bias", "return")
+    refused(bias, r"found a truth value; a bias is torch\.where\(condition, 0\.0, -math\.inf\), "
+                  r"the condition alone is a mask, in pe\.mask", "return")
 
 
 def test_indices():

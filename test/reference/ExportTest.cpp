@@ -8,27 +8,10 @@
 
 #include "reference/Helpers.h"
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 
 namespace pe::test {
 namespace {
-
-/// Returns the standard output of a command; an error fails the test.
-std::string outputOf(const std::string &command) {
-  std::string output;
-  FILE *pipe = popen(command.c_str(), "r");
-  if (!pipe) {
-    ADD_FAILURE() << "cannot run " << command;
-    return output;
-  }
-  std::array<char, 4096> chunk;
-  for (size_t read; (read = std::fread(chunk.data(), 1, chunk.size(), pipe)) > 0;)
-    output.append(chunk.data(), read);
-  EXPECT_EQ(pclose(pipe), 0) << command;
-  return output;
-}
 
 std::string exampleOf(const std::string &name) {
   return std::string(PE_TEST_SOURCE_DIR) + "/examples/encodings/" + name + ".mlir";

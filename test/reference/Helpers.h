@@ -6,7 +6,10 @@
 #include "reference/Encodings.h"
 #include "runtime/reference/Reference.h"
 
+#include <array>
+#include <cstdio>
 #include <gtest/gtest.h>
+#include <string>
 
 namespace pe::test {
 
@@ -46,6 +49,21 @@ inline double biasAt(const reference::Program &program, const TensorMap &inputs,
     return 0.0;
   }
   return bias->data<double>()[bias->offsetOf(index)];
+}
+
+/// The standard output of a command; a failure fails the test.
+inline std::string outputOf(const std::string &command) {
+  std::string output;
+  FILE *pipe = popen(command.c_str(), "r");
+  if (!pipe) {
+    ADD_FAILURE() << "cannot run " << command;
+    return output;
+  }
+  std::array<char, 4096> chunk;
+  for (size_t read; (read = std::fread(chunk.data(), 1, chunk.size(), pipe)) > 0;)
+    output.append(chunk.data(), read);
+  EXPECT_EQ(pclose(pipe), 0) << command;
+  return output;
 }
 
 } // namespace pe::test

@@ -12,6 +12,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from . import values
+from .forms import advice_on
 from .graph import REAL, TRUTH, WHOLE
 from .numbers import FUNCTIONS, Function
 from .place import refuse
@@ -66,8 +67,10 @@ def _unknown(name: str) -> str:
     if name in _TO_PYTHON:
         return f"{_TO_PYTHON[name]} needs a concrete number, found a traced value; use the " \
                f"value directly"
+    if known_advice := advice_on(name):
+        return f"{name} is not supported in a formula; {known_advice}"
     known = [*FUNCTIONS, *_STRUCTURAL, *_ALIASES]
-    close = difflib.get_close_matches(name, [n for n in known if n != "plain_add"], 3)
+    close = difflib.get_close_matches(name, [n for n in known if n != "plain_add"], 3, 0.75)
     advice = f"; did you mean {' or '.join(close)}?" if close else (
         "; write it with arithmetic, comparisons, torch.where, clamp, exp, log, sqrt, sin, tanh, "
         "sigmoid or similar functions")

@@ -298,7 +298,13 @@ def _result(tracer: Tracer, result: Any, truth: bool, place: Place | None) -> in
             number = tracer.lift(result)
             number = number.only() if isinstance(number, Array) else number
             if number.kind == REAL and truth:
-                raise refuse("expected a boolean, as in j <= i; found a real number", place)
+                raise refuse("expected a boolean, found a real number; a mask is only the condition, "
+                             "as in j <= i; torch.where(condition, 0.0, -math.inf) is a bias, for "
+                             "pe.bias", place)
+            if number.kind == TRUTH and not truth:
+                raise refuse("expected a number, found a boolean; a bias is "
+                             "torch.where(condition, 0.0, -math.inf), the condition itself is a "
+                             "mask, for pe.mask, and condition.float() is 0 or 1", place)
             return (tracer.truth(number) if truth else tracer.real(number)).step
     except CompileError as error:
         raise refuse(f"the formula does not return a {wanted}: {error.message}", place) from None

@@ -120,3 +120,13 @@ func.func @f(%amp: tensor<?xf32>) {
   // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}found '≤'; write <=
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "i ≤ j"
 }
+// -----
+func.func @f(%amp: tensor<?xf32>) {
+  // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}found '.'; write log(x + sqrt(x * x - 1)) without 'torch.'
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "torch.acosh(i)"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>) {
+  // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}found '.'; formulas have no inverse trigonometric functions; a region has math.atan{{$}}
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "np.arctan(i)"
+}

@@ -7,6 +7,7 @@
 
 #include "pe/pe.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -217,6 +218,94 @@ TEST(Embed, ABasePerHeadNeedsKeysOfItsOwn) {
         "key heads, as many as query heads where each has a base of its own: expected at least "
         "4, found 2");
   }
+}
+
+/// What a call of an attention with this rotation says on each target: "" where it succeeds.
+/// `tensors` are further arguments, with their types and attributes.
+std::vector<std::string> messagesOfRotation(const std::string &arguments,
+                                            const std::string &rotation, const TensorMap &tensors,
+                                            const InputSizes &sizes) {
+  const std::string text = "!t = tensor<?x?x?x?xf32>\nfunc.func @f(%q: !t {pe.name = \"q\"}, %k: "
+                           "!t {pe.name = \"k\"}, %v: !t {pe.name = \"v\"}, " +
+                           arguments + ") -> (!t {pe.name = \"o\"}) {\n  %r = " + rotation +
+                           "\n  %o = pe.attention %q, %k, %v rotate(%r) : (!t, !t, !t) -> !t\n  "
+                           "return %o : !t\n}\n";
+  std::vector<std::string> messages;
+  for (const char *target : {"cpu", "gpu-emulator", "reference"}) {
+    Expected<Program> program = Program::parse(text, "rotation.mlir");
+    Expected<Function> function =
+        program ? program->compile({.target = target, .headDim = 8, .valueDim = 8})
+                : Expected<Function>(program.error());
+    if (!function) {
+      messages.push_back("compile: " + function.error().getMessage());
+      continue;
+    }
+    TensorMap inputs = tensors;
+    const Shape queries = {sizes.batch, sizes.heads, sizes.queries, 8};
+    for (const char *name : {"q", "k", "v"})
+      inputs[name] = Tensor::zeros(DType::F32, queries);
+    Expected<Call> call = function->forward(inputs);
+    messages.push_back(call ? "" : call.error().getMessage());
+  }
+  return messages;
+}
+
+/// The same message on every target.
+std::vector<std::string> onEveryTarget(const std::string &message) { return {3, message}; }
+
+// call-C7 of docs/spec.md.
+TEST(Embed, CapturesOfARotationHaveAnEntryPerHeadOrPair) {
+  auto ones = [](Shape shape) {
+    Tensor tensor = Tensor::zeros(DType::F32, std::move(shape));
+    std::fill_n(tensor.data<float>(), tensor.numel(), 1.0f);
+    return tensor;
+  };
+  auto ofHeads = [&](int64_t heads) {
+    return messagesOfRotation("%base: tensor<3xf32> {pe.name = \"base\"}",
+                              "pe.rotation_fn(%base : tensor<3xf32>) expr \"base[h] ^ (-p / n)\"",
+                              {{"base", ones({3})}}, {.heads = heads, .queries = 5});
+  };
+  EXPECT_EQ(ofHeads(3), onEveryTarget(""));
+  EXPECT_EQ(ofHeads(4), onEveryTarget("heads, as many as entries of tensor 'base': expected at "
+                                      "most 3, found 4"));
+  EXPECT_EQ(ofHeads(2), onEveryTarget("heads, as many as entries of tensor 'base': expected at "
+                                      "least 3, found 2"));
+  auto ofPairs = [&](int64_t entries) {
+    return messagesOfRotation("%freq: tensor<?xf32> {pe.name = \"freq\", pe.axes = [\"pairs\"]}",
+                              "pe.rotation_fn(%freq : tensor<?xf32>) expr \"freq[p]\"",
+                              {{"freq", ones({entries})}}, {.heads = 2, .queries = 5});
+  };
+  EXPECT_EQ(ofPairs(4), onEveryTarget(""));
+  EXPECT_EQ(ofPairs(3),
+            onEveryTarget("entries of tensor 'freq', as many as pairs of dims: expected "
+                          "at least 4, found 3"));
+  EXPECT_EQ(ofPairs(5),
+            onEveryTarget("pairs of dims, as many as entries of tensor 'freq': expected "
+                          "at least 5, found 4"));
+  EXPECT_EQ(messagesOfRotation(
+                "%freq: tensor<?xf32> {pe.name = \"freq\", pe.axes = [\"pairs\"]}",
+                "pe.rotation_fn(%freq : tensor<?xf32>) attributes {rotary_dims = 4 : i64} expr "
+                "\"freq[p]\"",
+                {{"freq", ones({3})}}, {.heads = 2, .queries = 5}),
+            onEveryTarget("entries of tensor 'freq', as many as pairs of dims: expected at most 2, "
+                          "found 3"));
+}
+
+// call-C8 of docs/spec.md.
+TEST(Embed, TablesOfABatchHaveAnEntryPerBatchEntryOfTheQueries) {
+  const std::string type = "tensor<2x?x?xf32>";
+  auto ofBatch = [&](int64_t batch) {
+    const Tensor table = Tensor::zeros(DType::F32, {2, 5, 4});
+    return messagesOfRotation(
+        "%cos: " + type + " {pe.name = \"cos\"}, %sin: " + type + " {pe.name = \"sin\"}",
+        "pe.rotation_table %cos, %sin : " + type + ", " + type, {{"cos", table}, {"sin", table}},
+        {.batch = batch, .heads = 2, .queries = 5});
+  };
+  const std::string what =
+      "batch entries of queries, as many as those of tensors 'cos' and 'sin': expected at ";
+  EXPECT_EQ(ofBatch(2), onEveryTarget(""));
+  EXPECT_EQ(ofBatch(3), onEveryTarget(what + "most 2, found 3"));
+  EXPECT_EQ(ofBatch(1), onEveryTarget(what + "least 2, found 1"));
 }
 
 // The loops lowering accepts every type and its own options. CPU kernels reject unsupported types.
