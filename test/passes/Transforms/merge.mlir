@@ -14,7 +14,7 @@
 // EXPLAIN:      merge of o1, lse1, o2, lse2, s
 // EXPLAIN-NEXT:   at {{.*}}, results of softmax
 // EXPLAIN-NEXT:   class: merge
-// EXPLAIN-NEXT:   forward: two weights per row, in float64, and one multiplication per number; backward: two sums per row, and two multiplications per number
+// EXPLAIN-NEXT:   forward: two weights per row, in float64, and one multiplication per element; backward: two sums per row, and two multiplications per element
 // JSON: "merges": [
 
 //--- merge.mlir
