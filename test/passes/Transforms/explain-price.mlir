@@ -86,7 +86,7 @@ func.func @row_factor(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
 }
 // CHECK-LABEL: attention at
 // CHECK:       score exp(w[h])
-// CHECK:         price: 1 operation per head, 1 of them division, exp, log or the like
+// CHECK:         price: 2 operations per head, 1 of them division, exp, log or the like
 func.func @head_score(%q: !t {pe.name = "q"}, %w: tensor<?xf32> {pe.name = "w"}) -> (!t {pe.name = "o"}) {
   %s = pe.score_fn(%w : tensor<?xf32>) expr "exp(w[h])"
   %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t
