@@ -23,7 +23,8 @@ class Evaluator {
 public:
   Evaluator(const Program &program, const Positions &positions, const EvaluateOptions &options)
       : program(program), definitions(findDefinitions(program)), positions(positions),
-        threads(options.threads), rounding(options.rounding) {}
+        threads(options.threads), rounding(options.rounding),
+        roundsFormulas(options.roundsFormulas) {}
 
   /// Checks names, types and shapes of arguments and, with `grad`, of cotangents.
   Status bind(const TensorMap &inputs, bool grad);
@@ -35,6 +36,8 @@ public:
   Results takeResults(bool grad);
   /// The problems of the attentions, in program order.
   std::vector<const AttentionProblem *> problems() const;
+  /// The embeddings, in program order.
+  std::vector<const EmbeddingProblem *> embeddings() const;
   /// The node of a coordinate or bias in the first attention's graph.
   Expected<NodeId> nodeOf(ValueId value) { return steps.front().builder.nodeOf(value); }
 
@@ -111,6 +114,7 @@ private:
   Positions positions;
   unsigned threads;
   std::optional<DType> rounding;
+  bool roundsFormulas;
   TensorValues tensors;
   TensorValues gradients;
   TensorValues magnitudes;

@@ -7,6 +7,8 @@
 
 #include "runtime/reference/GraphBuilder.h"
 
+#include <utility>
+
 namespace pe::reference {
 
 Definitions findDefinitions(const Program &program) {
@@ -37,7 +39,9 @@ Expected<NodeId> GraphBuilder::nodeOf(ValueId value) {
       handler = found->second;
   if (!handler)
     return operation->fail("is no coordinate or bias that the reference knows");
+  const std::string outer = std::exchange(graph.location, operation->location);
   auto node = (this->*handler)(*operation);
+  graph.location = outer;
   if (node)
     nodes[value] = *node;
   return node;

@@ -66,6 +66,10 @@ struct Results {
 /// judged by the distance of these results from the exact ones (Compare.h).
 struct EvaluateOptions {
   std::optional<DType> rounding;
+  /// Rounds every intermediate value of scalar code (biases, masks, functions of scores, factors,
+  /// embeddings) to float32. Everything else stays in float64: the distance of these results from
+  /// the exact ones is what the formulas themselves lose in float32.
+  bool roundsFormulas = false;
   /// 0: one per core; results do not depend on it.
   unsigned threads = 0;
 };

@@ -170,6 +170,15 @@ public:
   NodeId mlp(MlpSpec spec, NodeId x, NodeId head);
   NodeId draw(DrawSpec spec);
   bool drawsChance() const { return !draws.empty(); }
+
+  /// Whether evaluators round the value of every node to float32, as a computation in that type
+  /// does.
+  bool roundsToSingle = false;
+  /// "FILE:LINE:COL" of the operation that nodes are added for.
+  std::string location;
+  const ScalarNode &node(NodeId id) const { return nodes[id]; }
+  const std::string &locationOf(NodeId id) const { return locations[id]; }
+
   /// What a tally of this graph's evaluators counted; `unitOf` names the evaluations of a root.
   std::vector<OutsideRead> describe(const ReadTally &tally,
                                     const std::function<std::string(NodeId)> &unitOf) const;
@@ -183,6 +192,7 @@ private:
   NodeId add(ScalarNode node);
 
   std::vector<ScalarNode> nodes;
+  std::vector<std::string> locations; ///< of the nodes
   std::vector<ReadSpec> reads;
   std::vector<BucketSpec> buckets;
   std::vector<CosineSumSpec> cosineSums;
@@ -220,6 +230,8 @@ public:
   void startRow(Token query);
   /// The root's value at the key, and at the score if it is a function of the score.
   double evaluate(Token key, double score = 0.0);
+  /// The value of a node that the root needs, at what was evaluated last.
+  double valueOf(NodeId id) const { return values[id]; }
   /// The root's value at a dimension of the token.
   double evaluateDim(int64_t dim);
   /// The root's value at the global key position and an element of the pair's vector.
