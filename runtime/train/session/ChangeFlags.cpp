@@ -62,38 +62,43 @@ Status checkReinit(const ReinitConfig &reinit) {
 std::vector<Flag> flagsOfChanges() {
   return {
     {"reinit-iters", "0",
-     "0: off; else weights are changed at --reinit-at, and this is 4 with engine qdwh, the exact "
-     "number of steps with cubic, and 1 otherwise", setReinitIterations},
-    {"reinit-method", "project", "project (onto scaled isometries), or as baselines shrink-perturb "
-     "or fresh (initial values)",
+     "0: off; otherwise weights are changed at --reinit-at. Expected: 4 with engine qdwh, the "
+     "number of steps with cubic, 1 with others",
+     setReinitIterations},
+    {"reinit-method", "project",
+     "project (onto scaled isometries), or the baselines shrink-perturb and fresh (initial values)",
      choice(reinit::parseMethod, [](C &c) -> auto & { return c.reinit.change.method; })},
-    {"shrink", "0.4", "share of the old weights in shrink-perturb; the rest is fresh", setShrink},
-    {"reinit-engine", "qdwh", "how the projection is computed: qdwh (float64, exact), quintic "
+    {"shrink", "0.4",
+     "fraction of the old weights in shrink-perturb; the rest is fresh",
+     setShrink},
+    {"reinit-engine", "qdwh", "algorithm of the projection: qdwh (float64, exact), quintic "
      "(float32, products only) or cubic (the published steps)",
      choice(reinit::parseEngine, [](C &c) -> auto & { return c.reinit.change.settings.engine; })},
-    {"reinit-norm", "fro", "what engine cubic divides by first: fro or spectral",
+    {"reinit-norm", "fro", "norm that engine cubic divides by first: fro or spectral",
      choice(reinit::parseNorm, [](C &c) -> auto & { return c.reinit.change.settings.norm; })},
-    {"reinit-target", "all", "which weights: all, attention or mlp",
+    {"reinit-target", "all", "weights to change: all, attention or mlp",
      choice(reinit::parseTarget, [](C &c) -> auto & { return c.reinit.change.target; })},
     {"reinit-scale", "muon", "scale of the isometries: muon, none, mean-sigma or fro",
      choice(reinit::parseScale, [](C &c) -> auto & { return c.reinit.change.settings.scale; })},
-    {"reinit-at", "phase", "phase (between phases), plateau or the number of a step",
+    {"reinit-at", "phase", "phase (between phases), plateau or a step number",
      setReinitTime},
-    {"plateau-interval", "20", "steps between the evaluations that look for a plateau",
+    {"plateau-interval", "20", "steps between the evaluations that detect a plateau",
      number<int64_t>(1, [](C &c) -> auto & { return c.reinit.plateauInterval; })},
-    {"plateau-window", "8", "evaluations that a plateau is found by; as many follow each reinit",
+    {"plateau-window", "8",
+     "number of evaluations in which a plateau is detected; as many follow each reinit",
      number<int64_t>(3, [](C &c) -> auto & { return c.reinit.plateauWindow; })},
-    {"redo-interval", "0", "steps after which dormant neurons of feed-forward layers are made new; "
+    {"redo-interval", "0", "steps between reinitializations of dormant feed-forward neurons; "
      "0: never", number<int64_t>(0, [](C &c) -> auto & { return c.plasticity.redoInterval; })},
-    {"redo-tau", "0.025", "a neuron is dormant whose mean activity is at most this share of its "
-     "layer's", fraction(Range::HalfOpen, [](C &c) -> auto & { return c.plasticity.redoTau; })},
-    {"dash", "off", "off, published (before every phase but the first, rows of matrices shrink by "
-     "their cosine with minus the gradient of the new text) or rowdecay (every --dash-interval "
-     "steps, rows along the last gradient shrink a little)",
+    {"redo-tau", "0.025",
+     "a neuron is dormant if its mean activity is at most this fraction of its layer's",
+     fraction(Range::HalfOpen, [](C &c) -> auto & { return c.plasticity.redoTau; })},
+    {"dash", "off", "off; published: before every phase but the first, shrink matrix rows by their "
+     "cosine with the negative gradient on the new text; rowdecay: every --dash-interval steps, "
+     "shrink rows along the last gradient a little",
      choice(parseDash, [](C &c) -> auto & { return c.plasticity.dash; })},
-    {"dash-interval", "0", "steps between shrinkings by rowdecay",
+    {"dash-interval", "0", "steps between applications of rowdecay",
      number<int64_t>(0, [](C &c) -> auto & { return c.plasticity.dashInterval; })},
-    {"dash-scope", "all", "which matrices shrink: all, or those that AdamW updates (adamw)",
+    {"dash-scope", "all", "matrices to shrink: all, or adamw (those that AdamW updates)",
      choice(parseDashScope, [](C &c) -> auto & { return c.plasticity.dashScope; })},
   };
 }

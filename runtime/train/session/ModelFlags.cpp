@@ -65,42 +65,44 @@ Status setAttributes(TrainConfig &config, const std::string &list) {
 std::vector<Flag> flagsOfModel() {
   return {
     {"layers", "2",
-     "blocks of attention and feed-forward layer",
+     "transformer blocks",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.layers; })},
     {"dim", "64", "width of the residual stream",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.dim; })},
     {"heads", "4",
      "query heads; divides --dim",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.heads; })},
-    {"kv-heads", "4", "heads of keys and values; divides --heads",
+    {"kv-heads", "4", "key and value heads; divides --heads",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.keyHeads; })},
     {"activation", "relu2",
-     "of the feed-forward layer: relu2 (the square of ReLU), gelu, swiglu or a .mlir file with "
-     "@activation", setActivation},
+     "activation of the feed-forward layer: relu2 (the square of ReLU), gelu, swiglu or a .mlir "
+     "file with @activation",
+     setActivation},
     {"mlp-hidden-mult", "4",
-     "hidden width of the feed-forward layer, in units of --dim; 0: 4, with a gate 8/3 (rounded up "
-     "to blocks of 256, or of 8 below 256)",
+     "hidden width of the feed-forward layer, in units of --dim; 0: 4, or 8/3 with a gate "
+     "(rounded up to multiples of 256, or of 8 below 256)",
      number<int64_t>(0, [](C &c) -> auto & { return c.model.mlpMultiple; })},
-    {"norm", "rms", "normalisation before every layer: rms or layer, without gain",
+    {"norm", "rms", "normalization before every layer: rms or layer, without gain",
      choice(parseNorm, [](C &c) -> auto & { return c.model.norm; })},
-    {"tie-head", "off", "on: the output head's matrix is the embedding's",
+    {"tie-head", "off", "on: the output head uses the embedding matrix",
      onOff([](C &c) -> auto & { return c.model.tieHead; })},
     {"share-encoding", "off", "on: all layers use one set of the encoding's parameters",
      onOff([](C &c) -> auto & { return c.model.shareEncoding; })},
-    {"init-proj", "scaled", "how the matrices that write to the residual stream start: scaled "
-     "(by 1 / sqrt(2 layers)) or zero", setProjections},
-    {"init", "", "NAME=VALUE,...: how parameters of the encoding start, in place of their pe.init",
+    {"init-proj", "scaled", "initial values of the matrices that write to the residual stream: "
+     "scaled (by 1 / sqrt(2 layers)) or zero", setProjections},
+    {"init", "",
+     "NAME=VALUE,...: initial values of the encoding's parameters, in place of their pe.init",
      setInitialTexts},
     {"attr", "",
-     "NAME=VALUE,...: attributes of the encoding's file (base, factor ...), in place of its own",
+     "NAME=VALUE,...: attributes (base, factor ...) that replace those in the encoding's file",
      setAttributes},
-    {"freeze", "", "regular expression (POSIX extended) of parameters that keep their values",
+    {"freeze", "", "regular expression (POSIX extended) of parameters that are not trained",
      text([](C &c) -> auto & { return c.freeze; })},
-    {"dropout", "0", "share of numbers that fall out of the embedding, of what layers add to the "
-     "residual stream, and of attention's probabilities where its file has no dropout of its own",
+    {"dropout", "0", "dropout probability in the embedding, in what layers add to the residual "
+     "stream, and in the attention weights unless the encoding's file has its own dropout",
      fraction(Range::HalfOpen, [](C &c) -> auto & { return c.model.dropout; })},
-    {"recompute", "off", "on: backward computes a layer's activations again, for less memory and "
-     "the same bits", onOff([](C &c) -> auto & { return c.model.recompute; }), false},
+    {"recompute", "off", "on: backward recomputes a layer's activations, which saves memory and "
+     "gives the same bits", onOff([](C &c) -> auto & { return c.model.recompute; }), false},
   };
 }
 // clang-format on

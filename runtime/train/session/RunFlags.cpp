@@ -37,37 +37,41 @@ Status setLengths(TrainConfig &config, const std::string &list) {
 /// Flags about what a run reads, writes and shows.
 std::vector<Flag> flagsOfRun() {
   return {
-    {"eval-lengths", "256,512,1024,2048", "contexts the same held-out characters are scored with",
+    {"eval-lengths", "256,512,1024,2048",
+     "context lengths at which the same held-out tokens are scored",
      setLengths, false},
     {"eval-interval", "0", "steps between evaluations; 0: only after the last step",
      number<int64_t>(0, [](C &c) -> auto & { return c.evaluationInterval; }), false},
     {"target", "cpu", "where the model is trained", only("cpu", kOnGpus), false},
-    {"threads", "0", "0: all cores; results do not depend on it",
+    {"threads", "0", "threads; 0: one per core; results do not depend on it",
      number<int>(0, [](C &c) -> auto & { return c.threads; }), false},
     {"checkpoint", "", "directory for checkpoints",
      text([](C &c) -> auto & { return c.checkpoint; }), false},
     {"checkpoint-interval", "200", "steps between checkpoints",
      number<int64_t>(1, [](C &c) -> auto & { return c.checkpointInterval; }), false},
-    {"keep", "1", "checkpoints that stay: the latest and those before it",
+    {"keep", "1", "number of latest checkpoints to keep",
      number<int64_t>(1, [](C &c) -> auto & { return c.keepCheckpoints; }), false},
-    {"log", "", "JSON lines: loss, norms, learning rate and every parameter of the encoding",
+    {"log", "",
+     "file of JSON lines: loss, norms, learning rate and every parameter of the encoding",
      text([](C &c) -> auto & { return c.log; }), false},
     {"against", "", "checkpoint folder or model file of older weights: evaluations in the log "
      "have each matrix's squared distance from it (SFE)",
      text([](C &c) -> auto & { return c.against; }), false},
-    {"max-skips", "20", "steps in a row without a finite loss and gradient that end the run; such "
-     "steps change nothing", number<int64_t>(1, [](C &c) -> auto & { return c.maxSkips; }), false},
-    {"check", "", "in place of training: gradients (against differences of the loss) or overfit "
-     "(one batch must be learned by heart within --steps)", setCheck, false},
-    {"trace", "", "file for the time by part, in the trace event format",
+    {"max-skips", "20",
+     "consecutive steps without a finite loss and gradient that end the run; such steps change "
+     "nothing",
+     number<int64_t>(1, [](C &c) -> auto & { return c.maxSkips; }), false},
+    {"check", "", "instead of training, check gradients (against differences of the loss) or "
+     "overfit (the model must learn one batch by heart within --steps)", setCheck, false},
+    {"trace", "", "file for the time of each part, in the trace event format",
      text([](C &c) -> auto & { return c.trace; }), false},
     {"sweep", "", "KEY=A,B,C: a run for each value of a flag; several of these make a grid",
      text([](C &c) -> auto & { return c.sweep; }), false},
     {"seeds", "", "N,N,...: a run for each seed; the table has mean and standard deviation",
      text([](C &c) -> auto & { return c.seeds; }), false},
-    {"jobs", "1", "runs of --sweep and --seeds at a time",
+    {"jobs", "1", "runs of --sweep and --seeds at the same time",
      number<int>(1, [](C &c) -> auto & { return c.jobs; }), false},
-    {"out", "build/runs", "folder for the results of --sweep and --seeds, and each finished run",
+    {"out", "build/runs", "folder for the results of --sweep and --seeds, and finished runs",
      text([](C &c) -> auto & { return c.out; }), false},
   };
 }
