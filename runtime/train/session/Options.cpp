@@ -266,7 +266,7 @@ std::string trainHelp() {
          "                                        =if-any: if there is one\n"
          "  --overwrite                           replace the --checkpoint, --log and --trace of\n"
          "                                        an earlier run; otherwise that is an error\n\n"
-         "Example: pe train --encoding=alibi --steps=200 --log=alibi.jsonl\n";
+         "Example: pe train --encoding=FILE.mlir --steps=200 --log=run.jsonl\n";
 }
 
 } // namespace pe::train
