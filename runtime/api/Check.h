@@ -9,6 +9,7 @@
 
 #include "runtime/api/Compiler.h"
 #include "runtime/reference/Compare.h"
+#include "runtime/reference/FormulaLoss.h"
 
 namespace pe::api {
 
@@ -19,6 +20,13 @@ struct Judgement {
   /// Out-of-bounds reads of an axis, and the first bad score (reference::Results).
   std::vector<reference::OutsideRead> outsideReads;
   std::string badScore;
+  /// A tensor that differs as much when the formulas alone are evaluated in float32, and where
+  /// these lose their digits.
+  struct Explanation {
+    reference::TensorReport tensor;
+    reference::FormulaLoss loss;
+  };
+  std::optional<Explanation> explanation;
 
   bool passes() const { return report.passes() && outsideReads.empty(); }
   /// Returns an error if a tensor has no bound, exceeds its bound or has no finite element, or if a

@@ -282,7 +282,7 @@ Expected<std::string> MlirJit::compileKernels(const Source &source) {
 
 Expected<std::string> MlirJit::emit(const CompileRequest &request, EmitStage stage) {
   if (stage == EmitStage::Ptx && request.target != "cuda")
-    return makeError("expected target cuda for PTX, found ", request.target);
+    return makeError("expected --target=cuda for PTX, found --target=", request.target);
   if (stage == EmitStage::Object && request.target == "cuda")
     return makeError("expected stage ptx for target cuda, found object; assemble PTX with ptxas");
   if (stage == EmitStage::Object || stage == EmitStage::Ptx) {

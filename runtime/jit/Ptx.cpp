@@ -145,10 +145,12 @@ Expected<Chip> parseChip(const std::string &text) {
   auto [name, version] = llvm::StringRef(text).split('+');
   const auto *known =
       llvm::find_if(kChips, [&, n = name](const KnownChip &chip) { return n == chip.name; });
-  if (known == std::end(kChips))
+  if (known == std::end(kChips)) {
+    const std::string found = name.empty() ? "none; give --chip=sm_90" : "'" + name.str() + "'";
     return makeError("expected a chip of ",
                      listOf(kChips, [](const KnownChip &chip) { return std::string(chip.name); }),
-                     ", found '", name.str(), "'");
+                     ", found ", found);
+  }
   if (version.empty() && !llvm::StringRef(text).contains('+'))
     return Chip{known->name, known->usualPtx, known->sharedBytes};
   int ptx = 0;

@@ -20,6 +20,7 @@ Status Evaluator::prepareEmbed(const Operation &operation) {
   auto root = step.builder.nodeOf(operation.operands[1]);
   if (!root)
     return root.takeError();
+  step.builder.graph.roundsToSingle = roundsFormulas;
   step.problem = {shape[0], shape[1],          shape[2], call.queryStart, &step.builder.graph,
                   *root,    &step.builder.pack};
   if (operation.operands.size() == 3) {

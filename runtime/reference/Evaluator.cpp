@@ -423,6 +423,7 @@ Status Evaluator::readOperands(Step &step) {
     }
   }
   step.problem.rounding = rounding;
+  step.builder.graph.roundsToSingle = roundsFormulas;
   step.problem.graph = &step.builder.graph;
   step.problem.parameters = &step.builder.pack;
   return Status::success();
@@ -561,6 +562,13 @@ Results Evaluator::takeResults(bool grad) {
 std::vector<const AttentionProblem *> Evaluator::problems() const {
   std::vector<const AttentionProblem *> all;
   for (const Step &step : steps)
+    all.push_back(&step.problem);
+  return all;
+}
+
+std::vector<const EmbeddingProblem *> Evaluator::embeddings() const {
+  std::vector<const EmbeddingProblem *> all;
+  for (const EmbedStep &step : embeds)
     all.push_back(&step.problem);
   return all;
 }

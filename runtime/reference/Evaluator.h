@@ -24,7 +24,8 @@ class Evaluator {
 public:
   Evaluator(const Program &program, const Positions &positions, const EvaluateOptions &options)
       : program(program), definitions(findDefinitions(program)), positions(positions),
-        threads(options.threads), rounding(options.rounding) {}
+        threads(options.threads), rounding(options.rounding),
+        roundsFormulas(options.roundsFormulas) {}
 
   /// Checks names, types and shapes of arguments and, with `grad`, of cotangents.
   Status bind(const TensorMap &inputs, bool grad);
@@ -37,6 +38,8 @@ public:
   Results takeResults(bool grad);
   /// Returns the problems of the attentions, in program order.
   std::vector<const AttentionProblem *> problems() const;
+  /// Returns the embeddings, in program order.
+  std::vector<const EmbeddingProblem *> embeddings() const;
   /// Returns the node of a coordinate or bias in the first attention's graph.
   Expected<NodeId> nodeOf(ValueId value) { return steps.front().builder.nodeOf(value); }
 
@@ -114,6 +117,7 @@ private:
   Positions positions;
   unsigned threads;
   std::optional<DType> rounding;
+  bool roundsFormulas;
   TensorValues tensors;
   TensorValues gradients;
   TensorValues magnitudes;

@@ -7,6 +7,8 @@
 
 #include "runtime/reference/GraphBuilder.h"
 
+#include <utility>
+
 namespace pe::reference {
 
 Definitions findDefinitions(const Program &program) {
@@ -38,7 +40,9 @@ Expected<NodeId> GraphBuilder::nodeOf(ValueId value) {
       handler = found->second;
   if (!handler)
     return operation->fail("is not a coordinate or bias that the reference can evaluate");
+  const std::string outer = std::exchange(graph.location, operation->location);
   auto node = (this->*handler)(*operation);
+  graph.location = outer;
   if (node)
     nodes[value] = *node;
   return node;

@@ -69,6 +69,10 @@ struct Results {
 /// (Compare.h).
 struct EvaluateOptions {
   std::optional<DType> rounding;
+  /// Rounds every intermediate value of scalar code (biases, masks, functions of scores, factors,
+  /// embeddings) to float32. Everything else stays in float64, so the distance of these results
+  /// from the exact ones is the error of the formulas in float32.
+  bool roundsFormulas = false;
   /// 0: one per core. Results do not depend on the number of threads.
   unsigned threads = 0;
 };

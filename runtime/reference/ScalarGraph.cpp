@@ -53,6 +53,7 @@ NodeId ScalarGraph::add(ScalarNode node) {
     if (in >= 0)
       node.level = std::max(node.level, nodes[in].level);
   nodes.push_back(std::move(node));
+  locations.push_back(location);
   return static_cast<NodeId>(nodes.size()) - 1;
 }
 
@@ -253,6 +254,8 @@ void ScalarEvaluator::run(const std::vector<NodeId> &list) {
     if (node.isInteger)
       integers[id] = forwardInteger(node);
     values[id] = node.isInteger ? static_cast<double>(integers[id]) : forward(node);
+    if (graph.roundsToSingle) // integers are exact where integers are computed from them
+      values[id] = static_cast<float>(values[id]);
   }
 }
 

@@ -174,6 +174,15 @@ public:
   NodeId mlp(MlpSpec spec, NodeId x, NodeId head);
   NodeId draw(DrawSpec spec);
   bool drawsChance() const { return !draws.empty(); }
+
+  /// True if evaluators round the value of every node to float32, as a computation in that type
+  /// does.
+  bool roundsToSingle = false;
+  /// "FILE:LINE:COL" of the operation that nodes are added for.
+  std::string location;
+  const ScalarNode &node(NodeId id) const { return nodes[id]; }
+  const std::string &locationOf(NodeId id) const { return locations[id]; }
+
   /// Returns the out-of-range reads that evaluators of this graph counted; `unitOf` names the
   /// evaluations of a root.
   std::vector<OutsideRead> describe(const ReadTally &tally,
@@ -188,6 +197,7 @@ private:
   NodeId add(ScalarNode node);
 
   std::vector<ScalarNode> nodes;
+  std::vector<std::string> locations; ///< of the nodes
   std::vector<ReadSpec> reads;
   std::vector<BucketSpec> buckets;
   std::vector<CosineSumSpec> cosineSums;
@@ -225,6 +235,8 @@ public:
   void startRow(Token query);
   /// Returns the root's value at the key and, for a score function, at the score.
   double evaluate(Token key, double score = 0.0);
+  /// Returns the value of a node that the root needs, for the last evaluation.
+  double valueOf(NodeId id) const { return values[id]; }
   /// Returns the root's value at a dimension of the token.
   double evaluateDim(int64_t dim);
   /// Returns the root's value at a global key position and an element of the pair's vector.
