@@ -19,19 +19,12 @@ add_definitions(${PE_LLVM_DEFINITIONS})
 include_directories(SYSTEM ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 include_directories(${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 
-# Parsing MLIR's headers takes about 20 of the 22 s that a source file compiles, so the common ones
-# are in a precompiled header that every target using MLIR shares (pe_configure_mlir_target).
-# -DPE_PRECOMPILED_HEADERS=OFF checks that each source file includes what it uses.
-option(PE_PRECOMPILED_HEADERS "Parse MLIR's common headers once for all targets" ON)
-# Compile all objects with -fPIC, including those of executables, because a precompiled header
-# requires one setting of position independence.
-set(CMAKE_CXX_COMPILE_OPTIONS_PIE ${CMAKE_CXX_COMPILE_OPTIONS_PIC})
+# The dialects use MLIR's headers; everything else uses those of the dialects too, which exist when
+# tablegen has run (dialect/CMakeLists.txt).
 if(PE_PRECOMPILED_HEADERS)
-  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/MlirHeaders.cpp
-    CONTENT "// Carries the precompiled header of cmake/MlirHeaders.h.\n")
-  add_library(PEMlirHeaders OBJECT ${PROJECT_BINARY_DIR}/MlirHeaders.cpp)
+  pe_add_headers(PEMlirHeaders MlirHeaders.h)
   pe_configure_mlir_target(PEMlirHeaders)
-  target_precompile_headers(PEMlirHeaders PRIVATE ${PROJECT_SOURCE_DIR}/cmake/MlirHeaders.h)
-  # ccache requires a result without time stamps.
-  target_compile_options(PEMlirHeaders PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+  pe_add_headers(PEDialectHeaders DialectHeaders.h)
+  pe_configure_mlir_target(PEDialectHeaders)
+  add_dependencies(PEDialectHeaders PEDialectIncGen PETileIncGen)
 endif()

@@ -6,16 +6,10 @@ find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 # `ninja pe-tests` builds every test program.
 add_custom_target(pe-tests)
 
-# The header of GoogleTest takes two seconds to parse. Programs that do not use the precompiled
-# header of MLIR share one for it.
 if(PE_PRECOMPILED_HEADERS)
-  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/TestHeaders.cpp
-    CONTENT "// Carries the precompiled header of GoogleTest.\n")
-  add_library(PETestHeaders OBJECT ${PROJECT_BINARY_DIR}/TestHeaders.cpp)
+  pe_add_headers(PETestHeaders TestHeaders.h)
   pe_configure_target(PETestHeaders)
   target_link_libraries(PETestHeaders PRIVATE GTest::gtest)
-  target_precompile_headers(PETestHeaders PRIVATE <gtest/gtest.h>)
-  target_compile_options(PETestHeaders PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
 endif()
 
 # pe_add_unittest(NAME sources... [MLIR] [LINK libs...] [ARGS args...] [SHARDS n] [TIMEOUT seconds])
@@ -27,12 +21,11 @@ function(pe_add_unittest name)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   if(ARG_MLIR)
     pe_configure_mlir_target(${name})
+    pe_reuse_headers(${name} PEDialectHeaders)
     target_link_libraries(${name} PRIVATE MLIR)
   else()
     pe_configure_target(${name})
-    if(TARGET PETestHeaders)
-      target_precompile_headers(${name} REUSE_FROM PETestHeaders)
-    endif()
+    pe_reuse_headers(${name} PETestHeaders)
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/bin)
   set_target_properties(${name} PROPERTIES BUILD_RPATH "$ORIGIN/../../lib")
