@@ -2,7 +2,8 @@
 //
 // Encodings times calls. An encoding is a file, of examples/encodings or of test/conformance/
 // encodings; a call is sizes, positions and the size of the logits. Every device runs the same
-// table; a case that a device does not support is listed with its reason, never dropped.
+// table, and a case that a device cannot run is an error. The flags below say on which calls
+// and in which types an encoding is judged.
 //
 //===----------------------------------------------------------------------===//
 

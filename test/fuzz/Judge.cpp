@@ -17,8 +17,8 @@ namespace {
 /// The dense evaluation of more pairs takes too long.
 constexpr int64_t kMostPairsTwice = 3000;
 
-/// What a target may refuse although others run it: limits that its page states
-/// (docs/architecture.md). Everything else is a finding.
+/// A message with which a target may refuse a program that others run: a limit that
+/// passes/ToGPU/README.md states. Any other refusal is a finding.
 struct StatedLimit {
   std::string_view target, message;
 };
