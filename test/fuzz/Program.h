@@ -130,8 +130,8 @@ constexpr std::array<const char *, 6> kScalings = {"",     "linear", "ntk", "dyn
 constexpr int64_t kOriginalLength = 40;
 constexpr double kFast = 6.0, kSlow = 0.5;
 
-/// The frequency formulas that RotationFn's `integers` index. B is replaced by the base and F by the
-/// factor of the pair.
+/// The frequency formulas that RotationFn's `integers` index. B is replaced by the base and F by
+/// the factor of the pair.
 constexpr std::array<const char *, 3> kFrequencies = {
     "B ^ (-p / n) / F", "select(p < n // 2, B ^ (-p / n), 0) * F",
     "exp(-p / n * log(B)) * (1 - sigmoid(F - 2) / 2)"};
@@ -141,8 +141,8 @@ constexpr int kNoParameter = -1;
 /// A parameter drawn uniformly from [low, high).
 struct Parameter {
   std::string name;
-  /// Sizes, or axes of the call (negative). An axis other than kHeads makes the parameter data, with
-  /// `pe.axes`.
+  /// Sizes, or axes of the call (negative). An axis other than kHeads makes the parameter data,
+  /// with `pe.axes`.
   std::vector<int64_t> dims;
   double low = -1.0, high = 1.0;
   bool isWhole = false; ///< i32

@@ -6,8 +6,8 @@
 //   pe-fuzz-files --write-corpus=DIR                   writes valid packages, for a build
 //                                                      without a compiler
 //
-// Seed n damages a file of kind n modulo the number of kinds. Prints the grouped findings and a last
-// line with counts. Exits with 1 if anything was found.
+// Seed n damages a file of kind n modulo the number of kinds. Prints the grouped findings and a
+// last line with counts. Exits with 1 if anything was found.
 //
 //===----------------------------------------------------------------------===//
 
@@ -204,8 +204,7 @@ int run(Options options) {
 
 int main(int argc, char **argv) {
   Options options;
-  CLI::App app(
-      "Damage sources, tensors, packages, checkpoints and configurations, and read them");
+  CLI::App app("Damage sources, tensors, packages, checkpoints and configurations, and read them");
   app.add_option("--seed", options.seed, "first seed");
   app.add_option("--count", options.count, "number of seeds");
   app.add_option("--kinds", options.kinds,
@@ -213,10 +212,12 @@ int main(int argc, char **argv) {
                  "source")
       ->delimiter(',');
   app.add_option("--print", options.print, "write the damaged file of this seed");
-  app.add_option("--corpus", options.corpus, "directory with valid packages (default: compile them)");
+  app.add_option("--corpus", options.corpus,
+                 "directory with valid packages (default: compile them)");
   app.add_option("--write-corpus", options.writeCorpus,
                  "compile the valid packages into this directory");
-  app.add_option("--jobs", options.limits.jobs, "number of parallel processes")->check(CLI::Range(1, 1024));
+  app.add_option("--jobs", options.limits.jobs, "number of parallel processes")
+      ->check(CLI::Range(1, 1024));
   app.add_option("--timeout", options.limits.seconds, "seconds per file");
   app.add_option("--memory", options.limits.megabytes, "MiB of address space (0: no limit)");
   CLI11_PARSE(app, argc, argv);

@@ -158,7 +158,7 @@ def dense(program, tensors):
 
 
 def judge(pe, folder, program, source):
-    """Returns the outcome ("error" or "equal") and a detail, or "" and the reason why it is wrong."""
+    """Returns the outcome ("error" or "equal") and a detail, or "" and what is wrong."""
     tensors = draw(source, program)
     file, given, out = folder / "mistake.mlir", folder / "in.safetensors", folder / "o.safetensors"
     file.write_text(program.text())
