@@ -300,14 +300,13 @@ class MasksInParts : public Masks {};
 
 TEST_P(MasksInParts, EveryPartHasTheBlocksOfItsRows) {
   const MaskForm forms[] = {
-      {"j <= i and qd[b, i] == kd[b, j]", "qd kd"},         // states
-      {"j <= i and (j < 4 or i - j < 70)", "", true, true}, // the first block and a band
-      {"j < i and qd[b, i] == kd[b, j]", "qd kd", false},   //
-      {"j < qd[b, i] * 60", "qd"},                          // increasing bounds
-      {"j < (i // 192) % 2 * 300 and j >= i // 100", "", true,
-       true},                                                       // every other part has no keys
-      {"i >= hs[h] * 4 and j >= hs[h] and (i + j) % 2 == 0", "hs"}, // states per head
-      {"j <= i and j < n[b] and i // 192 != 1", "n"},               // a part without keys
+      {"j <= i and qd[b, i] == kd[b, j]", "qd kd"},                   // states
+      {"j <= i and (j < 4 or i - j < 70)", "", true, true},           // the first block and a band
+      {"j < i and qd[b, i] == kd[b, j]", "qd kd", false},             //
+      {"j < qd[b, i] * 60", "qd"},                                    // increasing bounds
+      {"j < (i // 192) % 2 * 300 and j >= i // 100", "", true, true}, // some parts have no keys
+      {"i >= hs[h] * 4 and j >= hs[h] and (i + j) % 2 == 0", "hs"},   // states per head
+      {"j <= i and j < n[b] and i // 192 != 1", "n"},                 // a part without keys
   };
   // In the first call every part is a work item; in the second an item has all parts of its head.
   const MaskCall calls[] = {{780, 780, {700, 130}, 6, 3, 1}, {530, 600, {600, 0}, 4, 4, 8}};
@@ -341,10 +340,9 @@ struct Fault {
 class WrongMasks : public testing::TestWithParam<std::string> {
 protected:
   /// `change` returns the replacement of an element, or nullopt to keep it.
-  void
-  expectDetected(const MaskForm &form, const MaskCall &call, const std::string &buffer,
-                 const std::function<std::optional<int32_t>(size_t at, int32_t number)> &change,
-                 size_t least) {
+  void expectCaught(const MaskForm &form, const MaskCall &call, const std::string &buffer,
+                    const std::function<std::optional<int32_t>(size_t at, int32_t number)> &change,
+                    size_t least) {
     SCOPED_TRACE(form.source() + buffer);
     const TensorMap inputs = call.draw(form);
     TensorMap expected = Target("reference").run(form.source(), inputs);
@@ -376,7 +374,7 @@ TEST_P(WrongMasks, StatesAreDetected) {
         return std::nullopt;
       return number == 0 ? 2 : number == 2 ? 0 : seen == 1 ? 0 : 2;
     };
-    expectDetected(form, call, "_mask_states", other, 2);
+    expectCaught(form, call, "_mask_states", other, 2);
   }
 }
 
@@ -385,7 +383,7 @@ TEST_P(WrongMasks, BoundsAreDetected) {
   const MaskCall call{100, 130, {120, 66}};
   for (int32_t by : {-1, 1})
     for (const char *buffer : {"_low_columns", "_high_columns"})
-      expectDetected(
+      expectCaught(
           form, call, buffer,
           [&](size_t at, int32_t number) -> std::optional<int32_t> {
             const bool isPicked = at == 40 || at == 177;
