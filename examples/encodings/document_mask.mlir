@@ -1,4 +1,4 @@
-// Several documents in one sequence: a query attends to the keys of its own document up to itself.
+// Several documents in one sequence: a query attends to the keys of the same document up to itself.
 //
 //   unmasked(i, j) = j <= i  and  q_doc[b, i] = k_doc[b, j]
 //

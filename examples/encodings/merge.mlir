@@ -4,8 +4,8 @@
 //   o = exp(lse1 - lse) o1 + exp(lse2 - lse) o2
 //
 // Milakov and Gimelshein 2018, arXiv 1805.02867. o and lse are the results of log_sum_exp.mlir or any
-// other attention that returns them. With the merged o and lse instead of its own, the backward call of
-// each part computes its share of the gradients; those of queries and parameters are summed.
+// other attention that returns them. The backward call of each part takes the merged o and lse and computes
+// its share of the gradients; those of queries and parameters are summed.
 //
 // o1, o2 [B, H, Sq, Dv], lse1, lse2 [B, H, Sq] -> o [B, H, Sq, Dv], lse [B, H, Sq]
 !out = tensor<?x?x?x?xf32>
