@@ -1,9 +1,8 @@
 /*===- embed-c.c - Use pe in a C program ------------------------------------===*\
 |*
 |* Runs a package (or a source) of an attention without parameters, forward and backward, on memory
-|* of the program: q, k and v are views of one packed array [length, 3, heads, depth], which need
-not
-|* be rearranged for pe.
+|* of the program: q, k and v are views of one packed array [length, 3, heads, depth], which is not
+|* rearranged for pe.
 |*
 |*   pe compile examples/encodings/alibi.mlir --grad --emit=package -o alibi.pepkg
 |*   embed-c alibi.pepkg
@@ -83,8 +82,7 @@ int main(int argc, char **argv) {
   views[count++] = packed("o", o);
   if (run(attention, PE_FORWARD, views, count))
     return 1;
-  /* Uses the output as its own cotangent, and requests one gradient; the others are not computed.
-   */
+  /* The cotangent is the output itself. Only d_v is requested; other gradients are not computed. */
   views[count++] = packed("d_o", o);
   views[count++] = packed("d_v", d_v);
   if (run(attention, PE_BACKWARD, views, count))

@@ -1,8 +1,7 @@
 /*===- learned.c - An attention with parameters and their gradients ----------===*\
 |*
 |* Runs a source or a package of an attention with parameters from the command line: NAME=NUMBER
-sets
-|* every element of the parameter NAME to the number, like a `pe.init` with a number.
+|* sets every element of the parameter NAME to the number, like a `pe.init` with a number.
 |*
 |*   cc -std=c11 learned.c -I runtime/include -L build/lib -Wl,-rpath,build/lib -lpe -o learned
 |*   ./learned examples/encodings/alibi_learned.mlir slopes=0.25
