@@ -1,4 +1,4 @@
-//===- Cases.h - Case table of the conformance suite ---------- -*- C++ -*-===//
+//===- Cases.h - Case table of the conformance suite ------------*- C++ -*-===//
 //
 // A case is an encoding and a call. An encoding is a file of examples/encodings or
 // test/conformance/encodings; a call has sizes, positions and a magnitude of the logits. Every

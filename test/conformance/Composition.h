@@ -1,4 +1,4 @@
-//===- Composition.h - Composition of attention features ------ -*- C++ -*-===//
+//===- Composition.h - Composition of attention features --------*- C++ -*-===//
 //
 // Lists the modes of attention and the kinds of terms, the pairs that are refused with the reason,
 // and programs with many features each, which together contain every supported pair.

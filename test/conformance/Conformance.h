@@ -1,4 +1,4 @@
-//===- Conformance.h - Runs the case table -------------------- -*- C++ -*-===//
+//===- Conformance.h - Runs the case table ----------------------*- C++ -*-===//
 //
 // For each case the suite draws inputs, evaluates the float64 reference, and runs the subject
 // forward and backward on one thread and on several. Every result and gradient must be within its

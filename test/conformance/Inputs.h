@@ -1,4 +1,4 @@
-//===- Inputs.h - Random inputs of a function ----------------- -*- C++ -*-===//
+//===- Inputs.h - Random inputs of a function -------------------*- C++ -*-===//
 
 #ifndef PE_TEST_CONFORMANCE_INPUTS_H
 #define PE_TEST_CONFORMANCE_INPUTS_H

@@ -1,4 +1,4 @@
-//===- Subject.h - Subjects of the conformance suite ---------- -*- C++ -*-===//
+//===- Subject.h - Subjects of the conformance suite ------------*- C++ -*-===//
 //
 // A subject compiles a source file to a function and runs it; the suite compares the results with
 // the float64 reference. There is one subject per target, so that every device runs the same table.

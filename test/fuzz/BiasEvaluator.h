@@ -1,4 +1,4 @@
-//===- BiasEvaluator.h - Evaluates a bias at one pair --------- -*- C++ -*-===//
+//===- BiasEvaluator.h - Evaluates a bias at one pair -----------*- C++ -*-===//
 //
 // Evaluates the generator's tree in long double. Optional noise multiplies every rounded f32 result
 // by 1 + u, where |u| is at most half a unit in the last place (2 units for approximate

@@ -1,4 +1,4 @@
-//===- DenseEntry.h - Dense evaluation of a program ----------- -*- C++ -*-===//
+//===- DenseEntry.h - Dense evaluation of a program -------------*- C++ -*-===//
 //
 // Evaluates a program in long double, pair by pair. Shares no code with runtime/reference.
 //

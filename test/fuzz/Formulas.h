@@ -1,4 +1,4 @@
-//===- Formulas.h - Prints generated scalar code as formulas -- -*- C++ -*-===//
+//===- Formulas.h - Prints generated scalar code as formulas ----*- C++ -*-===//
 
 #ifndef PE_TEST_FUZZ_FORMULAS_H
 #define PE_TEST_FUZZ_FORMULAS_H

@@ -1,4 +1,4 @@
-//===- Generate.h - Generates a program from a seed ----------- -*- C++ -*-===//
+//===- Generate.h - Generates a program from a seed -------------*- C++ -*-===//
 //
 // Composes coordinates, biases, rotations, masks, normalizers, and regions and formulas of random
 // scalar code, and draws the sizes and starts of a call. The same seed gives the same program.

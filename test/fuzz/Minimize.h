@@ -1,4 +1,4 @@
-//===- Minimize.h - Reduces failing programs ------------------ -*- C++ -*-===//
+//===- Minimize.h - Reduces failing programs --------------------*- C++ -*-===//
 
 #ifndef PE_TEST_FUZZ_MINIMIZE_H
 #define PE_TEST_FUZZ_MINIMIZE_H

@@ -1,4 +1,4 @@
-//===- Mutations.h - Damages text and bytes ------------------- -*- C++ -*-===//
+//===- Mutations.h - Damages text and bytes ---------------------*- C++ -*-===//
 
 #ifndef PE_TEST_FUZZ_MUTATIONS_H
 #define PE_TEST_FUZZ_MUTATIONS_H

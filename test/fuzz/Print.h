@@ -1,4 +1,4 @@
-//===- Print.h - Prints a generated program as MLIR ----------- -*- C++ -*-===//
+//===- Print.h - Prints a generated program as MLIR -------------*- C++ -*-===//
 
 #ifndef PE_TEST_FUZZ_PRINT_H
 #define PE_TEST_FUZZ_PRINT_H

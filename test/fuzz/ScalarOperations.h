@@ -1,4 +1,4 @@
-//===- ScalarOperations.h - Generated scalar operations ------- -*- C++ -*-===//
+//===- ScalarOperations.h - Generated scalar operations ---------*- C++ -*-===//
 //
 // One row per operation of arith and math that generated regions use: its spelling in MLIR and in
 // formulas, the domain of its operands, and a function that evaluates it. The functions are a

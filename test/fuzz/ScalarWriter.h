@@ -1,4 +1,4 @@
-//===- ScalarWriter.h - Generates random scalar code ---------- -*- C++ -*-===//
+//===- ScalarWriter.h - Generates random scalar code ------------*- C++ -*-===//
 //
 // Generates the trees of regions and formulas. They are well-typed and, by the domains of
 // ScalarOperations, mostly defined; the caller checks the result with conditionOf.

@@ -1,4 +1,4 @@
-//===- Triage.h - Groups findings by cause -------------------- -*- C++ -*-===//
+//===- Triage.h - Groups findings by cause ----------------------*- C++ -*-===//
 //
 // Groups the findings of a run: a fault that a hundred programs hit is one entry with its first
 // seed and the command that reproduces it.

@@ -1,4 +1,4 @@
-//===- Workers.h - Runs tasks in processes that may crash ----- -*- C++ -*-===//
+//===- Workers.h - Runs tasks in processes that may crash -------*- C++ -*-===//
 //
 // Runs numbered tasks in forked processes. A task that crashes, hangs or uses too much memory is an
 // outcome like any other: its process is replaced and the run continues. A process runs many tasks
