@@ -1,5 +1,5 @@
-// The MLIR headers that most of pe's compiler includes, parsed once for all of it (PEMlir.cmake). A
-// header belongs here when several rooms include it; nothing of pe's own does.
+// The MLIR headers that several rooms of the compiler include, for a precompiled header
+// (PEMlir.cmake). Headers of pe itself must not be added.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

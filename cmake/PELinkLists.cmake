@@ -1,5 +1,5 @@
-# Writes link-lists.json into the build tree: every target of pe with its folder and the libraries
-# it links directly. scripts/check-links holds them to the order of the rooms.
+# Writes link-lists.json to the build directory: every target of pe with its source directory and
+# the libraries it links directly. scripts/check-links checks them against the order of the rooms.
 
 function(pe_collect_targets directory result)
   get_property(own DIRECTORY ${directory} PROPERTY BUILDSYSTEM_TARGETS)

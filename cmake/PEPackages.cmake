@@ -1,11 +1,12 @@
-# Names what is missing of Debian's packages, all of it in one error, before anything else fails for
-# want of it. Each package is known by one of its files; scripts/install-deps.sh installs them all.
-# Runs as a script too: cmake -P cmake/PEPackages.cmake.
+# Reports all missing Debian packages in one error, before anything else fails because of them. Each
+# package is detected by one of its files; scripts/install-deps.sh installs all of them. Can also be
+# run as a script: cmake -P cmake/PEPackages.cmake.
 set(PE_LLVM_PREFIX "/usr/lib/llvm-22" CACHE PATH "Prefix of the LLVM/MLIR 22 packages")
 
 set(PE_MISSING)
 
-# pe_need(PACKAGE FILE): FILE is a program by its name, a header below include, or an absolute path.
+# pe_need(PACKAGE FILE): FILE is the name of a program, a header relative to include, or an absolute
+# path.
 macro(pe_need package file)
   if(IS_ABSOLUTE ${file})
     set(PE_FOUND ${file})
@@ -23,7 +24,7 @@ endmacro()
 if(CMAKE_GENERATOR STREQUAL "Ninja" AND NOT CMAKE_MAKE_PROGRAM)
   pe_need(ninja-build ninja)
 endif()
-if(CMAKE_CXX_COMPILER STREQUAL "clang++-22")  # as the presets say
+if(CMAKE_CXX_COMPILER STREQUAL "clang++-22")  # the setting of the presets
   pe_need(clang-22 clang++-22)
   pe_need(lld-22 ld.lld-22)
   pe_need(ccache ccache)
@@ -35,7 +36,7 @@ pe_need(mlir-22-tools ${PE_LLVM_PREFIX}/bin/mlir-tblgen)
 pe_need(libcli11-dev CLI/CLI.hpp)
 pe_need(nlohmann-json3-dev nlohmann/json.hpp)
 pe_need(libxsmm-dev libxsmm.h)
-# The functions that GPU kernels call are linked with libclc's mathematics.
+# The functions that GPU kernels call are linked with the math functions of libclc.
 find_file(PE_LIBCLC nvptx64--.bc PATHS /usr/lib/clc ${PE_LLVM_PREFIX}/share/clc
   NO_DEFAULT_PATH DOC "libclc for NVPTX")
 if(NOT PE_LIBCLC)
@@ -51,5 +52,5 @@ endif()
 
 if(PE_MISSING)
   message(FATAL_ERROR "pe: expected files of these Debian packages, found none; install them "
-    "(scripts/install-deps.sh), or set PE_LLVM_PREFIX to where LLVM 22 is:${PE_MISSING}")
+    "(scripts/install-deps.sh), or set PE_LLVM_PREFIX to the prefix of LLVM 22:${PE_MISSING}")
 endif()

@@ -1,15 +1,15 @@
-# What the Python wheel holds. `make python` and `pip install .` install the component `python`:
+# The contents of the Python wheel. `make python` and `pip install .` install the component `python`:
 #
-#   pe_attention/             the package's own sources
-#   pe_attention/lib          libpe.so and libpe-jit.so, which needs no shared library of LLVM
+#   pe_attention/             the Python sources
+#   pe_attention/lib          libpe.so and libpe-jit.so, which contains LLVM
 #   pe_attention/bin          pe
-#   pe_attention/examples     programs, one encoding each
+#   pe_attention/examples     sources with one encoding each
 #
-# PE_STATIC_JIT builds that libpe-jit.so with everything else; without it `pe-jit-static` is built
-# when it is asked for. It is linked from Debian's static archives of LLVM and MLIR.
-option(PE_STATIC_JIT "Build the compiler library of the Python wheel, which holds LLVM and MLIR" OFF)
+# With PE_STATIC_JIT, this libpe-jit.so is part of the default target; otherwise it is built only as
+# `pe-jit-static`. It links Debian's static archives of LLVM and MLIR.
+option(PE_STATIC_JIT "Build the compiler library of the Python wheel, which contains LLVM and MLIR" OFF)
 
-# The static libraries of pe that `target` needs, itself included.
+# Collects `target` and the static libraries of pe that it depends on.
 function(pe_collect_archives target result)
   set(found ${${result}})
   if(NOT TARGET ${target} OR target IN_LIST found OR target STREQUAL "MLIR" OR target STREQUAL "LLVM")
@@ -37,7 +37,7 @@ function(pe_add_static_jit)
   foreach(archive ${archives})
     list(APPEND files $<TARGET_FILE:${archive}>)
   endforeach()
-  # All archives in one group: the linker takes the members that something needs.
+  # All archives are in one group, so that their order does not matter.
   file(GLOB upstream ${PE_LLVM_PREFIX}/lib/libMLIR*.a ${PE_LLVM_PREFIX}/lib/libLLVM*.a)
   list(FILTER upstream EXCLUDE REGEX "(Test|CAPI|Lsp|Tblgen|Runner)")
   set(exports ${PROJECT_BINARY_DIR}/pe-jit-static.map)
@@ -60,13 +60,13 @@ pe_add_static_jit()
 set(package pe_attention)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/pe_attention DESTINATION . COMPONENT python
   FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
-# By its real path: the library under its plain name, not a link to one that is not there.
+# Installs the library itself as libpe.so, instead of a symbolic link to its versioned name.
 install(PROGRAMS $<TARGET_FILE:pe> DESTINATION ${package}/lib RENAME libpe.so COMPONENT python)
 install(PROGRAMS $<TARGET_FILE:pe-jit-static> DESTINATION ${package}/lib COMPONENT python)
 install(PROGRAMS $<TARGET_FILE:pe-cli> DESTINATION ${package}/bin COMPONENT python)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/encodings DESTINATION ${package}/examples
   COMPONENT python FILES_MATCHING PATTERN "*.mlir")
-# What `pe compare NAME` finds.
+# The experiments that `pe compare NAME` finds.
 file(GLOB experiments RELATIVE ${PROJECT_SOURCE_DIR}/examples CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/examples/*/experiment.json)
 foreach(experiment ${experiments})

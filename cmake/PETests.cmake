@@ -1,39 +1,31 @@
-# Helpers of the test tree: pe_add_unittest for GoogleTest programs, pe_add_test for anything else,
-# and pe_add_test_rooms, which finds the rooms' own CMakeLists.txt so that a new room needs no edit
-# here. Included once by test/CMakeLists.txt.
+# Functions of the test tree: pe_add_unittest for GoogleTest programs, pe_add_test for other tests,
+# and pe_add_test_rooms, which finds the CMakeLists.txt of every room. Included by test/CMakeLists.txt.
 find_package(GTest REQUIRED CONFIG)
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 
-# Builds every test program: `ninja pe-tests`.
+# `ninja pe-tests` builds every test program.
 add_custom_target(pe-tests)
 
-# GoogleTest's header, two seconds of every test's compilation, is parsed once for all programs that
-# do not already use the precompiled header of MLIR.
 if(PE_PRECOMPILED_HEADERS)
-  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/TestHeaders.cpp
-    CONTENT "// Carries the precompiled header of GoogleTest.\n")
-  add_library(PETestHeaders OBJECT ${PROJECT_BINARY_DIR}/TestHeaders.cpp)
+  pe_add_headers(PETestHeaders TestHeaders.h)
   pe_configure_target(PETestHeaders)
   target_link_libraries(PETestHeaders PRIVATE GTest::gtest)
-  target_precompile_headers(PETestHeaders PRIVATE <gtest/gtest.h>)
-  target_compile_options(PETestHeaders PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
 endif()
 
 # pe_add_unittest(NAME sources... [MLIR] [LINK libs...] [ARGS args...] [SHARDS n] [TIMEOUT seconds])
-# A GoogleTest program build/test/bin/NAME and one ctest of that name, or n of them, which split its
-# cases and run side by side. MLIR says that the sources include MLIR's headers. The working
-# directory is the build tree's test/tmp.
+# Adds a GoogleTest program build/test/bin/NAME and one ctest of this name, or n that split its cases
+# and run in parallel. With MLIR, the sources may include MLIR's headers. The working directory is
+# test/tmp in the build directory.
 function(pe_add_unittest name)
   cmake_parse_arguments(ARG "MLIR" "SHARDS;TIMEOUT" "LINK;ARGS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   if(ARG_MLIR)
     pe_configure_mlir_target(${name})
+    pe_reuse_headers(${name} PEDialectHeaders)
     target_link_libraries(${name} PRIVATE MLIR)
   else()
     pe_configure_target(${name})
-    if(TARGET PETestHeaders)
-      target_precompile_headers(${name} REUSE_FROM PETestHeaders)
-    endif()
+    pe_reuse_headers(${name} PETestHeaders)
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/bin)
   set_target_properties(${name} PROPERTIES BUILD_RPATH "$ORIGIN/../../lib")
@@ -55,8 +47,8 @@ function(pe_add_unittest name)
 endfunction()
 
 # pe_add_test(NAME COMMAND program args... [FULL] [ENVIRONMENT A=B...] [LABELS l...] [TIMEOUT seconds])
-# Any program as a ctest; it passes when it exits 0. FULL: too slow for `make test`, so it is run by
-# `make test-full` only.
+# Adds a program as a ctest, which passes if it exits with 0. FULL tests are too slow for `make test`
+# and run only in `make test-full`.
 function(pe_add_test name)
   cmake_parse_arguments(ARG "FULL" "TIMEOUT" "COMMAND;ENVIRONMENT;LABELS" ${ARGN})
   if(ARG_FULL)
@@ -65,12 +57,12 @@ function(pe_add_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()
-  # No test may touch the user's own cache.
+  # Tests must not use the cache of the user.
   list(APPEND ARG_ENVIRONMENT XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/test/cache
     GTEST_OUTPUT=json:${PROJECT_BINARY_DIR}/test-results/${name}.json)
   if(PE_SANITIZER STREQUAL "address")
-    # Refusing a huge allocation is tested behaviour, not an error of the program; LLVM, which is
-    # not instrumented, keeps objects until the end.
+    # Tests check that huge allocations fail without an abort. LLVM, which is not instrumented, does
+    # not free all objects.
     list(APPEND ARG_ENVIRONMENT ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0)
   endif()
   add_test(NAME ${name} COMMAND ${ARG_COMMAND} WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/test/tmp)
@@ -78,14 +70,14 @@ function(pe_add_test name)
     ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()
 
-# pe_add_python_test(NAME SCRIPT args...): SCRIPT (a path from the repository's root) under the
-# python3 that configured the build.
+# pe_add_python_test(NAME SCRIPT args...) runs SCRIPT, a path relative to the root of the repository,
+# with the python3 that configured the build.
 function(pe_add_python_test name script)
   pe_add_test(${name} COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/${script} ${ARGN}
     LABELS python)
 endfunction()
 
-# Every folder below test/ with a CMakeLists.txt, once, whether its parent adds it or not.
+# Adds every directory below test/ with a CMakeLists.txt that its parent does not add.
 function(pe_add_test_rooms)
   file(GLOB_RECURSE lists CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt)
   list(SORT lists)

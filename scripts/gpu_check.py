@@ -1,5 +1,4 @@
-"""The work behind scripts/gpu-check.sh; standard library only, except that `peers` needs
-PyTorch."""
+"""Implements scripts/gpu-check.sh with the standard library only; `peers` also needs PyTorch."""
 
 import argparse
 import itertools
@@ -16,17 +15,17 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ENCODINGS = ["nope", "alibi", "t5", "kerple_log", "fire", "fire_2x32", "rope",
              "stick_breaking", "rse"]
 CHIPS = "sm_80,sm_90"
-# Small, odd cases for correctness: name, sizes, dtype, head dim and value dim.
+# Small cases for correctness: name, sizes, head dim and value dim.
 CASES = [
     ("odd", "b=1,h=4,hkv=2,sq=93,sk=130", 64, 64),
     ("single", "b=2,h=2,hkv=1,sq=1,sk=77", 64, 64),
     ("deep", "b=1,h=2,hkv=2,sq=130,sk=130", 128, 128),
 ]
 DTYPES = ["bf16", "f16", "tf32", "f32"]
-# Most that a result may be off, as |x - r| / |r| against float64 on the rounded inputs. `pe run
-# --check` applies the full tolerances; here a stored copy has to do.
+# The largest error |x - r| / |r| against float64 results on the rounded inputs. The tolerances of
+# `pe run --check` are not available, because the reference results are stored.
 LIMITS = {"bf16": 1.2e-2, "f16": 2e-3, "tf32": 2e-3, "f32": 5e-5}
-# Sums of many signs that end near zero: compared with their largest neighbour instead.
+# Gradients that cancel to nearly zero may differ by this fraction of the largest gradient.
 CANCELLING = 5e-2
 
 
@@ -49,8 +48,8 @@ def read_safetensors(path):
     return tensors
 
 
-class Folder:
-    """build/gpu-check: programs, packages, inputs, stored results, results so far."""
+class CheckDirectory:
+    """The directory build/gpu-check with programs, packages, reference results and records."""
 
     def __init__(self, path):
         self.path = path
@@ -71,13 +70,13 @@ class Folder:
         self.results.write_text(json.dumps(self.load() + [record], indent=1))
 
 
-def prepare(folder, build, options):
-    """Packages for the chips, and float64 results of small cases."""
-    shutil.rmtree(folder.path, ignore_errors=True)
-    (folder.path / "bin").mkdir(parents=True)
-    (folder.path / "lib").mkdir()
-    shutil.copy2(build / "bin" / "pe", folder.pe)
-    shutil.copy2(build / "lib" / "libpe.so.0", folder.path / "lib" / "libpe.so.0")
+def prepare(directory, build, options):
+    """Compiles packages for the chips and computes float64 results of small cases."""
+    shutil.rmtree(directory.path, ignore_errors=True)
+    (directory.path / "bin").mkdir(parents=True)
+    (directory.path / "lib").mkdir()
+    shutil.copy2(build / "bin" / "pe", directory.pe)
+    shutil.copy2(build / "lib" / "libpe.so.0", directory.path / "lib" / "libpe.so.0")
     targets = ["--target=" + options.target]
     if options.target == "cuda":
         targets.append("--chip=" + CHIPS)
@@ -89,25 +88,25 @@ def prepare(folder, build, options):
                     continue
                 made = run([build / "bin" / "pe", "compile", source, *targets, f"--dtype={dtype}",
                             f"--head-dim={dim}", f"--value-dim={dim}", "--grad", "--early-exit=off",
-                            "--emit=package", "-o", folder.package(encoding, dtype, dim)])
+                            "--emit=package", "-o", directory.package(encoding, dtype, dim)])
                 if made.returncode:
                     sys.exit(made.stderr)
         for (name, shape, dim, value), dtype in itertools.product(CASES, DTYPES):
-            if not folder.package(encoding, dtype, dim).exists():
+            if not directory.package(encoding, dtype, dim).exists():
                 continue
             done = run([build / "bin" / "pe", "run", source, "--target=reference", "--random=5",
                         f"--shape={shape},d={dim},dv={value}", "--grad", f"--dtype={dtype}",
-                        f"--out={folder.reference(encoding, name, dtype)}"])
+                        f"--out={directory.reference(encoding, name, dtype)}"])
             if done.returncode:
                 sys.exit(done.stderr)
-    size = sum(file.stat().st_size for file in folder.path.rglob("*") if file.is_file())
-    print(f"{folder.path}: {size / 2**20:.1f} MiB")
+    size = sum(file.stat().st_size for file in directory.path.rglob("*") if file.is_file())
+    print(f"{directory.path}: {size / 2**20:.1f} MiB")
     if size > 60 * 2**20:
         sys.exit("gpu-check: error: expected at most 60 MiB; choose fewer with --only or --dims")
 
 
 def compare(found, expected, limit):
-    """The worst |x - r| / |r|, and the tensors that are beyond the limit."""
+    """Returns the largest error as a fraction of the limit, and the tensors that exceed it."""
     worst, bad = 0.0, []
     largest = max(math.sqrt(sum(x * x for x in values) / max(len(values), 1))
                   for name, values in expected.items() if name.startswith("d_"))
@@ -121,7 +120,7 @@ def compare(found, expected, limit):
             continue
         norm = math.sqrt(sum(r * r for r in reference))
         error = math.sqrt(sum((x - r) ** 2 for x, r in zip(values, reference)))
-        # A parameter's gradient may cancel to zero.
+        # The gradient of a parameter may cancel to zero.
         is_parameter = name.startswith("d_") and name not in ("d_q", "d_k", "d_v")
         spare = CANCELLING * largest * math.sqrt(len(reference)) if is_parameter else 0
         allowed = limit * norm + spare
@@ -133,7 +132,7 @@ def compare(found, expected, limit):
 
 
 class Clock:
-    """Ends a call in time and says what is left."""
+    """Skips work after a time limit and reports what was skipped."""
 
     def __init__(self, seconds):
         self.end = time.monotonic() + seconds
@@ -147,87 +146,88 @@ class Clock:
 
     def report(self):
         if self.left:
-            print("not done for lack of time: " + ", ".join(self.left))
+            print("skipped after the time limit: " + ", ".join(self.left))
 
 
-def check(folder, options):
+def check(directory, options):
     clock, failures, count = Clock(options.seconds), 0, 0
     for encoding in options.only:
         for dtype in DTYPES:
             for name, shape, dim, value in CASES:
-                package = folder.package(encoding, dtype, dim)
-                what = f"{encoding} {dtype} {name}"
-                if dim not in options.dims or not package.exists() or not clock.allows(what):
+                package = directory.package(encoding, dtype, dim)
+                label = f"{encoding} {dtype} {name}"
+                if dim not in options.dims or not package.exists() or not clock.allows(label):
                     continue
-                out = folder.path / "out.safetensors"
+                out = directory.path / "out.safetensors"
                 out.unlink(missing_ok=True)
-                # Twice: results are equal to the bit.
+                # Run twice: results must be bitwise equal.
                 outputs = []
                 for _ in range(2):
-                    done = run([folder.pe, "run", package, f"--target={options.target}",
+                    done = run([directory.pe, "run", package, f"--target={options.target}",
                                 "--random=5", f"--shape={shape},d={dim},dv={value}",
                                 f"--dtype={dtype}", "--grad", f"--out={out}"])
                     outputs.append(out.read_bytes() if done.returncode == 0 else b"")
                 if done.returncode:
                     worst, bad = math.inf, [done.stderr.strip()]
                 else:
-                    stored = read_safetensors(folder.reference(encoding, name, dtype))
+                    stored = read_safetensors(directory.reference(encoding, name, dtype))
                     worst, bad = compare(read_safetensors(out), stored, LIMITS[dtype])
                     if outputs[0] != outputs[1]:
                         bad.append("two runs differ")
                 count += 1
                 failures += bool(bad)
-                folder.append({"part": "check", "encoding": encoding, "dtype": dtype, "case": name,
-                               "share_of_limit": worst, "problems": bad})
+                directory.append({"part": "check", "encoding": encoding, "dtype": dtype,
+                                  "case": name, "share_of_limit": worst, "problems": bad})
                 verdict = "FAILED " + "; ".join(bad) if bad else f"ok ({worst:.2f} of the limit)"
-                print(f"{what:32} {verdict}", flush=True)
-    sanitize(folder, options)
+                print(f"{label:32} {verdict}", flush=True)
+    sanitize(directory, options)
     clock.report()
     print(f"{count} checked, {failures} failed")
     return 1 if failures or not count else 0
 
 
-def sanitize(folder, options):
-    """compute-sanitizer on one small case of the first encodings, if it is installed."""
+def sanitize(directory, options):
+    """Runs compute-sanitizer, if installed, on one small case of the first encodings."""
     if options.target != "cuda" or not shutil.which("compute-sanitizer"):
-        print("compute-sanitizer: not here, or not on this target; skipped")
+        print("compute-sanitizer: skipped (not installed, or not supported on this target)")
         return
     for encoding in options.only[:3]:
         for tool in ("memcheck", "racecheck"):
-            done = run(["compute-sanitizer", f"--tool={tool}", "--error-exitcode=9", folder.pe,
-                        "run", folder.package(encoding, "bf16", 64), "--target=cuda", "--random=5",
-                        "--shape=b=1,h=2,hkv=1,sq=93,sk=130,d=64", "--dtype=bf16", "--grad"])
-            folder.append({"part": "sanitize", "encoding": encoding, "tool": tool,
-                           "rc": done.returncode})
+            done = run(["compute-sanitizer", f"--tool={tool}", "--error-exitcode=9", directory.pe,
+                        "run", directory.package(encoding, "bf16", 64), "--target=cuda",
+                        "--random=5", "--shape=b=1,h=2,hkv=1,sq=93,sk=130,d=64", "--dtype=bf16",
+                        "--grad"])
+            directory.append({"part": "sanitize", "encoding": encoding, "tool": tool,
+                              "rc": done.returncode})
             verdict = "ok" if done.returncode == 0 else "FAILED"
             print(f"compute-sanitizer {tool} {encoding}: {verdict}", flush=True)
 
 
 def heads_for(length, dim):
-    """Heads of 64 or 128 with about 16 k tokens in all, as FlashAttention's benchmark has them."""
+    """Returns batch and heads for 16 k tokens of width 2048, like FlashAttention's benchmark."""
     return max(1, 16384 // length), 2048 // dim
 
 
-def measure(folder, options):
+def measure(directory, options):
     clock = Clock(options.seconds)
     for length in options.lengths:
         for dim in options.dims:
             for encoding in options.only:
                 what = f"{encoding} D={dim} S={length}"
-                package = folder.package(encoding, "bf16", dim)
+                package = directory.package(encoding, "bf16", dim)
                 if not package.exists() or not clock.allows(what):
                     continue
                 batch, heads = (1, 2) if options.target != "cuda" else heads_for(length, dim)
-                done = run([folder.pe, "run", package, f"--target={options.target}", "--random=7",
-                            f"--shape=b={batch},h={heads},sq={length},d={dim}", "--dtype=bf16",
-                            "--grad", f"--time={options.repeats}"])
+                done = run([directory.pe, "run", package, f"--target={options.target}",
+                            "--random=7", f"--shape=b={batch},h={heads},sq={length},d={dim}",
+                            "--dtype=bf16", "--grad", f"--time={options.repeats}"])
                 record = {"part": "time", "encoding": encoding, "dim": dim, "length": length,
                           "batch": batch, "heads": heads, "dtype": "bf16"}
                 if done.returncode:
                     record["error"] = done.stderr.strip()
                 else:
                     record.update(json.loads(done.stdout.strip().splitlines()[-1]))
-                folder.append(record)
+                directory.append(record)
                 print(what, record.get("error") or " ".join(
                     f"{half} {(record[half + '_gflops'] or 0) / 1e3:.2f} TFLOP/s"
                     for half in ("forward", "backward")), flush=True)
@@ -235,10 +235,10 @@ def measure(folder, options):
     return 0
 
 
-def table(folder):
-    """Pairs of ours and, behind them, peers of the same sizes."""
+def table(directory):
+    """Prints the results of pe, followed by those of the peers, in one row per size."""
     rows = {}
-    for record in folder.load():
+    for record in directory.load():
         if record["part"] not in ("time", "peers"):
             continue
         key = (record["encoding"], record["dim"], record["length"])
@@ -259,7 +259,8 @@ def main():
     parser = argparse.ArgumentParser(prog="gpu-check.sh")
     parser.add_argument("part", choices=["prepare", "check", "time", "peers", "table"])
     parser.add_argument("build", nargs="?", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--folder", type=pathlib.Path, help="in place of BUILD/gpu-check")
+    parser.add_argument("--folder", type=pathlib.Path, metavar="DIRECTORY",
+                        help="the directory to use instead of BUILD/gpu-check")
     parser.add_argument("--only", default=",".join(ENCODINGS))
     parser.add_argument("--lengths", default="2048,8192,16384")
     parser.add_argument("--dims", default="64,128")
@@ -270,19 +271,19 @@ def main():
     options.only = options.only.split(",")
     options.lengths = [int(n) for n in options.lengths.split(",")]
     options.dims = [int(n) for n in options.dims.split(",")]
-    folder = Folder(options.folder or options.build / "gpu-check")
+    directory = CheckDirectory(options.folder or options.build / "gpu-check")
     if options.part == "prepare":
-        return prepare(folder, options.build, options)
+        return prepare(directory, options.build, options)
     if options.part == "table":
-        return table(folder)
-    if not folder.pe.exists():
-        sys.exit(f"gpu-check: error: expected {folder.path} made by `gpu-check.sh prepare`")
+        return table(directory)
+    if not directory.pe.exists():
+        sys.exit(f"gpu-check: error: expected {directory.path} made by `gpu-check.sh prepare`")
     if options.part == "check":
-        return check(folder, options)
+        return check(directory, options)
     if options.part == "time":
-        return measure(folder, options)
+        return measure(directory, options)
     import gpu_peers
-    return gpu_peers.measure(folder, options, Clock(options.seconds), heads_for)
+    return gpu_peers.measure(directory, options, Clock(options.seconds), heads_for)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""What else computes these encodings on a GPU, timed at the sizes of gpu_check.py: needs PyTorch.
+"""Times PyTorch implementations of the encodings on a GPU, at the sizes of gpu_check.py.
 
-SDPA (no bias; the kernel is named), FlexAttention compiled with the encoding's
-score_mod, SDPA with the bias as a dense tensor, stick-breaking as dense tensor operations. A peer
-that fails is recorded with its error. Times are medians of device events; the work counted is pe's:
-2 (D + Dv) forward and 2 (3 D + 2 Dv) backward per unmasked pair.
+The peers are SDPA without a bias, FlexAttention compiled with the score_mod of the encoding, SDPA
+with the bias as a dense tensor, and stick-breaking as dense tensor operations. A peer that fails is
+recorded with its error. Times are medians of device events. The number of operations is the same as
+for pe: 2 (D + Dv) forward and 2 (3 D + 2 Dv) backward per unmasked pair.
 """
 
 import math
@@ -19,7 +19,7 @@ def slopes(heads, torch, device):
 
 
 def bias_functions(torch, encoding, heads, device):
-    """bias(h, i, j) with tensors of parameters, as FlexAttention and a dense bias both read it."""
+    """Returns bias(h, i, j) with parameter tensors, for FlexAttention and for a dense bias."""
     rates = slopes(heads, torch, device)
     if encoding == "alibi":
         return lambda h, i, j: rates[h] * (j - i).float()
@@ -70,7 +70,7 @@ def timed(torch, call, repeats):
 
 
 def both(torch, function, inputs, cotangent, repeats):
-    """Seconds forward and backward."""
+    """Returns the seconds of forward and backward."""
     with torch.no_grad():
         forward = timed(torch, lambda: function(*inputs), repeats)
 
@@ -101,7 +101,7 @@ def stick_breaking(torch, q, k, v):
 
 
 def peers_of(torch, encoding, heads, length, device):
-    """(name, function of q, k, v) in order."""
+    """Yields (name, function of q, k, v) of each peer."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     def sdpa(backend, q, k, v, **arguments):
@@ -129,11 +129,11 @@ def peers_of(torch, encoding, heads, length, device):
             SDPBackend.EFFICIENT_ATTENTION, q, k, v, attn_mask=dense)
 
 
-def measure(folder, options, clock, sizes_for):
+def measure(directory, options, clock, sizes_for):
     try:
         import torch
     except ImportError:
-        print("gpu-check: error: PyTorch is not on this machine; `peers` needs it")
+        print("gpu-check: error: PyTorch is not installed; `peers` requires it")
         return 1
     if not torch.cuda.is_available():
         print("gpu-check: error: PyTorch finds no GPU")
@@ -160,15 +160,16 @@ def measure(folder, options, clock, sizes_for):
                                                      options.repeats)
                             record["forward_gflops"] = 4 * dim * count / forward * 1e-9
                             record["backward_gflops"] = 10 * dim * count / backward * 1e-9
-                        except Exception as error:  # whatever one peer does, the others continue
+                        except Exception as error:  # continue with the other peers
                             record["error"] = f"{type(error).__name__}: {str(error)[:200]}"
-                        folder.append(record)
+                        directory.append(record)
                         print(what, name, record.get("error") or " ".join(
                             f"{half} {record[half + '_gflops'] / 1e3:.1f} TFLOP/s"
                             for half in ("forward", "backward")), flush=True)
                 except Exception as error:
-                    folder.append({"part": "peers", "peer": "FlexAttention", "encoding": encoding,
-                                   "dim": dim, "length": length, "error": str(error)[:200]})
+                    directory.append({"part": "peers", "peer": "FlexAttention",
+                                      "encoding": encoding, "dim": dim, "length": length,
+                                      "error": str(error)[:200]})
                     print(what, "FlexAttention", error)
                 torch.cuda.empty_cache()
     clock.report()

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that pe is built from: prints what is missing, then installs just
-# that. Running it again installs nothing. LLVM 22 comes from Debian 12's own security archive.
-#   scripts/install-deps.sh           what `make test` and `make demo` need
-#   scripts/install-deps.sh --asan    the sanitizers' run-time library as well
-#   scripts/install-deps.sh --torch   PyTorch as well, as tests use it, into build/venv (pip)
-#   PE_NO_INSTALL=1                   install nothing: name what is missing and exit 1
+# Prints and installs the missing Debian packages that are required to build pe. If none is missing,
+# it installs nothing. LLVM 22 comes from the security archive of Debian 12.
+#   scripts/install-deps.sh           the packages for `make test` and `make demo`
+#   scripts/install-deps.sh --asan    also the run-time library of the sanitizers
+#   scripts/install-deps.sh --torch   also the PyTorch version of the tests, in build/venv (pip)
+#   PE_NO_INSTALL=1                   only print the missing packages and exit with 1
 set -euo pipefail
 
 packages=(
@@ -12,13 +12,13 @@ packages=(
   clang-22 lld-22 clang-format-22            # compiler, linker, formatter
   llvm-22-dev llvm-22-tools                  # LLVM; lit, FileCheck
   libmlir-22-dev mlir-22-tools               # MLIR; mlir-tblgen
-  libclc-22                                  # mathematics of GPU kernels
+  libclc-22                                  # math functions of GPU kernels
   libgtest-dev nlohmann-json3-dev libcli11-dev
-  libopenblas0-pthread                       # factorisations and large products of training
+  libopenblas0-pthread                       # factorizations and large products of training
   libxsmm-dev                                # products of narrow matrices in training
   zlib1g-dev                                 # the compiler library of the Python wheel
   python3                                    # checks and test programs (standard library only)
-  python3-venv python3-dev g++               # tests of the Python package; what torch.compile calls
+  python3-venv python3-dev g++               # tests of the Python package; torch.compile
 )
 with_torch=0
 case "${1-}" in
@@ -45,7 +45,7 @@ is_debian_12() {
     command -v apt-get >/dev/null
 }
 
-# The wheel that make-python's tests use, in the same virtual environment.
+# Installs the version of PyTorch that the tests of make-python use, in their virtual environment.
 install_torch() {
   local root pin python
   root=$(cd "$(dirname "$0")/.." && pwd)
@@ -60,7 +60,7 @@ install_torch() {
     echo "install-deps: error: PE_NO_INSTALL=1, and $root/build/venv has no $pin" >&2
     exit 1
   fi
-  echo "install-deps: installing with pip into build/venv: $pin with what it depends on"
+  echo "install-deps: installing with pip into build/venv: $pin and its dependencies"
   "$python" -c 'import pip' 2>/dev/null || python3 -m venv "$root/build/venv"
   "$python" -m pip install -q "$pin"
 }
@@ -82,7 +82,7 @@ if [ ${#missing[@]} -eq 0 ]; then
 fi
 if ! is_debian_12; then
   echo "install-deps: error: expected Debian 12 (bookworm), found $(system_name); pe is built and" \
-    "tested there only; install these packages yourself: ${missing[*]}" >&2
+    "tested only there; install these packages yourself: ${missing[*]}" >&2
   exit 1
 fi
 if [ "${PE_NO_INSTALL-}" = 1 ]; then
@@ -98,7 +98,7 @@ if [ "$(id -u)" -ne 0 ]; then
   fi
   as_root=(sudo)
 fi
-echo "install-deps: installing ${#missing[@]} Debian packages (apt-get) with what they depend on:"
+echo "install-deps: installing ${#missing[@]} Debian packages (apt-get) and their dependencies:"
 printf '  %s\n' "${missing[@]}"
 "${as_root[@]}" apt-get update -q
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \

@@ -7,7 +7,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "runtime/plan/ExpressionHints.h"
+#include "runtime/plan/FunctionForms.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <algorithm>
@@ -30,20 +30,19 @@ public:
   Emitter(OpBuilder &builder, const ExpressionScope &scope)
       : builder(builder), scope(scope), names(scope.names) {}
 
-  FailureOr<Value> emitReal(const Expression &expression) {
+  FailureOr<Value> emitReal(const Expression &expression, StringRef advice) {
     FailureOr<Value> value = emit(expression);
     if (failed(value))
       return failure();
     if (value->getType().isInteger(1))
-      return fail(expression,
-                  "expected a number, found a truth value; use select(condition, a, b)");
+      return fail(expression, "expected a number, found a truth value; " + advice);
     return toReal(*value);
   }
 
   FailureOr<Value> emitTruth(const Expression &expression) {
     FailureOr<Value> value = emit(expression);
     if (succeeded(value) && !isTruth(*value))
-      return fail(expression, "expected a condition, as in j < 4 or i - j < 128; found a number");
+      return fail(expression, "expected a condition, found a number; " + scope.adviceOnResult);
     return value;
   }
 
@@ -186,11 +185,10 @@ static const Function *findFunction(StringRef name) {
   return function == std::end(kFunctions) ? nullptr : function;
 }
 
-/// "; did you mean exp?", or how a function of another language is written here; or nothing.
+/// Returns "; did you mean exp?", how a function of another language is written, or nothing.
 static std::string adviceOn(StringRef name) {
-  const std::string_view form = ::pe::plan::formOfFunction(name);
-  if (!form.empty())
-    return "; write " + std::string(form);
+  if (std::string advice = ::pe::plan::adviceOnFunction(name); !advice.empty())
+    return "; " + advice;
   SmallVector<StringRef> known = {"select", "sum", "size", "and", "or", "not"};
   for (const Function &function : kFunctions)
     known.push_back(function.name);
@@ -355,7 +353,7 @@ FailureOr<Value> Emitter::emitSum(const Expression &expression) {
   std::swap(names, inside);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(&body);
-  FailureOr<Value> summand = emitReal(children[1]);
+  FailureOr<Value> summand = emitReal(children[1], "use select(condition, a, b)");
   if (failed(summand))
     return failure();
   // A sum is an f32 by its type; code that is computed in f64 skips both conversions.
@@ -641,7 +639,7 @@ FailureOr<Value> Emitter::emitFunction(const Expression &expression, Values oper
 
 FailureOr<Value> mlir::pe::emitExpression(const Expression &expression, OpBuilder &builder,
                                           const ExpressionScope &scope) {
-  return Emitter(builder, scope).emitReal(expression);
+  return Emitter(builder, scope).emitReal(expression, scope.adviceOnResult);
 }
 
 FailureOr<Value> mlir::pe::emitCondition(const Expression &expression, OpBuilder &builder,

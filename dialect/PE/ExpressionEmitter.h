@@ -34,6 +34,8 @@ struct ExpressionScope {
   FloatType real;
   /// What to write where a formula names what it does not have, such as s or j, by that name.
   llvm::StringMap<std::string> advice;
+  /// What to write where the formula gives a number for a condition, or a condition for a number.
+  StringRef adviceOnResult;
 };
 
 /// The value of `expression`, a real number.

@@ -5,6 +5,7 @@
 #include "dialect/PE/PEContents.h"
 #include "dialect/PE/PEDropout.h"
 #include "dialect/PE/PEScores.h"
+#include "dialect/PE/PESignature.h"
 #include "dialect/PE/PEWeights.h"
 
 #include <cmath>
@@ -18,6 +19,10 @@ struct Clause {
   StringRef name;
   bool isBuilt;
 };
+/// How types are written, for messages.
+constexpr StringRef kAttentionTypes = "(!qkv, !qkv, !qkv) -> !qkv";
+constexpr StringRef kMergeTypes = "(!o, !lse, !o, !lse) -> !o, !lse";
+
 constexpr Clause kClauses[] = {
     {"bias", true},    {"prologue", true},      {"rotate", true},    {"rotated_keys", false},
     {"content", true}, {"value_content", true}, {"score", true},     {"sink", true},
@@ -143,6 +148,8 @@ static ParseResult parseClauses(
   StringRef word;
   for (SMLoc loc = parser.getCurrentLocation(); succeeded(parser.parseOptionalKeyword(&word));
        loc = parser.getCurrentLocation()) {
+    if (!beginsClause(loc, word))
+      return reportMissingTypes(parser, kAttentionTypes);
     last = checkClause(parser, loc, word, last);
     SmallVectorImpl<UnresolvedOperand> *list = listOf(word);
     if (!last || parseClause(word))
@@ -188,6 +195,86 @@ static void printClauses(OpAsmPrinter &printer, Operation *, OperandRange biases
             << ", " << keyPositionType << ")";
   if (mask)
     printer << " mask(" << mask << ")";
+}
+
+static ParseResult parseAttentionTypes(OpAsmParser &parser, Type &query, Type &key, Type &value,
+                                       Type &output, Type &lse) {
+  static constexpr SignaturePart operands[] = {{"the query"}, {"the key"}, {"the value"}};
+  static constexpr SignaturePart results[] = {
+      {"the output"}, {"the log-sum-exp", SignaturePart::Kind::LogSumExp, /*isOptional=*/true}};
+  SmallVector<StringRef> clauses =
+      llvm::map_to_vector(kClauses, [](const Clause &clause) { return clause.name; });
+  return parseSignature(parser, {"pe.attention", kAttentionTypes, operands, results, clauses},
+                        {&query, &key, &value, &output, &lse});
+}
+
+static void printAttentionTypes(OpAsmPrinter &printer, Operation *, Type query, Type key,
+                                Type value, Type output, Type lse) {
+  printSignature(printer, {query, key, value}, {output, lse});
+}
+
+/// %first, %first_lse, %second, %second_lse sink(%s : type)?
+static ParseResult parseMergeOperands(OpAsmParser &parser, UnresolvedOperand &first,
+                                      UnresolvedOperand &firstLse, UnresolvedOperand &second,
+                                      UnresolvedOperand &secondLse,
+                                      std::optional<UnresolvedOperand> &sink, Type &sinkType) {
+  constexpr StringRef form = "pe.merge %o1, %lse1, %o2, %lse2";
+  SMLoc loc = parser.getCurrentLocation();
+  if (succeeded(parser.parseOptionalLParen()))
+    return parser.emitError(loc) << "expected four values without parentheses, as in " << form;
+  SmallVector<UnresolvedOperand> operands;
+  if (parser.parseOperandList(operands))
+    return failure();
+  if (operands.size() != 4)
+    return parser.emitError(loc) << "expected four values, the output and the log-sum-exp of one "
+                                    "call and of another, found "
+                                 << operands.size() << "; write " << form
+                                 << (operands.size() > 4 ? ", and merge further calls with what "
+                                                           "this gives"
+                                                         : "");
+  first = operands[0], firstLse = operands[1], second = operands[2], secondLse = operands[3];
+  SMLoc clause = parser.getCurrentLocation();
+  StringRef word;
+  if (failed(parser.parseOptionalKeyword(&word)))
+    return success();
+  if (!beginsClause(clause, word))
+    return reportMissingTypes(parser, kMergeTypes);
+  if (word != "sink")
+    return parser.emitError(clause)
+           << "expected sink(...), attributes or ':' with the types, found '" << word
+           << "'; other clauses belong to the calls of pe.attention that are merged";
+  if (parser.parseLParen() || parser.parseOperand(sink.emplace()))
+    return failure();
+  SMLoc end = parser.getCurrentLocation();
+  if (failed(parser.parseOptionalColon()))
+    return parser.emitError(end)
+           << "expected ':' and the type of the sinks, as in sink(%s : tensor<?xf32>)";
+  return failure(parser.parseType(sinkType) || parser.parseRParen());
+}
+
+static void printMergeOperands(OpAsmPrinter &printer, Operation *, Value first, Value firstLse,
+                               Value second, Value secondLse, Value sink, Type sinkType) {
+  printer << first << ", " << firstLse << ", " << second << ", " << secondLse;
+  if (sink)
+    printer << " sink(" << sink << " : " << sinkType << ")";
+}
+
+static ParseResult parseMergeTypes(OpAsmParser &parser, Type &first, Type &firstLse, Type &second,
+                                   Type &secondLse, Type &output, Type &lse) {
+  constexpr auto row = SignaturePart::Kind::LogSumExp;
+  static constexpr SignaturePart operands[] = {{"the first output"},
+                                               {"the first log-sum-exp", row},
+                                               {"the second output"},
+                                               {"the second log-sum-exp", row}};
+  static constexpr SignaturePart results[] = {{"the output"}, {"the log-sum-exp", row}};
+  static constexpr StringRef clauses[] = {"sink"};
+  return parseSignature(parser, {"pe.merge", kMergeTypes, operands, results, clauses},
+                        {&first, &firstLse, &second, &secondLse, &output, &lse});
+}
+
+static void printMergeTypes(OpAsmPrinter &printer, Operation *, Type first, Type firstLse,
+                            Type second, Type secondLse, Type output, Type lse) {
+  printSignature(printer, {first, firstLse, second, secondLse}, {output, lse});
 }
 
 #define GET_OP_CLASSES

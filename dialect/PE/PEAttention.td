@@ -67,7 +67,7 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     $query `,` $key `,` $value custom<Clauses>($biases, $prologues, $rotation, $contents,
     $value_content, $score, $sink, type($sink), $factors, $dropout, $seed, type($seed),
     $query_positions, type($query_positions), $key_positions, type($key_positions), $mask) attr-dict
-    `:` `(` type($query) `,` type($key) `,` type($value) `)` `->` type($output) (`,` type($lse)^)?
+    custom<AttentionTypes>(type($query), type($key), type($value), type($output), type($lse))
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -113,9 +113,9 @@ def PE_MergeOp : PE_Op<"merge", [Pure]> {
     DefaultValuedAttr<PE_NormalizerAttr, "::mlir::pe::Normalizer::Softmax">:$normalizer);
   let results = (outs PE_Activations:$output, 3DTensorOf<[F32]>:$lse);
   let assemblyFormat = [{
-    $first `,` $first_lse `,` $second `,` $second_lse (`sink` `(` $sink^ `:` type($sink) `)`)?
-    attr-dict `:` `(` type($first) `,` type($first_lse) `,` type($second) `,` type($second_lse) `)`
-    `->` type($output) `,` type($lse)
+    custom<MergeOperands>($first, $first_lse, $second, $second_lse, $sink, type($sink)) attr-dict
+    custom<MergeTypes>(type($first), type($first_lse), type($second), type($second_lse),
+    type($output), type($lse))
   }];
   let hasVerifier = 1;
 }

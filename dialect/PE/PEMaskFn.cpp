@@ -33,7 +33,9 @@ LogicalResult MaskFnOp::verify() {
   for (Value capture : getCaptures())
     if (isa<FloatType>(getElementTypeOrSelf(capture.getType()))) // C7
       return emitOpError("expected captures of whole numbers, which have no gradients, found ")
-             << capture.getType() << " (mask_fn-C7)";
+             << capture.getType()
+             << "; a condition on real numbers is a bias, select(condition, 0, -inf) in pe.bias_fn "
+                "(mask_fn-C7)";
   return verifyRegionArguments(*this, kForm);
 }
 LogicalResult MaskFnOp::verifyRegions() { return verifyRegionCode(*this, kForm); }

@@ -36,6 +36,15 @@ Type RegionForm::typeOf(MLIRContext *context, unsigned argument) const {
   return IndexType::get(context);
 }
 
+StringRef RegionForm::adviceOnResult() const {
+  if (isMask)
+    return "a mask is the condition alone, as in j <= i; select(condition, 0, -inf) is a bias, in "
+           "pe.bias_fn";
+  if (op == "bias_fn")
+    return "a bias is select(condition, 0, -inf); the condition alone is a mask, in pe.mask_fn";
+  return "use select(condition, a, b)";
+}
+
 Type mlir::pe::typeInRegion(Type capture) {
   if (isa<CoordinateType>(capture))
     return Float32Type::get(capture.getContext());
@@ -70,6 +79,7 @@ static ParseResult parseFormula(OpAsmParser &parser, StringRef text, SMLoc start
                         report,
                         llvm::join(form.names(), ", "),
                         form.point != RegionForm::Point::Token};
+  scope.adviceOnResult = form.adviceOnResult();
   if (form.point != RegionForm::Point::Token)
     scope.advice["s"] = "; s, the scaled product of query and key, is in pe.score_fn";
   if (form.isWide()) {
@@ -234,13 +244,19 @@ LogicalResult mlir::pe::verifyRegionCode(Operation *region, const RegionForm &fo
   auto isWanted = [&](Type type) {
     return form.isMask ? type.isInteger(1) : type.isF32() || (form.isWide() && type.isF64());
   };
-  if (yield.getValues().size() != 1 || !isWanted(yield.getValues()[0].getType())) // C3
-    return yield.emitOpError("expected one ")
-           << (form.isMask     ? "i1"
-               : form.isWide() ? "f32 or f64"
-                               : "f32")
-           << " value, found " << yield.getOperandTypes() << " (" << form.op << "-C3)";
-  return success();
+  if (yield.getValues().size() == 1 && isWanted(yield.getValues()[0].getType()))
+    return success();
+  InFlightDiagnostic diagnostic = yield.emitOpError("expected one ");
+  diagnostic << (form.isMask     ? "i1"
+                 : form.isWide() ? "f32 or f64"
+                                 : "f32")
+             << " value, found " << yield.getOperandTypes();
+  const bool isOtherKind = llvm::any_of(yield.getOperandTypes(), [&](Type type) {
+    return form.isMask ? isa<FloatType>(type) : type.isInteger(1);
+  });
+  if (isOtherKind)
+    diagnostic << "; " << form.adviceOnResult();
+  return diagnostic << " (" << form.op << "-C3)";
 }
 
 Value mlir::pe::cloneRegionCode(OpBuilder &builder, Region &region, ValueRange leading,

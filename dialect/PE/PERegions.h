@@ -28,6 +28,8 @@ struct RegionForm {
   Type typeOf(MLIRContext *context, unsigned argument) const;
   /// Whether real numbers of a formula are f64. The region may then yield one.
   bool isWide() const { return point == Point::Dims; }
+  /// What to write where the code gives a number for a condition, or a condition for a number.
+  StringRef adviceOnResult() const;
 };
 
 /// The type of a region's argument for a capture: a coordinate is a number, tensors are read.

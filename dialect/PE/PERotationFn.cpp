@@ -116,6 +116,21 @@ bool RotationFnOp::isPerHead() {
   });
 }
 
+namespace {
+/// A size and what it counts.
+struct NamedSize {
+  std::string size, what;
+};
+} // namespace
+
+/// Requires at least as many of `a` as of `b`. The message names what the call gives: a size that
+/// is a number bounds the other one.
+static Requirement requireAtLeast(const NamedSize &a, const NamedSize &b) {
+  const bool isNumber = llvm::all_of(a.size, llvm::isDigit);
+  const auto &[given, other] = isNumber ? std::tie(b.what, a.what) : std::tie(a.what, b.what);
+  return {a.size, b.size, given + ", as many as " + other};
+}
+
 SmallVector<Requirement> RotationFnOp::getRequirements() {
   SmallVector<Requirement> all;
   if (isPerHead())
@@ -128,10 +143,10 @@ SmallVector<Requirement> RotationFnOp::getRequirements() {
       const bool isShared = index == AxisIndex::Head && extent == "1";
       if (index == AxisIndex::Other || extent == wanted || isShared)
         continue;
-      const std::string name = "tensor '" + nameOfArgument(capture).str() + "'";
       const std::string counted = index == AxisIndex::Head ? "heads" : "pairs of dims";
-      all.push_back({extent, wanted, "entries of " + name + ", as many as " + counted});
-      all.push_back({wanted, extent, counted + ", as many as entries of " + name});
+      const std::string entries = "entries of tensor '" + nameOfArgument(capture).str() + "'";
+      all.push_back(requireAtLeast({extent, entries}, {wanted, counted}));
+      all.push_back(requireAtLeast({wanted, counted}, {extent, entries}));
     }
   return all;
 }

@@ -194,7 +194,7 @@ SmallVector<Requirement> RotationTableOp::getRequirements() {
       {"k_start", "0", "k_start, the first position that tensors " + names + " are read at"}};
   std::optional<std::string> batch = getTables().hasBatch() ? knownSize(*this, 3) : std::nullopt;
   if (batch) {
-    const std::string what = "batch entries of tensors " + names + ", as many as those of queries";
+    const std::string what = "batch entries of queries, as many as those of tensors " + names;
     all.push_back({*batch, "b", what});
     all.push_back({"b", *batch, what});
   }

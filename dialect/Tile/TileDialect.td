@@ -7,7 +7,7 @@ include "mlir/IR/OpBase.td"
 def Tile_Dialect : Dialect {
   let name = "tile";
   let cppNamespace = "::mlir::tile";
-  let summary = "Block algorithms over named index spaces, without a target or a block size";
+  let summary = "Block algorithms over named index spaces, for every target and block size";
   let description = [{
     A `tile.plan` is what a compiled function does: buffers, and stages that read and write
     them. A stage that computes attention is written over named spaces instead of shapes:

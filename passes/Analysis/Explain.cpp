@@ -39,30 +39,28 @@ Cost costOf(TermOp term, bool isShiftInvariant) {
   switch (term.getTermClass()) {
   case TermClass::Row:
     if (isShiftInvariant)
-      return {"nothing per score, because softmax is unchanged by a constant added to a row",
+      return {"nothing per score: softmax is unchanged by a constant added to a row",
               "nothing per score"};
-    return {"one addition per score of a value per query", "one sum per query"};
+    return {"one addition per score: a value per query", "one sum per query"};
   case TermClass::Column:
-    return {"one addition per score of a value per key", "one sum per key"};
+    return {"one addition per score: a value per key", "one sum per key"};
   case TermClass::RowColumn:
-    return {"one addition per score of a value per query plus a value per key, which are added "
-            "first",
+    return {"one addition per score: a value per query plus a value per key",
             isShiftInvariant ? "one sum per key" : "one sum per query and one per key"};
   case TermClass::Affine:
-    return {"one addition per score of a multiple of i - j", "one sum per distance"};
+    return {"one addition per score: a multiple of i - j", "one sum per distance"};
   case TermClass::Distance:
     return {"one addition per score from a table over i - j, built once per call",
             "one sum per distance, then the table's reverse mode"};
   case TermClass::Segments:
     if (piecewiseOf(term).getDegree().value_or(0) > 1)
-      return {
-          "a cubic per score and per kink inside a block of scores, found once per call; its code "
-          "for every score if that needs too many pieces",
-          "four sums per piece and the coordinate's factors, then reverse mode inside pieces"};
+      return {"a cubic per score and per kink inside a block of scores, found once per call; its "
+              "code is evaluated for every score if that needs too many pieces",
+              "four sums per piece and the coordinate's factors, then reverse mode inside pieces"};
     return {"one multiply-add per score and per kink inside a block of scores, found once per call",
             "two sums per segment and the coordinate's factors, then reverse mode inside segments"};
   case TermClass::General:
-    return {"its code for every score", "its reverse mode for every score"};
+    return {"evaluates its code for every score", "runs its reverse mode for every score"};
   }
   llvm_unreachable("all classes are listed");
 }
@@ -110,7 +108,7 @@ int64_t depthsOf(AttentionOp attention) {
 StringRef adviceFor(TermOp term) {
   if (term.getTermClass() != TermClass::General)
     return "";
-  return "to reduce the cost, write it as a sum of functions of only i - j (tables), of only i or "
+  return "for a lower price, write it as a sum of functions of only i - j (tables), of only i or "
          "only j (one value per row or column), or as a network of u(i - j) * r(i) (segments)";
 }
 
@@ -165,10 +163,27 @@ llvm::json::Object explainTerm(func::FuncOp function, TermOp term, AttentionOp a
                             {"backward", cost.backward}};
 }
 
-/// Describes the formula of scalar code, its parameters and location, and the price of the code
-/// that reads an argument of `inner`.
-llvm::json::Object explainRegion(func::FuncOp function, Operation *op, ValueRange inner,
-                                 StringRef per, int64_t depths) {
+/// A price is per `per` for the code that reads one of these values.
+struct PriceLevel {
+  SmallVector<Value> inner;
+  StringRef per;
+};
+
+/// The levels of code that is evaluated for pairs: code that reads nothing of a pair is evaluated
+/// once per row, code that reads nothing of a row once per head. `query` is the row's position, the
+/// argument after the head.
+SmallVector<PriceLevel> levelsOf(SmallVector<Value> ofPair, StringRef per, BlockArgument query) {
+  Block &body = *query.getOwner();
+  const unsigned n = query.getArgNumber();
+  return {{std::move(ofPair), per},
+          {{query}, "query"},
+          {{body.getArgument(n - 2), body.getArgument(n - 1)}, "head"}};
+}
+
+/// The formula of scalar code, its parameters, where it is written, and its price at the first of
+/// `levels` that has one.
+llvm::json::Object explainRegion(func::FuncOp function, Operation *op, ArrayRef<PriceLevel> levels,
+                                 int64_t depths) {
   SmallVector<std::string> captures;
   llvm::json::Array parameters;
   for (Value capture : op->getOperands()) {
@@ -177,7 +192,13 @@ llvm::json::Object explainRegion(func::FuncOp function, Operation *op, ValueRang
   }
   Block &body = op->getRegion(0).front();
   Value root = cast<YieldOp>(body.getTerminator()).getValues()[0];
-  const Price price = priceOf(root, body, inner, captures);
+  Price price = priceOf(root, body, levels.front().inner, captures);
+  StringRef per = levels.front().per;
+  for (const PriceLevel &level : levels.drop_front())
+    if (price.isZero()) {
+      price = priceOf(root, body, level.inner, captures);
+      per = level.per;
+    }
   return llvm::json::Object{{"formula", formulaOf(root, body, captures)},
                             {"parameters", std::move(parameters)},
                             {"data", describeAxes(function, op->getOperands())},
@@ -193,10 +214,14 @@ llvm::json::Value explainScore(func::FuncOp function, AttentionOp attention, int
     return nullptr;
   Block &body = score.getBody().front();
   const bool inQueries = isQueryFactor(score);
-  const Value ofPair[] = {body.getArgument(0), body.getArgument(4)};
+  const PriceLevel ofQuery = {llvm::to_vector_of<Value>(body.getArguments().take_front(5)),
+                              "query"};
   llvm::json::Object result =
-      inQueries ? explainRegion(function, score, body.getArguments().take_front(5), "query", 0)
-                : explainRegion(function, score, ofPair, "score", depths);
+      inQueries ? explainRegion(function, score, ofQuery, 0)
+                : explainRegion(function, score,
+                                levelsOf({body.getArgument(0), body.getArgument(4)}, "score",
+                                         body.getArgument(3)),
+                                depths);
   result["in_queries"] = inQueries;
   return result;
 }
@@ -264,7 +289,9 @@ llvm::json::Value explainSink(func::FuncOp function, AttentionOp attention) {
     return nullptr;
   if (Value logits = sink.getLogits())
     return llvm::json::Object{{"parameter", nameOfCapture(function, logits)}};
-  return explainRegion(function, sink, sink.getBody().front().getArguments(), "query", 0);
+  const PriceLevel ofQuery = {llvm::to_vector_of<Value>(sink.getBody().front().getArguments()),
+                              "query"};
+  return explainRegion(function, sink, ofQuery, 0);
 }
 
 /// Returns the factor on weights, which may consist of a single draw.
@@ -280,7 +307,8 @@ llvm::json::Value explainFactor(func::FuncOp function, AttentionOp attention, in
       factor.getBody().front().front().getNextNode() == factor.getBody().front().getTerminator())
     return nullptr;
   Block &body = factor.getBody().front();
-  return explainRegion(function, factor, body.getArgument(3), "weight", depths);
+  return explainRegion(function, factor,
+                       levelsOf({body.getArgument(3)}, "weight", body.getArgument(2)), depths);
 }
 
 /// Describes the dropout of weights, or returns null. The last draw is that of the dropout clause.
@@ -306,7 +334,8 @@ void printDropout(llvm::raw_ostream &os, const llvm::json::Object *dropout, Stri
   if (dropout)
     os << "  dropout of " << llvm::format("%g", *dropout->getNumber("probability")) << " of the "
        << of << ", seed " << *dropout->getString("seed")
-       << "\n    forward and backward: a quarter of Philox 4x32-10 for every " << each << "\n";
+       << "\n    forward and backward: a quarter of a Philox 4x32-10 block for every " << each
+       << "\n";
 }
 
 /// Describes the stick-breaking modes beyond the keys before a query, or returns null.
@@ -403,7 +432,7 @@ llvm::json::Object explainEmbed(func::FuncOp function, EmbedOp embed) {
       {"dropout", explainDropout(function, embed)},
       {"location", describePlaces(op.getLoc())},
       {"forward", "one addition per element of the tokens; values that depend only on the position "
-                  "or only on the dimension are prepared once per call, in float64"},
+                  "or only on the dimension are computed once per call, in float64"},
       {"backward", captures.empty() ? "a copy"
                                     : "a copy, and the sum over the batch through the "
                                       "reverse mode of its code"}};
@@ -447,14 +476,14 @@ void printTerm(llvm::raw_ostream &os, const llvm::json::Object &term) {
 
 void printSides(llvm::raw_ostream &os, const llvm::json::Object &sides) {
   if (sides.getBoolean("attend_current"))
-    os << "  the query's own key takes part\n";
+    os << "  the query's own key is included\n";
   if (sides.getString("remainder"))
     os << "  the remaining mass goes to the query's own value\n    forward: one addition per "
           "element of the output; backward: one sum per query, and one addition per element of the "
           "values\n";
   if (sides.getString("direction"))
-    os << "  keys on both sides\n    forward and backward: a pass over the keys before a query, "
-          "one over the keys after it, and their mean\n";
+    os << "  attends to keys on both sides\n    forward and backward: one pass over the keys before "
+          "a query, one over the keys after it, and their mean\n";
 }
 
 void printMerge(llvm::raw_ostream &os, const llvm::json::Object &merge) {
@@ -492,9 +521,16 @@ void printSink(llvm::raw_ostream &os, const llvm::json::Object &sink) {
     os << "  sink " << *sink.getString("formula") << "\n    at " << *sink.getString("location");
     printData(os, *sink.getArray("data"));
   }
-  os << "\n    forward: the start of a row's statistics; backward: one sum per query\n";
+  os << "\n    forward: starts a row's maximum and sum; backward: one sum per query\n";
   if (sink.getString("price"))
     printPrice(os, sink);
+}
+
+/// How often code for pairs is evaluated (levelsOf).
+void printEvaluation(llvm::raw_ostream &os, const llvm::json::Object &code) {
+  os << "\n    forward: evaluates its code for every "
+     << *code.getObject("operations")->getString("per")
+     << "; backward: evaluates its code and its derivative\n";
 }
 
 void printScore(llvm::raw_ostream &os, const llvm::json::Object &score) {
@@ -502,17 +538,17 @@ void printScore(llvm::raw_ostream &os, const llvm::json::Object &score) {
   printData(os, *score.getArray("data"));
   if (*score.getBoolean("in_queries"))
     os << "\n    forward: a factor on the queries, one product per element; backward: one product "
-          "per element and one sum per query; for types narrower than f32, its code for every "
-          "score\n";
+          "per element and one sum per query; in types narrower than f32 its code is evaluated for "
+          "every score\n";
   else
-    os << "\n    forward: its code for every score; backward: its code and its derivative\n";
+    printEvaluation(os, score);
   printPrice(os, score);
 }
 
 void printFactor(llvm::raw_ostream &os, const llvm::json::Object &factor) {
   os << "  factor " << *factor.getString("formula") << "\n    at " << *factor.getString("location");
   printData(os, *factor.getArray("data"));
-  os << "\n    forward: its code for every weight; backward: its code and its derivative\n";
+  printEvaluation(os, factor);
   printPrice(os, factor);
 }
 

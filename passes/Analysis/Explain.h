@@ -8,14 +8,14 @@
 //     bias slopes[h] * (i - j)
 //       at encodings.mlir:7:10, parameters slopes
 //       class: affine, because it is proportional to i - j
-//       forward: one addition per score of a multiple of i - j; backward: one sum per distance
-//       price: 1 operation per score; attention without a bias has 256
+//       forward: one addition per score: a multiple of i - j; backward: one sum per distance
+//       price: 1 operation per score; attention without a bias takes 256
 //     bias a[h] * i * j
 //       at encodings.mlir:8:10, parameters a
 //       class: general, because it combines (i) and (j) in arith.mulf
-//       forward: its code for every score; backward: its reverse mode for every score
-//       price: 2 operations per score; attention without a bias has 256
-//       advice: to reduce the cost, write it as a sum of functions of only i - j (tables), ...
+//       forward: evaluates its code for every score; backward: runs its reverse mode for every score
+//       price: 2 operations per score; attention without a bias takes 256 per score
+//       advice: for a lower price, write it as a sum of functions of only i - j (tables), ...
 //
 //===----------------------------------------------------------------------===//
 

@@ -14,12 +14,13 @@ namespace mlir::pe {
 namespace {
 
 constexpr StringLiteral kInterval =
-    "an interval of keys for every query, computed once per call; pairs outside are visited only "
-    "in the blocks that it cuts";
+    "an interval of keys for every query, computed once per call; pairs outside it are visited "
+    "only in blocks that it cuts";
 constexpr StringLiteral kBlocks =
-    "code; empty blocks of 64 x 64 pairs are skipped, full ones run without a mask, and in the "
-    "others it is evaluated for every pair";
-constexpr StringLiteral kPairs = "code, evaluated for every pair: it decides no block";
+    "code; blocks of 64 x 64 pairs that it masks entirely are skipped, blocks that it keeps "
+    "entirely run without a mask, and in all others it is evaluated for every pair";
+constexpr StringLiteral kPairs =
+    "code, evaluated for every pair: whole blocks cannot be decided at once";
 
 /// Adds the formula of a part of a mask, or the name of its op, and the price of its code.
 void addFormula(llvm::json::Object &mask, func::FuncOp function, Operation *op) {

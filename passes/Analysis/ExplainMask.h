@@ -5,7 +5,7 @@
 //
 //     mask q_doc[b, i] == k_doc[b, j]
 //       at documents.mlir:7:11
-//       form: code; empty blocks of 64 x 64 pairs are skipped, ...
+//       form: code; blocks of 64 x 64 pairs that it masks entirely are skipped, ...
 //       price: 2 operations per pair
 //
 //===----------------------------------------------------------------------===//

@@ -237,8 +237,9 @@ llvm::json::Array explainPrologues(func::FuncOp function, AttentionOp attention)
     result["formula"] = formulaOf(root, scratch.block, leading, names);
     result["operations"] = asJson(price, "element");
     result["price"] = describe(price, "element");
-    result["forward"] = "its code for every element, once per call, outside the kernel";
-    result["backward"] = "its reverse mode for every element, once per call";
+    result["forward"] =
+        "evaluates its code for every element, once per call, outside of the kernel";
+    result["backward"] = "runs its reverse mode for every element, once per call";
     all.push_back(std::move(result));
   }
   return all;

@@ -6,11 +6,10 @@
 //
 //   rotation pe.rotary {base = 10000}
 //     at encoding.mlir:9:8
-//     pairs: 32, halves (x_p, x_{p+32}), of all 64 dims
-//     frequency of pair p: pow(10000, -0.03125 * p)
-//     frequencies: 1 at p = 0 to 0.000133352 at p = 31, in radians per position
-//     forward: an angle, a cosine and a sine per position and pair in float64, once per call; ...
-//     price: 192 operations per query and per key of a head; attention without a bias has 256 ...
+//     pairs: 32, (x_p, x_{p+32}) of 64 dims
+//     frequency of pair p: pow(10000, -0.03125 * p); 1 at p = 0, 0.000133352 at p = 31
+//     forward: cosines and sines once per call, then queries and keys are turned once per call; ...
+//     price: 192 operations per query and per key; attention without a bias takes 256 per score
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_ANALYSIS_EXPLAINROTATION_H

@@ -142,7 +142,7 @@ std::string describe(const Price &price, StringRef per, int64_t depths) {
   if (std::string functions = polynomialOf(price, &Operations::functions); !functions.empty())
     text += ", " + functions + " of them division, exp, log or similar";
   if (depths)
-    text += "; attention without a bias has " + std::to_string(2 * depths) +
+    text += "; attention without a bias takes " + std::to_string(2 * depths) +
             (per == "score" ? "" : " per score");
   return text;
 }

@@ -13,6 +13,7 @@
 #define PE_PASSES_ANALYSIS_PRICE_H
 
 #include "dialect/PE/PE.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
 
 #include <map>
@@ -30,6 +31,10 @@ struct Price {
 
   Price() = default;
   explicit Price(Operations fixed) : parts{{"", fixed}} {}
+
+  bool isZero() const {
+    return llvm::all_of(parts, [](const auto &part) { return part.second.all == 0; });
+  }
 };
 
 /// Returns the price of `root` in the region of `block`, whose last arguments are captures called
@@ -37,7 +42,8 @@ struct Price {
 Price priceOf(Value root, Block &block, ValueRange inner, ArrayRef<std::string> names);
 
 /// Returns, for example, "4 * size(u, 2) + 3 operations per score, 1 of them division, exp, log or
-/// similar; attention without a bias has 256". `depths` is D + Dv, for the last part, or 0.
+/// similar; attention without a bias takes 256 per score". `depths` is D + Dv, for the last part,
+/// or 0.
 std::string describe(const Price &price, StringRef per, int64_t depths = 0);
 
 /// Returns {"per", "all", "functions", "times": [{"extent", "all", "functions"}]}.

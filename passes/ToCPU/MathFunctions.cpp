@@ -6,12 +6,17 @@
 //
 //   %y = math.cos %x : vector<8xf32>   ==>   %y = call @pe_math_cos(%x)
 //
+// The polynomials of sine and cosine are accurate near 0 only, so angles of f32 are first reduced
+// to
+// [-pi, pi] in float64.
+//
 //===----------------------------------------------------------------------===//
 #include "passes/ToCPU/MathFunctions.h"
 
 #include "dialect/Math/ScalarOps.h"
 
 #include "mlir/Conversion/MathToLibm/MathToLibm.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -95,10 +100,36 @@ void callFunctions(ModuleOp module) {
   }
 }
 
+/// x - 2 pi n with n = round(x / (2 pi)), in float64 with 2 pi as the sum of two numbers.
+Value reduceAngle(OpBuilder &builder, Location loc, Value angle) {
+  auto type = cast<VectorType>(angle.getType());
+  VectorType wide = VectorType::get(type.getShape(), builder.getF64Type(), type.getScalableDims());
+  auto constant = [&](double value) -> Value {
+    return arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(wide, value));
+  };
+  Value x = arith::ExtFOp::create(builder, loc, wide, angle);
+  Value turns = math::RoundEvenOp::create(
+      builder, loc, arith::MulFOp::create(builder, loc, x, constant(0x1.45f306dc9c883p-3)));
+  for (double part : {-0x1.921fb54442d18p+2, -0x1.1a62633145c07p-52})
+    x = math::FmaOp::create(builder, loc, turns, constant(part), x);
+  return arith::TruncFOp::create(builder, loc, type, x);
+}
+
+void reduceAngles(ModuleOp module) {
+  module.walk([](Operation *op) {
+    if (!isa<math::SinOp, math::CosOp>(op) || !isVectorMath(op) ||
+        !getElementTypeOrSelf(op->getResult(0).getType()).isF32())
+      return;
+    OpBuilder builder(op);
+    op->setOperand(0, reduceAngle(builder, op->getLoc(), op->getOperand(0)));
+  });
+}
+
 } // namespace
 
 LogicalResult mlir::tile::cpu::lowerVectorMath(ModuleOp module) {
   callFunctions(module);
+  reduceAngles(module);
   auto apply = [&](llvm::function_ref<bool(Operation *)> isWanted,
                    RewritePatternSet patterns) -> LogicalResult {
     SmallVector<Operation *> ops;

@@ -1,7 +1,7 @@
-"""Positional encodings as fused attention kernels, with every gradient, for PyTorch and NumPy.
+"""Fused attention kernels with positional encodings, for PyTorch and NumPy, with all gradients.
 
-Names are looked up when they are first used, so that importing this package costs little and
-needs neither PyTorch nor NumPy nor the library libpe.
+The package resolves names on first use: importing it is fast and requires neither PyTorch, NumPy
+nor the library libpe.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-# As typing's, whose import takes most of the time that importing this package would take.
+# The same constant as in `typing`, whose import would dominate the import time of this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._attention import attention as attention
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# name -> the module of this package that has it.
+# Public names and the modules of this package that define them.
 _NAMES = {
     "attention": "_attention",
     "explain": "_explain",
@@ -59,7 +59,7 @@ _NAMES = {
     "reinit": "_reinit",
     "merge": "_merge",
 }
-# Modules that are names themselves.
+# Submodules that are public names themselves.
 _MODULES = frozenset({"distributed", "integrations", "nn", "plasticity", "plot"})
 
 __all__ = sorted([*_NAMES, *_MODULES, "__version__"])
@@ -86,6 +86,6 @@ def __dir__() -> list[str]:
 
 
 if hasattr(sys.modules.get("torch"), "library"):
-    # So that `torch.export.load` finds the operators; without PyTorch, or before it is imported,
-    # the first use of a name does that.
+    # Registers the operators for `torch.export.load`. If PyTorch is imported later, the first use
+    # of a public name registers them.
     importlib.import_module("._ops", __name__)

@@ -1,8 +1,8 @@
-"""Checks of the arguments of public functions, by their signatures.
+"""Checks the arguments of public functions against their signatures.
 
-A call that does not fit a signature raises `InputError` in place of Python's TypeError, with the
-name that was probably meant. Functions that are `checked` also compare each argument with its
-annotation: a parameter `size: int` refuses "8", 8.0 and True.
+A call that does not match a signature raises `InputError` instead of Python's TypeError and names
+the argument that was probably meant. `checked` also compares each argument with its annotation: a
+parameter `size: int` refuses "8", 8.0 and True.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numbers
 import operator
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from ._errors import InputError
 
@@ -23,9 +23,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def found(value: object) -> str:
-    """A value as messages show it: short, on one line."""
+    """Returns a short description of a value, on one line, for messages."""
     kind = type(value)
-    if is_compiling():  # Dynamo cannot trace what follows
+    if is_compiling():  # Dynamo cannot trace the code below
         return f"an object of type {kind.__name__}"
     if isinstance(value, type):
         return f"the class {value.__name__}"
@@ -34,7 +34,7 @@ def found(value: object) -> str:
         shape = "" if value.is_nested else f" of shape {list(value.shape)}"  # type: ignore
         return f"a tensor of {dtype}{shape}"
     if is_a(value, "numpy", "ndarray"):
-        return f"an array of NumPy of shape {list(value.shape)}"  # type: ignore[attr-defined]
+        return f"a NumPy array of shape {list(value.shape)}"  # type: ignore[attr-defined]
     if inspect.isroutine(value):
         name = getattr(value, "__name__", "")
         return "a lambda" if name == "<lambda>" else f"the function {name}"
@@ -52,7 +52,7 @@ def found(value: object) -> str:
 
 
 def is_a(value: object, module: str, name: str) -> bool:
-    """Whether `value` is an instance of a class, without importing the class's module."""
+    """Checks whether `value` is an instance of a class, without importing the class's module."""
     loaded = sys.modules.get(module)
     return loaded is not None and isinstance(value, getattr(loaded, name))
 
@@ -61,31 +61,31 @@ def is_a(value: object, module: str, name: str) -> bool:
 
 
 def is_whole(value: object) -> bool:
-    """Also a number of NumPy, and a symbol of PyTorch."""
+    """Checks for an integer, including NumPy integers and symbolic integers of PyTorch."""
     return (isinstance(value, numbers.Integral) and not isinstance(value, bool)
             or is_a(value, "torch", "SymInt"))
 
 
 def is_number(value: object) -> bool:
-    """A finite real number."""
+    """Checks for a finite real number."""
     if isinstance(value, numbers.Real):
         try:
             return not isinstance(value, bool) and math.isfinite(value)
-        except OverflowError:  # a whole number beyond all floats
+        except OverflowError:  # an integer beyond the range of float
             return False
     return is_a(value, "torch", "SymInt") or is_a(value, "torch", "SymFloat")
 
 
 def whole_number(name: str, value: Any) -> int:
     if not is_whole(value):
-        raise InputError(f"{name}: expected a whole number, found {found(value)}")
+        raise InputError(f"{name}: expected an integer, found {found(value)}")
     if not -2**31 <= value < 2**31:
-        raise InputError(f"{name}: expected a whole number of 32 bits, found {value}")
+        raise InputError(f"{name}: expected an integer of 32 bits, found {value}")
     return operator.index(value)
 
 
 def check_function(name: str, function: Callable[..., Any], inputs: Iterable[str]) -> None:
-    """Refuses a function that does not take these inputs, as far as it has a signature."""
+    """Raises `InputError` if the function has a signature that does not accept these inputs."""
     given = list(inputs)
     try:
         inspect.signature(function).bind(*given)
@@ -99,7 +99,7 @@ def check_function(name: str, function: Callable[..., Any], inputs: Iterable[str
 
 # --- Annotations -------------------------------------------------------------
 
-# What an annotation accepts: in words, and as a test.
+# A description and a predicate of the values that an annotation accepts.
 Kind = tuple[str, Callable[[Any], bool]]
 
 
@@ -119,7 +119,7 @@ def _any(value: object) -> bool:
 _TENSOR: Kind = ("a tensor", _instance("torch", "Tensor"))
 _MODULE: Kind = ("a torch.nn.Module", _instance("torch.nn", "Module"))
 _KINDS: dict[str, Kind] = {
-    "int": ("a whole number", is_whole),
+    "int": ("an integer", is_whole),
     "float": ("a finite number", is_number),
     "bool": ("True or False", lambda value: isinstance(value, bool)),
     "str": ("a string", lambda value: isinstance(value, str)),
@@ -127,15 +127,15 @@ _KINDS: dict[str, Kind] = {
     "Path": ("a path", lambda value: isinstance(value, os.PathLike)),
     "os.PathLike": ("a path", lambda value: isinstance(value, os.PathLike)),
     "torch.Tensor": _TENSOR, "Tensor": _TENSOR, "nn.Module": _MODULE,
-    "torch.dtype": ("a type such as torch.float32", _instance("torch", "dtype")),
+    "torch.dtype": ("a dtype such as torch.float32", _instance("torch", "dtype")),
     "Declaration": ("a declaration such as pe.per_head(0.0)",
                     _instance("pe_attention._declare", "Declaration")),
-    "Sequence[int]": ("whole numbers as in (1, 2)", _several(is_whole)),
+    "Sequence[int]": ("integers as in (1, 2)", _several(is_whole)),
     "Sequence[float]": ("numbers as in (1.0, 2.0)", _several(is_number)),
     "Sequence[str]": ("strings as in (\"a\", \"b\")",
                       _several(lambda value: isinstance(value, str))),
     "Sequence": ("a list or tuple", _several(_any)),
-    "Iterable": ("something to iterate over", lambda value: isinstance(value, Iterable)
+    "Iterable": ("an iterable", lambda value: isinstance(value, Iterable)
                  and not isinstance(value, str)),
     "Mapping": ("a dict", lambda value: isinstance(value, Mapping)),
     "Callable": ("a function", callable),
@@ -143,7 +143,7 @@ _KINDS: dict[str, Kind] = {
 
 
 def _alternatives(annotation: str) -> list[str]:
-    """The parts of "A | B[C | D]" between the bars outside brackets."""
+    """Splits "A | B[C | D]" at the bars outside brackets."""
     parts, depth = [""], 0
     for letter in annotation:
         depth += (letter in "[(") - (letter in "])")
@@ -155,7 +155,7 @@ def _alternatives(annotation: str) -> list[str]:
 
 
 def _kinds_of(annotation: object) -> list[Kind]:
-    """What an annotation accepts; empty if it says nothing that can be checked."""
+    """Returns the kinds that an annotation accepts, or an empty list if they cannot be checked."""
     kinds: list[Kind] = []
     for part in _alternatives(annotation) if isinstance(annotation, str) else ():
         kind = _KINDS.get(part) or _KINDS.get(part.partition("[")[0])
@@ -165,13 +165,23 @@ def _kinds_of(annotation: object) -> list[Kind]:
     return kinds
 
 
-class _Parameters:
-    """What calls of one function have to satisfy."""
+class Words(NamedTuple):
+    """The vocabulary of other libraries, which improves the messages about unknown arguments."""
 
-    def __init__(self, function: Callable[..., Any], least: Mapping[str, int],
-                 hints: Mapping[str, str], name: str) -> None:
+    # Why an argument is not needed, or what replaces it. "*" is the advice for extra arguments by
+    # position.
+    hints: Mapping[str, str] = {}
+    # Other names of the arguments; a name that the function lacks is ignored.
+    aliases: Mapping[str, str] = {}
+
+
+class _Parameters:
+    """Checks the arguments of one function."""
+
+    def __init__(self, function: Callable[..., Any], least: Mapping[str, int], words: Words,
+                 name: str) -> None:
         self.signature = inspect.signature(function)
-        self.least, self.hints, self.name = least, hints, name
+        self.least, self.words, self.name = least, words, name
         self.parameters = list(self.signature.parameters.values())
         self.is_method = bool(self.parameters) and self.parameters[0].name == "self"
         self.kinds = {p.name: _kinds_of(p.annotation) for p in self.parameters}
@@ -196,43 +206,50 @@ class _Parameters:
         least = self.least.get(name, self.least.get("*"))
         if kinds and not any(test(value) for _, test in kinds):
             words = [text for text, _ in kinds]
-            if least is not None and "a whole number" in words:
-                words[words.index("a whole number")] += f" of at least {least}"
+            if least is not None and "an integer" in words:
+                words[words.index("an integer")] += f" of at least {least}"
             raise InputError(f"{name}: expected {' or '.join(words)}, found {found(value)}")
-        if least is not None and isinstance(value, int) and not isinstance(value, bool) and \
-                ("a whole number" in (text for text, _ in kinds)) and value < least:
-            raise InputError(f"{name}: expected a whole number of at least {least}, found {value}")
+        if least is not None and isinstance(value, numbers.Integral) and value < least and \
+                any(text == "an integer" for text, _ in kinds):
+            raise InputError(f"{name}: expected an integer of at least {least}, found {value}")
 
     def mismatch(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> InputError:
-        """The error of a call that does not fit the signature."""
+        """Returns the error for a call that does not match the signature."""
         parameters = self.parameters[self.is_method:]
         given = len(arguments) - self.is_method
         positional = [p.name for p in parameters
                       if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
         takes_more = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-        for name in named:
-            if name in names:
-                continue
-            close = _closest(name, names)
-            hint = self.hints.get(name) or (f"did you mean {close}?" if close else
-                                            f"the arguments are {_listed(names)}" if names else "")
-            return InputError(f"{self.name}: expected no argument {name}, found "
-                              f"{found(named[name])}{'; ' + hint if hint else ''}")
+        unknown = [self._unknown(key, named[key], names) for key in named if key not in names]
+        if unknown:
+            return InputError(f"{self.name}: {'; '.join(unknown)}")
         twice = [name for name in positional[:given] if name in named]
         if twice:
-            return InputError(f"{self.name}: expected {twice[0]} once, found it by position and by "
-                              f"name")
+            return InputError(f"{self.name}: expected {twice[0]} once, found it both by position "
+                              f"and by name")
         if given > len(positional) and not takes_more:
             rest = [name for name in names if name not in positional]
-            advice = f"; pass {_listed(rest, 'or')} by name" if rest else ""
+            advice = self.words.hints.get("*") or (
+                f"pass {_listed(rest, 'or')} by name" if rest else "")
             return InputError(f"{self.name}: expected {_at_most(positional)}, found {given}"
-                              f"{advice}")
+                              f"{'; ' + advice if advice else ''}")
         missing = [p.name for p in parameters if p.default is p.empty and p.name not in named
                    and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
                    and p.name not in positional[:given]]
         return InputError(f"{self.name}: expected {_listed(missing) or 'other arguments'}, found "
                           f"none; the arguments are {_listed(names or positional)}")
+
+    def _unknown(self, key: str, value: Any, names: Sequence[str]) -> str:
+        hints, meant = self.words.hints, self.words.aliases.get(key, key)
+        hint = hints.get(key) or hints.get(meant, "")
+        if meant in names:
+            hint = f"write {meant}={found(value)}"
+        elif not hint:
+            close = _closest(key, names)
+            hint = (f"did you mean {close}?" if close
+                    else f"the arguments are {_listed(names)}" if names else "")
+        return f"expected no argument {key}, found {found(value)}{'; ' + hint if hint else ''}"
 
 
 def _listed(names: Iterable[str], word: str = "and") -> str:
@@ -249,7 +266,7 @@ def _at_most(positional: list[str]) -> str:
 
 
 def _closest(name: str, names: Iterable[str]) -> str:
-    """The known name that was probably meant, "" if none is near."""
+    """Returns the most similar known name, or "" if no name is similar."""
     import difflib
 
     near = difflib.get_close_matches(name.lower(), list(names), 1, 0.7)
@@ -258,34 +275,43 @@ def _closest(name: str, names: Iterable[str]) -> str:
 
 # --- Decorators --------------------------------------------------------------
 
-# Whether torch.compile traces: PyTorch's own function, once `_ops` has set it.
+# Returns whether torch.compile is tracing. `_ops` replaces it by PyTorch's function.
 is_compiling: Callable[[], bool] = lambda: False
 
 
-# The advice for encodings that are made in compiled code.
+# Advice for encodings that are constructed inside a compiled function.
 OUTSIDE = ("make the encoding before, for example in __init__ of the model, and use it in the "
            "compiled function")
-# Of functions that were called. Dynamo cannot trace a closure that holds them.
+# Checkers of the functions called so far. They are global because Dynamo cannot trace a closure
+# that contains them.
 _checked: dict[Callable[..., Any], _Parameters] = {}
 
 
-def checked(*, least: Mapping[str, int] | None = None, name: str = "",
-            outside: str = "") -> Callable[[Function], Function]:
-    """Checks the names, the number and the kinds of all arguments before each call.
+def checked(*, least: Mapping[str, int] | None = None, name: str = "", outside: str = "",
+            words: Words = Words()) -> Callable[[Function], Function]:
+    """Checks the names, the number and the types of all arguments before each call.
 
-    `least` bounds whole numbers by the names of their parameters, "*" those of all others.
-    `outside` is advice for a call that compiled code cannot have in its graph: the call breaks the
-    graph and runs eagerly, or is refused with this text where there may be one graph only.
+    `least` maps parameters to the lower bounds of their integers; "*" is the bound of all
+    others. `outside` is the advice for a call that a compiled graph cannot contain: the call breaks
+    the graph and runs eagerly, or raises an error with this text under fullgraph=True.
     """
 
     def decorate(function: Function) -> Function:
+        def run(*arguments: Any, **named: Any) -> Any:
+            known = _checked.get(function)
+            if known is None:
+                known = _checked[function] = _Parameters(function, least or {}, words,
+                                                         name or function.__name__)
+            known.check(arguments, named)
+            return function(*arguments, **named)
+
         def eager(*arguments: Any, **named: Any) -> Any:
-            """The call as torch.compile leaves it alone. The marks below are those of
-            torch.compiler.disable, whose import takes seconds, and need not be paid for before
-            something is compiled."""
+            """Runs the call without Dynamo. The attributes below are those that
+            torch.compiler.disable sets; its import takes seconds, so it is imported here, where
+            Dynamo is loaded already."""
             import torch
 
-            return torch.compiler.disable(function)(*arguments, **named)
+            return torch.compiler.disable(run)(*arguments, **named)
 
         eager.__qualname__ = function.__qualname__
         eager._torchdynamo_disable = True  # type: ignore[attr-defined]
@@ -294,15 +320,11 @@ def checked(*, least: Mapping[str, int] | None = None, name: str = "",
         @functools.wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:
             if is_compiling():
-                if outside:
-                    return eager(*arguments, **named)
-                return function(*arguments, **named)
-            known = _checked.get(function)
-            if known is None:
-                known = _checked[function] = _Parameters(function, least or {}, {},
-                                                         name or function.__name__)
-            known.check(arguments, named)
-            return function(*arguments, **named)
+                return (eager if outside else function)(*arguments, **named)
+            # After a graph break Dynamo still traces the frames of functions that are called.
+            if outside and "torch._dynamo" in sys.modules:
+                return eager(*arguments, **named)
+            return run(*arguments, **named)
 
         return call  # type: ignore[return-value]
 
@@ -310,8 +332,8 @@ def checked(*, least: Mapping[str, int] | None = None, name: str = "",
 
 
 def named(hints: Mapping[str, str], name: str = "") -> Callable[[Function], Function]:
-    """Checks the names and the number of arguments alone, where a call does not fit: a call that
-    fits costs one more frame."""
+    """Checks only the names and the number of arguments, and only after a call has failed to bind:
+    a valid call costs one extra frame."""
 
     def decorate(function: Function) -> Function:
         parameters = inspect.signature(function).parameters
@@ -331,7 +353,7 @@ def named(hints: Mapping[str, str], name: str = "") -> Callable[[Function], Func
                 trace = error.__traceback__
                 if trace is None or trace.tb_next is not None:  # raised inside the function
                     raise
-            every = _Parameters(function, {}, hints, name or function.__name__)
+            every = _Parameters(function, {}, Words(hints), name or function.__name__)
             raise every.mismatch(arguments, named)
 
         return call  # type: ignore[return-value]
@@ -339,10 +361,10 @@ def named(hints: Mapping[str, str], name: str = "") -> Callable[[Function], Func
     return decorate
 
 
-def check_constructor(cls: type, **least: int) -> None:
-    """Makes the constructor of a class `checked`; whole numbers are sizes of at least 1, unless
-    `least` says otherwise."""
-    make = checked(least={"*": 1, **least}, name=cls.__name__, outside=OUTSIDE)
+def check_constructor(cls: type, words: Words = Words()) -> None:
+    """Makes the constructor of a class `checked`, with a lower bound of 1 for integers, and
+    its `forward` `named`."""
+    make = checked(least={"*": 1}, name=cls.__name__, outside=OUTSIDE, words=words)
     cls.__init__ = make(cls.__init__)  # type: ignore[misc]
     if "forward" in vars(cls):
         setattr(cls, "forward", named({}, cls.__name__)(vars(cls)["forward"]))

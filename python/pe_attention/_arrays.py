@@ -1,4 +1,4 @@
-"""Tensors of any library as views: PyTorch, NumPy, and what speaks DLPack."""
+"""Views of tensors from PyTorch, NumPy and libraries that support DLPack."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ._errors import InputError
 _NUMPY = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16", "int64": "i64",
           "int32": "i32", "uint8": "u8"}
 _NUMPY_OF = {name: theirs for theirs, name in _NUMPY.items()}
-# Kinds of DLPack: signed, unsigned, float, bfloat.
+# DLPack type codes: signed, unsigned, float, bfloat.
 _DLPACK = {(0, 64): "i64", (0, 32): "i32", (1, 8): "u8", (2, 32): "f32", (2, 64): "f64",
            (2, 16): "f16", (4, 16): "bf16"}
 
 
 @dataclass
 class Array:
-    """A view of memory that `owner` keeps alive; strides in elements."""
+    """A view of memory that `owner` keeps alive. Strides count elements."""
 
     pointer: int
     dtype: str
@@ -66,7 +66,7 @@ def _of_torch(name: str, tensor: Any) -> Array:
     if str(tensor.layout) != "torch.strided" or tensor.is_nested:
         raise InputError(f"{name}: expected a dense tensor, found one of layout {tensor.layout}"
                          f"{' that is nested' if tensor.is_nested else ''}; convert it")
-    tensor = tensor.resolve_neg()  # signs that PyTorch keeps beside the numbers
+    tensor = tensor.resolve_neg()  # materializes a lazy negation
     if tensor.device.type != "cpu":
         raise InputError(f"{name}: expected a tensor on the CPU, found one on {tensor.device}; use "
                          f"pe_attention.attention for tensors of a GPU")
@@ -91,7 +91,7 @@ def _of_dlpack(name: str, value: Any) -> Array:
     capsule = value.__dlpack__()
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    # The capsule keeps the memory and is never marked as used: its own end releases it.
+    # The capsule is never marked as consumed, so its deleter releases the memory.
     tensor = _DLTensor.from_address(get(capsule, b"dltensor"))
     dtype = _DLPACK.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
     if tensor.device.type != 1:
@@ -107,7 +107,7 @@ def _of_dlpack(name: str, value: Any) -> Array:
 
 
 def view_of(name: str, value: Any) -> Array:
-    """A tensor as the caller has it; a number stands for one of rank 0."""
+    """Returns a view of the caller's tensor. A number becomes a tensor of rank 0."""
     if is_torch(value):
         return _of_torch(name, value)
     numpy = sys.modules.get("numpy")
@@ -124,7 +124,7 @@ def view_of(name: str, value: Any) -> Array:
 
 
 def empty(name: str, dtype: str, shape: Sequence[int], as_torch: bool) -> Array:
-    """A tensor of PyTorch or NumPy that a call writes; bf16 of NumPy is that of ml_dtypes."""
+    """Allocates a PyTorch tensor or NumPy array for an output; bf16 in NumPy uses ml_dtypes."""
     if as_torch:
         import torch
         return _of_torch(name, torch.empty(tuple(shape), dtype=getattr(torch, _NUMPY_OF[dtype])))

@@ -1,8 +1,8 @@
-"""Puts one program together from pieces: encodings, a mask, sinks, dropout, documents.
+"""Assembles one program from pieces: encodings, a mask, sinks, dropout and documents.
 
 A piece is text in the pe dialect in which every name is written `%{name}`; `${name}` is the same
-name without the percent sign, for formulas that refer to captures by name. Each piece gets names of
-its own, so that pieces that were written independently meet in one function.
+name without the percent sign, for captures in formulas. Assembly prefixes the names of each piece,
+so that independent pieces do not collide in one function.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ._program import Options, Program
 
 _PLACE = re.compile(r"([%$])\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _CLAUSE = re.compile(r"([a-z_]+)\((.*)\)", re.DOTALL)
-# In the order in which an attention has them.
+# Clauses in the order of the dialect's syntax.
 _KINDS = ("bias", "prologue", "rotate", "content", "value_content", "score", "sink", "factor",
           "dropout", "positions", "mask")
 _LISTS = ("bias", "prologue", "content", "value_content", "factor")
@@ -27,11 +27,10 @@ _LISTS = ("bias", "prologue", "content", "value_content", "factor")
 
 @dataclass(frozen=True)
 class Argument:
-    """A tensor that a piece reads. `attributes` are those of the function's argument, without its
-    name and braces: `pe.init = 1.0, pe.axes = ["batch", "key"]`. Text refers to it as `%{key}`;
-    the key is the name unless it is given. Two arguments of one name are numbered: slopes,
-    slopes_1.
-    """
+    """A tensor argument of a piece. `attributes` are the argument's attributes without its name and
+    braces: `pe.init = 1.0, pe.axes = ["batch", "key"]`. The text refers to the argument as
+    `%{key}`; the key defaults to the name. Arguments with equal names are numbered: slopes,
+    slopes_1."""
 
     name: str
     type: str
@@ -44,17 +43,17 @@ class Argument:
 
 @dataclass(frozen=True)
 class Piece:
-    """`definitions` are lines of the function's body; a clause is `bias(%{b})`, `rotate(%{r})`,
-    `score(%{s})`, `mask(%{m})` and so on, or an attribute of the attention such as
-    `normalizer = #pe.normalizer<stick_breaking>`.
-    """
+    """A fragment of a program. `definitions` are lines of the function's body. A clause is
+    `bias(%{b})`, `rotate(%{r})`, `score(%{s})`, `mask(%{m})` and so on, or an attribute of the
+    attention such as `normalizer = #pe.normalizer<stick_breaking>`."""
 
     definitions: str = ""
     clauses: tuple[str, ...] = ()
     arguments: tuple[Argument, ...] = ()
 
     def named(self, prefix: str) -> Piece:
-        """The same with `prefix` before every name of the text; arguments keep theirs outside."""
+        """Returns the piece with `prefix` added to all names in the text; argument names do not
+        change."""
 
         def rename(text: str) -> str:
             return _PLACE.sub(lambda m: f"{m[1]}{{{prefix}{m[2]}}}", text)
@@ -64,16 +63,17 @@ class Piece:
 
 
 def dump(piece: Piece) -> str:
-    """The piece as a string: what `structure` of an encoding or a mask is.
+    """Serializes a piece to the string that encodings and masks expose as `structure`.
 
-    Compiled PyTorch code compares such strings, so that layers of one structure, which differ in
-    their parameters alone, run the same compiled code.
+    Compiled PyTorch code compares these strings, so layers that differ only in their parameters
+    share compiled code.
     """
     return json.dumps(asdict(piece))
 
 
 def restore(structure: str) -> Piece:
-    """What `dump` made a string of; of `["mask_and", one, other]` the masks joined."""
+    """Deserializes a piece from `dump`; `["mask_and", one, other]` gives the conjunction of two
+    masks."""
     return _restored(json.loads(structure))
 
 
@@ -87,13 +87,14 @@ def _restored(fields: Any) -> Piece:
 
 @lru_cache(maxsize=1024)
 def assembled(encoding: str, mask: str, options: Options) -> Program:
-    """The program of an encoding's and a mask's structure; "" stands for none."""
+    """Returns the program for the structures of an encoding and a mask; "" means that there is
+    none."""
     pieces = [restore(encoding)] if encoding else []
     return assemble(pieces, restore(mask) if mask else None, options)
 
 
 def join(pieces: Iterable[Piece]) -> Piece:
-    """One piece with the definitions, clauses and arguments of all, in order."""
+    """Concatenates the definitions, clauses and arguments of the pieces."""
     named = [piece.named(f"p{index}_") for index, piece in enumerate(pieces)]
     return Piece("\n".join(p.definitions.strip("\n") for p in named if p.definitions.strip()),
                  tuple(clause for p in named for clause in p.clauses),
@@ -114,7 +115,7 @@ def _unique(names: Sequence[str]) -> list[str]:
 
 
 def _clauses(clauses: Iterable[str]) -> tuple[str, str]:
-    """The clauses in the order of the dialect, and the attributes."""
+    """Splits clauses into clauses in the order of the dialect and attributes."""
     kinds: dict[str, list[str]] = {}
     attributes: dict[str, str] = {}
     for clause in clauses:
@@ -125,12 +126,12 @@ def _clauses(clauses: Iterable[str]) -> tuple[str, str]:
         name, _, value = clause.partition("=")
         name = name.strip()
         if attributes.setdefault(name, value.strip()) != value.strip():
-            raise CompileError(f"two encodings of one attention ask for {name} = {value.strip()} "
-                               f"and {attributes[name]}; expected one of them")
+            raise CompileError(f"expected one value of {name}, found {value.strip()} and "
+                               f"{attributes[name]} from two encodings of one attention; use one")
     for kind, values in kinds.items():
         if len(values) > 1 and kind not in _LISTS:
             raise CompileError(f"expected one {kind} in an attention, found {len(values)}; "
-                               f"leave out all encodings but one that have it")
+                               f"leave out all but one of the encodings that have it")
     text = "".join(f" {kind}({', '.join(kinds[kind])})" for kind in _KINDS if kind in kinds)
     inside = ", ".join(f"{n} = {v}" if v else n for n, v in attributes.items())
     return text, f" {{{inside}}}" if inside else ""
@@ -151,7 +152,7 @@ def _from_options(options: Options) -> list[Piece]:
 
 
 def _number(value: float) -> str:
-    """A number as MLIR reads it: with a point, and all digits."""
+    """Formats a number for MLIR: with a decimal point and all digits."""
     text = repr(float(value))
     if "e" in text and "." not in text:
         text = text.replace("e", ".0e")
@@ -159,14 +160,15 @@ def _number(value: float) -> str:
 
 
 def documents_piece() -> Piece:
-    """Packed documents whose positions begin at 0 each, by boundaries."""
+    """Returns the mask of packed documents, which also restarts positions in each document."""
     boundaries = Argument("documents", "tensor<?xi32>", 'pe.axes = ["boundaries"]')
     return Piece("%{mask} = pe.documents %{documents} : tensor<?xi32> {restart = true}",
                  ("mask(%{mask})",), (boundaries,))
 
 
 def intersect(masks: Sequence[Piece], op: str = "mask_and") -> Piece:
-    """The masks joined by `pe.mask_and`, or `pe.mask_or`. Each has one clause, `mask(...)`."""
+    """Joins masks by `pe.mask_and` or `pe.mask_or`. Each piece has exactly one clause,
+    `mask(...)`."""
     joined = join(masks)
     operands = [clause[len("mask("):-1] for clause in joined.clauses]
     lines, last = joined.definitions, operands[0]
@@ -178,7 +180,8 @@ def intersect(masks: Sequence[Piece], op: str = "mask_and") -> Piece:
 
 def assemble(pieces: Sequence[Piece], mask: Piece | None = None,
              options: Options = Options()) -> Program:
-    """One program. Its arguments are those of `pieces`, sink, seed, those of `mask`, documents."""
+    """Assembles a program. Its arguments are those of `pieces`, then sink, seed, those of `mask`,
+    and documents."""
     masks = [mask] if mask is not None else []
     if options.documents:
         masks.append(documents_piece())

@@ -1,4 +1,4 @@
-"""The bound `min` of a parameter, as what reads the parameter applies it."""
+"""Applies the lower bound `min` of a parameter."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import torch
 
 
 class _AtLeast(torch.autograd.Function):
-    """max(x, least). Below the bound the gradient passes only where descent raises x: a parameter
-    does not drift away from the bound, and comes back as soon as that lowers the loss."""
+    """Computes max(x, least). Below the bound, the gradient passes only if descent increases x: the
+    parameter does not drift away from the bound, and leaves it once that reduces the loss."""
 
     generate_vmap_rule = True
 
@@ -29,7 +29,7 @@ class _AtLeast(torch.autograd.Function):
 
 
 def at_least(x: torch.Tensor, least: float | None) -> torch.Tensor:
-    """`x` where it is at least `least`, elsewhere `least`; NaN stays NaN."""
+    """Returns the elementwise maximum of `x` and `least`; NaN propagates."""
     if least is None:
         return x
     if torch.is_grad_enabled() and x.requires_grad:

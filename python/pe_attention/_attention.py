@@ -1,4 +1,4 @@
-"""`attention`: one call for PyTorch, eager and compiled."""
+"""Implements `attention` for eager and compiled PyTorch code."""
 
 from __future__ import annotations
 
@@ -35,16 +35,19 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
               head_start: int = 0, heads_total: int | None = None, dropout_p: float = 0.0,
               sink: torch.Tensor | None = None, documents: torch.Tensor | None = None,
               return_lse: bool = False, target: str | None = None) -> Any:
-    """Attention of `query` [B, Hq, Sq, D] to `key` [B, Hkv, Sk, D] and `value` [B, Hkv, Sk, E].
+    """Computes the attention of `query` [B, Hq, Sq, D] over `key` [B, Hkv, Sk, D] and `value` [B,
+    Hkv, Sk, E].
 
-    Strided views are used where they lie, and the result has the layout of `query`. With fewer key
-    heads than query heads each serves a group of neighbours. `encoding` adds its bias, rotation or
-    normaliser; `mask` leaves pairs out. Query r is at position `q_start` + r and key c at `k_start`
-    + c; with `q_start=None` the last query is where the last key is. `head_start` and `heads_total`
-    say which heads of the model these are. `dropout_p` drops probabilities by a seed from PyTorch's
-    generator. `sink` [Hq] are logits that join each row's denominator. `documents` are boundaries
-    (0, ..., length) of texts packed into one sequence: none sees another, positions begin at 0 in
-    each. Gives o, or (o, lse) with `return_lse`, the natural logarithm of the denominators in f32.
+    Strided inputs are used without a copy, and the result has the layout of `query`. If there are
+    fewer key heads than query heads, consecutive query heads share a key head. `encoding` adds its
+    bias, rotation or normalizer; `mask` selects the pairs that take part. Query r is at position
+    `q_start` + r and key c at `k_start` + c; with `q_start=None` the last query is at the position
+    of the last key. `head_start` is the number of the first head and `heads_total` the number of
+    heads in the whole model. `dropout_p` is the probability of dropping a weight, with a seed from
+    PyTorch's generator. `sink` [Hq] are logits that are added to each row's denominator.
+    `documents` are the boundaries (0, ..., length) of documents packed into one sequence: attention
+    does not cross them, and positions restart at 0 in each. Returns o, or (o, lse) with
+    `return_lse=True`, where lse is the natural logarithm of the denominators in f32.
     """
     if is_dtensor(query):
         from .distributed._dtensor import attention_of_shards
@@ -73,11 +76,12 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     return (o, results[1]) if return_lse else o
 
 
-# --- Calls like an earlier one -----------------------------------------------
+# --- Cached calls ------------------------------------------------------------
 
 
 class _Plain(NamedTuple):
-    """An eager call that nobody watches. `key` is all that its checks look at."""
+    """An eager call without modes, transforms or tensor subclasses. `key` holds everything that its
+    checks depend on."""
 
     tensors: list[torch.Tensor]
     keep: bool
@@ -97,7 +101,7 @@ _known: dict[tuple[Any, ...], _Known] = {}
 def _plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
            encoding: Encoding | Bound | None, mask: Mask | None,
            numbers: tuple[Any, ...]) -> _Plain | None:
-    """None for a call that has to take the long way, as it may be refused or converted."""
+    """Returns the call, or None if it may need conversions or raise an error."""
     structures = ("" if encoding is None else getattr(encoding, "structure", None),
                   "" if mask is None else getattr(mask, "structure", None))
     if None in structures or torch._C._is_any_autocast_enabled():
@@ -115,17 +119,17 @@ def _plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     keep = torch.is_grad_enabled() and any([t.requires_grad for t in tensors])
     try:
         layout = layout_of(tensors)
-    except RuntimeError:  # a nested tensor has no shape
+    except RuntimeError:  # nested tensors have no shape
         return None
     return _Plain(tensors, keep, (layout, device, structures, keep,
                                   getattr(encoding, "heads", None), numbers))
 
 
 def _repeated(plain: _Plain) -> Sequence[torch.Tensor] | None:
-    """The results of a call whose like has been checked, None of any other."""
+    """Returns the results if an equal call was checked before, else None."""
     try:
         known = _known.get(plain.key)
-    except TypeError:  # a number that is none
+    except TypeError:  # not a number
         known = None
     if known is None:
         return None
@@ -140,7 +144,7 @@ def _remember(plain: _Plain, ready: Ready, call: Call) -> None:
     numbers = call[2:6]
     if any([type(number) is not int for number in numbers if number is not None]) or \
             [t.dtype for t in ready.tensors] != [t.dtype for t in plain.tensors]:
-        return  # numbers that may change, and tensors that are converted
+        return  # numbers that may change, or tensors that need a conversion
     function = _run.function_of(ready.tensors, call, plain.keep)
     forward = _run.known_forward(function, ready.tensors, call, plain.keep)
     if forward is not None:
@@ -149,30 +153,30 @@ def _remember(plain: _Plain, ready: Ready, call: Call) -> None:
         _known[plain.key] = _Known(call, function, forward)
 
 
-# --- The long way ------------------------------------------------------------
+# --- Calls with all checks ---------------------------------------------------
 
 
 def options_of(scale: float | None, dropout_p: float, sink: torch.Tensor | None,
                documents: torch.Tensor | None, return_lse: bool) -> Options:
     check_flag("return_lse", return_lse)
-    if scale is None and type(dropout_p) is float and dropout_p == 0.0:  # most calls
+    if scale is None and type(dropout_p) is float and dropout_p == 0.0:  # the common case
         return Options(None, 0.0, sink is not None, documents is not None, return_lse)
     return Options(real("scale", scale), probability("dropout_p", dropout_p), sink is not None,
                    documents is not None, return_lse)
 
 
 def starts_of(q_start: Any, k_start: Any, head_start: Any, heads_total: Any) -> tuple[Any, ...]:
-    """The whole numbers of a call; only the first and the last may be left open."""
+    """Checks the integer arguments of a call; only the first and the last may be None."""
     for name, value in (("k_start", k_start), ("head_start", head_start)):
         if value is None:
-            raise InputError(f"{name}: expected a whole number, found None; leave it out for 0")
+            raise InputError(f"{name}: expected an integer, found None; omit it for 0")
     return (whole("q_start", q_start), whole("k_start", k_start), whole("head_start", head_start),
             whole("heads_total", heads_total))
 
 
 class Ready(NamedTuple):
-    """The tensors of a call in the program's order, q, k and v first, and what it computes with
-    them. `given` is the type of its result."""
+    """The tensors of a call in the order of the program, starting with q, k and v, and the call
+    itself. `given` is the type of the result."""
 
     tensors: list[torch.Tensor]
     program: Program
@@ -184,8 +188,9 @@ def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
             encoding: Encoding | Bound | None, mask: Mask | None, options: Options,
             target: str | None, heads_total: int | None, sink: torch.Tensor | None,
             documents: torch.Tensor | None, of_shards: bool = False) -> Ready:
-    """Checks a call's arguments and converts them to the types that are computed with. DTensors
-    are refused beside a plain query, unless it is its rank's part of one."""
+    """Checks the arguments of a call and converts them to the types used in the computation.
+    Refuses DTensors together with a plain query, unless the query is the local shard of a
+    DTensor."""
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         check_tensor(name, tensor)
     check_encoding(encoding)
@@ -199,14 +204,14 @@ def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
         query, key, value = query.float(), key.float(), value.float()
     elif given is torch.float64 and where != "reference":
         raise InputError(f"query: expected float32, bfloat16 or float16 on target {where}, found "
-                         f"float64; convert it, or take target='reference'")
+                         f"float64; convert it, or use target='reference'")
     program = _program(encoding, mask, options)
     extra = _arguments_of(encoding, of_shards) if encoding is not None else []
     made_for = getattr(encoding, "heads", None)
     if made_for and not extra and made_for != query.shape[1] and made_for != heads_total:
-        # Of an encoding with tensors their shapes say it.
-        raise InputError(f"encoding: expected one for the query's {query.shape[1]} heads, found "
-                         f"one for {made_for}")
+        # Encodings with tensors report a mismatch by the tensors' shapes.
+        raise InputError(f"encoding: expected one for {query.shape[1]} heads, the number of "
+                         f"query, found one for {made_for}")
     if sink is not None:
         check_tensor("sink", sink)
         if not sink.dtype.is_floating_point:
@@ -223,15 +228,15 @@ def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
 
 
 def _autocast(tensor: torch.Tensor, kind: str) -> torch.Tensor:
-    """The tensor in the type of autocast on a kind of device: PyTorch's attention converts each of
-    its operands."""
+    """Returns the tensor in autocast's type for a kind of device. PyTorch's attention converts each
+    operand in the same way."""
     if (torch.is_autocast_enabled(kind) and tensor.dtype.is_floating_point
             and tensor.dtype is not torch.float64):
         return tensor.to(torch.get_autocast_dtype(kind))
     return tensor
 
 
-_SHARDED = ("encoding, mask, sink or documents: expected plain tensors as query is, found a "
+_SHARDED = ("encoding, mask, sink or documents: expected plain tensors like query, found a "
             "DTensor; apply fully_shard to the layer that calls pe.attention, not to its encoding "
             "alone")
 
@@ -239,19 +244,20 @@ _SHARDED = ("encoding, mask, sink or documents: expected plain tensors as query 
 def _arguments_of(encoding: Encoding | Bound, of_shards: bool) -> list[torch.Tensor]:
     try:
         return list(encoding.arguments())
-    except RuntimeError:  # a number that is split over ranks has no view as a number
-        module = cast(Any, getattr(encoding, "encoding", encoding))  # of a call's data, the module
+    except RuntimeError:  # a sharded number cannot be viewed as a scalar
+        # the module of an encoding bound to data
+        module = cast(Any, getattr(encoding, "encoding", encoding))
         if not of_shards and any(map(is_dtensor, module.parameters())):
             raise InputError(_SHARDED) from None
         raise
 
 
 def results_of(tensors: list[torch.Tensor], call: Call) -> Sequence[torch.Tensor]:
-    """What the operator gives, with gradients."""
+    """Returns the outputs of the operator, with gradients."""
     compiling = torch.compiler.is_compiling()
     if compiling and torch.autograd.forward_ad._current_level >= 0:
-        # Compiled code would drop tangents. Where it need not be one graph, the call then runs
-        # eagerly, and is refused only if there is a tangent.
+        # Compiled code would drop tangents. Without fullgraph=True the call falls back to eager
+        # mode, which raises an error only if there is a tangent.
         raise NotImplementedError(_ops.FORWARD_MODE)
     if compiling or is_seen(tensors):
         seen = call._replace(build=_build())
@@ -266,8 +272,9 @@ def results_of(tensors: list[torch.Tensor], call: Call) -> Sequence[torch.Tensor
 
 
 def constant_in_graphs(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Compiled code takes the results as constants: `torch.compiler.assume_constant_result`, but
-    without its import of all that `torch.compile` is made of, seconds of a first eager call."""
+    """Makes compiled code treat the results as constants, like
+    `torch.compiler.assume_constant_result`, but without importing the rest of `torch.compile`,
+    which would add seconds to the first eager call."""
     function._dynamo_marked_constant = True  # type: ignore[attr-defined]
     return function
 
@@ -289,7 +296,7 @@ def _program(encoding: Encoding | Bound | None, mask: Mask | None, options: Opti
                                              options.sink, options.documents, options.return_lse)
         return made
     if torch.compiler.is_compiling():
-        # Numbers and strings: a constant that is an object loses its fields on the way.
+        # Only numbers and strings: Dynamo drops the fields of a constant object.
         program: Program = _constant_program(first, second, options.scale, options.dropout_p,
                                              options.sink, options.documents, options.return_lse)
         return program
@@ -303,7 +310,8 @@ def _constant_program(encoding: str, mask: str, *options: Any) -> Program:
 
 @constant_in_graphs
 def _constant_program_of(encoding: Encoding, mask: Mask | None, *options: Any) -> Program:
-    """Of an encoding that writes its program itself; compiled code is then bound to the object."""
+    """Returns the program of an encoding that defines `program`; compiled code then depends on the
+    object."""
     program: Program = encoding.program(mask, Options(*options))
     return program
 
@@ -314,7 +322,7 @@ def _constant_program_of(encoding: Encoding, mask: Mask | None, *options: Any) -
 def _check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> None:
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if tensor.dim() != 4:
-            raise InputError(f"{name}: expected [batch, heads, length, depth], found a shape of "
+            raise InputError(f"{name}: expected [batch, heads, length, depth], found "
                              f"{tensor.dim()} dimensions, {list(tensor.shape)}")
         if not tensor.dtype.is_floating_point:
             raise InputError(f"{name}: expected a floating type (float32, bfloat16 or float16), "
@@ -323,17 +331,17 @@ def _check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> None:
             raise InputError(f"{name}: expected the type of query, {query.dtype}, found "
                              f"{tensor.dtype}; convert one of them")
         if tensor.device != query.device:
-            raise InputError(f"{name}: expected a tensor on {query.device}, where query is, found "
+            raise InputError(f"{name}: expected a tensor on {query.device} like query, found "
                              f"one on {tensor.device}")
         if tensor.shape[3] == 0:
             raise InputError(f"{name}: expected a head dim of at least 1, found the shape "
                              f"{list(tensor.shape)}")
     b, heads, _, depth = query.shape
     if key.shape[0] != b or value.shape[0] != b:
-        raise InputError(f"key, value: expected a batch of {b} as query has, found {key.shape[0]} "
+        raise InputError(f"key, value: expected the batch size {b} of query, found {key.shape[0]} "
                          f"and {value.shape[0]}")
     if key.shape[3] != depth:
-        raise InputError(f"key: expected a head dim of {depth} as query has, found {key.shape[3]}")
+        raise InputError(f"key: expected the head dim {depth} of query, found {key.shape[3]}")
     if key.shape[1] != value.shape[1] or key.shape[2] != value.shape[2]:
         raise InputError(f"value: expected the heads and length of key, {list(key.shape[1:3])}, "
                          f"found {list(value.shape[1:3])}")
@@ -348,7 +356,7 @@ def _target_of(query: torch.Tensor, target: str | None) -> str:
         raise InputError(f"target: expected one of {', '.join(_TARGETS)}, found {found(target)}")
     if target is None:
         if device not in ("cpu", "cuda"):
-            raise DeviceError(f"query: expected a tensor on a CPU or a GPU of CUDA, found one on "
+            raise DeviceError(f"query: expected a tensor on the CPU or a CUDA device, found one on "
                               f"{query.device}; move it there")
         return device
     if target not in _TARGETS:
@@ -361,7 +369,8 @@ def _target_of(query: torch.Tensor, target: str | None) -> str:
 
 def _converted(tensors: list[torch.Tensor], query: torch.Tensor,
                of_shards: bool) -> list[torch.Tensor]:
-    """Parameters are f32 inside, f64 where all is; their gradients come in their own type."""
+    """Converts parameters to f32, or to f64 if the query is f64; gradients have the parameters' own
+    types."""
     wanted = torch.float64 if query.dtype is torch.float64 else torch.float32
     result = []
     for tensor in tensors:
@@ -369,8 +378,8 @@ def _converted(tensors: list[torch.Tensor], query: torch.Tensor,
             raise InputError(_SHARDED)
         if tensor.device != query.device:
             raise InputError(f"encoding, mask, sink or documents: expected tensors on "
-                             f"{query.device}, where query is, found one on {tensor.device}; move "
-                             f"the module there")
+                             f"{query.device} like query, found one on {tensor.device}; move the "
+                             f"module there")
         tensor = resolved(tensor)
         result.append(tensor.to(wanted) if tensor.dtype.is_floating_point and
                       tensor.dtype is not wanted else tensor)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 @named(HINTS)
 def reference(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
               encoding: Encoding | Bound | None = None, **options: Any) -> Any:
-    """`attention` by plain loops in float64, with all gradients. Takes the same options; slow."""
+    """Computes `attention` by plain loops in float64, with all gradients. Accepts the same options;
+    slow."""
     if "target" in options:
         raise InputError("target: expected none, as the reference is a target itself; leave it out")
     for name, tensor in (("query", query), ("key", key), ("value", value)):
@@ -40,12 +41,14 @@ def reference(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
 
 @dataclass
 class Report:
-    """Errors of compiled code against the float64 reference, by the bounds of `pe run --check`.
+    """Errors of compiled code relative to the float64 reference, with the bounds of `pe run
+    --check`.
 
-    `errors` and `bounds` are of the result "o" and of every gradient ("gradient of query",
-    "gradient of tau"): norms relative to the reference's, or absolute where the reference is what
-    larger terms left. `lines` are what `pe run --check` prints, `failed` what is wrong. `notes` say
-    where numbers stop being finite and which tensors are read outside of an axis.
+    `errors` and `bounds` have an entry for the result "o" and for every gradient ("gradient of
+    query", "gradient of tau"). Each is a norm relative to the norm of the reference, or an absolute
+    norm if the reference is the difference of larger terms. `lines` is the output of `pe run
+    --check`; `failed` lists the failures. `notes` report where values become non-finite and which
+    tensors are read out of bounds.
     """
 
     errors: dict[str, float] = field(default_factory=dict)
@@ -73,14 +76,14 @@ def _module_of(encoding: Encoding | Bound) -> Encoding:
 
 
 def _heads(encoding: Encoding | Bound | None, heads: int | None) -> int:
-    """The heads of a check: those asked for, those of the encoding, or 2."""
+    """Returns the number of heads of a check: the argument, the encoding's number, or 2."""
     if encoding is None or heads is not None:
         return heads or 2
     data = encoding.data if isinstance(encoding, Bound) else {}
     module = _module_of(encoding)
     try:
         known = module.heads_of(data) if hasattr(module, "heads_of") else module.heads
-    except KeyError:  # tensors that the call should have brought, which `attention` names
+    except KeyError:  # tensors that the call must provide; `attention` reports them
         known = None
     return known or 2
 
@@ -92,12 +95,13 @@ def check(encoding: Encoding | Bound | None = None, *, mask: Mask | None = None,
           head_start: int = 0, heads_total: int | None = None, dropout_p: float = 0.0,
           sink: torch.Tensor | None = None, documents: torch.Tensor | None = None,
           target: str | None = None) -> Report:
-    """Compares the result and every gradient of compiled code with the float64 reference, and the
-    reference's gradients with finite differences, at random queries, keys and values.
+    """Compares the result and all gradients of compiled code with the float64 reference, and the
+    gradients of the reference with finite differences, for random queries, keys and values.
 
-    The bounds are those of `pe run --check`, which know what cancels. Sizes are those of the random
-    tensors; `heads` are the encoding's by default. The other arguments are `attention`'s. Reads
-    outside a tensor's axis, where a formula gets the nearest element, fail the check.
+    The bounds are those of `pe run --check`, which account for cancellation. The sizes are those of
+    the random tensors; `heads` defaults to the encoding's number of heads. The other arguments are
+    those of `attention`. The check fails if a formula reads a tensor out of bounds, although such a
+    read returns the nearest element.
     """
     check_encoding(encoding)
     check_mask(mask)
@@ -111,7 +115,7 @@ def check(encoding: Encoding | Bound | None = None, *, mask: Mask | None = None,
                         options_of(scale, dropout_p, sink, documents, False), target, heads_total,
                         sink, documents)
     call = Call(ready.program.text, ready.target, q_start, k_start, head_start, heads_total)
-    # The arguments of the program, of which real ones get gradients.
+    # The arguments of the program; floating-point arguments get gradients.
     tensors = [t.detach().contiguous().clone() for t in ready.tensors]
     for tensor in tensors:
         tensor.requires_grad_(tensor.is_floating_point())
@@ -131,7 +135,7 @@ def check(encoding: Encoding | Bound | None = None, *, mask: Mask | None = None,
 
 def _judge(function: Function, call: Call, tensors: list[torch.Tensor], output: torch.Tensor,
            cotangent: torch.Tensor, gradients: tuple[torch.Tensor, ...]) -> dict[str, Any]:
-    """What pe_check says."""
+    """Returns the verdict of pe_check."""
     kept: list[torch.Tensor] = []
 
     def view(tensor: torch.Tensor, rank: int) -> tuple[int, View]:
@@ -174,7 +178,7 @@ def _report(judged: dict[str, Any], output: torch.Tensor) -> Report:
 
 
 def _name(name: str) -> str:
-    """d_q of the program as "gradient of query"."""
+    """Returns "gradient of query" for the program's d_q."""
     if not name.startswith("d_"):
         return name
     own = name.removeprefix("d_")
@@ -183,8 +187,8 @@ def _name(name: str) -> str:
 
 def _finite_difference(ready: Ready, call: Call, tensors: list[torch.Tensor],
                        cotangent: torch.Tensor, generator: torch.Generator) -> float:
-    """The derivative in one random direction of all real inputs, by the gradient and by a
-    difference, in float64."""
+    """Returns the relative error of the directional derivative along one random direction of all
+    real inputs: the gradient compared with a finite difference, in float64."""
     call = call._replace(target="reference")
     exact = [t.detach().double().requires_grad_() if t.is_floating_point() else t for t in tensors]
     wanted = [t for t in exact if t.requires_grad]
@@ -203,4 +207,4 @@ def _finite_difference(ready: Ready, call: Call, tensors: list[torch.Tensor],
             moved = [t + sign * next(rest) if t.requires_grad else t for t in exact]
             ends.append(float(value(moved)))
     error = abs((ends[0] - ends[1]) / (2 * step) - slope) / max(abs(slope), 1.0)
-    return 0.0 if error != error else error  # not finite: said of the results
+    return 0.0 if error != error else error  # not finite; the results report it

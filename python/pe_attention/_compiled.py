@@ -1,4 +1,4 @@
-"""Programs and packages as Python functions on arrays, without PyTorch."""
+"""Programs and packages as Python functions of arrays, without PyTorch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._function import Function, Place, Tensor, get_function
 
 
 class Results(Mapping[str, Any]):
-    """The results of a call by name, and what its gradients need."""
+    """The results of a call by name, together with the data that their gradients need."""
 
     def __init__(self, function: Function, arguments: list[Array], kept: list[tuple[Tensor, Array]],
                  scalars: list[tuple[str, int]], as_torch: bool) -> None:
@@ -39,7 +39,8 @@ class Results(Mapping[str, Any]):
         return len(self._results)
 
     def backward(self, **cotangents: Any) -> dict[str, Any]:
-        """The gradients of all arguments, `d_NAME`, from those of results, `d_o=...`."""
+        """Returns the gradients of all arguments, `d_NAME`, for the gradients of the results,
+        `d_o=...`."""
         function = self._function
         if not function.has_gradients:
             raise InputError("backward: expected a function with gradients, found one without; "
@@ -71,8 +72,8 @@ def _run(function: Function, half: int, views: Sequence[tuple[str, Array]],
 
 
 class Compiled:
-    """A program or a package. Calls take its arguments and numbers such as `q_start` by name and
-    give its results: `fn(q=q, k=k, v=v)["o"]`. Any number of threads may call it."""
+    """A compiled program or package. A call takes its arguments and numbers such as `q_start` by
+    name and returns its results: `fn(q=q, k=k, v=v)["o"]`. Calls are thread-safe."""
 
     def __init__(self, source: str, name: str, is_package: bool, options: dict[str, Any]) -> None:
         self._source, self._name, self._is_package = source, name, is_package
@@ -86,7 +87,7 @@ class Compiled:
         return Compiled, (self._source, self._name, self._is_package, self._options)
 
     def __deepcopy__(self, memo: object) -> Compiled:
-        return self  # nothing of it changes
+        return self  # immutable
 
     def __repr__(self) -> str:
         return f"<pe_attention.Compiled {self._name}>"
@@ -104,7 +105,7 @@ class Compiled:
 
     @property
     def signature(self) -> dict[str, Any]:
-        """What the function takes and gives, as docs/c-api.md describes."""
+        """Returns the arguments and results of the function, as described in docs/c-api.md."""
         return self._function({}).info
 
     @named({}, "call")
@@ -156,16 +157,18 @@ class Compiled:
         return sizes
 
     def backward(self, **cotangents: Any) -> dict[str, Any]:
-        """The gradients of this thread's last call; `results.backward` are those of any call."""
+        """Returns the gradients of this thread's last call. `results.backward` returns those of any
+        call."""
         results: Results | None = getattr(self._last, "results", None)
         if results is None:
-            raise InputError("backward: expected a call in this thread before, found none")
+            raise InputError("backward: expected an earlier call in this thread, found none")
         return results.backward(**cotangents)
 
     def save_package(self, path: str | os.PathLike[str], targets: Sequence[str] = ("cpu",),
                      chips: Sequence[str] = ()) -> None:
-        """Writes compiled code for `targets` ("cpu", "cuda", "gpu-emulator"), which `load`, and
-        libpe without the compiler, run. The head dims are those given to `compile`, or 64."""
+        """Writes a package of compiled code for `targets` ("cpu", "cuda", "gpu-emulator"), for
+        `load` and for libpe without the compiler. The head dims are those given to `compile`; the
+        default is 64."""
         if self._is_package:
             raise InputError(f"save_package: expected a program, found the package {self._name}; "
                              f"compile the source")
@@ -186,12 +189,12 @@ class Compiled:
 
 
 def _read(source: str | os.PathLike[str]) -> tuple[str, str]:
-    """The text of a program, and its name for messages."""
+    """Returns the text of a program and its name for messages."""
     if isinstance(source, str) and ("\n" in source or "func.func" in source):
         return source, "program"
     try:
         return Path(source).read_text(), os.fspath(source)
-    except (OSError, ValueError) as error:  # ValueError: a name or a text that is not UTF-8
+    except (OSError, ValueError) as error:  # ValueError: an invalid path, or text that is not UTF-8
         raise InputError(f"source: expected the text of a program or a file, found {source!r}: "
                          f"{getattr(error, 'strerror', None) or error}") from None
 
@@ -199,9 +202,9 @@ def _read(source: str | os.PathLike[str]) -> tuple[str, str]:
 @checked(least={"head_dim": 1, "value_dim": 1})
 def compile(source: str | os.PathLike[str], *, target: str = "cpu", head_dim: int | None = None,
             value_dim: int | None = None, dtype: str = "f32", grad: bool = True) -> Compiled:
-    """A program, its text or a file, as a function of arrays. Depths are those of q and v, unless
-    they are given; `dtype` is f32, for "gpu-emulator" also bf16 and f16, for "reference" f64.
-    """
+    """Compiles a program, given as text or a file, to a function of arrays. `head_dim` and
+    `value_dim` default to the depths of q and v. `dtype` is f32; "gpu-emulator" also supports bf16
+    and f16, and "reference" f64."""
     text, name = _read(source)
     if dtype not in _library.DTYPES:
         raise InputError(f"dtype: expected one of {', '.join(_library.DTYPES)}, found {dtype!r}")
@@ -209,7 +212,7 @@ def compile(source: str | os.PathLike[str], *, target: str = "cpu", head_dim: in
         raise InputError(f"target: expected one of {', '.join(_library.TARGETS)}, found {target!r}")
     options = {"target": target, "head_dim": head_dim, "value_dim": value_dim, "dtype": dtype,
                "grad": grad}
-    # Errors of the source are told here; the reference checks it without generating code.
+    # Reports errors of the source now: the reference checks it without generating code.
     checked = {"target": "reference", "head_dim": head_dim or 64,
                "value_dim": value_dim or head_dim or 64}
     _library.library().pe_close(_library.open_function(text, False, name, checked))
@@ -219,5 +222,5 @@ def compile(source: str | os.PathLike[str], *, target: str = "cpu", head_dim: in
 @checked()
 def load(path: str | os.PathLike[str], *, target: str = "cpu",
          entry: str | None = None) -> Compiled:
-    """A package that `save_package` or `pe compile --emit=package` wrote."""
+    """Loads a package written by `save_package` or `pe compile --emit=package`."""
     return Compiled(os.fspath(path), os.fspath(path), True, {"target": target, "entry": entry})

@@ -1,4 +1,4 @@
-"""Declarations of parameters: how many numbers, their first values, their bound, weight decay."""
+"""Declarations of parameters: shape, initial values, lower bound and weight decay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._errors import InputError
 if TYPE_CHECKING:
     import torch
 
-# A size that the encoding is made with, instead of a number.
+# A number, or a size that the constructor of the encoding receives.
 Size = int | Literal["heads", "depth", "value_depth"]
 Init = float | str | Sequence[float]
 
@@ -28,7 +28,8 @@ _FORMS = {"linear": r"linear", "fan_in": rf"linear\({_NUMBER}\)", "xavier": rf"x
 
 @dataclass(frozen=True)
 class Declaration:
-    """One parameter. `as_number`: it has shape [1], and is one number in programs."""
+    """Declares one parameter. With `as_number` its shape is [1], and the program reads it as a
+    number."""
 
     sizes: tuple[Size, ...]
     init: Init = 0.0
@@ -52,13 +53,13 @@ class Declaration:
             raise InputError(f"init: expected at least min={least}, found {below[0]}")
 
     def shape(self, known: dict[str, int | None]) -> tuple[int, ...]:
-        """The sizes as numbers, with those of `known` in place of words."""
+        """Returns the shape, with named sizes taken from `known`."""
         sizes: list[int] = []
         for size in self.sizes:
             number = known.get(size) if isinstance(size, str) else size
             if number is None:
-                raise InputError(f"{size}: expected a number, as a parameter has one value for "
-                                 f"each; found none. Write {size}=8")
+                raise InputError(f"{size}: expected a number for the shape of a parameter, "
+                                 f"found none; write {size}=8")
             sizes.append(number)
         return tuple(sizes)
 
@@ -67,7 +68,7 @@ class Declaration:
         return f"tensor<{''.join(f'{s if isinstance(s, int) else chr(63)}x' for s in sizes)}f32>"
 
     def attributes(self) -> str:
-        """As those of an argument in a program."""
+        """Returns the attributes of the program's argument."""
         parts: list[str] = []
         if isinstance(self.init, str):
             parts.append(f'pe.init = "{self.init}"')
@@ -75,8 +76,8 @@ class Declaration:
             parts.append(f"pe.init = {_real(self.init)}")
         if self.min is not None:
             parts.append(f"pe.min = {_real(self.min)}")
-        # The dialect decays what has two axes or more. Both deviations and the default of fewer
-        # axes are written out.
+        # By default the dialect applies weight decay to arguments with two axes or more. Deviations
+        # are written out, and so is the default for fewer axes.
         if not self.decay:
             parts.append("pe.decay = false")
         elif len(self.sizes) < 2:
@@ -89,28 +90,29 @@ class Declaration:
 @checked()
 def per_head(init: Init = 0.0, *, size: int | Sequence[int] = (), min: float | None = None,
              decay: bool = False) -> Declaration:
-    """A parameter with a number per head, `p[h]`; with `size` a row or more of them, `p[h, n]`.
+    """Declares a parameter with a number per head, `p[h]`, or with `size` a row per head, `p[h,
+    n]`.
 
-    `init` is a number, a list with one per head, or a rule: "normal(std)", "uniform(a,b)",
-    "xavier(gain)", "linear", "linear(fan_in)", "slopes(geometric)". Formulas never read less than
-    `min`, whatever training made of the parameter: they read `min` in its place, and the gradient
-    passes where it raises the parameter. `pe.param_groups(...).keep(optimizer)` keeps the parameter
-    itself above it. `decay` says whether weight decay applies.
+    `init` is a number, a list with a number per head, or a rule: "normal(std)", "uniform(a,b)",
+    "xavier(gain)", "linear", "linear(fan_in)", "slopes(geometric)". Formulas read max(parameter,
+    `min`), and the gradient passes below `min` if it increases the parameter;
+    `pe.param_groups(...).keep(optimizer)` also keeps the parameter itself at or above `min`.
+    `decay` enables weight decay.
     """
     return Declaration(("heads", *_sizes(size)), init, min, decay)
 
 
 @checked()
 def scalar(init: Init = 0.0, *, min: float | None = None, decay: bool = False) -> Declaration:
-    """A parameter of one number for all heads, of shape [1]. `init`, `min` and `decay` are as in
-    `pe.per_head`."""
+    """Declares a parameter of one number for all heads, with shape [1]. `init`, `min` and `decay`
+    are as in `pe.per_head`."""
     return Declaration((1,), init, min, decay)
 
 
 @checked()
 def vector(size: int | Sequence[int], init: Init = 0.0, *, min: float | None = None,
            decay: bool = False) -> Declaration:
-    """A parameter of the given shape for all heads. `init`, `min` and `decay` are as in
+    """Declares a parameter of the given shape for all heads. `init`, `min` and `decay` are as in
     `pe.per_head`."""
     return Declaration(_sizes(size), init, min, decay)
 
@@ -119,7 +121,7 @@ def _sizes(size: int | Sequence[int]) -> tuple[int, ...]:
     sizes = (size,) if isinstance(size, int) else tuple(size)
     for number in sizes:
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-            raise InputError(f"size: expected whole numbers of at least 1, found {size!r}")
+            raise InputError(f"size: expected integers of at least 1, found {size!r}")
     return sizes
 
 
@@ -129,7 +131,7 @@ def _real(value: float) -> str:
 
 
 def _rule(init: Init) -> tuple[str, tuple[float, ...]]:
-    """The rule of an init and its numbers."""
+    """Returns the name and the numbers of an initialization rule."""
     if isinstance(init, str):
         for rule, form in _FORMS.items():
             match = re.fullmatch(form, init.strip())
@@ -148,7 +150,7 @@ def _rule(init: Init) -> tuple[str, tuple[float, ...]]:
 
 
 def initialise(tensor: torch.Tensor, init: Init, name: str = "init") -> None:
-    """Sets a parameter to its first values."""
+    """Sets a parameter to its initial values."""
     import torch
 
     rule, numbers = _rule(init)
@@ -176,7 +178,7 @@ def initialise(tensor: torch.Tensor, init: Init, name: str = "init") -> None:
 
 
 def geometric_slopes(heads: int) -> torch.Tensor:
-    """2^(-8 (h + 1) / H) for every head h of H."""
+    """Returns 2^(-8 (h + 1) / H) for each head h of H."""
     import torch
 
     return torch.exp2(-8 * torch.arange(1, heads + 1, dtype=torch.float64) / heads)

@@ -1,4 +1,4 @@
-"""Traced formulas in plain PyTorch: every step on tensors, for comparison and for pictures."""
+"""Evaluates traced formulas in plain PyTorch, for comparisons and plots."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 @dataclass(frozen=True)
 class Positions:
-    """Where a dense bias is asked for: tensors that broadcast to [batch, heads, queries, keys], and
-    the type it is wanted in."""
+    """The positions of a dense bias, as tensors that broadcast to [batch, heads, queries, keys],
+    and its type."""
 
     b: torch.Tensor
     h: torch.Tensor
@@ -55,12 +55,13 @@ class Positions:
 
     @property
     def distance(self) -> torch.Tensor:
-        """|i - j| as real numbers."""
+        """Returns |i - j| as real numbers."""
         return (self.i - self.j).abs().to(self.dtype)
 
 
 class Evaluation:
-    """The steps of one graph on tensors. `tensors` are those of its sources by name."""
+    """Evaluates the steps of a graph on tensors. `tensors` maps the names of sources to their
+    values."""
 
     def __init__(self, graph: Graph, inputs: Mapping[str, torch.Tensor],
                  tensors: Mapping[str, torch.Tensor], dtype: torch.dtype) -> None:
@@ -103,7 +104,7 @@ class Evaluation:
 
     @staticmethod
     def _read(tensor: torch.Tensor, indices: Sequence[torch.Tensor]) -> torch.Tensor:
-        """One element per pair; an index out of range reads the nearest element."""
+        """Reads one element per pair; an index out of range is clamped."""
         if not indices:
             return tensor
         limited = [index.clamp(0, max(size - 1, 0))
@@ -113,7 +114,8 @@ class Evaluation:
 
 def network(x: torch.Tensor, head: torch.Tensor, layers: Sequence[torch.Tensor],
             activation: str, final_activation: str = "identity") -> torch.Tensor:
-    """Output `head` of a network of one number; the last layer has a row per head, or one."""
+    """Returns output `head` of a network with one input. The last layer has a row per head, or one
+    row."""
     first, first_bias, *rest = layers
     act, final = _ACTIVATIONS[activation], _ACTIVATIONS[final_activation]
 
@@ -130,7 +132,7 @@ def network(x: torch.Tensor, head: torch.Tensor, layers: Sequence[torch.Tensor],
 
 def bucket(difference: torch.Tensor, buckets: int, max_distance: int,
            bidirectional: bool) -> torch.Tensor:
-    """T5's bucket of i - j; logarithms are taken in f32, as `pe.bucket` has them."""
+    """Returns T5's bucket of i - j. Logarithms are computed in f32, as in `pe.bucket`."""
     offset = torch.zeros_like(difference)
     if bidirectional:
         buckets //= 2

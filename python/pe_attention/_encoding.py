@@ -1,4 +1,4 @@
-"""What encodings are written with."""
+"""The public names for writing encodings."""
 
 from ._declare import Declaration, per_head, scalar, vector
 from ._formula import bias, score_mod

@@ -1,19 +1,21 @@
-"""The errors of this package: one message each, of the argument, the expected and the found."""
+"""The errors of this package. Each message names the argument, the expected value and the value
+found."""
 
 from __future__ import annotations
 
 
 class Error(Exception):
-    """What all errors of this package are."""
+    """The base class of all errors of this package."""
 
 
 class InputError(Error, ValueError, TypeError):
-    """An argument of a call: a shape, a type, a device, a name or a number. It is a ValueError and
-    a TypeError, whichever of them a caller expects."""
+    """An invalid argument of a call: a shape, a type, a device, a name or a number. It is both a
+    ValueError and a TypeError."""
 
 
 class CompileError(Error, ValueError):
-    """A formula, a source or a package. `file`, `line`, `column` say where; "", 0 if unknown."""
+    """An invalid formula, program or package. `file`, `line` and `column` give the location; they
+    are "" and 0 if it is unknown."""
 
     def __init__(self, message: str, file: str = "", line: int = 0, column: int = 0) -> None:
         self.file, self.line, self.column = file, line, column
@@ -26,4 +28,4 @@ class CompileError(Error, ValueError):
 
 
 class DeviceError(Error, RuntimeError):
-    """A driver, a device, or the machine."""
+    """An error of a driver, a device or the host."""

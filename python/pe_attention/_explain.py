@@ -1,4 +1,4 @@
-"""What a call compiles to, in words."""
+"""Describes the code that a call compiles to."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _DTYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16", "f32": "f32",
 
 
 class Explanation(str):
-    """The text; `structure` is the class in a few words, `program` what is compiled."""
+    """The text of an explanation. `structure` is a short summary, `program` the compiled
+    program."""
 
     structure: str
     program: str
@@ -43,8 +44,8 @@ def program_for(encoding: Encoding | None, mask: Mask | None, options: Options) 
 def explain(encoding: Encoding | None = None, *, mask: Mask | None = None, head_dim: int = 64,
             value_dim: int | None = None, dtype: object = "f32",
             target: str = "cpu") -> Explanation:
-    """How `pe_attention.attention` computes this encoding and mask: kernels, classes of terms,
-    prices, and where in the formula each comes from."""
+    """Explains how `pe.attention` computes this encoding and mask: kernels, classes of terms,
+    costs, and the location of each term in the formula."""
     if encoding is not None or mask is not None:
         from ._kinds import check_encoding, check_mask
 

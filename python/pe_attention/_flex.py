@@ -1,4 +1,4 @@
-"""`from_flex`: functions written for FlexAttention."""
+"""Implements `from_flex`, for functions written for FlexAttention."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ._trace.tracer import Tracer
 def from_flex(score_mod: Callable[..., Any] | None = None,
               mask_mod: Callable[..., Any] | None = None, *,
               heads: int | None = None) -> FormulaEncoding:
-    """The encoding of a `score_mod(score, b, h, q_idx, kv_idx)` and a `mask_mod(b, h, q_idx,
-    kv_idx)`, one of which may be left out. Tensors that they refer to become arguments, and get
-    gradients where they require them. What they mean is what FlexAttention makes of them: negative
-    indices count from the end, and what they refer to is read anew by every call. `heads` is needed
-    for `dense` alone, where no tensor has a number per head."""
+    """Converts a `score_mod(score, b, h, q_idx, kv_idx)`, a `mask_mod(b, h, q_idx, kv_idx)` or both
+    to an encoding. Tensors that the functions refer to become arguments, with gradients if they
+    require them. The semantics are those of FlexAttention: negative indices count from the end, and
+    every call reads the current values of the tensors. `heads` is only needed for `dense`, if no
+    tensor has an axis of heads."""
     if score_mod is None and mask_mod is None:
         raise InputError("from_flex: expected score_mod, mask_mod or both, found neither")
     if score_mod is not None:

@@ -1,4 +1,4 @@
-"""`bias` and `score_mod`: encodings written as formulas of one pair of a query and a key."""
+"""Implements `bias` and `score_mod`: encodings written as formulas of a query and a key."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 PAIR = {"b": WHOLE, "h": WHOLE, "i": WHOLE, "j": WHOLE}
 SCORED = {"score": REAL, **PAIR}
-# Names that an encoding uses itself.
+# Attribute names of encodings.
 _RESERVED = frozenset(dir(Encoding)) | {"heads", "head_dim", "value_dim", "declarations"}
 
 
 class FormulaMask(Mask):
-    """A mask by a formula over positions and tensors of whole numbers."""
+    """A mask defined by a formula of positions and integer tensors."""
 
     def __init__(self, graph: Graph, result: int, tensors: Mapping[str, torch.Tensor],
                  name: str) -> None:
@@ -45,15 +45,15 @@ class FormulaMask(Mask):
         for number in region.numbers:
             source = graph.sources[number]
             if source.kind == REAL:
-                raise refuse(f"{source.name}: expected whole numbers or truth values, as a mask "
-                             f"has no gradient; found real numbers. Compare them before, or write "
-                             f"a bias of -inf", graph.place)
+                raise refuse(f"{source.name}: expected integers or booleans, because a mask "
+                             f"has no gradient; found real numbers. Compare them outside the "
+                             f"formula, or use a bias of -inf", graph.place)
         self.tensors = {graph.sources[n].name: tensors[graph.sources[n].name]
                         for n in region.numbers}
         self.structure = dump(region.piece("pe.mask_fn", "mask", {}))
 
     def follow(self) -> None:
-        """Traces the formula again if what its function refers to has been replaced."""
+        """Traces the formula again if a value that its function refers to was replaced."""
 
     def arguments(self) -> tuple[torch.Tensor, ...]:
         return tuple([as_int32(name, tensor) for name, tensor in self.tensors.items()])
@@ -67,11 +67,11 @@ class FormulaMask(Mask):
 
     def dense(self, q_len: int, k_len: int, *, q_start: int | None = None, k_start: int = 0,
               batch: int = 1, heads: int | None = None) -> torch.Tensor:
-        """Whether each pair takes part, as a tensor [batch, heads, q_len, k_len]."""
+        """Returns the mask as a boolean tensor [batch, heads, q_len, k_len]."""
         self.follow()
         heads = heads or counted_heads(self.graph, [self.result]) or 1
         if heads == 1 and self.graph.reads_input(self.result, "h"):
-            raise InputError("dense: expected the number of heads, as the mask depends on h; write "
+            raise InputError("dense: expected the number of heads: the mask depends on h; write "
                              "heads=8")
         first = k_start + k_len - q_len if q_start is None else q_start
         device = next((t.device for t in self.tensors.values()), None)
@@ -90,7 +90,7 @@ def _is_same_memory(one: object, other: object) -> bool:
 
 
 def counted_heads(graph: Graph, steps: Sequence[int]) -> int | None:
-    """The number of heads that captured tensors have on the axes that are read at h."""
+    """Returns the size of the axes of captured tensors that are indexed by h."""
     found: dict[int, str] = {}
     for step in graph.needed(steps):
         node = graph.nodes[step]
@@ -116,7 +116,7 @@ def _inputs(at: Positions) -> dict[str, torch.Tensor]:
 
 
 class _Following:
-    """How a formula is traced again, and what its function referred to when it was traced."""
+    """Retraces a formula when a value that its function refers to is replaced."""
 
     def __init__(self, trace_again: Callable[[], Any]) -> None:
         self.trace_again = trace_again
@@ -128,20 +128,20 @@ class _Following:
             surroundings.watch_only(tracer.captured.values())
 
     def has_changed(self) -> bool:
-        """Whether the formula has to be traced again."""
+        """Returns whether the formula must be traced again."""
         return any([surroundings.changed() is not None for surroundings in self.surroundings])
 
 
 @constant_in_graphs
 def _trace_again(owner: FollowingMask | Traced) -> bool:
-    """Traces a formula again, while PyTorch compiles too: it runs this as it is, and what was read
-    before guards the graph."""
+    """Traces a formula again. Under torch.compile this runs eagerly, and the values compared before
+    it guard the graph."""
     owner.trace_again()
     return True
 
 
 class FollowingMask(FormulaMask):
-    """A mask that is traced again when what its function refers to is replaced."""
+    """A mask that is traced again when a value that its function refers to is replaced."""
 
     def __init__(self, trace_mask: Callable[[], tuple[Tracer, int]], name: str) -> None:
         self._following: _Following | None = _Following(trace_mask)
@@ -173,11 +173,10 @@ class FollowingMask(FormulaMask):
 
 
 class Traced(Encoding):
-    """An encoding by traced formulas, with the parameters that they declare and the tensors that
-    they capture.
+    """An encoding of traced formulas, with declared parameters and captured tensors.
 
-    Where the function is there, its numbers and tensors are followed: they are traced again when
-    they are replaced. Copies, and what pickle restores, have tensors of their own and no function.
+    While the function is available, the formula is traced again when a number or tensor that it
+    refers to is replaced. Copies and unpickled encodings have separate tensors and no function.
     """
 
     name: str
@@ -190,7 +189,8 @@ class Traced(Encoding):
         sources = {key: Source(key, tuple(getattr(self, key).shape), REAL,
                                declaration.sizes[:1] == ("heads",))
                    for key, declaration in declarations.items()}
-        # Names of captured tensors, and those that are parameters of a module around the function.
+        # The names of all captured tensors, and of those that are parameters of an enclosing
+        # module.
         self._captured: tuple[str, ...] = ()
         self._owned: frozenset[str] = frozenset()
         self._following: _Following | None = _Following(lambda: trace_with(sources))
@@ -205,19 +205,20 @@ class Traced(Encoding):
         self._owned = frozenset(key for key, t in tracer.captured.items() if id(t) in owned)
 
     def take(self, tracer: Tracer, traced: Any) -> None:
-        """Makes the encoding what was traced."""
+        """Updates the encoding from a trace."""
         raise NotImplementedError
 
     def check_declarations(self, graph: Graph, steps: Sequence[int]) -> None:
-        """Refuses a declared parameter that the formula does not read."""
+        """Raises an error if the formula does not read a declared parameter."""
         used = {graph.sources[n].name for n in graph.read_sources(steps)}
         for key in self.declarations:
             if key not in used:
-                raise refuse(f"{key} is declared and not read by the formula; use it, or leave the "
-                             f"declaration out", graph.place)
+                raise refuse(f"{key} is declared but not read by the formula; use it, or remove "
+                             f"the declaration", graph.place)
 
     def keep(self, tensors: Mapping[str, torch.Tensor]) -> None:
-        """Tensors from outside, which remain what they are there: their gradients arrive there."""
+        """Registers captured tensors without copying them, so that gradients accumulate in the
+        originals."""
         for name in self._captured:
             if name not in tensors or getattr(self, name) is not tensors[name]:
                 delattr(self, name)
@@ -246,8 +247,8 @@ class Traced(Encoding):
             made._following = copy.copy(self._following)
         return made
 
-    # A parameter that a module around the function has is in the state of that module. It is left
-    # out here if it is there already, and may be missing here.
+    # Parameters of an enclosing module are part of that module's state. They are omitted here if
+    # the state dict has them already, and may be missing when it is loaded.
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str,
                             keep_vars: bool) -> None:
@@ -268,7 +269,7 @@ class Traced(Encoding):
 
 
 class FormulaEncoding(Traced):
-    """An encoding whose bias, function of the score and mask are traced formulas."""
+    """An encoding whose bias, score function and mask are traced formulas."""
 
     def __init__(self, name: str, trace_with: Callable[[dict[str, Source]], tuple[Tracer, Parts]],
                  declarations: Mapping[str, Declaration], heads: int | None) -> None:
@@ -288,8 +289,8 @@ class FormulaEncoding(Traced):
         self.keep({key: t for key, t in tracer.captured.items() if key in used})
         counted = counted_heads(self.graph, [*steps, *parts.masks])
         if self.heads and counted and self.heads != counted:
-            raise InputError(f"heads: expected {counted}, which the tensors of the formula have, "
-                             f"found {self.heads}")
+            raise InputError(f"heads: expected {counted}, the size of the formula's tensors, found "
+                             f"{self.heads}")
         self._write()
 
     def heads_of(self, data: Mapping[str, torch.Tensor]) -> int | None:
@@ -328,8 +329,8 @@ class FormulaEncoding(Traced):
 
     def score(self, score: torch.Tensor, *, q_start: int | None = None,
               k_start: int = 0) -> torch.Tensor:
-        """The formula's new scores [batch, heads, queries, keys] in plain PyTorch, with its bias,
-        and -inf where its mask leaves a pair out."""
+        """Applies the formula to scores [batch, heads, queries, keys] in plain PyTorch, including
+        its bias; masked pairs become -inf."""
         batch, heads, q_len, k_len = score.shape
         first = k_start + k_len - q_len if q_start is None else q_start
         at = Positions.of(batch, heads, range(first, first + q_len),
@@ -349,7 +350,7 @@ class FormulaEncoding(Traced):
 
 
 class Formula:
-    """A formula: called with the number of heads it gives a module with its parameters."""
+    """A formula. Calling it with the number of heads returns a module with its parameters."""
 
     def __init__(self, function: Callable[..., Any], inputs: Mapping[str, str],
                  declarations: Mapping[str, Declaration]) -> None:
@@ -364,16 +365,16 @@ class Formula:
                 raise refuse(f"{name}: expected pe.per_head(...), pe.scalar(...) or "
                              f"pe.vector(...), found {declaration!r}", place)
             if name in _RESERVED or name.startswith("d_"):
-                raise refuse(f"{name}: a parameter cannot have this name, which means something "
-                             f"else; choose another", place)
+                raise refuse(f"{name}: this name is reserved; choose another name for the "
+                             f"parameter", place)
         names = [p.name for p in inspect.signature(self.function).parameters.values()
                  if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
         own = names[len(self.inputs):]
         if len(names) < len(self.inputs) or set(own) != set(self.declarations):
             expected = ", ".join([*self.inputs, *self.declarations])
             raise refuse(f"expected a function of ({expected}), found one of "
-                         f"({', '.join(names)}); each name behind {', '.join(self.inputs)} is a "
-                         f"parameter that is declared in the decorator", place)
+                         f"({', '.join(names)}); each name after {', '.join(self.inputs)} is a "
+                         f"parameter declared in the decorator", place)
 
     @checked(least={"heads": 1}, name="formula", outside=OUTSIDE)
     def __call__(self, heads: int | None = None) -> FormulaEncoding:
@@ -403,22 +404,23 @@ def _decorator(name: str, inputs: Mapping[str, str], function: Callable[..., Any
 
 @checked(outside=OUTSIDE)
 def bias(function: Callable[..., Any] | None = None, /, **declarations: Declaration) -> Any:
-    """Makes a formula of (b, h, i, j, parameters) a bias: what is added to the score of the query
-    at position i and the key at position j.
+    """Converts a function of (b, h, i, j, parameters) to a formula whose value is added to the
+    score of the query at position i and the key at position j.
 
     Parameters are declared by name, `@pe.bias(tau=pe.per_head(16.0))`; tensors that the function
-    refers to are captured, with gradients. The result is called with the number of heads and gives
-    an `Encoding`.
+    refers to are captured, with gradients. Calling the result with the number of heads returns an
+    `Encoding`.
     """
     return _decorator("bias", PAIR, function, declarations)
 
 
 @checked(outside=OUTSIDE)
 def score_mod(function: Callable[..., Any] | None = None, /, **declarations: Declaration) -> Any:
-    """Makes a formula of (score, b, h, q, kv, parameters) an encoding, in FlexAttention's order.
+    """Converts a function of (score, b, h, q, kv, parameters) to a formula, with FlexAttention's
+    order of arguments.
 
-    `score + f(...)` is a bias, `torch.where(condition, ..., -inf)` a mask; anything else becomes a
-    function of the score.
+    `score + f(...)` becomes a bias and `torch.where(condition, ..., -inf)` a mask; any other
+    expression becomes a function of the score.
     """
     return _decorator("score_mod", SCORED, function, declarations)
 

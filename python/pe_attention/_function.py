@@ -1,4 +1,4 @@
-"""Compiled functions, and calls of them on memory that the caller has."""
+"""Compiled functions, and calls of them on the caller's memory."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import Any
 from . import _library, _sizes
 from ._library import CONTEXT, DTYPES, MAX_RANK, VIEW_WORDS
 
-# A view as a call describes it: pe_dtype, shape and strides in elements.
+# A view in a call: pe_dtype, shape, and strides in elements.
 View = tuple[int, Sequence[int], Sequence[int]]
 
 _names: dict[str, ctypes.Array[ctypes.c_char]] = {}
 
 
 def _address_of_name(name: str) -> int:
-    """The address of a C string that lives as long as the process."""
+    """Returns the address of a C string that is never freed."""
     if name not in _names:
         _names.setdefault(name, ctypes.create_string_buffer(name.encode()))
     return ctypes.addressof(_names[name])
@@ -30,12 +30,13 @@ def _address_of_name(name: str) -> int:
 
 @lru_cache(maxsize=1024)
 def _words_of(scalars: tuple[tuple[str, int], ...]) -> array[int]:
-    """Numbers of a call as pe_run takes them: the address of each name, and its value."""
+    """Returns the numbers of a call as words for pe_run: the address of each name, and its
+    value."""
     return array("q", [word for name, value in scalars for word in (_address_of_name(name), value)])
 
 
 def _view_words(name: str, pointer: int, view: View) -> list[int]:
-    """A tensor of a call as pe_view has it."""
+    """Returns a tensor of a call as the words of a pe_view."""
     dtype, shape, strides = view
     none = [0] * (MAX_RANK - len(shape))
     return [_address_of_name(name), pointer, dtype | len(shape) << 32, *shape, *none, *strides,
@@ -43,7 +44,7 @@ def _view_words(name: str, pointer: int, view: View) -> list[int]:
 
 
 class _Workspaces(threading.local):
-    """Memory of each thread's calls on the host, kept from call to call up to `KEPT` bytes."""
+    """Host workspaces, one per thread, reused between calls up to `KEPT` bytes."""
 
     KEPT = 64 << 20
 
@@ -69,18 +70,18 @@ _workspaces = _Workspaces()
 
 @dataclass
 class Place:
-    """Where a call runs: whose threads, or which GPU, its stream, and memory of it."""
+    """The place where a call runs: a thread pool, or a GPU with a stream and its memory."""
 
     pool: int = 0
     stream: int = 0
     device: int = 0
-    # On a GPU: gives the address of so many bytes, and what keeps them.
+    # On a GPU, allocates a number of bytes and returns their address and an owner.
     allocate: Callable[[int], tuple[int, object]] | None = None
 
 
 @dataclass
 class Tensor:
-    """A tensor of a function, as pe_describe tells."""
+    """A tensor of a function, as reported by pe_describe."""
 
     name: str
     dtype: str
@@ -109,8 +110,8 @@ def _tensors(entries: Sequence[dict[str, Any]]) -> list[Tensor]:
 
 
 class Views:
-    """The views of one half of a call in one order. What depends on shapes and strides alone, the
-    words that describe them and the size of the workspace, is kept for the next call like it."""
+    """The views of one half of a call, in a fixed order. Data that depend only on shapes and
+    strides, namely the descriptors and the size of the workspace, are cached for equal calls."""
 
     KEPT = 512
 
@@ -120,11 +121,12 @@ class Views:
 
     def run(self, key: object, describe: Callable[[], Sequence[View]], pointers: Sequence[int],
             scalars: Sequence[tuple[str, int]], place: Place) -> None:
-        """`key` stands for what `describe` would give; `pointers` are the tensors' addresses."""
+        """Runs the call. `key` identifies the result of `describe`; `pointers` are the addresses of
+        the tensors."""
         low = 0
         for pointer in pointers:
             low |= pointer
-        if low & 15:  # then copies are made of some
+        if low & 15:  # unaligned tensors are copied
             key = (key, tuple(pointer & 15 for pointer in pointers))
         known = self._known.get(key)
         if known is None:
@@ -157,7 +159,7 @@ class Views:
 
 
 class Function:
-    """A compiled function and what pe_describe tells of it."""
+    """A compiled function with the data of pe_describe."""
 
     def __init__(self, handle: int) -> None:
         self.handle = handle
@@ -174,18 +176,18 @@ class Function:
         self._by_name = {tensor.name: tensor for tensor in
                          (*self.arguments, *self.results, *self.saved, *self.prepared)}
         self._views: dict[tuple[int, tuple[str, ...]], Views] = {}
-        # What callers know of forward and of backward calls by their layouts.
+        # Cached data of forward and backward calls, by layout.
         self.forwards: dict[object, Any] = {}
         self.backwards: dict[object, Any] = {}
-        # What forward keeps for backward: of tables those that parameters alone make. Others are
-        # computed again: turned queries and keys are as large as these.
+        # Tables that depend only on parameters are kept for the backward pass. Others are
+        # recomputed: rotated queries and keys are as large as the queries and keys.
         activations = {"q", "k", "v"}
         self.kept_tables = [t for t in self.prepared if t.of and not activations & set(t.of)
                             and "backward" in t.read_by]
         self.kept_results = [t for t in self.results if "backward" in t.read_by]
 
     def views(self, half: int, names: tuple[str, ...]) -> Views:
-        """The views of a half of a call, given in this order."""
+        """Returns the views of one half of a call, for tensors in this order."""
         found = self._views.get((half, names))
         if found is None:
             found = self._views[half, names] = Views(self, half, names)
@@ -195,7 +197,7 @@ class Function:
         return self._by_name[name]
 
     def sizes(self, shapes: Sequence[Sequence[Any]]) -> dict[str, Any]:
-        """The sizes of a call by their names, from the shapes of all arguments."""
+        """Returns the sizes of a call by name, from the shapes of all arguments."""
         depths = {"d": self.info["head_dim"], "e": self.info["value_dim"]}
         sizes: dict[str, Any] = {name: size for name, size in depths.items() if size}
         for argument, shape in zip(self.arguments, shapes, strict=True):
@@ -206,8 +208,8 @@ class Function:
 
     def judge(self, inputs: Mapping[str, tuple[int, View]], found: Mapping[str, tuple[int, View]],
               scalars: Sequence[tuple[str, int]]) -> dict[str, Any]:
-        """What pe_check says of results and gradients. Tensors are an address and a view each, by
-        name: arguments and cotangents, and what was found."""
+        """Returns the verdict of pe_check on results and gradients. Arguments, cotangents and
+        results are given by name, each as an address and a view."""
         words = _words_of(tuple([(name, int(value)) for name, value in scalars]))
         lists = [array("q", [word for name, (pointer, view) in tensors.items()
                              for word in _view_words(name, pointer, view)])
@@ -231,8 +233,8 @@ _lock = threading.RLock()
 
 def get_function(text: str, target: str, head_dim: int, value_dim: int, dtype: str, grad: bool,
                  name: str = "program") -> Function:
-    """The compiled function of a program's text, compiled once per process (and found in libpe's
-    cache on disk by later ones)."""
+    """Returns the compiled function of a program. It is compiled once per process; libpe's cache on
+    disk serves later processes."""
     key = (text, target, head_dim, value_dim, dtype)
     found = _functions.get((*key, True)) or (None if grad else _functions.get((*key, False)))
     if found is not None:

@@ -1,8 +1,8 @@
-"""Which build of this package runs.
+"""Identifies the build of this package.
 
-PyTorch keeps compiled graphs on disk. Their key holds an operator's name and arguments, but not
-what the operator does: after an upgrade, a graph could be found whose sizes, or whose tensors kept
-for backward, are those of the package before. So compiled calls carry this string.
+PyTorch caches compiled graphs on disk. The cache key contains an operator's name and arguments, but
+not its implementation: after an upgrade, PyTorch could load a graph with the sizes and saved
+tensors of the previous build. Compiled calls therefore carry this string.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NOTES, _BUILD_ID = 4, 3
 
 @lru_cache(maxsize=1)
 def build() -> str:
-    """The version, and a number for the contents of the sources and libraries."""
+    """Returns the version and a hash of the sources and libraries."""
     library = _library.path()
     libraries = [library, library.parent / "libpe-jit.so"]
     sources = _library.PACKAGE.rglob("*.py")
@@ -28,8 +28,8 @@ def build() -> str:
 
 
 def fingerprint(folder: Path, sources: Iterable[Path], libraries: Iterable[Path]) -> str:
-    """A number for the text of `sources`, by their names below `folder`, and for `libraries`; one
-    that does not exist (libpe runs packages without its compiler) counts as none."""
+    """Hashes `sources`, including their paths relative to `folder`, and `libraries`. Libraries that
+    do not exist are skipped: libpe runs packages without its compiler."""
     digest = hashlib.sha256()
     for source in sorted(sources):
         text = source.read_bytes()
@@ -41,8 +41,8 @@ def fingerprint(folder: Path, sources: Iterable[Path], libraries: Iterable[Path]
 
 
 def contents(library: Path) -> bytes:
-    """What stands for the contents of an ELF file: the identifier that its linker wrote, which
-    hashes them, or their hash."""
+    """Returns the build identifier of an ELF file, which is a hash written by the linker, or a hash
+    of the file if it has none."""
     with library.open("rb") as file:
         header = file.read(64)
         if header[:6] == b"\x7fELF\x02\x01":  # 64 bits, little-endian
@@ -62,7 +62,7 @@ def contents(library: Path) -> bytes:
 
 
 def _build_id(notes: bytes) -> bytes:
-    """The GNU build identifier among ELF notes, empty if there is none."""
+    """Returns the GNU build identifier in ELF notes, or b"" if it is missing."""
     at = 0
     while at + 12 <= len(notes):
         name, size, kind = struct.unpack_from("<III", notes, at)

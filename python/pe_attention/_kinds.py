@@ -1,4 +1,5 @@
-"""What a call of an attention takes beside its tensors: encodings, masks, numbers, a target."""
+"""Checks the arguments of an attention other than its tensors: encodings, masks, numbers, the
+target."""
 
 from __future__ import annotations
 
@@ -10,28 +11,28 @@ from ._arguments import found, is_number, whole_number
 from ._errors import InputError
 from ._masks import Mask, advice_of_mask
 
-# What users of PyTorch's and of other attentions write, and what it is here.
+# Arguments of PyTorch's attention and other libraries, and their equivalents here.
 HINTS = {
     "is_causal": "write mask=pe.causal",
     "causal": "write mask=pe.causal",
-    "attn_mask": "a mask is mask=pe.mask(lambda b, h, i, j: keep[i, j]); one that is added to the "
+    "attn_mask": "write mask=pe.mask(lambda b, h, i, j: keep[i, j]); a tensor that is added to the "
                  "scores is an encoding, pe.bias",
-    "attention_mask": "padding is mask=pe.mask(lambda b, h, i, j: keep[b, j])",
-    "key_padding_mask": "padding is mask=pe.mask(lambda b, h, i, j: keep[b, j])",
-    "block_mask": "write mask=pe.mask(mask_mod); blocks are found from the formula",
+    "attention_mask": "for padding write mask=pe.mask(lambda b, h, i, j: keep[b, j])",
+    "key_padding_mask": "for padding write mask=pe.mask(lambda b, h, i, j: keep[b, j])",
+    "block_mask": "write mask=pe.mask(mask_mod); blocks are derived from the formula",
     "mask_mod": "write mask=pe.mask(mask_mod)",
     "score_mod": "write encoding=pe.from_flex(score_mod)",
-    "attn_bias": "a bias is an encoding: pe.nn.ALiBi(heads), or a formula under pe.bias",
-    "bias": "a bias is an encoding: pe.nn.ALiBi(heads), or a formula under pe.bias",
+    "attn_bias": "a bias is an encoding: pe.nn.ALiBi(heads), or a formula with pe.bias",
+    "bias": "a bias is an encoding: pe.nn.ALiBi(heads), or a formula with pe.bias",
     "alibi_slopes": "write encoding=pe.nn.ALiBi(heads)",
-    "position_bias": "write encoding=pe.nn.T5(heads), or a formula under pe.bias",
+    "position_bias": "write encoding=pe.nn.T5(heads), or a formula with pe.bias",
     "rope": "write encoding=pe.nn.RoPE()",
     "dropout": "write dropout_p",
     "attn_dropout": "write dropout_p",
     "enable_gqa": "leave it out: key and value may have fewer heads than query",
-    "kernel_options": "leave it out: kernels are chosen by the compiler",
+    "kernel_options": "leave it out: the compiler chooses kernels",
     "return_aux": "write return_lse=True",
-    "need_weights": "pe.plot.attention draws weights; kernels do not keep them",
+    "need_weights": "use pe.plot.attention; kernels do not store the weights",
     "softmax_scale": "write scale",
     "sm_scale": "write scale",
     "window_size": "write mask=pe.causal & pe.sliding_window(size)",
@@ -39,18 +40,18 @@ HINTS = {
     "softcap": "write encoding=pe.nn.Softcap(cap)",
     "logits_soft_cap": "write encoding=pe.nn.Softcap(cap)",
     "cu_seqlens": "write documents=cu_seqlens",
-    "cu_seqlens_q": "write documents=cu_seqlens for texts packed into one sequence",
+    "cu_seqlens_q": "write documents=cu_seqlens for documents packed into one sequence",
     "s_aux": "write sink",
     "sinks": "write sink",
-    "device": "a call runs where its tensors are",
-    "dtype": "a call computes in the type of its tensors",
+    "device": "move the tensors; a call runs on their device",
+    "dtype": "convert the tensors; a call computes in their type",
     "q": "write query", "k": "write key", "v": "write value",
-    "training": "leave it out: give dropout_p=0.0 where nothing is to be dropped",
+    "training": "leave it out: pass dropout_p=0.0 for inference",
 }
 
 
 def check_encoding(encoding: Any) -> None:
-    """Refuses what is no encoding, with what to write in its place."""
+    """Raises `InputError` for a value that is not an encoding, with advice."""
     if encoding is None or (not isinstance(encoding, (type, Mask)) and (
             hasattr(encoding, "arguments") and hasattr(encoding, "program")
             or isinstance(getattr(encoding, "structure", None), str))):
@@ -61,40 +62,40 @@ def check_encoding(encoding: Any) -> None:
 
 def _advice_of_encoding(value: Any) -> str:
     if torch.compiler.is_compiling():
-        return "pe.nn has the encodings"
+        return "see pe.nn for encodings"
     if isinstance(value, Mask):
-        return "write mask=... for a mask"
+        return "pass a mask as mask=..."
     if isinstance(value, type):
-        return f"make one, as in pe.nn.{value.__name__}(...)" if issubclass(
-            value, torch.nn.Module) else "pe.nn has the encodings"
+        return f"construct one, as in pe.nn.{value.__name__}(...)" if issubclass(
+            value, torch.nn.Module) else "see pe.nn for encodings"
     if isinstance(value, torch.Tensor):
         if value.dtype.is_floating_point:
-            return ("pe.bias(lambda b, h, i, j: table[h, i, j])(heads) makes one of a tensor that "
-                    "is added to the scores")
-        return "a mask of a tensor is mask=pe.mask(lambda b, h, i, j: keep[i, j])"
+            return ("pe.bias(lambda b, h, i, j: table[h, i, j])(heads) makes one from a tensor "
+                    "that is added to the scores")
+        return "for a mask write mask=pe.mask(lambda b, h, i, j: keep[i, j])"
     if isinstance(value, str):
-        return "make one, as in pe.nn.RoPE(), or pe.from_mlir(text) of a program"
+        return "construct one, as in pe.nn.RoPE(), or use pe.from_mlir(text) for a program"
     if hasattr(value, "declarations") and callable(value):
         return "call the formula with the number of heads, as in formula(4)"
     if isinstance(value, torch.nn.Module):
         if type(value).__module__.startswith("pe_attention."):
-            return "this one is added to the tokens, x = encoding(x), before the first layer"
-        return "pe.nn has the encodings, and pe.bias makes one of a formula"
+            return "add this one to the tokens, x = encoding(x), before the first layer"
+        return "see pe.nn for encodings, or use pe.bias with a formula"
     if callable(value):
-        return ("pe.bias(f)(heads) makes one of a function f(b, h, i, j), pe.from_flex(f) of a "
+        return ("use pe.bias(f)(heads) for a function f(b, h, i, j), or pe.from_flex(f) for a "
                 "score_mod of FlexAttention")
-    return "pe.nn has the encodings; without one write encoding=None"
+    return "see pe.nn for encodings, or pass encoding=None"
 
 
 def check_mask(mask: Any) -> None:
-    """Refuses what is no mask, with what to write in its place."""
+    """Raises `InputError` for a value that is not a mask, with advice."""
     if mask is not None and not isinstance(mask, Mask):
         raise InputError(f"mask: expected a mask such as pe.causal, found {found(mask)}; "
                          f"{advice_of_mask(mask)}")
 
 
 def whole(name: str, value: Any) -> Any:
-    """A whole number of the call, a symbol where PyTorch traces; None stays."""
+    """Checks an integer argument; None passes, and so do symbolic integers under torch.compile."""
     if value is None:
         return None
     number = value
@@ -108,8 +109,8 @@ def whole(name: str, value: Any) -> Any:
 
 
 def real(name: str, value: Any) -> float | None:
-    """A number of the program. `__float__` makes a constant of it where PyTorch traces symbols,
-    which must be those of real numbers."""
+    """Checks a number that becomes part of the program. Under torch.compile, `__float__`
+    specializes a symbolic number, which must be real."""
     if value is None:
         return None
     if isinstance(value, bool) or not (isinstance(value, (int, float)) or is_number(value)):

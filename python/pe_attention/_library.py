@@ -1,7 +1,7 @@
-"""libpe by ctypes: where it lies, its functions, its errors.
+"""Loads libpe by ctypes and declares its functions and errors.
 
-Found by `$PE_LIBRARY` (a folder or the file), else in `lib/` of this package, else in the build
-tree beside the sources. The program `pe` is found the same way, in `bin/`.
+libpe is found by `$PE_LIBRARY` (a directory or a file), else in `lib/` of this package, else in the
+build directory next to the sources. The program `pe` is found in the same way, in `bin/`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ._errors import CompileError, DeviceError, Error, InputError
 
 PACKAGE = Path(__file__).resolve().parent
 
-# pe_dtype by name, and the bytes of an element.
+# The pe_dtype values by name, and the bytes of an element.
 TARGETS = ("cpu", "cuda", "gpu-emulator", "reference")
 DTYPES = {"f32": 0, "f64": 1, "bf16": 2, "f16": 3, "i64": 4, "i32": 5, "u8": 11, "tf32": 16}
 BYTES = {"f32": 4, "f64": 8, "bf16": 2, "f16": 2, "i64": 8, "i32": 4, "u8": 1}
@@ -40,12 +40,12 @@ class _Pool(ctypes.Structure):
     _fields_ = [("parallel_for", c_void_p), ("threads", c_void_p)]
 
 
-# pe_context as words: size, workspace, its bytes, stream, pool, device.
+# The fields of pe_context: size, workspace, workspace bytes, stream, pool, device.
 CONTEXT = struct.Struct("=QQqQQq")
-# The words of a pe_view: name, data, dtype and rank, shape, strides.
+# The number of words of a pe_view: name, data, dtype and rank, shape, strides.
 VIEW_WORDS = 3 + 2 * MAX_RANK
 
-# What `PE_LIBRARY` and the folders below offer, in order.
+# The candidates from `PE_LIBRARY` and the default directories, in order.
 def _folders(kind: str) -> list[Path]:
     given = os.environ.get("PE_LIBRARY")
     folders = []
@@ -72,12 +72,12 @@ def _find(kind: str, names: tuple[str, ...]) -> Path:
 
 
 def program() -> Path:
-    """The command line program `pe`."""
+    """Returns the path of the command-line program `pe`."""
     return _find("bin", ("pe",))
 
 
 def path() -> Path:
-    """The file of libpe."""
+    """Returns the path of libpe."""
     given = os.environ.get("PE_LIBRARY")
     if given and Path(given).is_file():
         return Path(given)
@@ -117,7 +117,7 @@ _loaded: ctypes.CDLL | None = None
 
 
 def library() -> ctypes.CDLL:
-    """libpe, loaded once."""
+    """Loads libpe once and returns it."""
     global _loaded
     if _loaded is None:
         with _lock:
@@ -131,7 +131,7 @@ def version() -> str:
 
 
 def last_error() -> Error | MemoryError:
-    """The exception for this thread's last error."""
+    """Returns the exception for this thread's last error."""
     info = _ErrorInfo()
     library().pe_last_error_info(byref(info))
     text = library().pe_last_error().decode(errors="replace").strip()
@@ -149,8 +149,8 @@ def last_error() -> Error | MemoryError:
 
 
 def open_function(source: str, is_file: bool, name: str, options: dict[str, object]) -> int:
-    """The handle of a compiled function. `options` are entry, target, chip, head_dim, value_dim,
-    dtype and grad of pe_options; None is the default."""
+    """Returns the handle of a compiled function. `options` are the fields entry, target, chip,
+    head_dim, value_dim, dtype and grad of pe_options; None selects the default."""
     given = _Options(size=ctypes.sizeof(_Options))
     for key, value in options.items():
         if value is None:
@@ -187,9 +187,9 @@ _forked = False
 
 
 def torch_pool(torch_folder: Path) -> int:
-    """The address of a pe_pool with PyTorch's threads, so that `torch.set_num_threads` rules; 0
-    where PyTorch (before 2.10) does not offer them, or in a forked child, whose copy of PyTorch's
-    threads is dead if the parent used them: libpe's own pool starts anew there."""
+    """Returns the address of a pe_pool that uses PyTorch's threads, so that `torch.set_num_threads`
+    applies. Returns 0, which selects libpe's own pool, if PyTorch (before 2.10) does not provide
+    them, or in a forked child: its copy of PyTorch's pool is unusable if the parent used it."""
     global _pool
     if _forked:
         return 0

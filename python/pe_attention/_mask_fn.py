@@ -1,4 +1,4 @@
-"""`mask`: masks by formulas."""
+"""Implements `mask`: masks defined by formulas."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ._trace.tracer import Tracer
 @checked(outside="make the mask before, outside of the compiled function, and use it there; the "
                  "numbers of the tensors that it reads may change from call to call")
 def mask(function: Callable[..., Any]) -> FormulaMask:
-    """The mask of the pairs for which `function(b, h, i, j)` is true.
+    """Converts a function `function(b, h, i, j)` to the mask of the pairs for which it is true.
 
-    The function compares positions, and whole numbers of tensors that it refers to:
-    `pe.mask(lambda b, h, i, j: document[b, i] == document[b, j])`. They are captured: a later call
-    uses the numbers that they have then. A number or a tensor that the function refers to and that
-    is replaced by another is followed too. Numbers of int64 are checked to fit 32 bits in every
-    call; int32 needs no check. `&` and `|` join masks, and `~` takes all other pairs.
+    The function compares positions and elements of integer tensors that it refers to:
+    `pe.mask(lambda b, h, i, j: document[b, i] == document[b, j])`. These tensors are captured, and
+    each call reads their current values. If a number or a tensor that the function refers to is
+    replaced, later calls use the new one. Every call checks that int64 values fit in 32 bits; int32
+    needs no check. `&` and `|` join masks, and `~` negates one.
     """
     check_function("function", function, PAIR)
 

@@ -1,4 +1,4 @@
-"""Masks: which pairs of a query and a key take part. `&` and `|` join them, `~` negates one."""
+"""Masks, which select pairs of a query and a key. `&` and `|` join masks, `~` negates one."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _MASKS = "pe.causal, pe.sliding_window(128) and pe.mask(f) are masks"
 
 
 class Mask:
-    """A mask. `arguments` are the tensors that its text's arguments stand for, in their order."""
+    """A mask. `arguments` are the tensors for the arguments of its text, in order."""
 
-    # The text as a string (`_assemble.dump`), with the one clause `mask(%{...})`. What is made here
-    # joins strings and nothing else, so that masks may be made and joined in compiled code too.
+    # The serialized piece (`_assemble.dump`), whose only clause is `mask(%{...})`. It is built by
+    # joining strings, so that compiled code can construct and join masks too.
     structure: str
 
     def piece(self) -> Piece:
@@ -48,17 +48,17 @@ class Mask:
                          f"pe.mask of the opposite condition")
 
     def __bool__(self) -> NoReturn:
-        raise InputError(f"{self!r}: expected a mask outside of `if`, `and`, `or` and `not`, which "
-                         f"ask for one truth value; {_JOIN}")
+        raise InputError(f"{self!r}: found a mask in `if`, `and`, `or` or `not`, which need one "
+                         f"boolean; {_JOIN}")
 
     def __call__(self, *arguments: Any, **named: Any) -> NoReturn:
-        raise InputError(f"{self!r}: expected a mask as it is, found a call of it; {self!r} is a "
-                         f"mask already, write mask={self!r}")
+        raise InputError(f"{self!r}: expected a mask, found a call of one; write "
+                         f"mask={self!r}")
 
     def _no_operator(self, *other: object) -> NoReturn:
-        raise InputError(f"{self!r}: expected no operator but &, | and ~, found another; {_JOIN}. "
-                         f"A call takes an encoding and a mask apart: pe.attention(q, k, v, "
-                         f"encoding, mask=mask)")
+        raise InputError(f"{self!r}: expected one of the operators &, | and ~, found another; "
+                         f"{_JOIN}. Pass an encoding and a mask separately: pe.attention(q, k, "
+                         f"v, encoding, mask=mask)")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __xor__ = __rxor__ = _no_operator
     __neg__ = __pos__ = __lt__ = __le__ = __gt__ = __ge__ = _no_operator
@@ -67,13 +67,13 @@ class Mask:
     def __torch_function__(cls, function: Callable[..., Any], types: Sequence[type],
                            arguments: Sequence[Any] = (),
                            named: Mapping[str, Any] | None = None) -> NoReturn:
-        """Functions of PyTorch, operators of tensors among them, do not take masks."""
+        """Refuses masks as arguments of PyTorch functions and operators."""
         name = getattr(function, "__name__", str(function)).strip("_")
         others = [value for value in arguments if not isinstance(value, Mask)]
         if name in ("and", "or", "rand", "ror", "bitwise_and", "bitwise_or") and others:
             raise _not_a_mask("&" if "and" in name else "|", others[0])
-        raise InputError(f"{name}: expected tensors, found a mask of pe; pe.attention takes it as "
-                         f"mask=, and mask.dense(q_len, k_len) of pe.mask(f) is it as a tensor")
+        raise InputError(f"{name}: expected tensors, found a mask of pe; pass it to pe.attention "
+                         f"as mask=, or convert pe.mask(f) by mask.dense(q_len, k_len)")
 
 
 def _operand(op: str, other: object) -> Mask:
@@ -87,12 +87,12 @@ def _not_a_mask(op: str, other: object) -> InputError:
 
 
 def advice_of_mask(value: object) -> str:
-    """What to write in place of something that is no mask."""
+    """Returns advice for a value that is not a mask."""
     if _arguments.is_compiling():
         return _MASKS
     if is_a(value, "torch", "Tensor") or hasattr(value, "__array__"):
-        return ("pe.mask(lambda b, h, i, j: keep[i, j]) makes a mask of a tensor of truth values; "
-                "one that is added to the scores is an encoding, pe.bias")
+        return ("pe.mask(lambda b, h, i, j: keep[i, j]) makes a mask from a boolean tensor; a "
+                "tensor that is added to the scores is an encoding, pe.bias")
     name = getattr(value, "__name__", "")
     if name == "sliding_window":
         return "call it, as in pe.sliding_window(128)"
@@ -101,11 +101,11 @@ def advice_of_mask(value: object) -> str:
     if isinstance(value, type) and issubclass(value, Mask):
         return _MASKS
     if type(value).__name__ == "BlockMask":
-        return "pe.mask(mask_mod) makes a mask of the function that it was made of"
+        return "pe.mask(mask_mod) makes a mask from its mask_mod"
     if hasattr(value, "structure") or is_a(value, "torch.nn", "Module"):
-        return "an encoding is the argument encoding of pe.attention, in front of mask"
+        return "pass an encoding to pe.attention as encoding=, before mask="
     if callable(value):
-        return "pe.mask(f) makes a mask of a function f(b, h, i, j)"
+        return "pe.mask(f) makes a mask from a function f(b, h, i, j)"
     if value is True or isinstance(value, str):
         return "a causal mask is pe.causal"
     return _MASKS
@@ -144,7 +144,7 @@ class _Joined(Mask):
 
 
 def _formula(text: str) -> str:
-    """A mask by a formula, as a string in `structure` has it."""
+    """Returns the `structure` of a mask defined by a formula."""
     return f'pe.mask_fn expr \\"{text}\\"'
 
 
@@ -153,9 +153,9 @@ causal: Mask = _Named("pe.causal", "pe.causal", _formula("j > i"))
 
 @checked()
 def sliding_window(left: int | None = None, right: int | None = None) -> Mask:
-    """Keys fewer than `left` positions before the query and fewer than `right` behind it.
+    """Selects keys fewer than `left` positions before the query and fewer than `right` after it.
 
-    With one of them the other side is open: `pe.causal & pe.sliding_window(128)`.
+    If only one is given, the other side is unbounded: `pe.causal & pe.sliding_window(128)`.
     """
     sides = {"left": left, "right": right}
     given = {name: size for name, size in sides.items() if size is not None}
@@ -163,9 +163,9 @@ def sliding_window(left: int | None = None, right: int | None = None) -> Mask:
         raise InputError("sliding_window: expected left, right or both, found neither")
     for name, size in given.items():
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise InputError(f"sliding_window: {name}: expected a whole number of at least 1, "
+            raise InputError(f"sliding_window: {name}: expected an integer of at least 1, "
                              f"found {size!r}")
-    # `__float__` makes a constant of a size that PyTorch traces as a symbol.
+    # `__float__` specializes a symbolic size to a constant.
     given = {name: int(float(size).__float__()) for name, size in given.items()}
     inside = ", ".join(f"{name} = {size}" for name, size in given.items())
     shown = ", ".join(f"{name}={size}" for name, size in given.items())

@@ -1,4 +1,4 @@
-"""`merge`: the results of one attention over parts of its keys, as the whole."""
+"""Implements `merge`, which combines the results of an attention over parts of its keys."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ NORMALIZERS = ("softmax", "stick_breaking")
 @named({})
 def merge(*results: torch.Tensor, normalizer: str = "softmax",
           sink: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-    """What one attention over all keys would have given, from its results over parts of them.
+    """Combines results over parts of the keys into the result over all keys.
 
-    `merge(o1, lse1, o2, lse2, ...)` takes the outputs [B, H, S, D] of the same queries and their
-    log-sum-exp [B, H, S] in natural units, as `pe.attention(..., return_lse=True)` gives them, and
-    returns (o, lse). A part without keys (lse = -inf) has no weight and gets zeros as gradients,
-    whatever its o holds. `sink` [H] are logits that join each row's denominator once, for calls
-    that had none.
+    `merge(o1, lse1, o2, lse2, ...)` takes outputs [B, H, S, D] of the same queries and their
+    log-sum-exp [B, H, S] in natural units, as returned by `pe.attention(..., return_lse=True)`, and
+    returns (o, lse). A part without keys (lse = -inf) has weight 0 and zero gradients, whatever its
+    o contains. `sink` [H] are logits that are added once to each row's denominator, for calls
+    without a sink.
 
-    With `normalizer="stick_breaking"`, where the second results are logarithms of the mass that is
-    left, the parts come nearest first: o = o1 + exp(lse1) o2 + ..., lse = lse1 + lse2 + .... A part
-    without keys has lse = 0 there.
+    With `normalizer="stick_breaking"`, lse is the logarithm of the remaining mass, and the parts
+    are given in order from the nearest: o = o1 + exp(lse1) o2 + ..., lse = lse1 + lse2 + .... A
+    part without keys then has lse = 0.
 
-    Plain PyTorch with gradients, which may be compiled. Raises `InputError` for shapes that do not
-    agree.
+    The function is written in plain PyTorch; it is differentiable and can be compiled. Raises
+    `InputError` if shapes do not match.
 
         o1, lse1 = pe.attention(q, k[:, :, :64], v[:, :, :64], q_start=0, return_lse=True)
         o2, lse2 = pe.attention(q, k[:, :, 64:], v[:, :, 64:], q_start=0, k_start=64,
@@ -49,14 +49,14 @@ def merge(*results: torch.Tensor, normalizer: str = "softmax",
 
 def softmax_weights(logs: tuple[torch.Tensor, ...], sink: torch.Tensor | None = None) \
         -> tuple[list[torch.Tensor], torch.Tensor]:
-    """Each part's weight per row, and the log-sum-exp of the whole, in float64: a difference of
-    large logarithms would lose its digits in float32."""
+    """Returns the weight of each part per row, and the total log-sum-exp. The computation is in
+    float64, because the difference of large logarithms would lose its digits in float32."""
     rows = [log.double() for log in logs]
     if sink is not None:
         rows.append(sink.double()[:, None].expand_as(rows[0]))
     stacked = torch.stack(rows)
     largest = stacked.detach().amax(0)
-    # A row without keys in any part: its weights are 0, and no infinity meets another.
+    # A row without keys in any part gets weights 0; without this, -inf - (-inf) would give NaN.
     empty = largest == -torch.inf
     shift = torch.where(empty, 0, largest)
     shares = torch.exp(stacked - shift)
@@ -68,7 +68,8 @@ def softmax_weights(logs: tuple[torch.Tensor, ...], sink: torch.Tensor | None = 
 
 def stick_breaking_weights(logs: tuple[torch.Tensor, ...]) \
         -> tuple[list[torch.Tensor], torch.Tensor]:
-    """The mass that the nearer parts leave to each part, and the logarithm of what all leave."""
+    """Returns the mass that nearer parts leave to each part, and the logarithm of the mass that
+    remains after all parts."""
     before = torch.zeros_like(logs[0], dtype=torch.float64)
     weights = []
     for log in logs:
@@ -78,7 +79,7 @@ def stick_breaking_weights(logs: tuple[torch.Tensor, ...]) \
 
 
 def weighted_sum(outputs: list[torch.Tensor], weights: list[torch.Tensor]) -> torch.Tensor:
-    """In float32 at least."""
+    """Returns the weighted sum, computed in float32 or a wider type."""
     wide = torch.promote_types(outputs[0].dtype, torch.float32)
     terms = [weight.to(wide)[..., None] * o.to(wide)
              for weight, o in zip(weights, outputs, strict=True)]

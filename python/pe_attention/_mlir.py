@@ -1,4 +1,4 @@
-"""`from_mlir`: encodings from programs in the pe dialect."""
+"""Implements `from_mlir`: encodings from programs in the pe dialect."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _TextMask(Mask):
 
 
 class TextEncoding(Encoding):
-    """The encoding of a program's text: its bias, rotation, score and mask, with its parameters."""
+    """The encoding of a program: its bias, rotation, score and mask, with its parameters."""
 
     def __init__(self, text: str, file: str, heads: int | None, head_dim: int | None,
                  value_dim: int | None, sizes: Mapping[str, int]) -> None:
@@ -66,12 +66,12 @@ class TextEncoding(Encoding):
     def _assemble(self, mask: Mask | None, options: Options) -> Program:
         ordered = [name for name, _ in (*self._order, *self._mask_order)]
         if mask is None and options == Options() and ordered == list(self._names):
-            return Program(self.text, self._names)  # so that errors stand at its lines
+            return Program(self.text, self._names)  # keeps the line numbers of errors
         return super()._assemble(mask, options)
 
 
 def declared(parameter: Parameter, sizes: Mapping[str, int]) -> Declaration | None:
-    """How a program's argument is made as a parameter; None if every call brings it."""
+    """Returns the declaration of a parameter, or None for an argument that every call provides."""
     init = re.search(r'pe\.init = ("([^"]*)"|[^,}]+)', parameter.attributes)
     match = re.fullmatch(r"tensor<((?:[0-9?]+x)*)f32>", parameter.type)
     axes = re.findall(r'"(\w+)"', (re.search(r"pe\.axes = \[([^\]]*)\]", parameter.attributes)
@@ -102,12 +102,13 @@ def declared(parameter: Parameter, sizes: Mapping[str, int]) -> Declaration | No
 @checked(least={"heads": 1, "head_dim": 1, "value_dim": 1}, outside=OUTSIDE)
 def from_mlir(text_or_path: str | Path, heads: int | None = None, *, head_dim: int | None = None,
               value_dim: int | None = None, sizes: Mapping[str, int] | None = None) -> TextEncoding:
-    """The encoding of a program in the pe dialect, a text or the path of a `.mlir` file.
+    """Creates an encoding from a program in the pe dialect, given as text or as the path of a
+    `.mlir` file.
 
-    Arguments with `pe.init` become parameters with `heads` in place of the number of heads and
-    `head_dim` and `value_dim` of depths; other sizes by their names in `pe.axes`. Every other
-    argument is a tensor that calls bring: `pe.attention(q, k, v, encoding(f=f))`. The text's mask
-    is part of the encoding; one that is given to a call has to hold as well.
+    Arguments with `pe.init` become parameters. `heads`, `head_dim` and `value_dim` are their sizes
+    along axes of heads and depths; `sizes` maps the other names in `pe.axes` to sizes. All other
+    arguments are tensors that calls provide: `pe.attention(q, k, v, encoding(f=f))`. A mask of the
+    program belongs to the encoding and is combined with the mask of the call.
     """
     if not isinstance(text_or_path, (str, Path)):
         raise InputError(f"from_mlir: expected the text of a program or the path of a file, found "
@@ -123,18 +124,19 @@ def from_mlir(text_or_path: str | Path, heads: int | None = None, *, head_dim: i
 
 
 def _unreadable(file: str, error: Exception) -> CompileError:
-    """What to say of a path that cannot be read, or of a name that is none."""
+    """Returns the error for a path that cannot be read or a name that is not a file."""
     if isinstance(error, UnicodeDecodeError):
-        return CompileError("from_mlir: expected a text in the pe dialect, found a binary file",
+        return CompileError("from_mlir: expected text in the pe dialect, found a binary file",
                             file)
     if "/" in file or file.endswith(".mlir"):
-        return CompileError(f"from_mlir: cannot read it: {getattr(error, 'strerror', error)}", file)
+        return CompileError(f"from_mlir: cannot read the file: "
+                            f"{getattr(error, 'strerror', error)}", file)
     advice = ""
     if file:
         name = file.replace("_", "").lower()
         from . import nn
 
         known = max((c for c in nn.__all__ if name.startswith(c.lower())), key=len, default="")
-        advice = f"; the encoding of this name is the class pe.nn.{known}" if known else ""
+        advice = f"; the encoding of this name is pe.nn.{known}" if known else ""
     return CompileError(f"from_mlir: expected the text of a program or the path of a .mlir file, "
                         f"found the name {file!r}{advice}")

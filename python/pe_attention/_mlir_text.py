@@ -1,4 +1,4 @@
-"""Reads a program in the pe dialect as far as needed to join its encoding with other pieces."""
+"""Parses a program in the pe dialect into pieces that can be joined with others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAME = re.compile(r"%([A-Za-z0-9_$.-]+)")
 
 @dataclass(frozen=True)
 class Parameter:
-    """An argument of the function beyond q, k and v."""
+    """An argument of the function other than q, k and v."""
 
     value: str
     name: str
@@ -25,7 +25,7 @@ class Parameter:
 
 @dataclass
 class Parsed:
-    """What a program's attention is made of, as pieces whose names are `%{name}`."""
+    """The pieces of a program's attention, with names of the form `%{name}`."""
 
     parameters: list[Parameter]
     encoding: Piece
@@ -41,7 +41,7 @@ class _Statement:
 
 
 def parse(text: str, file: str = "") -> Parsed:
-    """The pieces of a module with one function that has one attention."""
+    """Parses a module with one function that contains one attention."""
     clean = without_comments(text)
     for alias in re.findall(r"^\s*!(\w+)\s*=", clean, re.MULTILINE):
         match = re.search(rf"^\s*!{alias}\s*=\s*(.*)$", clean, re.MULTILINE)
@@ -65,7 +65,8 @@ def without_comments(text: str) -> str:
 
 
 def _closing(text: str, begin: int) -> int:
-    """The index of the bracket that closes the one at `begin`; arrows and strings are passed."""
+    """Returns the index of the bracket that closes the one at `begin`, skipping arrows and
+    strings."""
     depth, at = 0, begin
     while at < len(text):
         char = text[at]
@@ -84,7 +85,7 @@ def _closing(text: str, begin: int) -> int:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas that stand in no bracket."""
+    """Splits at commas outside brackets."""
     parts, begin, at = [], 0, 0
     while at < len(text):
         if text[at] in _OPEN + '"':
@@ -110,7 +111,8 @@ def _argument(text: str, file: str) -> Parameter:
 
 
 def _body(text: str, begin: int, file: str) -> int:
-    """Where the function's body opens, behind its results and attributes."""
+    """Returns the index of the opening brace of the function's body, after its results and
+    attributes."""
     arrow = re.compile(r"\s*->\s*").match(text, begin)
     at = arrow.end() if arrow else begin
     if arrow and text[at] == "(":
@@ -122,7 +124,7 @@ def _body(text: str, begin: int, file: str) -> int:
 
 
 def _statements(body: str) -> list[_Statement]:
-    """The operations of a function, each with what it defines and uses."""
+    """Returns the operations of a function, with the values that each defines and uses."""
     starts, at = [], 0
     begin = re.compile(r"\s*(?:%[\w$.-]+(?:\s*,\s*%[\w$.-]+)*\s*=|return\b|func\.return\b)")
     fresh = True
@@ -150,12 +152,12 @@ def _statements(body: str) -> list[_Statement]:
 
 
 def _place(name: str) -> str:
-    """A value's name as a placeholder's."""
+    """Returns the name of a value as a placeholder."""
     return re.sub(r"\W", "_", name if not name[0].isdigit() else f"v{name}")
 
 
 def _renamed(text: str) -> str:
-    """The text with `%{name}` and, in formulas, `${name}` for captures."""
+    """Replaces names by `%{name}`, and captures in formulas by `${name}`."""
     captures = _FUNCTIONS.search(text)
     if captures and " expr " in text:
         names = _NAME.findall(captures[1])
@@ -184,7 +186,7 @@ def _pieces(entry: str, arguments: list[Parameter], statements: list[_Statement]
 
 
 def _clauses(text: str) -> tuple[list[str], str | None]:
-    """The clauses and attributes of an attention, and the value that is its mask."""
+    """Returns the clauses and attributes of an attention, and the value of its mask."""
     operands = re.search(r"pe\.attention\s+%[\w$.-]+\s*,\s*%[\w$.-]+\s*,\s*%[\w$.-]+", text)
     assert operands is not None
     at, found, mask = operands.end(), [], None
@@ -204,7 +206,7 @@ def _clauses(text: str) -> tuple[list[str], str | None]:
 
 
 def _piece(statements: list[_Statement], clauses: list[str], parameters: list[Parameter]) -> Piece:
-    """Those statements and arguments that the clauses need."""
+    """Returns a piece with the operations and arguments that the clauses need."""
     needed = {name for clause in clauses for name in _NAME.findall(clause)}
     kept: list[str] = []
     for statement in reversed(statements):

@@ -1,4 +1,4 @@
-"""Encodings: modules that say what an attention adds to its scores, with their parameters."""
+"""Encodings: modules that define what an attention adds to its scores, with their parameters."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from ._tensors import as_int32, check_tensor
 if TYPE_CHECKING:
     from ._masks import Mask
 
-# What a program's argument is of a tensor of the module: itself, flattened, its only number, or
-# whole numbers of 32 bits.
+# How a program's argument views a tensor of the module: unchanged, flattened, as a scalar, or as
+# int32.
 VIEWS = ("same", "flat", "number", "whole")
 
 
 class Encoding(nn.Module):
-    """A positional encoding. `a + b` is the encoding that does both; one object may serve any
-    number of layers, which then share its parameters.
+    """A positional encoding. `a + b` combines two encodings. One object may be used in any number
+    of layers, which then share its parameters.
 
-    A class of its own declares its parameters by `declare`, gives its text in the pe dialect by
-    `define`, and has the same in plain PyTorch as `bias`, so that `dense` works.
+    A subclass declares its parameters by `declare`, defines its text in the pe dialect by `define`,
+    and implements the same bias in plain PyTorch as `bias`, which `dense` uses.
     """
 
     declarations: dict[str, Declaration]
@@ -40,7 +40,7 @@ class Encoding(nn.Module):
         super().__init__()
         for name, size in {"heads": heads, "head_dim": head_dim, "value_dim": value_dim}.items():
             if size is not None and (type(size) is not int or size < 1):
-                raise InputError(f"{name}: expected a whole number of at least 1, found {size!r}")
+                raise InputError(f"{name}: expected an integer of at least 1, found {size!r}")
         self.heads, self.head_dim, self.value_dim = heads, head_dim, value_dim
         self.declarations = {}
         self._data: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Encoding(nn.Module):
     # Parameters
 
     def declare(self, name: str, declaration: Declaration) -> None:
-        """Adds a parameter and gives it its first values."""
+        """Adds a parameter and initializes it."""
         known = {"heads": self.heads, "depth": self.head_dim,
                  "value_depth": self.value_dim or self.head_dim}
         try:
@@ -64,27 +64,28 @@ class Encoding(nn.Module):
         initialise(getattr(self, name), declaration.init, name)
 
     def reset_parameters(self) -> None:
-        """Gives all declared parameters their first values again."""
+        """Initializes all declared parameters again."""
         for name, declaration in self.declarations.items():
             initialise(getattr(self, name), declaration.init, name)
 
     def needed_data(self) -> tuple[str, ...]:
-        """The tensors that every call has to bring."""
+        """Returns the names of the tensors that every call must provide."""
         return self._data
 
     def expected_data(self) -> str:
-        """The tensors that calls bring, for messages."""
+        """Returns the description of these tensors for messages."""
         return ", ".join(self._data) or "none"
 
     def decays(self, name: str) -> bool:
-        """Whether weight decay applies to a parameter: as declared, else from two axes on."""
+        """Returns whether weight decay applies to a parameter: as declared, else if it has two axes
+        or more."""
         declaration = self.declarations.get(name)
         return declaration.decay if declaration else getattr(self, name).dim() > 1
 
     @torch.no_grad()
     def clamp_(self) -> None:
-        """Raises numbers below the declared `min` to it, which is what calls read in their place.
-        `pe.param_groups(model).keep(optimizer)` does so after every step."""
+        """Raises values below the declared `min` to `min`, which is the value that calls use for
+        them. `pe.param_groups(model).keep(optimizer)` calls this after every step."""
         for name, declaration in self.declarations.items():
             if declaration.min is not None:
                 getattr(self, name).clamp_(min=declaration.min)
@@ -93,8 +94,8 @@ class Encoding(nn.Module):
 
     def define(self, definitions: str, *clauses: str,
                data: Mapping[str, tuple[str, str]] | None = None) -> None:
-        """The text of the encoding, in which `%{name}` is a value or a declared parameter. `data`
-        names tensors that every call brings, with their types and attributes."""
+        """Defines the text of the encoding, in which `%{name}` is a value or a declared parameter.
+        `data` maps the tensors that every call provides to their types and attributes."""
         declared = self.declarations.items()
         arguments = [Argument(name, d.type(), d.attributes()) for name, d in declared]
         arguments += [Argument(name, kind, text) for name, (kind, text) in (data or {}).items()]
@@ -110,36 +111,36 @@ class Encoding(nn.Module):
 
     @property
     def structure(self) -> str | None:
-        """The text as a string, by which calls find their program; None with masks of its own."""
+        """Returns the serialized text, which identifies the program of a call, or None if the
+        encoding has masks."""
         self.follow()
         return self._structure
 
     def follow(self) -> None:
-        """Writes the text anew if what it was made from has changed. Of most encodings nothing
-        can."""
+        """Updates the text if its inputs have changed. Most encodings have no such inputs."""
 
     def piece(self) -> Piece:
-        """The text of the encoding without its masks, with `%{name}` in place of names."""
+        """Returns the text of the encoding without its masks, with names of the form `%{name}`."""
         return self._piece
 
     def own_masks(self) -> tuple[Mask, ...]:
-        """Masks that are part of the encoding: pairs outside them take no part."""
+        """Returns the masks that are part of the encoding."""
         return ()
 
     def own_arguments(self, data: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        """The tensors that the arguments of `piece` stand for, in their order."""
+        """Returns the tensors for the arguments of `piece`, in order."""
         return tuple([view_of(name, data[name] if name in data else self.parameter(name), view)
                       for name, view in self._order])
 
     def parameter(self, name: str) -> torch.Tensor:
-        """The tensor `name` of this module as calls read it: with its declared `min`."""
+        """Returns the tensor `name` of this module with its `min` applied."""
         declaration = self.declarations.get(name)
         tensor: torch.Tensor = getattr(self, name)
         return tensor if declaration is None else at_least(tensor, declaration.min)
 
     def arguments(self) -> tuple[torch.Tensor, ...]:
-        """The tensors of the program beyond q, k and v, without those of a call's mask, sink and
-        the like, in order."""
+        """Returns the program's tensors other than q, k and v and those of the call's mask, sink
+        and so on, in order."""
         if self._data:
             names = ", ".join(f"{name}={name}" for name in self.needed_data())
             raise InputError(f"{type(self).__name__}: expected the tensors {self.expected_data()} "
@@ -147,15 +148,15 @@ class Encoding(nn.Module):
         return self.all_arguments({})
 
     def all_arguments(self, data: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        """`arguments` with the tensors that a call brings."""
+        """Returns `arguments` including the tensors that a call provides."""
         return self.own_arguments(data) + self.mask_arguments(data)
 
     def mask_arguments(self, data: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        """The tensors that the masks of the encoding read."""
+        """Returns the tensors that the masks of the encoding read."""
         return tuple([value for mask in self.own_masks() for value in mask.arguments()])
 
     def program(self, mask: Mask | None = None, options: Options = Options()) -> Program:
-        """The program of an attention with this encoding."""
+        """Returns the program of an attention with this encoding."""
         self.follow()
         key = ("" if mask is None else mask.structure, options)
         if key not in self._programs:
@@ -166,7 +167,7 @@ class Encoding(nn.Module):
         pieces = [self.piece()]
         last = mask.piece() if mask is not None else None
         if self.own_masks():
-            # The masks of the encoding stand before those of the call, as their tensors do.
+            # The masks of the encoding, and their tensors, precede those of the call.
             own = intersect([m.piece() for m in self.own_masks()])
             operand = own.clauses[0][len("mask("):-1]
             definitions = own.definitions.replace(operand, "%own_mask")
@@ -182,24 +183,24 @@ class Encoding(nn.Module):
 
     @named({}, "encoding")
     def forward(self, **data: torch.Tensor) -> Bound:
-        """This encoding with the tensors that a call brings, such as `forgetting(f=f)`."""
+        """Binds the tensors of one call to this encoding, as in `forgetting(f=f)`."""
         return Bound(self, data)
 
     def __radd__(self, other: object) -> Encoding:
-        """Of `sum([a, b])`, which begins with 0."""
+        """Supports `sum([a, b])`, which starts with 0."""
         return self if type(other) is int and other == 0 else NotImplemented
 
     def __add__(self, other: Encoding) -> Encoding:
         return Sum(self, other) if isinstance(other, Encoding) else NotImplemented
 
     def bias(self, at: Positions, p: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """The bias in plain PyTorch, of parameters `p`, at positions that broadcast to
+        """Computes the bias in plain PyTorch, with parameters `p`, at positions that broadcast to
         [batch, heads, queries, keys]."""
-        raise InputError(f"{type(self).__name__}: dense: expected an encoding that adds a bias to "
-                         f"the scores and has it in PyTorch too; this one has none")
+        raise InputError(f"{type(self).__name__}: dense: expected an encoding with a bias in plain "
+                         f"PyTorch, found one without")
 
     def full_bias(self, at: Positions, data: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """`bias` of this module's parameters and the tensors that a call brings."""
+        """Computes `bias` with this module's parameters and the tensors of a call."""
         names = [name for name, _ in self._order]
         tensors = {name: data[name] if name in data else self.parameter(name) for name in names}
         return self.bias(at, {name: tensor.to(at.dtype) if tensor.is_floating_point() else tensor
@@ -207,16 +208,17 @@ class Encoding(nn.Module):
 
     def dense(self, q_len: int, k_len: int, *, q_start: int | None = None, k_start: int = 0,
               batch: int = 1, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-        """The bias as a tensor [batch, heads, q_len, k_len] of plain PyTorch, differentiable; masks
-        are not part of it. Without `q_start` the last query meets the last key."""
+        """Returns the bias as a tensor [batch, heads, q_len, k_len], differentiable, in plain
+        PyTorch. It does not include masks. Without `q_start` the last query is at the position of
+        the last key."""
         return _dense(self, {}, q_len, k_len, q_start, k_start, batch, dtype)
 
     def heads_of(self, data: Mapping[str, torch.Tensor]) -> int | None:
-        """The number of heads that the encoding is for; None if it is for any number."""
+        """Returns the number of heads of the encoding, or None if it supports any number."""
         return self.heads
 
     def reads_heads(self) -> bool:
-        """Whether an encoding for any number of heads differs from head to head."""
+        """Returns whether an encoding without a fixed number of heads depends on the head."""
         return False
 
     def extra_repr(self) -> str:
@@ -230,9 +232,9 @@ def _dense(encoding: Encoding, data: Mapping[str, torch.Tensor], q_len: int, k_l
     known = [*data.values(), *encoding.parameters(), *encoding.buffers()]
     heads = encoding.heads_of(data)
     if heads is None and encoding.reads_heads():
-        raise InputError("dense: expected the number of heads, as the formula depends on h and "
-                         "reads no tensor that has a number per head; write heads=8 where the "
-                         "encoding is made")
+        raise InputError("dense: expected the number of heads: the formula depends on h and "
+                         "reads no tensor with an axis of heads; pass heads=8 to the constructor "
+                         "of the encoding")
     heads = heads or 1
     at = Positions.of(batch, heads, range(first, first + q_len), range(k_start, k_start + k_len),
                       dtype, known[0].device if known else None)
@@ -240,7 +242,7 @@ def _dense(encoding: Encoding, data: Mapping[str, torch.Tensor], q_len: int, k_l
 
 
 def kind_of(type_: str) -> str:
-    """The view that a tensor of this type in the dialect is of what a call brings."""
+    """Returns how an argument of this MLIR type views a tensor of a call."""
     return "whole" if type_.endswith(("<i32>", "xi32>")) else "same"
 
 
@@ -255,8 +257,8 @@ def view_of(name: str, tensor: torch.Tensor, view: str) -> torch.Tensor:
 
 
 class Sum(Encoding):
-    """Several encodings at once: biases are added, and one of them may turn queries and keys, one
-    may change the score."""
+    """A sum of encodings. Biases are added; at most one encoding rotates queries and keys, and at
+    most one changes the score."""
 
     def __init__(self, *terms: Encoding) -> None:
         flat = [t for term in terms for t in (term.parts() if isinstance(term, Sum) else (term,))]
@@ -315,7 +317,7 @@ class Sum(Encoding):
 
 
 class Bound:
-    """An encoding with the tensors that one call brings; nothing is copied."""
+    """An encoding with the tensors of one call. Nothing is copied."""
 
     def __init__(self, encoding: Encoding, data: Mapping[str, torch.Tensor]) -> None:
         expected = encoding._data
@@ -335,5 +337,5 @@ class Bound:
 
     def dense(self, q_len: int, k_len: int, *, q_start: int | None = None, k_start: int = 0,
               batch: int = 1, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-        """As `Encoding.dense`."""
+        """Returns the bias with the bound tensors; see `Encoding.dense`."""
         return _dense(self.encoding, self.data, q_len, k_len, q_start, k_start, batch, dtype)

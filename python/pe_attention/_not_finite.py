@@ -1,4 +1,4 @@
-"""Finds where a formula first makes a number that is not finite, for the notes of a check."""
+"""Finds the step of a formula that first produces a non-finite value, for the notes of a check."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Sizes = tuple[int, int, int, int, int | None, int]
 
 
 class _Watched(Evaluation):
-    """An evaluation that keeps what every step gave."""
+    """An evaluation that stores the value of every step."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -49,7 +49,7 @@ def _positions(at: Sizes) -> Positions:
 
 def _allowed(encoding: Encoding | Bound | None, mask: Mask | None, where: Positions,
              at: Sizes) -> torch.Tensor:
-    """The pairs that take part, as far as Python can say."""
+    """Returns the pairs that take part, as far as masks can be evaluated in Python."""
     i, j = where.i, where.j
     allowed = ((i >= 0) & (j >= 0)).expand(*at[:4])
     own = [m for part in _parts(encoding) for m in part.own_masks()]
@@ -60,7 +60,7 @@ def _allowed(encoding: Encoding | Bound | None, mask: Mask | None, where: Positi
 
 
 def _mask(mask: Mask, where: Positions, at: Sizes) -> torch.Tensor | None:
-    """A mask as truth values; None for one that has none in Python."""
+    """Returns a mask as a boolean tensor, or None if it cannot be evaluated in Python."""
     parts = getattr(mask, "masks", None)
     if parts:
         one, two = (_mask(part, where, at) for part in parts)
@@ -86,7 +86,7 @@ def _evaluate(part: FormulaEncoding, where: Positions) -> Iterator[tuple[Graph, 
 
 
 def first_not_finite(encoding: Encoding | Bound | None, mask: Mask | None, at: Sizes) -> list[str]:
-    """The first step of a formula that makes a number that is not finite of finite ones."""
+    """Describes the first step of a formula that produces a non-finite value from finite ones."""
     where = _positions(at)
     allowed = _allowed(encoding, mask, where, at)
     with torch.no_grad():

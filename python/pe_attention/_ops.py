@@ -1,15 +1,14 @@
-"""`torch.ops.pe.attention` and what it is made of.
+"""Implements `torch.ops.pe.attention` and its gradients.
 
-Three operators, each with the program's text as its key, so that compiled graphs and exported
+There are three operators. Their key is the program's text, so that compiled graphs and exported
 programs find their function in any process:
 
     attention           arguments -> results
-    attention_forward   arguments -> results, then what backward reads
-    attention_backward  cotangents, arguments and kept tensors -> the gradients that are needed
+    attention_forward   arguments -> results and the tensors that backward reads
+    attention_backward  cotangents, arguments and saved tensors -> the gradients that are needed
 
-Eager calls go through the same code without the operators, which cost as much as a small attention.
-PyTorch may ask for forward-mode derivatives or derivatives of gradients: there are none, and both
-raise instead of being zero.
+Eager calls bypass the operators, whose overhead is comparable to a small attention. Forward-mode
+derivatives and derivatives of gradients are not supported; both raise an error.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ FORWARD_MODE = ("pe.attention: expected derivatives in reverse mode, found a tan
 
 
 class Attention(torch.autograd.function._SingleLevelFunction):
-    """Eager calls: without operators, and with as little else as there can be. Nobody watches them
-    (`_tensors.is_seen`), so that `apply` need not ask for transforms."""
+    """Eager calls, without the operators. They are only used where no mode, transform or subclass
+    observes the call (`_tensors.is_seen`), so `apply` does not check for transforms."""
 
     @staticmethod
     def forward(ctx: Any, call: Call, function: Function, known: _run.Forward | None,
@@ -61,7 +60,7 @@ class Attention(torch.autograd.function._SingleLevelFunction):
 
 
 class AttentionOp(torch.autograd.function._SingleLevelFunction):
-    """The operator where PyTorch records gradients: in compiled code and in transforms."""
+    """The operator with gradients, for compiled code and transforms."""
 
     @staticmethod
     def forward(call: Call, *tensors: torch.Tensor) -> Any:
@@ -84,8 +83,8 @@ class AttentionOp(torch.autograd.function._SingleLevelFunction):
 
 
 def _apply(function: Any, *arguments: Any) -> Any:
-    """`function.apply` inside an operator, where a transform of torch.func has already been taken
-    apart into levels, so that recording at this level alone is right."""
+    """Calls `function.apply` inside an operator. torch.func has already split transforms into
+    levels there, so recording at the current level is correct."""
     transforms = torch._C._functorch
     before = transforms.get_single_level_autograd_function_allowed()
     transforms.set_single_level_autograd_function_allowed(True)
@@ -98,7 +97,7 @@ def _apply(function: Any, *arguments: Any) -> Any:
 def _gradients(call: Call, through_op: bool, needs: Sequence[bool],
                cotangents: Sequence[torch.Tensor | None],
                saved: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
-    """One per argument, None where none is needed."""
+    """Returns a gradient per argument, or None for arguments that need no gradient."""
     if all([cotangent is None for cotangent in cotangents]):
         return [None] * len(needs)
     arguments: tuple[Any, ...] = (call, through_op, needs, len(cotangents), *cotangents, *saved)
@@ -120,7 +119,7 @@ def _backward(call: Call, through_op: bool, needs: Sequence[bool], results: int,
 
 
 class AttentionBackward(torch.autograd.function._SingleLevelFunction):
-    """The gradients where their own derivatives are recorded: those raise."""
+    """The gradients, where their derivatives are recorded; these derivatives raise an error."""
 
     @staticmethod
     def forward(ctx: Any, *arguments: Any) -> Any:
@@ -128,12 +127,12 @@ class AttentionBackward(torch.autograd.function._SingleLevelFunction):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
-        raise NotImplementedError("pe.attention: expected gradients of first order, found a second "
-                                  "backward pass through a gradient; use plain PyTorch there")
+        raise NotImplementedError("pe.attention: expected first-order gradients, found a second "
+                                  "backward pass through a gradient; use plain PyTorch for it")
 
 
 def _records(tensors: Sequence[torch.Tensor | None]) -> bool:
-    """Whether autograd has to know of a call with these tensors, in either mode."""
+    """Returns whether autograd records a call with these tensors, in reverse or forward mode."""
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors):
         return True
     return _forward_level() >= 0
@@ -145,7 +144,7 @@ def _forward_level() -> int:
 
 
 def refuse_forward_mode(tensors: Sequence[torch.Tensor | None]) -> None:
-    """Raises if a tensor carries a tangent."""
+    """Raises an error if a tensor carries a tangent."""
     if _forward_level() < 0:
         return
     for tensor in tensors:
@@ -178,8 +177,8 @@ def _attention_backward(cotangents: list[torch.Tensor | None], tensors: list[tor
 
 
 def _check_traced(function: Function, arguments: Sequence[torch.Tensor]) -> None:
-    """What libpe checks in a call: types and shapes of the arguments. Without it a graph would be
-    made, or a program exported, that no call of its own can run."""
+    """Checks the types and shapes of the arguments as libpe does in a call. Without this check,
+    tracing or export could produce a graph that cannot run."""
     sizes = function.sizes([t.shape for t in arguments])
     for argument, tensor in zip(function.arguments, arguments, strict=True):
         if NAMES.get(tensor.dtype) != argument.dtype:

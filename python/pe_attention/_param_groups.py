@@ -1,4 +1,4 @@
-"""`param_groups`: what the declarations of parameters mean for an optimiser."""
+"""Implements `param_groups`, which applies declarations of parameters to an optimizer."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from ._module import Encoding
 
 
 class ParamGroups(list[dict[str, Any]]):
-    """Groups for an optimiser of PyTorch, and the bounds of parameters."""
+    """Parameter groups for an optimizer, with the lower bounds of parameters."""
 
     def __init__(self, groups: list[dict[str, Any]], encodings: list[Encoding]) -> None:
         super().__init__(groups)
         self.encodings = encodings
 
     def clamp_(self) -> None:
-        """Raises numbers below their declared `min` to it."""
+        """Raises values below the declared `min` to `min`."""
         for encoding in self.encodings:
             encoding.clamp_()
 
     def keep(self, optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
-        """Calls `clamp_` after every step of the optimiser, which is returned."""
+        """Calls `clamp_` after every step of the optimizer, and returns the optimizer."""
         optimizer.register_step_post_hook(lambda *_: self.clamp_())
         return optimizer
 
 
 @checked()
 def param_groups(model: nn.Module, **options: Any) -> ParamGroups:
-    """The parameters of a model as groups: `weight_decay` is 0 for those of encodings that do not
-    decay. `options` are those of all groups, such as `lr=3e-4`.
+    """Returns the parameters of a model as groups, with `weight_decay` 0 for parameters of
+    encodings that do not decay. `options`, such as `lr=3e-4`, apply to all groups.
 
     Parameters of `pe.per_head`, `pe.scalar` and `pe.vector` decay with `decay=True`. In `pe.nn`,
-    and of tensors that a formula captures, those with two axes or more do (tables, the matrices of
-    FIRE's network), and slopes, scales and biases do not. All other parameters of the model are in
-    the first group. `groups = pe.param_groups(model)` and then
-    `groups.keep(torch.optim.AdamW(groups, lr=3e-4))` also keep each `min`.
+    and among tensors captured by a formula, parameters with two axes or more decay (tables, the
+    matrices of FIRE's network), and slopes, scales and biases do not. All other parameters of the
+    model are in the first group. `groups = pe.param_groups(model)` followed by
+    `groups.keep(torch.optim.AdamW(groups, lr=3e-4))` also enforces each `min`.
     """
     encodings = [module for module in model.modules() if isinstance(module, Encoding)]
     still = {id(parameter) for encoding in encodings

@@ -1,9 +1,9 @@
-"""What a call compiles: the text of a program, and the choices that shape it.
+"""Programs: the text that a call compiles, and the options that affect it.
 
-An encoding is a `torch.nn.Module` with `program(mask, options) -> Program` and `arguments()`, its
-tensors in the program's order. If it also has an attribute `structure`, the string that
-`_assemble.dump` makes of its piece, calls use that instead of `program`, and compiled PyTorch code
-is shared by all encodings of one structure.
+An encoding is a `torch.nn.Module` with `program(mask, options) -> Program` and `arguments()`, which
+returns its tensors in the program's order. If it also has an attribute `structure`, the string that
+`_assemble.dump` returns for its piece, calls use that instead of `program`, and all encodings of
+equal structure share compiled PyTorch code.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Program:
-    """A module in the pe dialect with the function `@attention`; the text is the key of all caches.
+    """A module in the pe dialect with the function `@attention`; its text is the key of all caches.
 
-    `arguments` names what the function takes beyond q, k and v, in order.
+    `arguments` are the names of the function's arguments after q, k and v, in order.
     """
 
     text: str
@@ -24,7 +24,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Options:
-    """What `pe.attention` adds to an encoding. Each of them is part of the program's text."""
+    """The options of `pe.attention` that are part of the program's text."""
 
     scale: float | None = None
     dropout_p: float = 0.0

@@ -1,4 +1,4 @@
-"""Projecting the weights of a model onto scaled isometries."""
+"""Projects the weights of a model onto scaled isometries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if dist.is_available():
 
 
 def mesh_of(parameter: Tensor) -> DeviceMesh | None:
-    """The processes over which a DTensor is spread; None for a tensor of this process."""
+    """Returns the mesh of a DTensor, or None for a plain tensor."""
     if dist.is_available() and isinstance(parameter, DTensor):
         return parameter.device_mesh
     return None
@@ -38,16 +38,16 @@ def _unwrapped(model: nn.Module) -> nn.Module:
 
 
 def _reshard(model: nn.Module) -> None:
-    """FSDP2 keeps the whole parameters of some modules after a forward pass; a change of those
-    would be lost with them."""
+    """Reshards FSDP2 modules. FSDP2 keeps the gathered parameters of some modules after a forward
+    pass, and changes of these would be lost."""
     for module in model.modules():
         if any(type_.__name__ == "FSDPModule" for type_ in type(module).__mro__):
             module.reshard()  # type: ignore[operator]
 
 
 def _refuse_flat(model: nn.Module) -> None:
-    """Parameters without their matrices: FSDP1's flat ones, ZeRO-3's partitions, no values at
-    all."""
+    """Refuses parameters without their matrices: flat parameters of FSDP1, partitions of ZeRO-3,
+    and parameters without values."""
     for path, module in model.named_modules():
         if type(module).__name__ == "FullyShardedDataParallel":
             raise InputError(
@@ -66,7 +66,7 @@ def _refuse_flat(model: nn.Module) -> None:
         if parameter.is_meta or isinstance(parameter, nn.parameter.UninitializedParameter):
             raise InputError(
                 f"parameter '{name}': expected values, found none (a lazy or meta parameter); "
-                "initialise the model first")
+                "initialize the model first")
 
 
 def _refuse_types(candidates: list[Candidate]) -> None:
@@ -75,12 +75,12 @@ def _refuse_types(candidates: list[Candidate]) -> None:
         if candidate.units and kind is not Tensor and mesh_of(candidate.parameter) is None:
             raise InputError(
                 f"parameter '{candidate.name}': expected a plain tensor or a DTensor, found "
-                f"{kind.__name__}; let target leave it out")
+                f"{kind.__name__}; exclude it by target")
 
 
 def _checked(model: nn.Module, target: Target, split: Split | None, scale: str,
              optimizers: Optimizers) -> tuple[list[Candidate], list[torch.optim.Optimizer]]:
-    """What is to be done, all that this process alone can say against it said."""
+    """Returns the candidates and optimizers, after all checks that need no communication."""
     if scale not in SCALES:
         raise InputError(f"scale: expected one of {', '.join(SCALES)}, found {scale!r}")
     listed = as_list(optimizers)
@@ -102,7 +102,7 @@ def _checked(model: nn.Module, target: Target, split: Split | None, scale: str,
 
 
 def _whole(unit: Unit, method: Method, scale: str) -> list[MatrixReport]:
-    """Projects a unit of this process's own memory."""
+    """Projects a unit whose matrix is in this process."""
     with torch.no_grad():
         part = unit.parameter.detach()[tuple(slice(begin, end) for begin, end in unit.box)]
         values = part.clone(memory_format=torch.contiguous_format)
@@ -112,8 +112,8 @@ def _whole(unit: Unit, method: Method, scale: str) -> list[MatrixReport]:
 
 
 def _agree(fleets: list[Fleet], mistake: str) -> str:
-    """A mistake that any process of any mesh has found; every process asks every mesh it belongs
-    to."""
+    """Exchanges errors: returns an error that any process of any mesh found. Every process takes
+    part for each of its meshes."""
     for fleet in fleets:
         mistake = fleet.agree(mistake)
     return mistake
@@ -139,7 +139,7 @@ def _project(candidates: list[Candidate], fleets: list[Fleet], method: Method,
 
 
 def _fleets(model: nn.Module) -> list[Fleet]:
-    """One for each mesh that this process belongs to, in the order of the parameters."""
+    """Returns a fleet per mesh of this process, in the order of the parameters."""
     found: list[Fleet] = []
     for parameter in model.parameters():
         mesh = mesh_of(parameter)
@@ -164,12 +164,12 @@ def reinit(model: nn.Module,
     """Replaces the weight matrices of a model by the nearest isometry times a scale, in place.
 
     `target` is "all", "attention", "mlp" or a function of (name, module). Embeddings, output heads,
-    biases and norms stay; a function may choose heads and parameters of unknown modules too.
-    `engine` is "qdwh", "quintic", "cubic" (exactly `iters` steps, 10 by default, from `norm` "fro"
-    or "spectral") or "auto"; `scale` is "muon", "none", "mean-sigma" or "fro"; `split` has the
-    parts of fused weights by name, {"c_attn": 3} or {"qkv": (64, 16, 16)}. States that `optimizers`
-    keep for projected parameters are dropped. Parameters may be DTensors; then all processes of
-    their mesh must call this. After an InputError nothing has changed.
+    biases and norms are not changed; a function may also select heads and parameters of unknown
+    modules. `engine` is "qdwh", "quintic", "cubic" (exactly `iters` steps, 10 by default, starting
+    from `norm` "fro" or "spectral") or "auto"; `scale` is "muon", "none", "mean-sigma" or "fro";
+    `split` maps fused weights to their parts, {"c_attn": 3} or {"qkv": (64, 16, 16)}. The states of
+    projected parameters in `optimizers` are deleted. Parameters may be DTensors; then all processes
+    of their mesh must call this function. After an InputError the model is unchanged.
     """
     model = _unwrapped(model)
     method = checked_method(engine, iters, norm, seed)
@@ -179,7 +179,7 @@ def reinit(model: nn.Module,
         mistake: Exception | None = None
         try:
             candidates, listed = _checked(model, target, split, scale, optimizers)
-        except Exception as error:  # the other processes wait to hear of it
+        except Exception as error:  # the other processes wait for this status
             mistake = error
         elsewhere = _agree(fleets, str(mistake) if mistake else "")
         if mistake:

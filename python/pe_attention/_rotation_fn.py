@@ -1,4 +1,4 @@
-"""`rotation`: frequencies of a rotation of queries and keys, written as a formula."""
+"""Implements `rotation`: rotations of queries and keys whose frequencies are a formula."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class FormulaRotation(Traced):
         self._set(piece, [(s.name, "whole" if s.kind == WHOLE else "same") for s in sources])
 
     def frequencies(self, pairs: int, *, heads: int | None = None) -> torch.Tensor:
-        """The radians per position of each of `pairs` pairs of dims, [heads, pairs] in float64 and
-        plain PyTorch, differentiable. `heads` is the number the encoding was made with, or 1."""
+        """Returns the frequencies in radians per position, [heads, pairs] in float64,
+        differentiable, in plain PyTorch. `heads` is the encoding's number of heads, or 1."""
         count = heads or self.heads or 1
         tensors = {name: self.parameter(name) for name, _ in self._order}
         device = next((t.device for t in tensors.values()), None)
@@ -58,7 +58,7 @@ class FormulaRotation(Traced):
 
 
 class RotationFormula(Formula):
-    """A formula of frequencies: called with the number of heads it gives a module."""
+    """A formula of frequencies. Calling it with the number of heads returns a module."""
 
     def __init__(self, function: Callable[..., Any], declarations: Mapping[str, Declaration],
                  settings: str) -> None:
@@ -73,14 +73,14 @@ class RotationFormula(Formula):
 def rotation(function: Callable[..., Any] | None = None, /, *, interleaved: bool = False,
              rotary_dims: int | None = None, magnitude: float = 1.0,
              **declarations: Declaration) -> Any:
-    """Makes a formula of (h, p, n, parameters) a rotation of queries and keys: pair p of the n
-    pairs of dims of head h is turned by the position times the formula's value.
+    """Converts a function of (h, p, n, parameters) to a rotation of queries and keys: pair p of the
+    n pairs of dims of head h is rotated by the position times the formula's value.
 
     Parameters are declared by name, `@pe.rotation(base=pe.per_head(10000.0, min=2.0))`; tensors
-    that the function refers to are captured, with gradients. The pairs are (p, p + n), neighbours
-    with `interleaved`, of the first `rotary_dims` dims, all without it. `magnitude` is a factor on
-    what is turned. A formula that depends on h needs as many key heads as query heads. The result
-    is called with the number of heads and gives an `Encoding`.
+    that the function refers to are captured, with gradients. The pairs are (p, p + n), or adjacent
+    dims with `interleaved`. Only the first `rotary_dims` dims are rotated; the default is all.
+    `magnitude` scales the rotated dims. A formula that depends on h requires as many key heads as
+    query heads. Calling the result with the number of heads returns an `Encoding`.
     """
     settings = _settings(interleaved, rotary_dims, magnitude)
     if function is None:

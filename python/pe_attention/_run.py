@@ -1,7 +1,7 @@
-"""Calls of compiled functions on PyTorch's tensors, and what is allocated for them.
+"""Calls compiled functions on PyTorch tensors and allocates their outputs.
 
-Sizes are numbers, or symbols while PyTorch traces. What depends on the layouts of tensors alone is
-found once per layout: finding it takes longer than a small attention.
+Sizes are integers, or symbolic integers under torch.compile. Data that depend only on the layouts
+of tensors are cached, because computing them takes longer than a small attention.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _TORCH = Path(torch.__file__).resolve().parent
 
 
 class Call(NamedTuple):
-    """What a call is besides its tensors. `q_start` and `heads_total` may be None. `build` is read
-    by nothing: it keeps graphs of other builds of this package apart (`_identity.build`)."""
+    """The parameters of a call other than its tensors. `q_start` and `heads_total` may be None.
+    `build` is not read; it distinguishes cached graphs of different builds (`_identity.build`)."""
 
     program: str
     target: str
@@ -38,7 +38,7 @@ class Call(NamedTuple):
     build: str = ""
 
     def scalars(self) -> list[tuple[str, int]]:
-        """Those that are not the default."""
+        """Returns the numbers that differ from their defaults."""
         given: list[tuple[str, int]] = []
         if self.q_start is not None:
             given.append(("q_start", self.q_start))
@@ -84,11 +84,11 @@ def _place(tensor: torch.Tensor) -> Place:
                  allocate=allocate)
 
 
-# --- What is allocated -------------------------------------------------------
+# --- Allocation --------------------------------------------------------------
 
 
 def like(tensor: torch.Tensor, last: int) -> torch.Tensor:
-    """An empty tensor in the order of memory of `tensor`, with another last size."""
+    """Allocates a tensor with the memory order of `tensor` and another last size."""
     if tensor.shape[-1] == last:
         return torch.empty_like(tensor)
     strides = tensor.stride()
@@ -107,8 +107,8 @@ def sizes_of(function: Function, tensors: Sequence[torch.Tensor], call: Call) ->
 
 
 def is_flat(tensor: Tensor) -> bool:
-    """Whether it is kept as a row of numbers. PyTorch asks of each size of a tensor whether it is
-    1, and compiled code of ceildiv(keys, 64) rows would be compiled again beyond 64 keys."""
+    """Returns whether a tensor is stored as one row. PyTorch specializes on sizes of 1, so a size
+    of ceildiv(keys, 64) would cause recompilation beyond 64 keys."""
     return tensor.rank > 1 and any([not size.isidentifier() and not size.isdecimal()
                                     for size in tensor.shape])
 
@@ -122,7 +122,7 @@ def _empty(tensor: Tensor, sizes: dict[str, Any], query: torch.Tensor) -> torch.
 
 
 def outputs_of(function: Function, keep: bool) -> list[Tensor]:
-    """What forward gives: the results, then what only backward reads."""
+    """Returns the outputs of forward: the results, then the tensors that only backward reads."""
     if not keep:
         return function.results
     return [*function.results, *(t for t in function.saved if "backward" in t.read_by),
@@ -130,7 +130,7 @@ def outputs_of(function: Function, keep: bool) -> list[Tensor]:
 
 
 def kept_of(function: Function) -> list[int]:
-    """Which of the outputs backward reads."""
+    """Returns the indices of the outputs that backward reads."""
     return [number for number, tensor in enumerate(outputs_of(function, True))
             if "backward" in tensor.read_by]
 
@@ -143,19 +143,20 @@ def allocate_forward(function: Function, tensors: Sequence[torch.Tensor], call: 
 
 def allocate_gradients(function: Function, tensors: Sequence[torch.Tensor],
                        needs: Sequence[bool]) -> list[torch.Tensor]:
-    """Zeros where the program does not depend on the argument: None would let DDP wait."""
+    """Allocates gradients. They are zero for arguments that the program does not depend on: with
+    None, DDP would wait."""
     return [torch.empty_like(tensor) if argument.name in function.gradients
             else torch.zeros_like(tensor)
             for argument, tensor, need in zip(function.arguments, tensors, needs, strict=False)
             if need]
 
 
-# --- What is computed --------------------------------------------------------
+# --- Computation -------------------------------------------------------------
 
 
 def _describe(names: Sequence[str], described: Sequence[Tensor], tensors: Sequence[torch.Tensor],
               sizes: dict[str, Any]) -> list[View]:
-    """The views of tensors whose types, ranks and sizes `described` tells."""
+    """Returns the views of tensors with the types, ranks and sizes of `described`."""
     views: list[View] = []
     for name, expected, tensor in zip(names, described, tensors, strict=True):
         if tensor.dtype not in CODES:
@@ -173,10 +174,11 @@ def _describe(names: Sequence[str], described: Sequence[Tensor], tensors: Sequen
 
 
 def _addresses(names: Sequence[str], tensors: list[torch.Tensor]) -> list[int]:
-    """Where the tensors are. Those of zeros without memory are replaced in the list."""
+    """Returns the addresses of the tensors. Zero tensors without memory are replaced in the
+    list."""
     try:
         addresses = [t.data_ptr() for t in tensors]
-    except RuntimeError:  # a tensor of another layout has none
+    except RuntimeError:  # tensors of other layouts have no data pointer
         addresses = [0]
     if 0 in addresses:
         tensors[:] = with_memory(names, tensors)
@@ -188,8 +190,8 @@ Layout = tuple[tuple[Any, Any, torch.dtype], ...]
 
 
 class Forward(NamedTuple):
-    """What forward calls of one layout share: what stands for it, the outputs' layouts, how many of
-    them are results, which of them backward reads, and how they are passed."""
+    """Cached data of forward calls with equal layouts: their key, the layouts of the outputs, the
+    number of results, the outputs that backward reads, and the views."""
 
     key: object
     outputs: Layout
@@ -199,8 +201,8 @@ class Forward(NamedTuple):
 
 
 class _Backward(NamedTuple):
-    """What backward calls of one layout share: which of the needed gradients kernels write, the
-    others being zero, and how they are passed."""
+    """Cached data of backward calls with equal layouts: the gradients that kernels write (the
+    others are zero), and the views."""
 
     written: list[bool]
     views: Views
@@ -225,7 +227,7 @@ def known_forward(function: Function, tensors: Sequence[torch.Tensor], call: Cal
 
 def forward(function: Function, tensors: Sequence[torch.Tensor], call: Call, keep: bool,
             known: Forward | None = None) -> tuple[Forward, list[torch.Tensor]]:
-    """The outputs of a call, and what is known of its layout, by the caller or from now on."""
+    """Runs a call and returns the cached data of its layout with the outputs."""
     if known is None:
         known = known_forward(function, tensors, call, keep)
     if known is None:
@@ -256,7 +258,8 @@ def forward(function: Function, tensors: Sequence[torch.Tensor], call: Call, kee
 
 def run_backward(cotangents: Sequence[torch.Tensor | None], tensors: Sequence[torch.Tensor],
                  call: Call, needs: Sequence[bool]) -> list[torch.Tensor]:
-    """The gradients that are needed. `tensors` are the arguments and what forward kept."""
+    """Returns the gradients that are needed. `tensors` are the arguments followed by the saved
+    tensors."""
     return backward(function_of(tensors[:len(needs)], call, True), cotangents, tensors, call, needs)
 
 
@@ -290,8 +293,8 @@ def backward(function: Function, cotangents: Sequence[torch.Tensor | None],
 
 def _described(function: Function, cotangents: Sequence[torch.Tensor | None],
                needs: Sequence[bool]) -> list[Tensor]:
-    """What backward is given: arguments, what forward kept, of cotangents the results, and of
-    gradients that it writes the arguments."""
+    """Returns descriptions of the tensors of a backward call: arguments, saved tensors, cotangents,
+    and gradients."""
     outputs = outputs_of(function, True)
     return [*function.arguments, *[outputs[number] for number in kept_of(function)],
             *[result for result, cotangent in zip(function.results, cotangents, strict=True)

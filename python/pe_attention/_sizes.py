@@ -1,4 +1,4 @@
-"""The sizes of a call: expressions of `pe_describe` as Python functions, of numbers or symbols."""
+"""Compiles the size expressions of `pe_describe` to Python functions of integers or symbols."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
-# A size is an int, or a torch.SymInt while PyTorch traces.
+# Sizes are int, or torch.SymInt under torch.compile.
 Sizes = Mapping[str, Any]
 
 _NODES = (ast.Expression, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Call, ast.Name, ast.Load,
@@ -35,7 +35,7 @@ _FUNCTIONS = {"ceildiv": _ceildiv, "max": _most, "min": _least}
 
 
 def parse(text: str) -> Callable[[Sizes], Any]:
-    """The expression as a function of sizes by name."""
+    """Compiles an expression to a function of sizes by name."""
     if text.isdecimal():
         number = int(text)
         return lambda sizes: number

@@ -1,4 +1,4 @@
-"""Takes a formula of the score apart: a mask, a function of the score, and a bias."""
+"""Splits a formula of the score into a mask, a function of the score, and a bias."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _INFINITY = float("inf")
 
 @dataclass(frozen=True)
 class Parts:
-    """Steps of the graph: truth values that all have to hold, the new score, what is added to it.
-    None: the score as it is, nothing."""
+    """Steps of the graph: conditions that must all hold, the new score, and the bias. `score` None
+    means the unchanged score, `bias` None no bias."""
 
     masks: tuple[int, ...]
     score: int | None
@@ -20,8 +20,8 @@ class Parts:
 
 
 def split(graph: Graph, result: int) -> Parts:
-    """score + f(...) is a bias, where(condition, ..., -inf) a mask; the rest is a function of the
-    score, whose biases stand behind it."""
+    """Splits a formula: score + f(...) is a bias, where(condition, ..., -inf) a mask. Any other
+    expression is a function of the score, to which biases are added."""
     masks: list[int] = []
     while (kept := _masked(graph, result)) is not None:
         condition, result = kept
@@ -39,7 +39,7 @@ def split(graph: Graph, result: int) -> Parts:
 
 
 def _masked(graph: Graph, result: int) -> tuple[int, int] | None:
-    """Of where(condition, x, -inf) condition and x, if a mask can compute the condition."""
+    """Returns condition and x of where(condition, x, -inf) if a mask can compute the condition."""
     node = graph.nodes[result]
     if node.op != "select":
         return None
@@ -66,7 +66,7 @@ def _is_score(graph: Graph, step: int) -> bool:
 
 
 def _beside_score(graph: Graph, step: int) -> int | None:
-    """f if the step is score + f, the step itself if it is the score, None if it is neither."""
+    """Returns f if the step is score + f, the step itself if it is the score, else None."""
     if _is_score(graph, step):
         return step
     node = graph.nodes[step]
@@ -87,7 +87,7 @@ def _beside_score(graph: Graph, step: int) -> int | None:
 
 
 def _beside_select(graph: Graph, node: Node) -> int | None:
-    """where(condition, score + f, score + g) is score + where(condition, f, g)."""
+    """Rewrites where(condition, score + f, score + g) to score + where(condition, f, g)."""
     branches: list[int] = []
     for branch in node.operands[1:]:
         inside: int | None = branch
@@ -102,7 +102,7 @@ def _beside_select(graph: Graph, node: Node) -> int | None:
 
 
 def _terms(graph: Graph, step: int, negative: bool) -> list[tuple[bool, int]]:
-    """The terms of a sum, each with whether it is subtracted."""
+    """Returns the terms of a sum, each with a flag for subtraction."""
     node = graph.nodes[step]
     if node.op not in ("add", "sub") or node.kind != REAL:
         return [(negative, step)]

@@ -1,5 +1,4 @@
-"""Tensors that calls bring: which of them have memory that kernels can read, and whole numbers as
-the 32 bits that kernels read."""
+"""Checks tensors of calls, and converts integers to int32, the type that kernels read."""
 
 from __future__ import annotations
 
@@ -12,13 +11,13 @@ from ._arguments import found
 from ._errors import InputError
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
-# Whole numbers of which all values have 32 bits and a sign.
+# Types whose values all fit in int32.
 _NARROW = (torch.bool, torch.int8, torch.uint8, torch.int16, torch.uint16)
 _TWO_64 = 1 << 64
 
 
 def is_dtensor(tensor: torch.Tensor) -> bool:
-    """Without importing torch.distributed: a process without DTensors need not have it."""
+    """Checks for a DTensor without importing torch.distributed."""
     if type(tensor) in _PLAIN:
         return False
     module = sys.modules.get("torch.distributed.tensor")
@@ -26,7 +25,8 @@ def is_dtensor(tensor: torch.Tensor) -> bool:
 
 
 def is_seen(tensors: Sequence[torch.Tensor]) -> bool:
-    """Whether someone has to see the operator: a mode, a subclass, a transform, a tangent."""
+    """Returns whether the call must go through the operator: for a mode, a subclass, a transform or
+    a tangent."""
     return (torch._C._len_torch_dispatch_stack() > 0
             or torch._C._functorch.peek_interpreter_stack() is not None
             or torch.autograd.forward_ad._current_level >= 0
@@ -34,15 +34,15 @@ def is_seen(tensors: Sequence[torch.Tensor]) -> bool:
 
 
 def check_tensor(name: str, tensor: object) -> None:
-    """Refuses what is no tensor of numbers at strides."""
+    """Raises `InputError` for a value that is not a dense, strided tensor."""
     if not isinstance(tensor, torch.Tensor):
         advice = f"; write torch.as_tensor({name})" if hasattr(tensor, "__array__") else ""
         raise InputError(f"{name}: expected a tensor, found {found(tensor)}{advice}")
     if torch.compiler.is_compiling():
         return
     if tensor.is_nested:
-        raise InputError(f"{name}: expected a dense tensor, found a nested one; pad it and leave "
-                         f"out the padding by a mask, or pack the texts and give documents")
+        raise InputError(f"{name}: expected a dense tensor, found a nested one; pad it and "
+                         f"mask the padding, or pack the sequences and pass documents")
     if tensor.is_quantized:
         raise InputError(f"{name}: expected a floating type, found {tensor.dtype}; write "
                          f"{name}.dequantize()")
@@ -52,16 +52,15 @@ def check_tensor(name: str, tensor: object) -> None:
 
 
 def resolved(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor with its signs in memory, which PyTorch keeps beside it for x.conj().imag. Modes
-    and compiled code do so themselves."""
+    """Materializes the lazy negation of x.conj().imag. Modes and compiled code do so themselves."""
     if not torch.compiler.is_compiling() and tensor.is_neg():
         return tensor.resolve_neg()
     return tensor
 
 
 def with_memory(names: Sequence[str], tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """The same tensors, with memory for those of zeros that PyTorch keeps without any; refuses
-    others that have none."""
+    """Returns the tensors, with memory allocated for lazy zeros. Refuses other tensors without
+    memory."""
     result = []
     for name, tensor in zip(names, tensors, strict=True):
         check_tensor(name, tensor)
@@ -74,20 +73,21 @@ def with_memory(names: Sequence[str], tensors: Sequence[torch.Tensor]) -> list[t
     return result
 
 
-# --- Whole numbers -----------------------------------------------------------
+# --- Integers ----------------------------------------------------------------
 
 
 def as_int32(name: str, tensor: torch.Tensor) -> torch.Tensor:
-    """Whole numbers and truth values as int32; refuses real numbers, and numbers that 32 bits do
-    not hold: types of more bits cost a pass over the tensor, and on a GPU a wait for it.
+    """Converts integers and booleans to int32. Refuses real numbers, and integers outside the range
+    of int32; for wider types this check costs a pass over the tensor, and a synchronization on a
+    GPU.
 
-    Compiled code calls the operator `pe::int32`, which checks where it runs.
+    Compiled code calls the operator `pe::int32`, which checks at run time.
     """
     check_tensor(name, tensor)
     if tensor.dtype is torch.int32:
         return tensor
     if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
-        raise InputError(f"{name}: expected whole numbers, found {tensor.dtype}")
+        raise InputError(f"{name}: expected integers, found {tensor.dtype}")
     if tensor.dtype in _NARROW:
         return tensor.to(torch.int32)
     if is_dtensor(tensor):
@@ -105,7 +105,7 @@ def _narrowed(tensor: torch.Tensor, name: str) -> torch.Tensor:
     fits = narrow == wide
     if tensor.dtype is torch.uint64:
         fits &= wide >= 0
-    expected = f"{name}: expected whole numbers of 32 bits, from -2^31 to 2^31 - 1"
+    expected = f"{name}: expected integers of 32 bits, from -2^31 to 2^31 - 1"
     if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
         torch._assert_async(fits.all(), expected)
     elif not bool(fits.all()):
@@ -113,7 +113,7 @@ def _narrowed(tensor: torch.Tensor, name: str) -> torch.Tensor:
         if tensor.dtype is torch.uint64 and number < 0:
             number += _TWO_64
         raise InputError(f"{expected}, found {number}; use smaller numbers: "
-                         f"torch.unique(ids, return_inverse=True) numbers ids anew")
+                         f"torch.unique(ids, return_inverse=True) renumbers ids")
     return narrow
 
 

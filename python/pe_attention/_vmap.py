@@ -1,8 +1,8 @@
-"""The operators under torch.vmap.
+"""Rules of the operators for torch.vmap.
 
-A batch of queries, keys and values is folded into their own batch, so that it stays one call,
-unless the program has formulas, which may read the number b of a sequence. Everything else,
-gradients per sample among it, is one call per sample.
+A batched call with plain queries, keys and values is folded into the batch dimension, unless the
+program has formulas, which may depend on the batch index b. All other calls, including gradients
+per sample, run once per sample.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def _stacked(results: Sequence[Sequence[torch.Tensor]]) -> tuple[list[torch.Tens
 
 
 def _each(operator: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule of an operator whose arguments are lists of tensors, then numbers and strings."""
+    """Returns a rule that calls an operator once per sample. Its arguments are lists of tensors
+    followed by numbers and strings."""
 
     def rule(info: Any, dims: Sequence[Any], *arguments: Any) -> Any:
         results = [operator(*[_select(value, dim, sample) if isinstance(dim, (list, tuple))
@@ -55,7 +56,7 @@ def _attention(info: Any, dims: Sequence[Any], tensors: Sequence[torch.Tensor], 
 
 
 def register(library: torch.library.Library) -> None:
-    """Gives the operators of `library` their rules."""
+    """Registers the rules of the operators of `library`."""
     operators = torch.ops.pe
     for name, rule in (("attention", _attention),
                        ("attention_forward", _each(operators.attention_forward.default)),

@@ -1,4 +1,4 @@
-"""Pictures of encodings, as figures of matplotlib."""
+"""Plots encodings as matplotlib figures."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["attention", "bias", "distance"]
 
-_VALUE_DIMS = 64  # columns of weights that one call computes; kernels take multiples of 8
+_VALUE_DIMS = 64  # columns of weights per call; kernels take multiples of 8
 
-# As `pe plot` draws (docs/plot.md).
+# The same values as in `pe plot` (docs/plot.md).
 _HEADS = 8
 _LENGTH = 64
 _QUERY = 8192
@@ -39,11 +39,12 @@ _OTHER_CLASSES = {"row", "column", "row_column", "general"}
 @checked(least={"length": 1})
 def bias(encoding: Encoding, length: int = _LENGTH, *, heads: Sequence[int] | None = None,
          causal: bool = True, shared_scale: bool = False) -> Figure:
-    """The bias over query (down) and key position (right): a heatmap per head, equal heads once.
+    """Plots the bias over query (down) and key position (right), with a heatmap per head; heads
+    with equal values share one.
 
-    `heads` chooses some; by default the first eight are drawn, and the figure says so if there are
-    more. With `causal`, keys after their query are masked. Signed numbers have colours around 0.
-    Every head has a scale of its own, or with `shared_scale` all have one.
+    `heads` selects heads; by default the first eight are drawn, and the figure notes if there are
+    more. With `causal`, keys after their query are masked. Signed values use a diverging color map
+    around 0. Each head has a separate scale, unless `shared_scale` is true.
     """
     values = _dense(encoding, length, length)
     chosen = _heads(heads, len(values))
@@ -57,13 +58,14 @@ def bias(encoding: Encoding, length: int = _LENGTH, *, heads: Sequence[int] | No
 @checked()
 def distance(encoding: Encoding, length: int | None = None, *, query: int | None = None,
              heads: Sequence[int] | None = None, full_range: bool = False) -> Figure:
-    """The bias of one query by distance: a line per head, equal heads once.
+    """Plots the bias of one query over the distance, with a line per head; heads with equal values
+    share one.
 
-    The query is the one at 8192, or the last of `length`. Values more than 30 logits below the
-    largest one of a head change no weight that can be seen: they are clipped, and the title says
-    so, unless `full_range` is true. -inf is marked. Of a bias that is no function of the distance
-    (`pe.explain` knows) the figure shows the mean of all pairs at a distance, and their range, over
-    `length` positions (64).
+    The query is at position 8192, or at the end of `length`. Values more than 30 logits below a
+    head's maximum have no visible effect on the weights: they are clipped, and the title says so,
+    unless `full_range` is true. -inf is marked. If the bias is not a function of the distance (see
+    `pe.explain`), the figure shows the mean and the range of all pairs at each distance, over
+    `length` positions (64 by default).
     """
     _check_encoding(encoding)
     if length is not None and length < 2:
@@ -89,15 +91,15 @@ def distance(encoding: Encoding, length: int | None = None, *, query: int | None
 def attention(query: torch.Tensor, key: torch.Tensor, encoding: Encoding | None = None, *,
               mask: Mask | None = None, batch: int = 0, heads: Sequence[int] | None = None,
               shared_scale: bool = False, **options: Any) -> Figure:
-    """The weights that `pe.attention` gives the keys of short inputs, a heatmap per query head.
+    """Plots the weights of `pe.attention` for short inputs, with a heatmap per query head.
 
-    They are what the kernel itself computes: its output for values that are an identity matrix.
-    `heads` and `shared_scale` are as for `bias`, `options` go to `pe.attention`.
+    The weights are computed by the kernel itself, as its output for an identity matrix of values.
+    `heads` and `shared_scale` are as in `bias`; `options` are passed to `pe.attention`.
     """
     for name, tensor in (("query", query), ("key", key)):
         check_tensor(name, tensor)
         if tensor.dim() != 4:
-            raise InputError(f"{name}: expected [batch, heads, length, depth], found a shape of "
+            raise InputError(f"{name}: expected [batch, heads, length, depth], found "
                              f"{tensor.dim()} dimensions, {list(tensor.shape)}")
     keys, key_heads = key.shape[2], key.shape[1]
     identity = torch.eye(keys, -(-keys // 8) * 8, dtype=query.dtype, device=query.device)
@@ -126,8 +128,8 @@ def _dense(encoding: Encoding, queries: int, keys: int) -> torch.Tensor:
 
 
 def _is_of_distance(encoding: Encoding) -> bool:
-    """Whether every term of the bias is, seen from one query, a function of the distance: by the
-    classes that the compiler stores with the compiled function."""
+    """Returns whether, for one query, every term of the bias is a function of the distance,
+    according to the classes that the compiler stores with the compiled function."""
     program = program_for(encoding, None, Options())
     structure = get_function(program.text, "cpu", 64, 64, "f32", True).info["structure"]
     classes = set(structure.split()) & (_DISTANCE_CLASSES | _OTHER_CLASSES)
@@ -149,7 +151,7 @@ def _mean_by_distance(encoding: Encoding, length: int, heads: Sequence[int] | No
                           color=line.get_color(), linewidth=0)
     axes.set(xlabel="distance i - j", ylabel="bias (logits)")
     _finish(axes, means, chosen, full_range, limited=heads is None,
-            note=f"no function of the distance: mean and range over {length} positions")
+            note=f"not a function of the distance: mean and range over {length} positions")
     return figure
 
 
@@ -162,7 +164,7 @@ def _heads(chosen: Sequence[int] | None, count: int) -> list[int]:
 
 
 def _grouped(values: torch.Tensor, heads: Sequence[int]) -> list[list[int]]:
-    """Heads with equal numbers, NaN included, together."""
+    """Groups heads with equal values; NaN equals NaN."""
     groups: list[list[int]] = []
     for head in heads:
         for group in groups:
@@ -175,7 +177,7 @@ def _grouped(values: torch.Tensor, heads: Sequence[int]) -> list[list[int]]:
 
 
 def _name(heads: Sequence[int]) -> str:
-    """"head 3", "heads 0–7", "heads 0, 2"."""
+    """Returns "head 3", "heads 0–7" or "heads 0, 2"."""
     if len(heads) == 1:
         return f"head {heads[0]}"
     if len(heads) > 2 and list(heads) == list(range(heads[0], heads[-1] + 1)):
@@ -188,7 +190,7 @@ def _note_of_heads(heads: Sequence[int], count: int, limited: bool) -> str:
 
 
 def _draw_line(axes: Any, numbers: torch.Tensor, name: str) -> Any:
-    """The numbers by distance. Where they are -inf from some distance on, its name says so."""
+    """Draws values over the distance. If they are -inf beyond some distance, the label says so."""
     finite = numbers.isfinite().nonzero().flatten()
     infinite = numbers.isneginf()
     if len(finite) and infinite.any() and infinite[finite[-1] + 1:].any():
@@ -204,7 +206,7 @@ def _draw_line(axes: Any, numbers: torch.Tensor, name: str) -> Any:
 
 def _finish(axes: Any, values: torch.Tensor, heads: Sequence[int], full_range: bool, limited: bool,
             note: str = "") -> None:
-    """Clips the lines, and says what the picture leaves out."""
+    """Sets the limits of the axes, and lists in the title what is not shown."""
     notes = [text for text in (_note_of_heads(heads, len(values), limited), note) if text]
     drawn = [values[head][values[head].isfinite()] for head in heads]
     drawn = [numbers for numbers in drawn if numbers.numel()]
@@ -219,7 +221,7 @@ def _finish(axes: Any, values: torch.Tensor, heads: Sequence[int], full_range: b
 
 
 def _figure(count: int) -> tuple[Figure, list[Any]]:
-    """As many axes, without any state of pyplot."""
+    """Returns a figure with `count` axes, without pyplot's global state."""
     from matplotlib.figure import Figure
 
     columns = min(count, 4)
@@ -238,13 +240,14 @@ def _range(picture: torch.Tensor) -> tuple[float, float]:
 
 
 def _is_near_zero(low: float, high: float) -> bool:
-    """Whether colours around 0 show the differences of the numbers."""
+    """Returns whether a color map around 0 resolves the values."""
     return max(low, -high) <= high - low or low == high == 0
 
 
 def _heatmaps(values: torch.Tensor, heads: Sequence[int], what: str, *, signed: bool, shared: bool,
               limited: bool) -> Figure:
-    """A picture per group of equal heads; `signed`: colours around 0, if that shows something."""
+    """Draws a heatmap per group of equal heads. `signed` selects a diverging color map if it
+    resolves the values."""
     from matplotlib import colormaps
     from matplotlib.patches import Patch
 
@@ -269,7 +272,7 @@ def _heatmaps(values: torch.Tensor, heads: Sequence[int], what: str, *, signed: 
         if not shared or place is axes[-1]:
             bar = figure.colorbar(drawn, ax=axes if shared else place, label=what)
             bar.ax.set_ylim(*used)
-    if len(axes) == 1:  # beside the picture, which is square
+    if len(axes) == 1:  # labels next to the image, which is square
         axes[0].set_xlabel("key", fontsize="small")
         axes[0].set_ylabel("query", fontsize="small")
     else:

@@ -1,4 +1,4 @@
-//===- Bundle.cpp - Named pieces of one file ------------------------------===//
+//===- Bundle.cpp - Files of named sections -------------------------------===//
 
 #include "runtime/api/Bundle.h"
 
@@ -18,7 +18,7 @@ void appendNumber(std::string &out, uint64_t value, int bytes) {
     out += static_cast<char>(value >> (8 * i));
 }
 
-/// Consumes pieces from the front; `good` becomes false at the end of the bytes.
+/// Consumes bytes from the front. `good` becomes false if there are too few.
 struct Cursor {
   std::string_view rest;
   bool good = true;
@@ -61,16 +61,15 @@ std::string writeBundle(const Bundle &bundle) {
 
 Expected<Bundle> readBundle(std::string_view bytes) {
   if (!isBundle(bytes) || bytes.size() < kHeaderBytes)
-    return makeError("expected a package of pe, found other bytes");
+    return makeError("expected a pe package, found other data");
   Cursor cursor{bytes.substr(kMagic.size())};
   const uint64_t version = cursor.number(4);
   if (version != kVersion)
     return makeError("expected package version ", kVersion, ", found ", version,
-                     "; make it again with this version of pe");
+                     "; compile it again with this version of pe");
   const uint64_t sections = cursor.number(4);
   if (cursor.number(8) != hash64(cursor.rest))
-    return makeError("expected a whole package, found one whose checksum does not match; it is "
-                     "damaged");
+    return makeError("expected a package with a matching checksum, found a damaged one");
   Bundle bundle;
   for (uint64_t i = 0; i < sections && cursor.good; ++i) {
     const uint64_t nameBytes = cursor.number(4);
@@ -79,7 +78,7 @@ Expected<Bundle> readBundle(std::string_view bytes) {
     bundle[name] = std::string(cursor.take(contentBytes));
   }
   if (!cursor.good || !cursor.rest.empty() || bundle.size() != sections)
-    return makeError("expected ", sections, " sections in the package, found other bytes");
+    return makeError("expected ", sections, " sections in the package, found other data");
   return bundle;
 }
 

@@ -1,11 +1,11 @@
-//===- Bundle.h - Named pieces of one file ----------------------*- C++ -*-===//
+//===- Bundle.h - Files of named sections -----------------------*- C++ -*-===//
 //
-// The format of the disk cache's entries and of packages: named sections under one checksum.
+// The file format of packages and of entries of the disk cache: named sections with one checksum.
 //
 //   "PEBUNDLE"  u32 version  u32 sections  u64 checksum of everything that follows
 //   per section: u32 name bytes, u64 content bytes, name, content       (little-endian)
 //
-// Any damage to a bundle is an error.
+// Any damage to a bundle is reported as an error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ namespace pe::api {
 
 using Bundle = std::map<std::string, std::string>;
 
-/// True if `bytes` begin like a bundle.
+/// Returns true if `bytes` starts with the magic of a bundle.
 bool isBundle(std::string_view bytes);
 std::string writeBundle(const Bundle &bundle);
 Expected<Bundle> readBundle(std::string_view bytes);

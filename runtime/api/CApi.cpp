@@ -1,4 +1,4 @@
-//===- CApi.cpp - pe-c.h ---------------------------------------------------===//
+//===- CApi.cpp - The C API -----------------------------------------------===//
 
 #include "pe/pe-c.h"
 #include "pe/reinit.h"
@@ -39,7 +39,7 @@ struct pe_function {
 
 struct pe_call {
   std::shared_ptr<const pe::device::Call> call;
-  std::mutex mutex; // of the gradients
+  std::mutex mutex; // protects the gradients
   TensorMap gradients;
 };
 
@@ -60,7 +60,8 @@ struct LastError {
 };
 thread_local LastError lastError;
 
-/// The number behind the last ':' of `text`, which is cut off; 0 if there is none.
+/// Removes a number and the ':' before it from the end of `text` and returns it, or 0 if there is
+/// none.
 int32_t takeNumber(std::string &text) {
   const size_t colon = text.rfind(':');
   int32_t number = 0;
@@ -85,20 +86,20 @@ int report(const Status &status) {
   return 1;
 }
 
-/// Runs `body`; nothing is thrown into C.
+/// Runs `body` and reports its error. No exception reaches C code.
 template <typename Body> int guarded(Body &&body) {
   Status status = pe::api::guarded([&]() -> Status { return body(); });
   try {
     return report(status);
-  } catch (...) { // no memory for the text
+  } catch (...) { // no memory for the message
     lastError.kind = PE_ERROR_MEMORY;
     return 1;
   }
 }
 
-//===- What C programs give -----------------------------------------------------===//
+//===- Arguments --------------------------------------------------------------===//
 
-/// Texts by name; those that are not given keep the default.
+/// Parses the options; those that are null keep the default.
 Expected<pe::reinit::Settings> settingsOf(const pe_reinit_options &given) {
   pe::reinit::Settings settings;
   Status status;
@@ -122,7 +123,7 @@ Expected<pe::reinit::Settings> settingsOf(const pe_reinit_options &given) {
   return settings;
 }
 
-/// Projects and reports; the reports' count is checked before anything changes.
+/// Projects the weights and fills `reports`. The number of reports is checked first.
 Status reinitWeights(const pe_view &weights, const pe_reinit_options &options,
                      pe_reinit_report *reports, int32_t count) {
   auto settings = settingsOf(options);
@@ -158,7 +159,7 @@ Status find(const pe_call *call, std::shared_ptr<pe_call> &found) {
   return Handles::instance().find(HandleKind::Call, const_cast<pe_call *>(call), "call", found);
 }
 
-/// The choices of `options`, and for the rest those of the package.
+/// Returns the given options. Defaults come from the package if there is one.
 Expected<pe::CompileOptions> optionsOf(const pe_options &given,
                                        const pe::api::ProgramState &program) {
   pe::CompileOptions options;
@@ -191,7 +192,7 @@ Expected<pe::CompileOptions> optionsOf(const pe_options &given,
   return options;
 }
 
-/// Compiles what `load` gives, which takes the entry's name.
+/// Compiles the program that `load` returns for the name of the entry.
 template <typename Load> Status open(const pe_options *given, pe_function **function, Load &&load) {
   pe_options options;
   if (Status s = readVersioned(given, "options", options); !s)
@@ -212,7 +213,7 @@ template <typename Load> Status open(const pe_options *given, pe_function **func
   return Status::success();
 }
 
-/// Scalars of a call as positions; an error for one that is not a position.
+/// Converts scalars of a call to positions. Any other scalar is an error.
 Expected<pe::Positions> positionsOf(const pe::plan::Scalars &scalars) {
   pe::Positions positions;
   for (const auto &[name, value] : scalars) {
@@ -230,7 +231,7 @@ Expected<pe::Positions> positionsOf(const pe::plan::Scalars &scalars) {
   return positions;
 }
 
-/// The judgement of pe_check as JSON.
+/// Implements pe_check and returns its JSON.
 Expected<std::string> check(const pe_function &function, const pe_view *inputs, int32_t count,
                             const pe_view *found, int32_t found_count,
                             const pe::plan::Scalars &scalars) {
@@ -254,7 +255,7 @@ Expected<std::string> check(const pe_function &function, const pe_view *inputs, 
   return judged->json();
 }
 
-/// The threads of a call: the host's, or pe's own.
+/// The thread pool of a call: the pool of the application, or else of this process.
 class Threads {
 public:
   Status open(const pe_pool *given) {

@@ -1,4 +1,4 @@
-//===- CArguments.cpp - What C programs give, checked ---------------------===//
+//===- CArguments.cpp - Arguments of the C API ----------------------------===//
 #include "runtime/api/CArguments.h"
 
 namespace pe::api {
@@ -10,7 +10,7 @@ Status readScalars(const pe_scalar *given, int32_t count, plan::Scalars &scalars
     if (!given[i].name)
       return makeError("scalar ", i, ": expected a name, found none");
     if (scalars.find(given[i].name))
-      return makeError("scalar '", given[i].name, "': expected once, found twice");
+      return makeError("scalar '", given[i].name, "': expected it once, found it twice");
     scalars.set(given[i].name, given[i].value);
   }
   return Status::success();
@@ -39,7 +39,7 @@ Expected<TensorMap> tensorsOf(const pe_view *list, int32_t count) {
     Tensor tensor = Tensor::borrow(view.data ? view.data : nothing, static_cast<DType>(view.dtype),
                                    std::move(shape), Shape(view.strides, view.strides + view.rank));
     if (!tensors.emplace(view.name, std::move(tensor)).second)
-      return makeError("tensor '", view.name, "': expected once, found twice");
+      return makeError("tensor '", view.name, "': expected it once, found it twice");
   }
   return tensors;
 }

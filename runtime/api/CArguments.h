@@ -1,7 +1,7 @@
-//===- CArguments.h - What C programs give, checked -------------*- C++ -*-===//
+//===- CArguments.h - Arguments of the C API --------------------*- C++ -*-===//
 //
-// Lists, versioned structs, scalars and views of pe-c.h as C++ values. Everything is checked before
-// it is read; messages name the argument as pe-c.h does.
+// Converts lists, versioned structs, scalars and views of pe-c.h to C++ values. Everything is
+// checked before it is read. Messages use the argument names of pe-c.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_RUNTIME_API_CARGUMENTS_H
@@ -20,7 +20,7 @@ inline Error missing(const char *argument) {
   return makeError("argument '", argument, "': expected an address, found none");
 }
 
-/// A list of `count` elements, which may be none.
+/// Checks a list, which may be empty.
 template <typename T> Status checkList(const T *list, int32_t count, const char *what) {
   if (count < 0 || (count && !list))
     return makeError("expected a list of ", what, ", found ", list ? "" : "no list and ",
@@ -31,7 +31,8 @@ template <typename T> std::span<const T> listOf(const T *list, int32_t count) {
   return {list, static_cast<size_t>(count)};
 }
 
-/// A struct whose first member says how much of it the caller knows; the rest is zero.
+/// Reads a struct whose first member is the size that the caller was compiled with. Members past
+/// that size are zero.
 template <typename T> Status readVersioned(const T *given, const char *what, T &known) {
   std::memset(&known, 0, sizeof(T));
   if (!given)
@@ -43,10 +44,10 @@ template <typename T> Status readVersioned(const T *given, const char *what, T &
   return Status::success();
 }
 
-/// Scalars by name, each once. Whether the function has them is the call's to check.
+/// Reads scalars by name and rejects duplicates. The call checks that the function has them.
 Status readScalars(const pe_scalar *given, int32_t count, plan::Scalars &scalars);
 
-/// Views as tensors by name, which use the caller's memory.
+/// Returns tensors that use the memory of the views, by name.
 Expected<TensorMap> tensorsOf(const pe_view *list, int32_t count);
 
 } // namespace pe::api

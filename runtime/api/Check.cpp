@@ -1,4 +1,4 @@
-//===- Check.cpp - A function's results against the reference -------------===//
+//===- Check.cpp - Comparison of results with the reference ---------------===//
 #include "runtime/api/Check.h"
 
 #include "runtime/device/common/Runner.h"
@@ -6,7 +6,49 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdio>
+
 namespace pe::api {
+
+/// The first tensor that fails in both reports by errors of the same size; null if there is none.
+static const reference::TensorReport *findSameFailure(const reference::Report &found,
+                                                      const reference::Report &rounded) {
+  for (const reference::TensorReport &tensor : found.tensors)
+    for (const reference::TensorReport &other : rounded.tensors) {
+      const bool isAsLarge = !other.problem.empty() || other.error * 16 >= tensor.error;
+      if (tensor.name == other.name && !tensor.passes() && !other.passes() && isAsLarge)
+        return &other;
+    }
+  return nullptr;
+}
+
+/// Evaluates the function again with its formulas in float32 and everything else in float64: where
+/// that fails like the results of the call, no computation in float32 could have passed.
+static Expected<std::optional<Judgement::Explanation>>
+explain(const reference::Program &program, const TensorMap &inputs, const Positions &positions,
+        bool grad, unsigned threads, const reference::Results &exact,
+        const reference::Report &report) {
+  std::optional<Judgement::Explanation> explanation;
+  reference::EvaluateOptions options;
+  options.threads = threads;
+  options.roundsFormulas = true;
+  auto rounded = reference::evaluate(program, inputs, positions, grad, options);
+  if (!rounded)
+    return rounded.takeError();
+  TensorMap found = std::move(rounded->outputs);
+  found.merge(rounded->gradients);
+  auto ofRounded = reference::compare(exact, found);
+  if (!ofRounded)
+    return ofRounded.takeError();
+  const reference::TensorReport *tensor = findSameFailure(report, *ofRounded);
+  if (!tensor)
+    return explanation;
+  auto loss = reference::findFormulaLoss(program, inputs, positions);
+  if (!loss)
+    return loss.takeError();
+  explanation = Judgement::Explanation{*tensor, *std::move(loss)};
+  return explanation;
+}
 
 Expected<Judgement> judge(const jit::Description &description, const CompiledFunction &function,
                           const TensorMap &inputs, const TensorMap &found,
@@ -21,7 +63,7 @@ Expected<Judgement> judge(const jit::Description &description, const CompiledFun
     return results.takeError();
   reference::CompareOptions comparison;
   comparison.computation = function.runner->getPlan().dtype;
-  if (!function.explainJson.empty()) { // the reference has none
+  if (!function.explainJson.empty()) { // empty for the reference
     auto approximations = reference::approximationsOf(function.explainJson);
     if (!approximations)
       return approximations.takeError();
@@ -39,8 +81,30 @@ Expected<Judgement> judge(const jit::Description &description, const CompiledFun
   auto report = reference::compare(*results, found, comparison);
   if (!report)
     return report.takeError();
+  std::optional<Judgement::Explanation> explanation;
+  if (!report->passes()) {
+    auto explained = explain(*parsed, inputs, positions, grad, threads, *results, *report);
+    if (!explained)
+      return explained.takeError();
+    explanation = *std::move(explained);
+  }
   return Judgement{*std::move(report), results->maxLogit, std::move(results->outsideReads),
-                   std::move(results->badScore)};
+                   std::move(results->badScore), std::move(explanation)};
+}
+
+/// Why results differ, at the operation that loses the digits if it is known.
+static Error describe(const Judgement::Explanation &explanation) {
+  const auto &[tensor, loss] = explanation;
+  char error[64];
+  std::snprintf(error, sizeof(error), "error %.2e",
+                tensor.error / (tensor.isAbsolute() ? 1.0 : tensor.norm));
+  const std::string found = tensor.problem.empty() ? error : tensor.problem;
+  return makeError(
+             "results differ from the float64 reference beyond the stated tolerance because "
+             "the formula loses digits in float32: evaluated in float32 alone, it fails too ('",
+             tensor.name, "': ", found, ")", loss.message.empty() ? "" : "; ", loss.message,
+             "; keep the operands small, or compute them in integers, which are exact")
+      .at(loss.location);
 }
 
 Status Judgement::status() const {
@@ -52,8 +116,10 @@ Status Judgement::status() const {
     return makeError("'", tensor->name, "' has no finite element", badScore.empty() ? "" : "; ",
                      badScore);
   if (std::string name = report.findUnbounded(); !name.empty())
-    return makeError("'", name, "' cannot be judged: a bound above 1 is no bound; logits reach ",
-                     maxLogit, ", and their rounding alone may change every weight");
+    return makeError("'", name, "' cannot be checked: its error bound exceeds 1; logits reach ",
+                     maxLogit, ", so their rounding alone may change every weight");
+  if (explanation)
+    return describe(*explanation);
   return makeError("results differ from the float64 reference beyond the stated tolerance");
 }
 

@@ -1,4 +1,4 @@
-//===- Compiler.cpp - Compile once, remember ------------------------------===//
+//===- Compiler.cpp - Compilation with caching ----------------------------===//
 
 #include "runtime/api/Compiler.h"
 
@@ -14,7 +14,7 @@
 namespace pe::api {
 
 Compiler &Compiler::instance() {
-  // Never destroyed: functions of the user may outlive static destruction.
+  // Never destroyed, because functions of the user may outlive static destruction.
   static Compiler *compiler = new Compiler(makeJitLibrary(), DiskCache(DiskCache::defaultFolder()));
   return *compiler;
 }
@@ -25,7 +25,7 @@ static const std::string &section(const Bundle &bundle, const char *name) {
   return found == bundle.end() ? empty : found->second;
 }
 
-/// The digest of two sections, with a mark where the first one ends.
+/// Returns the digest of two sections. The length of the first is hashed to separate them.
 static std::string digestOf(const std::string &first, const std::string &second) {
   Sha256 hash;
   hash.update(std::to_string(first.size()) + ":");
@@ -44,7 +44,7 @@ Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bun
     return plan.takeError();
   if (section(bundle, "digest") != digestOf(bundle))
     return makeError(
-               "expected plan and code that were compiled together, found a plan or code that "
+               "expected a plan and code that were compiled together, found a plan or code that "
                "was changed; compile it again")
         .of(ErrorKind::Compile);
   if (plan->target.empty())
@@ -107,7 +107,8 @@ Expected<jit::Description> loadDescription(const Bundle &bundle) {
   return jit::Description{*std::move(entry), section(bundle, "program")};
 }
 
-/// Everything that determines the outcome. Called with the mutex held.
+/// Returns a cache key of everything that determines the result of the compiler. Called with the
+/// mutex held.
 Expected<std::string> Compiler::keyOf(const char *what, const jit::Source &source,
                                       const std::string &fields) {
   if (compilerIdentity.empty()) {
@@ -132,7 +133,7 @@ Expected<std::string> Compiler::keyOf(const char *what, const jit::Source &sourc
   for (const auto &[name, value] : source.attributes)
     parts.insert(parts.end(), {name, value});
   std::string key;
-  // Lengths keep neighbouring fields apart.
+  // Length prefixes separate the fields.
   for (const std::string &part : parts) {
     key += std::to_string(part.size()) + ":";
     key += part;
@@ -153,13 +154,13 @@ Expected<std::string> Compiler::requestKey(const jit::CompileRequest &request) {
       " dtype=" + std::string(nameOf(request.dtype)) + " grad=" + std::to_string(request.grad) +
       " early-exit=" + std::to_string(request.earlyExit) + " lowering=" + request.lowering +
       " materialize=" + std::to_string(request.materialize) + " loops=" + textOf(request.loops);
-  // Explanations and remarks hold the file's name, so it belongs to the key.
+  // The key contains the file name because explanations and remarks do.
   return keyOf("function", request.source, fields + " name=" + request.source.name);
 }
 
 Expected<std::shared_ptr<const jit::Description>> Compiler::describe(const jit::Source &source) {
   std::lock_guard lock(mutex);
-  // Locations in a description hold the file's name, so it belongs to the key.
+  // The key contains the file name because locations in a description do.
   Expected<std::string> key = keyOf("description", source, "name=" + source.name);
   if (!key)
     return key.takeError();

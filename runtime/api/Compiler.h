@@ -1,8 +1,8 @@
-//===- Compiler.h - Compile once, remember ----------------------*- C++ -*-===//
+//===- Compiler.h - Compilation with caching --------------------*- C++ -*-===//
 //
-// Three places to find a compiled function, cheapest first: this process, the disk cache, the
-// compiler. All sizes but head dim and value dim are left to run time, so a new batch, head count,
-// length or start finds the function in the first place.
+// Looks up a compiled function in this process, then in the disk cache, and compiles it if neither
+// has it. All sizes except head dim and value dim are dynamic, so calls with another batch size,
+// head count, length or start find the function in this process.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,19 +20,19 @@
 
 namespace pe::api {
 
-/// Code that can be run, and what there is to tell about it.
+/// Executable code and its explanation.
 struct CompiledFunction {
   std::shared_ptr<const device::Runner> runner;
   std::string explainText;
   std::string explainJson;
-  /// "cpu" ..., "reference".
+  /// Returns the target of the plan, or "reference".
   std::string target() const {
     const std::string &planned = runner->getPlan().target;
     return planned.empty() ? "reference" : planned;
   }
 };
 
-/// How often each place was the one.
+/// The number of functions from each source.
 struct CompilerStatistics {
   int fromMemory = 0;
   int fromDisk = 0;
@@ -44,18 +44,18 @@ public:
   Compiler(std::unique_ptr<JitProvider> provider, DiskCache cache)
       : provider(std::move(provider)), cache(std::move(cache)) {}
 
-  /// The one of this process.
+  /// Returns the compiler of this process.
   static Compiler &instance();
 
   Expected<std::shared_ptr<const jit::Description>> describe(const jit::Source &source);
   Expected<std::shared_ptr<const CompiledFunction>> compile(const jit::CompileRequest &request);
-  /// Plain functions in upstream dialects, loaded: from the disk cache or compiled.
+  /// Loads functions written in upstream dialects, from the disk cache or by compiling them.
   Expected<std::shared_ptr<cpu::LoadedCode>> compileKernels(const jit::Source &source);
-  /// The program at one stage of compilation; never cached.
+  /// Returns the program at one stage of compilation. Not cached.
   Expected<std::string> emit(const jit::CompileRequest &request, jit::EmitStage stage);
-  /// The program with its biases as progressive interpolation; never cached.
+  /// Returns the program with its biases as progressive interpolation. Not cached.
   Expected<jit::RepresentedProgram> represent(const jit::RepresentRequest &request);
-  /// Plan and code as sections of a package.
+  /// Returns plan and code as sections of a package.
   Expected<Bundle> compileToBundle(const jit::CompileRequest &request);
 
   CompilerStatistics statistics() const;
@@ -77,18 +77,18 @@ private:
   CompilerStatistics counts;
 };
 
-/// SHA-256 of the sections "plan" and "object", which are one thing: the code trusts the plan to
-/// give it the buffers that it was compiled for.
+/// Returns the SHA-256 of the sections "plan" and "object". It ties them together, because the code
+/// relies on the plan to pass the buffers that it was compiled for.
 std::string digestOf(const Bundle &bundle);
 
-/// A function from the sections of a bundle ("plan", "object", their "digest", "explain.txt",
-/// "explain.json"). Plan and code that do not belong together are refused.
+/// Loads a function from the sections of a bundle ("plan", "object", their "digest", "explain.txt",
+/// "explain.json"). Fails if the digest does not match plan and code.
 Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bundle);
 
-/// The tensors in the element types of the plan's buffers: floating ones are converted.
+/// Converts floating tensors to the element types of the buffers of the plan.
 Expected<TensorMap> asPlanned(const TensorMap &tensors, const plan::Plan &plan);
 
-/// As sections "entry", "program" and the "digest" of both.
+/// Returns the sections "entry", "program" and the "digest" of both.
 Bundle describeToBundle(const jit::Description &description);
 Expected<jit::Description> loadDescription(const Bundle &bundle);
 

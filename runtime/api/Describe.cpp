@@ -1,4 +1,4 @@
-//===- Describe.cpp - What a function takes and gives, as JSON ------------===//
+//===- Describe.cpp - Inputs and outputs of a function as JSON ------------===//
 
 #include "runtime/api/Describe.h"
 
@@ -23,7 +23,7 @@ Json halvesOf(device::Halves halves) {
   return names;
 }
 
-/// What an axis counts, by the size that it has; null for a number.
+/// Returns the meaning of an axis whose size is this name, or null if it is an expression.
 Json axisOfSize(const std::string &size) {
   static const std::map<std::string, const char *> names = {
       {"b", "batch"}, {"hq", "head"}, {"hkv", "kv_head"}, {"r", "query"},
@@ -64,7 +64,7 @@ public:
 private:
   const std::vector<Buffer> &buffers() const { return plan.getPlan().buffers; }
 
-  /// As the source says, or by its size.
+  /// Returns the name of an axis in the source, or else the name that its size implies.
   Json axisOf(const Buffer &buffer, size_t axis) const {
     const bool isDerived = buffer.role == Role::Cotangent || buffer.role == Role::Gradient;
     const std::string name = isDerived ? buffer.name.substr(2) : buffer.name;
@@ -139,9 +139,8 @@ std::string describe(const EntryInfo &entry, const CompiledFunction &function) {
   json["cotangents"] = describer.tensors(Role::Cotangent);
   json["gradients"] = describer.tensors(Role::Gradient);
   json["views"] =
-      "contiguous views are used where they are, and of arguments, results and gradients with "
-      "rows at multiples of 16 bytes any strides; others are copied once, into or out of "
-      "the workspace";
+      "contiguous views, and strided arguments, results and gradients whose rows are at multiples "
+      "of 16 bytes, are used in place; other views are copied once, into or out of the workspace";
   json["structure"] = plan.structure;
   json["diagnostics"] = plan.diagnostics;
   json["explain"] = Json::parse(function.explainJson, nullptr, /*allow_exceptions=*/false);

@@ -1,6 +1,7 @@
-//===- Describe.h - What a function takes and gives, as JSON ----*- C++ -*-===//
+//===- Describe.h - Inputs and outputs of a function as JSON ----*- C++ -*-===//
 //
-// For bindings to other languages, which make tensors and gradients from it (docs/c-api.md).
+// Describes the tensors of a function for bindings to other languages, which create tensors and
+// gradients from it (docs/c-api.md).
 //
 //===----------------------------------------------------------------------===//
 

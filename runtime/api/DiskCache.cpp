@@ -1,4 +1,4 @@
-//===- DiskCache.cpp - Compiled code from one process to the next ---------===//
+//===- DiskCache.cpp - On-disk cache of compiled code ---------------------===//
 
 #include "runtime/api/DiskCache.h"
 
@@ -46,13 +46,13 @@ std::string DiskCache::problem() const {
   struct stat info;
   if (folder.empty() || ::stat(folder.c_str(), &info) != 0)
     return "";
-  const std::string where = "the cache folder '" + folder + "' ";
+  const std::string where = "the cache directory '" + folder + "' ";
   if (!S_ISDIR(info.st_mode))
-    return where + "is no folder";
+    return where + "is not a directory";
   if (info.st_uid != ::geteuid())
     return where + "belongs to another user (" + std::to_string(info.st_uid) + ")";
   if (info.st_mode & (S_IWGRP | S_IWOTH))
-    return where + "can be written by others; chmod go-w makes it safe once you trust its content";
+    return where + "is writable by other users; run chmod go-w on it if you trust its contents";
   return "";
 }
 
@@ -60,7 +60,7 @@ bool DiskCache::makeFolder() const {
   std::error_code failure;
   if (const fs::path parent = fs::path(folder).parent_path(); !parent.empty())
     fs::create_directories(parent, failure);
-  ::mkdir(folder.c_str(), S_IRWXU); // for its owner alone; fails if it exists
+  ::mkdir(folder.c_str(), S_IRWXU); // fails if it exists
   return fs::is_directory(folder, failure) && problem().empty();
 }
 
@@ -80,7 +80,7 @@ std::optional<Bundle> DiskCache::get(const std::string &key) const {
   if (stored == bundle->end() || stored->second != key)
     return std::nullopt;
   bundle->erase(stored);
-  // The time of the last use, for prune().
+  // Records the time of the last use for prune().
   ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
   return *std::move(bundle);
 }
@@ -104,11 +104,11 @@ struct CacheFile {
   fs::file_time_type used;
 };
 
-/// Partial files of killed processes are removed after this time.
+/// The age after which partial files of killed processes are removed.
 constexpr std::chrono::hours kLeftoverAge(1);
 
-/// "<64 hexadecimal digits>.pe", followed, while the file is being written, by the suffix of
-/// writeFileAtomically.
+/// Entries are named "<64 hexadecimal digits>.pe", followed by the suffix of writeFileAtomically
+/// while they are being written.
 enum class NameKind { Foreign, Entry, Partial };
 
 NameKind kindOf(std::string_view name) {
@@ -123,7 +123,7 @@ NameKind kindOf(std::string_view name) {
   return isTemporaryEnding(name) ? NameKind::Partial : NameKind::Foreign;
 }
 
-/// Whether the file begins like an entry.
+/// Returns true if the file starts like an entry.
 bool hasMagic(const fs::path &path) {
   std::ifstream file(path, std::ios::binary);
   char begin[8] = {};
@@ -131,7 +131,7 @@ bool hasMagic(const fs::path &path) {
   return file && isBundle({begin, sizeof(begin)});
 }
 
-/// The entries in the folder; leftovers of killed processes are removed.
+/// Lists the entries in the directory and removes partial files of killed processes.
 std::vector<CacheFile> listEntries(const std::string &folder) {
   std::vector<CacheFile> files;
   std::error_code failure;

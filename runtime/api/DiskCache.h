@@ -1,14 +1,14 @@
-//===- DiskCache.h - Compiled code from one process to the next -*- C++ -*-===//
+//===- DiskCache.h - On-disk cache of compiled code -------------*- C++ -*-===//
 //
-// A folder of bundles, each named by the hash of its key and holding the key itself, so that
-// neither a collision nor a renamed file can give one program the code of another. Any number of
-// processes may use it: entries appear atomically, by renaming, and are never changed. A damaged
-// entry is removed and counts as absent. When the folder exceeds its limit, the least recently used
-// entries are evicted; other files are never touched. Every file system failure means "not cached",
-// never an error: a cache is optional.
+// A directory of bundles. The file name of an entry is the hash of its key, and the entry contains
+// the key, so that neither a hash collision nor a renamed file can return the code of another
+// program. Any number of processes may use the cache: entries are created atomically, by renaming,
+// and are never modified. A damaged entry is removed and counts as absent. When the directory
+// exceeds its limit, the least recently used entries are evicted; other files are never touched. A
+// file system failure counts as "not cached" and is not an error, because the cache is optional.
 //
-// Cached code is executed, so a folder that anybody else could write to is not used: it must belong
-// to the user of the process, and be writable by neither group nor others.
+// Cached code is executed, so a directory that other users can write to is not used: it must belong
+// to the user of the process, and must not be writable by the group or others.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,28 +26,29 @@ class DiskCache {
 public:
   static constexpr uint64_t kDefaultLimit = uint64_t(256) << 20;
 
-  /// An empty folder name: nothing is cached.
+  /// Creates a cache in `folder`. If it is empty, nothing is cached.
   explicit DiskCache(std::string folder, uint64_t limit = kDefaultLimit)
       : folder(std::move(folder)), limit(limit) {}
 
-  /// $PE_CACHE_DIR, $XDG_CACHE_HOME/pe or ~/.cache/pe; empty if none of the variables is set.
+  /// Returns $PE_CACHE_DIR, $XDG_CACHE_HOME/pe or $HOME/.cache/pe, or an empty string if none of
+  /// the variables is set.
   static std::string defaultFolder();
 
   const std::string &getFolder() const { return folder; }
-  /// `key` is any text that determines the bundle.
+  /// Returns the entry of `key`, an arbitrary string.
   std::optional<Bundle> get(const std::string &key) const;
-  /// False if the entry could not be written.
+  /// Stores an entry. Returns false if it could not be written.
   bool put(const std::string &key, const Bundle &bundle) const;
-  /// The file of an entry.
+  /// Returns the file of an entry.
   std::string pathOf(const std::string &key) const;
 
-  /// A human-readable reason why an existing folder is not used; empty if nothing is wrong.
+  /// Returns a message that explains why an existing directory is not used, or an empty string.
   std::string problem() const;
 
   struct Usage {
     uint64_t entries = 0;
     uint64_t bytes = 0;
-    /// A file can be created in the folder.
+    /// True if files can be created in the directory.
     bool writable = false;
   };
   Usage usage() const;

@@ -13,7 +13,7 @@ std::unique_ptr<ParallelFor> makeThreadPool(int threads) {
   return std::make_unique<cpu::ThreadPool>(cpu::ThreadPool::Options{.threads = threads});
 }
 
-/// The caller's threads or the process's own pool.
+/// Returns the caller's pool, or the pool of the process if there is none.
 template <typename Options> static ParallelFor &poolOf(const Options &options) {
   return options.parallel ? *options.parallel : cpu::ThreadPool::ofProcess();
 }
@@ -23,11 +23,11 @@ const TensorMap &Call::results() const {
   return state ? state->results() : none;
 }
 
-/// A Function that Program::compile did not give holds nothing.
+/// Returns an error for a default-constructed Function.
 static Status checkCompiled(const std::shared_ptr<const api::CompiledFunction> &state) {
   if (state)
     return Status::success();
-  return makeError("expected a compiled function, found an empty one; Program::compile makes them");
+  return makeError("expected a compiled function, found an empty one; call Program::compile");
 }
 
 const EntryInfo &Function::signature() const { return program->description->entry; }
@@ -92,7 +92,7 @@ Expected<Call> Function::forward(const TensorMap &arguments, const CallOptions &
     if (Status s = checkCompiled(state); !s)
       return s.takeError();
     if (options.prepared && !options.prepared->state)
-      return makeError("expected prepared tables, found none; Function::prepare makes them");
+      return makeError("expected prepared tables, found none; call Function::prepare");
     auto outcome =
         state->runner->forward(arguments, options.positions, poolOf(options),
                                options.prepared ? options.prepared->state.get() : nullptr);
@@ -110,7 +110,7 @@ Expected<TensorMap> Function::backward(const Call &call, const TensorMap &cotang
     if (Status s = checkCompiled(state); !s)
       return s.takeError();
     if (!call.state)
-      return makeError("expected a forward call, found an empty one; Function::forward makes them");
+      return makeError("expected a forward call, found an empty one; call Function::forward");
     return state->runner->backward(*call.state, cotangents, poolOf(options));
   });
 }

@@ -1,4 +1,4 @@
-//===- Guard.h - No exception leaves the API --------------------*- C++ -*-===//
+//===- Guard.h - Conversion of exceptions to errors -------------*- C++ -*-===//
 
 #ifndef PE_RUNTIME_API_GUARD_H
 #define PE_RUNTIME_API_GUARD_H
@@ -10,8 +10,8 @@
 
 namespace pe::api {
 
-/// What `body` returns; what the standard library throws inside it (no memory, no more threads) is
-/// an error like any other.
+/// Returns the result of `body`. Exceptions of the standard library (out of memory, no more
+/// threads) are converted to errors, so that none leaves the API.
 template <typename Body> auto guarded(Body &&body) -> decltype(body()) {
   try {
     return body();

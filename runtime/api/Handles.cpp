@@ -1,4 +1,4 @@
-//===- Handles.cpp - The objects that C programs hold ---------------------===//
+//===- Handles.cpp - Handles of the C API ---------------------------------===//
 
 #include "runtime/api/Handles.h"
 
@@ -10,7 +10,7 @@ static const char *nameOf(HandleKind kind) {
 }
 
 Handles &Handles::instance() {
-  // Never destroyed: programs may close what they hold from their own static destructors.
+  // Never destroyed, because static destructors of the application may close handles.
   static auto *handles = new Handles;
   return *handles;
 }
@@ -28,7 +28,7 @@ Error Handles::explain(HandleKind kind, const void *object, const char *argument
 }
 
 Status Handles::remove(HandleKind kind, const void *object, const char *argument) {
-  std::shared_ptr<void> last; // ends behind the lock
+  std::shared_ptr<void> last; // destroyed after the lock is released
   std::unique_lock lock(mutex);
   const auto found = objects.find(object);
   if (found == objects.end() || found->second.kind != kind)

@@ -1,10 +1,10 @@
-//===- Handles.h - The objects that C programs hold -------------*- C++ -*-===//
+//===- Handles.h - Handles of the C API -------------------------*- C++ -*-===//
 //
-// C has no types to tell a closed function from an open one, or a call from a function. Every
-// object that the C API hands out is noted here, and every address that comes back is looked up
-// before it is used: one that was closed, is of another kind or never came from pe is an error.
-// Whoever looks an object up shares it, so that another thread may close it meanwhile. An address
-// that the allocator has given to a newer object of the same kind cannot be told from it.
+// Keeps a table of the objects that the C API has returned. Every handle that a caller passes is
+// looked up before it is used. A handle that was closed, has another kind or never came from pe is
+// an error. The lookup returns a shared pointer, so that another thread may close the handle during
+// a call. A stale handle is not detected if the allocator has reused its address for a newer object
+// of the same kind.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,19 +22,19 @@ namespace pe::api {
 
 enum class HandleKind { Function, Call };
 
-/// Thread-safe.
+/// The table of open handles. Thread-safe.
 class Handles {
 public:
-  /// Notes an object; returns its address.
+  /// Adds an object and returns its address.
   template <typename T> T *add(HandleKind kind, std::shared_ptr<T> object) {
     T *address = object.get();
     std::unique_lock lock(mutex);
     objects[address] = {kind, std::move(object)};
     return address;
   }
-  /// Forgets it; an error if it is not there.
+  /// Removes an object. Fails if it is not in the table.
   Status remove(HandleKind kind, const void *object, const char *argument);
-  /// The object, if it is of that kind and still open; `argument` is what the caller gave it as.
+  /// Finds an open object of this kind. `argument` is the name of the caller's argument.
   template <typename T>
   Status find(HandleKind kind, T *object, const char *argument, std::shared_ptr<T> &found) const {
     std::shared_lock lock(mutex);
@@ -45,7 +45,7 @@ public:
     return Status::success();
   }
 
-  /// The one of this process.
+  /// Returns the table of this process.
   static Handles &instance();
 
 private:

@@ -30,16 +30,16 @@ Expected<Shape> shapeOf(const ValueInfo &value, const plan::SizeValues &sizes) {
   return shape;
 }
 
-/// Draws one tensor from its own stream: by `init`, or standard normal if that is empty; of seeds
-/// all bits.
+/// Draws one tensor from its own stream: by `init`, or from the standard normal distribution if
+/// that is empty. Seeds (i64) get random bits.
 static Expected<Tensor> drawTensor(const ValueInfo &value, const std::string &streamName,
                                    uint64_t seed, const plan::SizeValues &sizes) {
   const bool isWhole = value.parameter.init.starts_with("integers");
   const bool isSeed = value.dtype == DType::I64;
   if (!isFloating(value.dtype) && !isSeed && (value.dtype != DType::I32 || !isWhole))
     return makeError("tensor '", value.name,
-                     "': expected a floating tensor to draw, seeds of i64, or one of i32 "
-                     "with pe.init = \"integers(a,b)\", found ",
+                     "': expected a floating tensor, seeds of type i64, or an i32 tensor with "
+                     "pe.init = \"integers(a,b)\", found ",
                      nameOf(value.dtype), "; give the tensors with --in");
   Expected<Shape> shape = shapeOf(value, sizes);
   if (!shape)

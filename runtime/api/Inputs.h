@@ -1,7 +1,7 @@
 //===- Inputs.h - Random arguments of a function ----------------*- C++ -*-===//
 //
-// Shapes come from the signature and the sizes of a call, values from one random stream per tensor:
-// the same seed gives a tensor the same values whatever the other tensors are.
+// Shapes come from the signature and the sizes of a call. Values come from one random stream per
+// tensor, so that the values of a tensor depend only on the seed and not on the other tensors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,23 +14,25 @@
 
 namespace pe::api {
 
-/// The shape of an argument or result in a call with these sizes.
+/// Returns the shape of an argument or result in a call with these sizes.
 Expected<Shape> shapeOf(const ValueInfo &value, const plan::SizeValues &sizes);
 
-/// `sizes` and, for each further name that the entry requires to be of some size, the smallest one.
+/// Returns `sizes` and the smallest valid value of every other size that the entry has a
+/// requirement for.
 Expected<plan::SizeValues> withRequired(const EntryInfo &entry, plan::SizeValues sizes);
 
-/// What the entry requires of an argument whose numbers ascend; null for another one.
+/// Returns the requirement that the elements of the argument ascend, or null if there is none.
 const ValueRequirement *findAscending(const EntryInfo &entry, const std::string &argument);
-/// Random numbers that fulfil it.
+/// Draws a tensor that meets the requirement.
 Expected<Tensor> drawAscending(const ValueInfo &value, const ValueRequirement &required,
                                uint64_t seed, const plan::SizeValues &sizes);
 
-/// Every argument: parameters by their `pe.init`, other floating tensors standard normal.
+/// Draws the required arguments: parameters by their `pe.init`, other floating tensors from the
+/// standard normal distribution.
 Expected<TensorMap> randomArguments(const EntryInfo &entry, uint64_t seed,
                                     const plan::SizeValues &sizes);
 
-/// "d_RESULT" of every floating result, standard normal.
+/// Draws the cotangent "d_RESULT" of every floating result from the standard normal distribution.
 Expected<TensorMap> randomCotangents(const EntryInfo &entry, uint64_t seed,
                                      const plan::SizeValues &sizes);
 

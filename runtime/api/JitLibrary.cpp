@@ -1,4 +1,4 @@
-//===- JitLibrary.cpp - Finding and loading the compiler ------------------===//
+//===- JitLibrary.cpp - Loading of the compiler library -------------------===//
 
 #include "runtime/api/JitLibrary.h"
 
@@ -13,13 +13,13 @@ namespace {
 
 constexpr const char *kLibrary = "libpe-jit.so";
 
-/// The folder of the library or program this code is in.
+/// Returns the directory of the library or executable that contains this code.
 std::string ownFolder() {
   Dl_info info;
   if (!::dladdr(reinterpret_cast<void *>(&ownFolder), &info) || !info.dli_fname)
     return ".";
   std::string file = info.dli_fname;
-  // The main program's name may be as the shell gave it.
+  // For the main program, dladdr may return the name from the command line.
   char *real =
       ::realpath(file.find('/') == std::string::npos ? "/proc/self/exe" : file.c_str(), nullptr);
   if (real) {
@@ -29,7 +29,7 @@ std::string ownFolder() {
   return file.substr(0, file.rfind('/'));
 }
 
-/// "PATH SIZE MTIME", or empty if there is no such file.
+/// Returns "PATH SIZE MTIME", or an empty string if there is no such file.
 std::string describeFile(const std::string &path) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0)
@@ -38,7 +38,8 @@ std::string describeFile(const std::string &path) {
          "." + std::to_string(info.st_mtim.tv_nsec);
 }
 
-/// Adds the files of the compiler among the libraries of this process.
+/// Appends the description of the library if it belongs to the compiler (callback of
+/// dl_iterate_phdr).
 int collectFile(dl_phdr_info *info, size_t, void *out) {
   const std::string path = info->dlpi_name ? info->dlpi_name : "";
   const std::string name = path.substr(path.rfind('/') + 1);
@@ -86,7 +87,7 @@ public:
     return files;
   }
 
-  /// The library that would be loaded.
+  /// Returns the library that `get` loads.
   std::string place() override {
     for (const std::string &candidate : candidates)
       if (!describeFile(candidate).empty())
@@ -110,7 +111,7 @@ private:
 
   std::array<std::string, 2> candidates;
   std::mutex mutex;
-  /// Never destroyed: LLVM's own globals may go first when the process ends.
+  /// Never destroyed, because LLVM's globals may be destroyed first when the process ends.
   jit::Jit *jit = nullptr;
 };
 

@@ -1,7 +1,8 @@
-//===- JitLibrary.h - Finding and loading the compiler ----------*- C++ -*-===//
+//===- JitLibrary.h - Loading of the compiler library -----------*- C++ -*-===//
 //
-// libpe-jit.so lies beside the library or program that holds this code (or in ../lib from a
-// program). It is loaded only when something must be compiled: with LLVM that takes 50 ms.
+// libpe-jit.so is expected in the directory of the library or executable that contains this code,
+// or in ../lib relative to it. It is loaded only when something must be compiled, because loading
+// it together with LLVM takes 50 ms.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,20 +16,20 @@
 
 namespace pe::api {
 
-/// Where the compiler comes from; tests substitute another one.
+/// Provides the compiler. Tests substitute another one.
 class JitProvider {
 public:
   virtual ~JitProvider() = default;
   /// Loads the compiler on the first call; it stays loaded.
   virtual Expected<jit::Jit *> get() = 0;
-  /// A text that changes whenever the compiler or its LLVM does. Found without loading the compiler
-  /// if `previous` (what this function returned in an earlier process, or empty) is still valid.
+  /// Returns a string that changes whenever the compiler or its LLVM does. Does not load the
+  /// compiler if `previous` (the result of an earlier process, or empty) is still valid.
   virtual Expected<std::string> identity(const std::string &previous) = 0;
-  /// A name for this compiler's location, under which its identity is cached.
+  /// Returns the location of the compiler, which is the cache key of its identity.
   virtual std::string place() = 0;
 };
 
-/// The provider that loads libpe-jit.so.
+/// Creates the provider that loads libpe-jit.so.
 std::unique_ptr<JitProvider> makeJitLibrary();
 
 } // namespace pe::api

@@ -1,4 +1,4 @@
-//===- Package.cpp - Compiled functions in one file -----------------------===//
+//===- Package.cpp - A function compiled for several targets --------------===//
 
 #include "runtime/api/Package.h"
 
@@ -30,7 +30,7 @@ Status addVariant(Bundle &package, const Bundle &compiled) {
   if (!variant)
     return variant.takeError();
   if (package.contains(*variant + "/plan"))
-    return makeError("expected every target once, found ", *variant, " twice");
+    return makeError("expected each target once, found ", *variant, " twice");
   for (const auto &[name, content] : compiled)
     package[*variant + "/" + name] = content;
   return Status::success();
@@ -130,13 +130,13 @@ Expected<std::shared_ptr<const CompiledFunction>> Package::loadBias(const std::s
   return loadOnce(*variant, kBias);
 }
 
-/// Whether the sections of the bias are those of this function: another function's results would
-/// have other shapes than the reference's.
+/// Checks that the bias sections belong to this function. The results of another one would have
+/// shapes that differ from those of the reference.
 Status Package::checkBias(const std::string &variant) const {
   const Bundle &sections = bundles.at(variant);
   const auto text = sections.find(std::string(kBias) + "plan");
   if (text == sections.end())
-    return makeError("expected a plan of its bias, found none");
+    return makeError("expected a plan for the bias, found none");
   Expected<plan::Plan> bias = plan::parsePlan(text->second);
   if (!bias)
     return bias.takeError().within("bias");
@@ -144,12 +144,13 @@ Status Package::checkBias(const std::string &variant) const {
   if (variantOf(*bias) != variant || bias->entry != function.entry ||
       bias->headDim != function.headDim || bias->valueDim != function.valueDim ||
       bias->dtype != function.dtype)
-    return makeError("expected the bias of function '", function.entry, "', found that of '",
-                     bias->entry, "' for ", variantOf(*bias), ", or of other depths or types");
+    return makeError("expected the bias of function '", function.entry, "', found the bias of '",
+                     bias->entry, "' for ", variantOf(*bias),
+                     ", or one with other head dims or types");
   const int result = bias->findBuffer(jit::kBias);
   if (result < 0 || bias->buffers[result].role != plan::Role::Result ||
       bias->buffers[result].dtype != DType::F32 || bias->buffers[result].shape.size() != 4)
-    return makeError("expected a plan with the result '", jit::kBias, "' of four axes, found none");
+    return makeError("expected a plan with a result '", jit::kBias, "' with four axes, found none");
   return Status::success();
 }
 

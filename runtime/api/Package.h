@@ -1,15 +1,16 @@
-//===- Package.h - Compiled functions in one file ---------------*- C++ -*-===//
+//===- Package.h - A function compiled for several targets ------*- C++ -*-===//
 //
-// A package is a bundle (Bundle.h; docs/packages.md): the function's signature and program once,
-// and per target a plan and its code, in sections that begin with the target's name:
+// A package is a bundle (Bundle.h; docs/packages.md). It contains the signature and the program of
+// a function once, and a plan and code for each target, in sections prefixed with the target's
+// name:
 //
 //   entry  program  cpu/plan  cpu/object  cuda-sm_80/plan  cuda-sm_80/object  ...
 //
-// A package that was asked for it also has, per target, the function that writes the bias of every
-// pair in place of attention: cpu/bias/plan, cpu/bias/object ...
+// Optionally it also contains, for each target, a function that computes the bias of every pair
+// instead of attention: cpu/bias/plan, cpu/bias/object ...
 //
-// A target is loaded when it is first asked for, so a package with kernels for GPUs opens on a
-// machine without one.
+// A target is loaded when it is first used, so a package with GPU kernels can be opened on a
+// machine without a GPU.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,30 +21,30 @@
 
 namespace pe::api {
 
-/// "cpu", "gpu-emulator" or "cuda-sm_80", the prefix of a package's sections.
+/// Returns "cpu", "gpu-emulator" or, for example, "cuda-sm_80": the prefix of the sections.
 std::string variantOf(const plan::Plan &plan);
 
 /// Adds the sections of one compiled target to a package.
 Status addVariant(Bundle &package, const Bundle &compiled);
-/// Adds those of its function that writes the bias.
+/// Adds the sections of the function that computes its bias.
 Status addBias(Bundle &package, const Bundle &compiled);
 
 class Package {
 public:
-  /// Checks that there is at least one target and that every plan can be read.
+  /// Opens a package. Fails if it has no target or if a plan cannot be read.
   static Expected<std::shared_ptr<const Package>> open(Bundle bundle);
 
-  /// "cpu, cuda-sm_80".
+  /// Returns the targets as a list, for example "cpu, cuda-sm_80".
   std::string variants() const;
-  /// The plan for a target, before anything is loaded; for cuda the newest chip that the machine's
-  /// GPU can run. An error names the targets that the package has.
+  /// Returns the plan for a target without loading it. For cuda without a chip, selects the newest
+  /// one that the GPU of this machine can run. Errors name the targets in the package.
   Expected<const plan::Plan *> find(const std::string &target, const std::string &chip) const;
-  /// The same, loaded once and shared by all callers.
+  /// Selects a target like `find` and loads it. All callers share the loaded function.
   Expected<std::shared_ptr<const CompiledFunction>> load(const std::string &target,
                                                          const std::string &chip) const;
 
-  /// The function that writes the bias of every pair for a target; null if the package was made
-  /// without.
+  /// Returns the function that computes the bias of every pair for a target, or null if the package
+  /// does not contain it.
   Expected<std::shared_ptr<const CompiledFunction>> loadBias(const std::string &target,
                                                              const std::string &chip) const;
 
@@ -52,10 +53,10 @@ private:
   Expected<std::shared_ptr<const CompiledFunction>> loadOnce(const std::string &variant,
                                                              const std::string &prefix) const;
   Expected<std::string> choose(const std::string &target, const std::string &chip) const;
-  std::map<std::string, Bundle> bundles; // by variant, section names without it
+  std::map<std::string, Bundle> bundles; // by variant; section names do not include it
   std::map<std::string, plan::Plan> plans;
   mutable std::mutex mutex;
-  /// By variant and prefix.
+  /// Loaded functions, by variant and prefix.
   mutable std::map<std::string, std::shared_ptr<const CompiledFunction>> loaded;
 };
 

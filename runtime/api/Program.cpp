@@ -16,7 +16,7 @@ using api::ProgramState;
 
 std::string version() { return PE_VERSION; }
 
-/// Whether a tensor has the depth of queries, keys or values.
+/// Returns true if an argument has an axis with the head dim of queries, keys or values.
 static bool hasDepth(const EntryInfo &entry) {
   const auto isDepth = [](const std::string &size) { return size == "d" || size == "e"; };
   return std::any_of(entry.arguments.begin(), entry.arguments.end(), [&](const ValueInfo &value) {
@@ -30,7 +30,7 @@ jit::CompileRequest api::requestOf(const ProgramState &state, const CompileOptio
   request.target = options.target;
   request.chip = options.chip;
   request.features = options.features;
-  // One compiled function serves every depth where no tensor has one.
+  // If no tensor has a head dim, ignore it, so that all requests share one compiled function.
   const CompileOptions defaults;
   const bool hasDepths = hasDepth(state.description->entry);
   request.headDim = hasDepths ? options.headDim : defaults.headDim;
@@ -45,7 +45,7 @@ jit::CompileRequest api::requestOf(const ProgramState &state, const CompileOptio
 
 static Status checkTarget(const std::string &target) {
   if (target == "reference")
-    return makeError("target 'reference' evaluates a source and compiles nothing; expected 'cpu', "
+    return makeError("target 'reference' evaluates a source without compiling it; expected 'cpu', "
                      "'cuda' or 'gpu-emulator'");
   if (target == "cpu" || target == "gpu-emulator" || target == "cuda")
     return Status::success();
@@ -122,14 +122,14 @@ Expected<Program> Program::parse(const std::string &text, const std::string &nam
 const EntryInfo &Program::signature() const { return state->description->entry; }
 const std::string &Program::json() const { return state->description->program; }
 
-/// What a package holds must be what is asked for.
+/// Checks that the package was compiled with the requested options.
 static Status checkPackage(const plan::Plan &plan, const CompileOptions &options) {
   const auto check = [](const char *what, const auto &found, const auto &expected) -> Status {
     if (found == expected)
       return Status::success();
     return makeError("expected ", what, " ", expected, ", found a package compiled for ", found);
   };
-  const bool hasDepths = plan.headDim != 0 || plan.valueDim != 0; // an embedding has none
+  const bool hasDepths = plan.headDim != 0 || plan.valueDim != 0; // false for an embedding
   if (Status s = check("head dim", plan.headDim, hasDepths ? options.headDim : 0); !s)
     return s;
   if (Status s = check("value dim", plan.valueDim, hasDepths ? options.valueDim : 0); !s)
@@ -140,8 +140,8 @@ static Status checkPackage(const plan::Plan &plan, const CompileOptions &options
     if (Status s = check("features", plan.features, options.features); !s)
       return s;
   if (options.lowering != "cpu" || !options.earlyExit)
-    return makeError("expected no choice of lowering or early exit, which are made when a package "
-                     "is compiled; compile the source with them");
+    return makeError("expected the default lowering and early exit, because a package is already "
+                     "compiled; compile the source with these options");
   if (options.grad && !plan.hasBackward())
     return makeError(
         "expected a package with gradients, found one without; compile it with --grad");

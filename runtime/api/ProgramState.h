@@ -1,4 +1,4 @@
-//===- ProgramState.h - What a Program stands for ---------------*- C++ -*-===//
+//===- ProgramState.h - State of a Program ----------------------*- C++ -*-===//
 
 #ifndef PE_RUNTIME_API_PROGRAMSTATE_H
 #define PE_RUNTIME_API_PROGRAMSTATE_H
@@ -9,33 +9,33 @@
 namespace pe::api {
 
 struct ProgramState {
-  /// Empty text for a package.
+  /// The source; its text is empty for a package.
   jit::Source source;
   std::shared_ptr<const jit::Description> description;
-  /// Of a package: what it holds.
+  /// The package, or null for a source.
   std::shared_ptr<const Package> packaged;
 };
 
-/// From a file: a source or a package.
+/// Loads a source or a package from a file.
 Expected<std::shared_ptr<const ProgramState>> loadProgram(const std::string &path,
                                                           const std::string &entry);
 
-/// From the text of a source.
+/// Parses a source.
 Expected<std::shared_ptr<const ProgramState>>
 parseProgram(const std::string &text, const std::string &name, const std::string &entry);
 
-/// What Program::compile does.
+/// Implements Program::compile.
 Expected<std::shared_ptr<const CompiledFunction>> compileProgram(const ProgramState &program,
                                                                  const CompileOptions &options);
 
-/// The request a source makes of the compiler.
+/// Returns the request to compile the program with these options.
 jit::CompileRequest requestOf(const ProgramState &program, const CompileOptions &options);
-/// The same for a call on this machine: without a chip, cuda's is that of its GPU.
+/// Returns the request for this machine. For cuda without a chip, selects the chip of its GPU.
 Expected<jit::CompileRequest> requestHere(const ProgramState &program,
                                           const CompileOptions &options);
 
-/// What Program::package does. `withBias`: also the functions that write the bias of every pair
-/// (Package::loadBias), about a quarter more bytes.
+/// Implements Program::package. With `withBias`, the package also contains the functions that
+/// compute the bias of every pair (Package::loadBias), which makes it about a quarter larger.
 Expected<std::string> packageProgram(const ProgramState &program,
                                      const std::vector<CompileOptions> &targets, bool withBias);
 

@@ -36,7 +36,8 @@ static Expected<Buffer> bufferOf(const ValueInfo &value, std::string name, Role 
   return buffer;
 }
 
-/// The words of every call, and a size for each other name that a shape of an argument begins.
+/// Returns the standard words, and a size word for each other name that is a dimension of an
+/// argument.
 static std::vector<plan::FrameWord> frameOf(const EntryInfo &entry) {
   std::vector<plan::FrameWord> words = plan::standardFrame();
   for (const ValueInfo &value : entry.arguments)
@@ -122,7 +123,7 @@ static Positions positionsOf(const plan::CallSizes &sizes) {
   return positions;
 }
 
-/// An argument that the call may leave out, and does.
+/// Returns true if the buffer is an optional argument that the call omits.
 static bool isOmitted(const BoundCall &call, size_t index) {
   const Buffer &buffer = call.getPlan().getPlan().buffers[index];
   return buffer.role == Role::Argument && buffer.optional && call.slot(index).view < 0;
@@ -160,12 +161,15 @@ Status ReferenceRunner::run(const BoundCall &call, const device::CallContext &co
     const std::string &name = buffers[i].name;
     const int source =
         buffers[i].role == Role::Gradient ? getPlan().findBuffer(name.substr(2)) : -1;
-    if (source >= 0 && isOmitted(call, static_cast<size_t>(source))) { // it went to what is read
+    // The gradient of an omitted argument belongs to the argument that is read instead.
+    if (source >= 0 && isOmitted(call, static_cast<size_t>(source))) {
       std::memset(call.address(i, first), 0, static_cast<size_t>(call.slot(i).bytes));
       continue;
     }
     if (found == tensors.end())
-      return makeError("tensor '", buffers[i].name, "': the reference gives none")
+      return makeError("tensor '", buffers[i].name,
+                       "': expected a value from the reference, "
+                       "found none")
           .of(ErrorKind::Internal);
     Expected<Tensor> converted = convert(found->second, buffers[i].dtype);
     if (!converted)

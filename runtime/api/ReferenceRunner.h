@@ -1,8 +1,8 @@
 //===- ReferenceRunner.h - The float64 reference as a device ----*- C++ -*-===//
 //
-// The reference behind the interface of all devices: a plan of two stages, whose buffers are the
-// arguments and results of the function as its source declares them. Nothing is compiled, nothing
-// saved and nothing prepared. Tensors are f32 or, for finite differences, f64.
+// Implements the device interface with the reference: a plan of two stages whose buffers are the
+// arguments and results of the function as declared in its source. Nothing is compiled, saved or
+// prepared. Tensors are f32 or, for finite differences, f64.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@ namespace pe::api {
 
 class ReferenceRunner final : public device::Runner {
 public:
-  /// `dtype` of floating tensors: F32 or F64.
+  /// Creates a runner whose floating tensors have type `dtype`, F32 or F64.
   static Expected<std::shared_ptr<const ReferenceRunner>>
   create(const jit::Description &description, DType dtype, bool grad);
 

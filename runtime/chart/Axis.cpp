@@ -1,4 +1,4 @@
-//===- Axis.cpp - Numbers along an axis -----------------------------------===//
+//===- Axis.cpp - Scales and ticks of axes --------------------------------===//
 
 #include "runtime/chart/Axis.h"
 
@@ -38,7 +38,7 @@ double Scale::operator()(double value) const {
   return from + (to - from) * ((value - a) / (b - a));
 }
 
-/// 1, 2 and 5 times powers of ten, where they are far enough apart.
+/// Returns 1, 2 and 5 times the powers of ten inside the range, or nothing if they are too dense.
 static std::vector<double> partsOfDecades(const Scale &scale, double gap) {
   std::vector<double> ticks;
   for (double power = std::pow(10, std::floor(std::log10(scale.low))); power <= scale.high;
@@ -52,7 +52,7 @@ static std::vector<double> partsOfDecades(const Scale &scale, double gap) {
   return ticks;
 }
 
-/// Every power of the base inside the range, thinned until neighbours are far enough apart.
+/// Returns the powers of the base inside the range, with a step that keeps them `gap` pixels apart.
 static std::vector<double> powers(const Scale &scale, double gap) {
   const double base = chart::base(scale.kind);
   const double first = std::ceil(std::log(scale.low) / std::log(base) - 1e-9);
@@ -134,7 +134,7 @@ std::string formatNumber(double value) {
 double textWidth(const std::string &text, double size) {
   double letters = 0;
   for (unsigned char c : text)
-    letters += (c & 0xC0) != 0x80; // not the rest of a letter of several bytes
+    letters += (c & 0xC0) != 0x80; // skips UTF-8 continuation bytes
   return 0.58 * size * letters;
 }
 

@@ -1,4 +1,4 @@
-//===- ColorMap.cpp - Colours of numbers and of lines ---------------------===//
+//===- ColorMap.cpp - Colors of values and lines --------------------------===//
 
 #include "runtime/chart/ColorMap.h"
 
@@ -11,11 +11,11 @@
 namespace pe::chart {
 namespace {
 
-/// Okabe and Ito's palette, with greys and brown in place of colours too light for white paper.
+/// The palette of Okabe and Ito, with gray and brown instead of colors too light for white.
 constexpr std::array<std::string_view, kLineColors> kLines = {
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7f7f7f", "#8b5a2b"};
 
-/// The same hues, light enough for dark paper.
+/// The same hues, light enough for a dark background.
 constexpr std::array<std::string_view, kLineColors> kDarkLines = {
     "#58a6e8", "#ff8c42", "#2ec4a0", "#e39ac5", "#9ad4f5", "#f5c242", "#b0b0b0", "#c79a6b"};
 
@@ -51,7 +51,7 @@ double distance(const OkLab &a, const OkLab &b) {
   return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
 }
 
-/// A curve through the points (Catmull and Rom's), so that no hue changes at once.
+/// Evaluates a Catmull-Rom spline through the points, which makes hues change gradually.
 OkLab curveAt(const std::vector<OkLab> &points, double place) {
   const int last = static_cast<int>(points.size()) - 1;
   const int at = std::min(static_cast<int>(place), last - 1);
@@ -67,7 +67,7 @@ OkLab curveAt(const std::vector<OkLab> &points, double place) {
   return lab;
 }
 
-/// The curve through the anchors at equal steps of its length.
+/// Samples the spline through the anchors at equal steps of arc length.
 std::array<Rgb, kColors> makeTable(const Anchors &anchors) {
   constexpr int kSteps = 4096;
   const double end = static_cast<double>(anchors.size()) - 1;

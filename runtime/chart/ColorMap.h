@@ -1,12 +1,12 @@
-//===- ColorMap.h - Colours of numbers and of lines -------------*- C++ -*-===//
+//===- ColorMap.h - Colors of values and lines ------------------*- C++ -*-===//
 //
-// Numbers are shown from dark violet over blue and green to yellow. The way through these colours
-// is walked at constant speed in OKLab, a space whose distances are about those that eyes see
-// (Ottosson, "A perceptual color space for image processing", 2020): equal differences of the
-// number look equal, and lightness only rises, so that the map also reads in grey.
+// The sequential map goes from dark violet over blue and green to yellow, at constant speed in
+// OKLab, a perceptually uniform color space (Ottosson, "A perceptual color space for image
+// processing", 2020). Equal differences of values look equal, and lightness increases
+// monotonically, so the map can also be read in grayscale.
 //
-// Signed numbers are shown around 0: blue below, near white at 0, red above, each half at constant
-// speed, too.
+// The signed map is centered at 0: blue below, near white at 0, red above. Each half has constant
+// speed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,27 +20,28 @@
 
 namespace pe::chart {
 
-/// Red, green and blue of 0 to 255.
+/// Red, green and blue, from 0 to 255.
 using Rgb = std::array<uint8_t, 3>;
-/// Lightness, green to red, blue to yellow.
+/// Lightness, green to red, and blue to yellow.
 using OkLab = std::array<double, 3>;
 
 OkLab toOkLab(const Rgb &color);
 
-/// The colour of a number between 0 (dark) and 1 (light); others are clamped, NaN is 0.
+/// Returns the color of a value from 0 (dark) to 1 (light). Other values are clamped; NaN maps to
+/// the color of 0.
 Rgb mapColor(double fraction);
 
-/// The colour of a signed number between -1 (blue) and 1 (red), near white at 0; others are
-/// clamped, NaN is 0.
+/// Returns the color of a signed value from -1 (blue) to 1 (red), near white at 0. Other values are
+/// clamped; NaN maps to the color of 0.
 Rgb mapSignedColor(double fraction);
 
-/// "#1a2b3c"
+/// Formats a color as "#1a2b3c".
 std::string hexOf(const Rgb &color);
 
-/// The colour of line `index`, for readers with any kind of colour vision; repeats after
+/// Returns the color of line `index`, from a palette for all kinds of color vision. Repeats after
 /// kLineColors.
 std::string_view lineColor(size_t index);
-/// The same on dark paper.
+/// Returns the color of line `index` on a dark background.
 std::string_view darkLineColor(size_t index);
 inline constexpr size_t kLineColors = 8;
 

@@ -1,4 +1,4 @@
-//===- Csv.cpp - The numbers of a chart as text ---------------------------===//
+//===- Csv.cpp - Comma-separated values -----------------------------------===//
 
 #include "runtime/chart/Csv.h"
 
@@ -7,7 +7,7 @@
 
 namespace pe::chart {
 
-/// In quotes where a comma, a quote or an end of line requires them.
+/// Quotes the text if it contains a comma, a quote or a line break.
 static std::string quoted(const std::string &text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos)
     return text;
@@ -28,7 +28,7 @@ static std::string textOf(const Csv::Cell &cell) {
   if (const auto *whole = std::get_if<int64_t>(&cell))
     end = std::to_chars(text, text + sizeof text, *whole);
   else if (const double value = std::get<double>(cell); std::isnan(value))
-    return "nan"; // without its sign
+    return "nan"; // without a sign
   else
     end = std::to_chars(text, text + sizeof text, value);
   return {text, end.ptr};

@@ -1,7 +1,7 @@
-//===- Csv.h - The numbers of a chart as text -------------------*- C++ -*-===//
+//===- Csv.h - Comma-separated values ---------------------------*- C++ -*-===//
 //
-// Comma-separated values with a header line. Numbers are the shortest texts that are read back as
-// the same double.
+// Writes comma-separated values with a header line. Numbers are written with the fewest digits that
+// parse to the same double.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@ public:
   using Cell = std::variant<std::string, int64_t, double>;
 
   explicit Csv(const std::vector<std::string> &columns);
-  /// As many cells as there are columns.
+  /// Adds a row, with one cell per column.
   void add(const std::vector<Cell> &row);
   const std::string &text() const { return out; }
 

@@ -13,20 +13,20 @@
 namespace pe::chart {
 namespace {
 
-/// Colours in the picture: few enough for short files, too many to be seen as steps.
+/// The number of colors: small enough for short files, large enough to look continuous.
 constexpr int kLevels = 64;
 constexpr double kBar = 9, kBarGap = 7, kBarText = 36, kBarLabel = 12, kPanelTop = 20,
                  kPanelBottom = 24, kLeft = 26, kLegend = 16;
-/// A panel that would be smaller has a row with fewer others.
+/// The minimum panel size; rows have fewer panels if they would be smaller.
 constexpr double kSmallestPanel = 110;
 constexpr const char *kInfinityColor = "#7d7d86";
 
-/// How numbers become colours.
-struct Colouring {
+/// The map from values to colors.
+struct Coloring {
   Range range;
   bool isSigned = false;
 
-  /// Of 0 to kLevels, over the range, or over twice the largest absolute value around 0.
+  /// Returns a level from 0 to kLevels, relative to the range or to [-most(), most()].
   int levelOf(double value) const {
     const double low = isSigned ? -most() : range.low, high = isSigned ? most() : range.high;
     const double share = high > low ? (value - low) / (high - low) : 0.5;
@@ -51,26 +51,27 @@ private:
   Range rangeOf(const HeatmapPanel &panel) const;
   bool isSigned() const;
   void drawPanel(SvgWriter &svg, const HeatmapPanel &panel, double left, double top);
-  void drawCells(SvgWriter &svg, const HeatmapPanel &panel, const Colouring &colouring, double left,
+  void drawCells(SvgWriter &svg, const HeatmapPanel &panel, const Coloring &coloring, double left,
                  double top);
-  void drawBar(SvgWriter &svg, const Colouring &colouring, double left, double top);
+  void drawBar(SvgWriter &svg, const Coloring &coloring, double left, double top);
   void drawTicks(SvgWriter &svg, const HeatmapPanel &panel, double left, double top);
   void drawLegend(SvgWriter &svg, double y);
 
   const Heatmap &map;
   double rowText = 0;
-  /// Pixels of a matrix and of a panel with its bar; panels per row.
+  /// The pixels of a matrix and of a panel with its bar, and the panels per row.
   double size = 0, panelWidth = 0;
   int columns = 1;
   bool hasEmpty = false, hasInfinity = false;
 };
 
-/// Whether there is a number near 0, compared with their differences, in every panel.
+/// Returns true if the signed map is requested and the values of every panel are close enough to 0
+/// compared with their range.
 bool Drawing::isSigned() const {
   return map.colors == HeatmapColors::Signed && map.fullLabel.empty() &&
          std::all_of(map.panels.begin(), map.panels.end(), [&](const HeatmapPanel &panel) {
            const Range range = rangeOf(panel);
-           const double gap = std::max(range.low, -range.high); // between 0 and the nearest
+           const double gap = std::max(range.low, -range.high); // distance of the range from 0
            return range.isEmpty() || gap <= range.high - range.low ||
                   (range.low == range.high && gap <= 0);
          });
@@ -98,13 +99,13 @@ size_t columnsOf(const HeatmapPanel &panel) {
   return columns;
 }
 
-/// One path per colour: runs of equal cells as strokes one row thick.
-void Drawing::drawCells(SvgWriter &svg, const HeatmapPanel &panel, const Colouring &colouring,
+/// Draws one path per color, in which runs of equal cells are strokes with the height of a row.
+void Drawing::drawCells(SvgWriter &svg, const HeatmapPanel &panel, const Coloring &coloring,
                         double left, double top) {
   constexpr int kEmpty = -1, kInfinity = -2;
   auto level = [&](double value) {
     if (isDrawable(value))
-      return colouring.levelOf(value);
+      return coloring.levelOf(value);
     return std::isinf(value) && value < 0 ? kInfinity : kEmpty;
   };
   std::map<int, std::string> paths;
@@ -129,7 +130,7 @@ void Drawing::drawCells(SvgWriter &svg, const HeatmapPanel &panel, const Colouri
                  left, top, size / static_cast<double>(columnsOf(panel)), size / rows));
   for (const auto &[color, path] : paths)
     svg.raw("<path stroke=\"" +
-            (color == kInfinity ? std::string(kInfinityColor) : colouring.colorOf(color)) +
+            (color == kInfinity ? std::string(kInfinityColor) : coloring.colorOf(color)) +
             "\" d=\"" + path + "\"/>\n");
   svg.raw("</g>\n");
   if (const auto [x, y] = map.outlined; x >= 0 && y >= 0) {
@@ -141,16 +142,16 @@ void Drawing::drawCells(SvgWriter &svg, const HeatmapPanel &panel, const Colouri
   }
 }
 
-/// The range from below to above, with ticks, and what it means.
-void Drawing::drawBar(SvgWriter &svg, const Colouring &colouring, double left, double top) {
-  const Range &range = colouring.range;
+/// Draws the color bar with its ticks and label.
+void Drawing::drawBar(SvgWriter &svg, const Coloring &coloring, double left, double top) {
+  const Range &range = coloring.range;
   if (range.isEmpty())
     return;
   const std::string small = "font-size=\"9\"";
   double textRoom = 0;
-  if (range.low == range.high) { // one colour
+  if (range.low == range.high) { // one color
     svg.raw(format("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>\n",
-                   left, top, kBar, size, colouring.colorOf(colouring.levelOf(range.low)).c_str()));
+                   left, top, kBar, size, coloring.colorOf(coloring.levelOf(range.low)).c_str()));
     svg.text(left + kBar + 3, top + size / 2 + 3, formatNumber(range.low), Anchor::Start, small);
     textRoom = textWidth(formatNumber(range.low), 9);
   } else {
@@ -160,7 +161,7 @@ void Drawing::drawBar(SvgWriter &svg, const Colouring &colouring, double left, d
       const double value = range.low + (i + 0.5) / kLevels * (range.high - range.low);
       svg.raw(format("<rect x=\"%.1f\" y=\"%.2f\" width=\"%.1f\" height=\"%.2f\" fill=\"%s\"/>\n",
                      left, top + size - (i + 1) * height, kBar, height + 0.3,
-                     colouring.colorOf(colouring.levelOf(value)).c_str()));
+                     coloring.colorOf(coloring.levelOf(value)).c_str()));
     }
     svg.raw("</g>\n");
     const Scale scale{.low = range.low, .high = range.high, .from = top + size, .to = top};
@@ -175,7 +176,7 @@ void Drawing::drawBar(SvgWriter &svg, const Colouring &colouring, double left, d
 }
 
 void Drawing::drawTicks(SvgWriter &svg, const HeatmapPanel &panel, double left, double top) {
-  // A cell's number belongs to its middle.
+  // The coordinate of a cell is at its center.
   auto scaleOf = [&](double first, double step, size_t count, double from, double to) {
     return Scale{.low = first - step / 2,
                  .high = first + step * (static_cast<double>(count) - 0.5),
@@ -184,7 +185,7 @@ void Drawing::drawTicks(SvgWriter &svg, const HeatmapPanel &panel, double left, 
   };
   auto each = [](const Scale &scale, double gap, auto use) {
     for (double tick : scale.ticks(gap))
-      if (tick == std::floor(tick)) // rows and columns are whole numbers
+      if (tick == std::floor(tick)) // rows and columns have integer coordinates
         use(scale(tick), formatNumber(tick));
   };
   const Scale x = scaleOf(map.xFirst, map.xStep, columnsOf(panel), left, left + size);
@@ -202,18 +203,18 @@ void Drawing::drawTicks(SvgWriter &svg, const HeatmapPanel &panel, double left, 
 }
 
 void Drawing::drawPanel(SvgWriter &svg, const HeatmapPanel &panel, double left, double top) {
-  const Colouring colouring{rangeOf(panel), isSigned()};
+  const Coloring coloring{rangeOf(panel), isSigned()};
   svg.text(left, top - 5, panel.title);
-  drawCells(svg, panel, colouring, left, top);
+  drawCells(svg, panel, coloring, left, top);
   drawTicks(svg, panel, left, top);
-  // One bar at the end of a row explains all of it.
+  // With shared colors, only the last panel of a row has a color bar.
   const bool isLast =
       &panel == &map.panels.back() || (&panel - map.panels.data() + 1) % columns == 0;
   if (map.fullLabel.empty() && (!map.sharedColors || isLast))
-    drawBar(svg, colouring, left + size + kBarGap, top);
+    drawBar(svg, coloring, left + size + kBarGap, top);
 }
 
-/// What the neutral colours mean.
+/// Draws the legend of the neutral colors.
 void Drawing::drawLegend(SvgWriter &svg, double y) {
   double x = kLeft + rowText + 10;
   auto entry = [&](const std::string &attributes, const std::string &name) {
@@ -230,7 +231,7 @@ void Drawing::drawLegend(SvgWriter &svg, double y) {
     entry(std::string("fill=\"") + kInfinityColor + "\"", map.infinityLabel);
 }
 
-/// The size of panels, and how many stand in a row.
+/// Computes the size of panels and the number of panels per row.
 void Drawing::place() {
   for (const HeatmapPanel &panel : map.panels)
     rowText = std::max(
@@ -271,7 +272,7 @@ std::string Drawing::draw() {
   for (int n = 0; n < count; ++n)
     drawPanel(svg, map.panels[n], kLeft + (n % columns) * panelWidth + rowText + 10,
               top + static_cast<double>(n / columns) * panelHeight + kPanelTop);
-  // Below the matrices of one row.
+  // Center the label below the matrices of a row.
   const double first = kLeft + rowText + 10;
   svg.text((first + first + (columns - 1) * panelWidth + size) / 2, bottom, map.xLabel,
            Anchor::Middle);

@@ -1,6 +1,6 @@
 //===- Heatmap.h - Matrices as standalone SVG -------------------*- C++ -*-===//
 //
-// Panels side by side, each a matrix of numbers as colours with a bar that explains them.
+// Draws panels side by side. Each is a matrix of values as colors, with a color bar.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,41 +16,42 @@ namespace pe::chart {
 
 struct HeatmapPanel {
   std::string title;
-  /// Row 0 is drawn on top. A number that is not drawable has a neutral colour: -inf one of its
-  /// own, others that of empty cells.
+  /// The values; row 0 is drawn at the top. Values that are not drawable have neutral colors: one
+  /// for -inf, and the color of empty cells for the others.
   std::vector<std::vector<double>> rows;
 };
 
-/// Which colours numbers have.
+/// The color map of a heatmap.
 enum class HeatmapColors : uint8_t {
-  /// Dark to light over the range of the numbers.
+  /// Dark to light over the range of the values.
   Sequential,
-  /// Blue below 0, near white at 0, red above. Numbers that are all far from 0, compared with their
-  /// differences, are sequential all the same: around 0 they would look equal.
+  /// Blue below 0, near white at 0, red above. If all values are far from 0 compared with their
+  /// differences, the sequential map is used, because their signed colors would look equal.
   Signed,
 };
 
 struct Heatmap {
   std::string title, subtitle;
   std::string xLabel, yLabel;
-  /// What the colours mean, with the unit; written along every bar.
+  /// The meaning of the colors, with the unit; written along every color bar.
   std::string valueLabel;
   std::vector<HeatmapPanel> panels;
-  /// What column and row n stand for: first + step * n.
+  /// The coordinates of column and row n are first + step * n.
   double xFirst = 0, xStep = 1, yFirst = 0, yStep = 1;
   HeatmapColors colors = HeatmapColors::Sequential;
-  /// One range of colours for all panels.
+  /// Use one color range for all panels.
   bool sharedColors = false;
-  /// Of cells that all have one number: what it means, an entry of the legend in place of bars.
+  /// If all nonempty cells have the same value: its meaning, which becomes a legend entry that
+  /// replaces the color bars.
   std::string fullLabel;
-  /// What empty cells and cells of -inf are, for the legend; without a name they have no entry.
+  /// Legend entries of empty cells and of cells with -inf; without a label they have no entry.
   std::string emptyLabel, infinityLabel = "-inf";
-  /// The cell (column, row) that is outlined in every panel; none: negative.
+  /// The cell (column, row) that is outlined in every panel, or negative for none.
   std::pair<int64_t, int64_t> outlined = {-1, -1};
-  /// Pixels of a panel's matrix, at most, and panels per row of them.
+  /// The maximum size of a panel's matrix in pixels, and the maximum number of panels per row.
   double size = 150;
   int perRow = 4;
-  /// Of the picture: panels are made smaller, and rows of them shorter, to fit. 0: what it needs.
+  /// The width of the chart, to which panels and rows are fitted, or 0 for the width they need.
   double width = 0;
 };
 

@@ -32,10 +32,10 @@ private:
   void drawAxes(SvgWriter &svg);
   void drawSeries(SvgWriter &svg, size_t index);
   void drawLabels(SvgWriter &svg);
-  /// Whether the point has a place, at (x, y).
+  /// Computes the position of a point. Returns false if it cannot be shown.
   bool place(const std::pair<double, double> &point, double &x, double &y) const;
   std::string markerAt(const Series &series, const std::string &color, double x, double y) const;
-  /// Where a number of the x axis is.
+  /// Returns the horizontal position of a value of the x axis.
   double acrossOf(double value) const { return x(hasZero && value == 0 ? zero : value); }
   bool hasPlace(double value) const {
     return isDrawable(value) &&
@@ -47,7 +47,7 @@ private:
   const LineChart &chart;
   Scale x, y;
   bool hasZero = false;
-  double zero = 0; // where 0 stands on a logarithmic axis
+  double zero = 0; // the value at whose position 0 is drawn on a logarithmic axis
   double height = 0, top = 0, labelRoom = 0;
   std::vector<std::string> subtitle;
 };
@@ -93,7 +93,7 @@ void Drawing::findScales() {
   }
 }
 
-/// Margins by the widths of labels.
+/// Computes the margins from the widths of labels.
 void Drawing::placeAxes() {
   size_t named = 0;
   for (const Series &series : chart.series) {
@@ -101,7 +101,7 @@ void Drawing::placeAxes() {
     labelRoom = std::max(labelRoom, textWidth(series.name, kFontSize) + 30);
   }
   labelRoom = std::max(labelRoom, 24.0);
-  // What x.from is at most, before the ticks are known.
+  // x.from is at most 90 here, because the ticks are not known yet.
   subtitle = wrapText(chart.subtitle, 10, std::max(chart.width - 90, 300.0));
   top = SvgWriter::topBelow(subtitle);
   height = std::max(chart.height, top + kBottom + static_cast<double>(named) * kLabelGap);
@@ -155,7 +155,8 @@ std::string Drawing::markerAt(const Series &series, const std::string &color, do
   return format("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", px, py, color.c_str());
 }
 
-/// A dashed line along the lower end of the frame where the series is -inf, crossed at its ends.
+/// Draws a dashed line with crosses at its ends along the bottom of the frame where the series is
+/// -inf.
 void Drawing::drawInfinities(SvgWriter &svg, size_t index) const {
   const auto &points = chart.series[index].points;
   auto isHere = [&](size_t n) {
@@ -177,7 +178,7 @@ void Drawing::drawInfinities(SvgWriter &svg, size_t index) const {
             colorOf(chart, index) + "\" d=\"" + path + "\"/>\n");
 }
 
-/// A triangle where the line first leaves the frame through its lower end.
+/// Draws a triangle where the line first leaves the frame through the bottom.
 void Drawing::drawClipMark(SvgWriter &svg, size_t index) const {
   const Series &series = chart.series[index];
   double beforeX = 0, beforeY = 0, px = 0, py = 0;
@@ -224,8 +225,7 @@ void Drawing::drawSeries(SvgWriter &svg, size_t index) {
   drawInfinities(svg, index);
 }
 
-/// Names at the line ends, in the order of the ends, each no nearer to the next than a line of
-/// text.
+/// Draws labels at the line ends, in the order of the ends and at least one line of text apart.
 void Drawing::drawLabels(SvgWriter &svg) {
   struct Label {
     size_t series;
@@ -251,7 +251,7 @@ void Drawing::drawLabels(SvgWriter &svg) {
     labels[i].y = std::min(labels[i].y, limit);
   for (const Label &label : labels) {
     const std::string color = colorOf(chart, label.series);
-    // A thin line leads from the end to its name.
+    // A thin line connects the end with its label.
     svg.raw(format("<path fill=\"none\" stroke=\"%s\" stroke-opacity=\"0.5\" "
                    "d=\"M%.1f %.1fL%.1f %.1f\"/>\n",
                    color.c_str(), std::min(label.x + 4, x.to + 4), label.end, x.to + 18, label.y));
@@ -267,7 +267,7 @@ std::string Drawing::draw() {
       std::max({chart.width, x.to + labelRoom, x.from + textWidth(chart.title, 13.5) + 8}), height);
   svg.title(x.from, chart.title, subtitle);
   drawAxes(svg);
-  // A nested drawing with the same coordinates clips lines at the frame.
+  // A nested svg element with the same coordinates clips lines at the frame.
   const double width = x.to - x.from + 8, tall = y.from - y.to + 8;
   svg.raw(format("<svg x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
                  "viewBox=\"%.1f %.1f %.1f %.1f\">\n",

@@ -1,7 +1,7 @@
 //===- LineChart.h - Lines and points as standalone SVG ---------*- C++ -*-===//
 //
-// Axes with round numbers, a colour per series, names at the line ends, pushed apart where they
-// would overlap.
+// Draws axes with round tick values, one color per series, and labels at the line ends, which are
+// moved apart if they would overlap.
 //
 //   LineChart chart{.title = "bias by distance", .xLabel = "distance", .yLabel = "logits"};
 //   chart.series.push_back({"head 0", {{1, -0.5}, {2, -1.0}}});
@@ -24,15 +24,14 @@ namespace pe::chart {
 enum class Marker { None, Circle, Square };
 
 struct Series {
-  /// Empty: no label.
+  /// The label, or empty for none.
   std::string name;
-  /// A point that is not drawable interrupts the line; -inf is marked at the lower end of the
-  /// frame.
+  /// Points that are not drawable interrupt the line; -inf is marked at the bottom of the frame.
   std::vector<std::pair<double, double>> points;
-  /// Of the palette; -1: the place in the chart.
+  /// The index of the color in the palette, or -1 for the index of the series.
   int color = -1;
   bool dashed = false, faint = false;
-  /// Connect the points.
+  /// Connects the points.
   bool line = true;
   Marker marker = Marker::None;
 };
@@ -42,13 +41,13 @@ struct LineChart {
   std::string xLabel, yLabel;
   std::vector<Series> series;
   Scale::Kind x = Scale::Kind::Linear, y = Scale::Kind::Linear;
-  /// With a logarithmic x axis, points at 0 have a place of their own left of the smallest other.
+  /// On a logarithmic x axis, draws points at 0 to the left of the smallest positive x.
   bool zeroBesideLog = false;
-  /// Values above it are clipped at the frame; 0: no clipping.
+  /// Values above it are clipped at the frame; 0 disables clipping.
   double yMax = 0;
-  /// Values below it are clipped at the frame, and a triangle marks where a line leaves it.
+  /// Values below it are clipped at the frame, and a triangle marks where a line leaves the frame.
   std::optional<double> yMin;
-  /// A linear y axis begins at 0, or ends there.
+  /// Includes 0 in the y axis.
   bool showsZero = false;
   double width = 620, height = 340;
 };

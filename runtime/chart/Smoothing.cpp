@@ -1,4 +1,4 @@
-//===- Smoothing.cpp - Means of noisy curves ------------------------------===//
+//===- Smoothing.cpp - Smoothing of noisy curves --------------------------===//
 
 #include "runtime/chart/Smoothing.h"
 
@@ -9,7 +9,7 @@
 
 namespace pe::chart {
 
-/// Neighbours of less weight cannot be seen in the mean.
+/// Neighbors with less weight do not visibly change the mean.
 constexpr double kLeastWeight = 1e-4;
 
 double RunningMean::add(double value) {

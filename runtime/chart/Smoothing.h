@@ -1,7 +1,7 @@
-//===- Smoothing.h - Means of noisy curves ----------------------*- C++ -*-===//
+//===- Smoothing.h - Smoothing of noisy curves ------------------*- C++ -*-===//
 //
-// Exponential means without a bias from where they start: every mean is divided by the sum of its
-// weights, so that a constant stays constant from the first value on.
+// Exponential moving averages without initialization bias: every mean is divided by the sum of its
+// weights, so the mean of a constant is exact from the first value on.
 //
 //   RunningMean mean(0.9);
 //   mean.add(6.5);            // 6.5
@@ -16,23 +16,23 @@
 
 namespace pe::chart {
 
-/// The mean of the values so far, weighted by `decay` to the power of their age.
+/// The mean of all previous values, weighted by `decay` to the power of their age.
 class RunningMean {
 public:
   explicit RunningMean(double decay) : decay(decay) {}
   /// Adds a value and returns the mean.
   double add(double value);
-  /// The mean; NaN without values.
+  /// Returns the mean, or NaN if there are no values.
   double value() const;
 
 private:
   double decay, sum = 0, weight = 0;
 };
 
-/// The values, each averaged with its neighbours on both sides, which are weighted by `decay` to
-/// the power of their distance: unlike a running mean, this does not lag behind a curve that falls.
-/// Near the beginning as many later values count as there are earlier ones, so that the first one
-/// stays as it is. Values that are not finite do not count.
+/// Averages each value with its neighbors on both sides, weighted by `decay` to the power of their
+/// distance. Unlike a running mean, the result does not lag a falling curve. Near the beginning,
+/// the number of later neighbors is limited to the number of earlier ones, so that the first value
+/// does not change. Values that are not finite are ignored.
 std::vector<double> smoothed(const std::vector<double> &values, double decay);
 
 } // namespace pe::chart

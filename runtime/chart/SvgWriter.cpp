@@ -1,4 +1,4 @@
-//===- SvgWriter.cpp - Shapes and words as SVG ----------------------------===//
+//===- SvgWriter.cpp - Writer of SVG documents ----------------------------===//
 
 #include "runtime/chart/SvgWriter.h"
 
@@ -20,7 +20,7 @@ std::string format(const char *pattern, ...) {
   return text;
 }
 
-/// How many bytes the UTF-8 character at `at` has; 0 if there is none.
+/// Returns the number of bytes of the UTF-8 character at `at`, or 0 if it is invalid.
 static size_t utf8Length(std::string_view text, size_t at) {
   const auto byte = [&](size_t n) { return static_cast<unsigned char>(text[n]); };
   const unsigned char lead = byte(at);
@@ -35,7 +35,7 @@ static size_t utf8Length(std::string_view text, size_t at) {
     if ((byte(at + n) & 0xC0) != 0x80)
       return 0;
   const unsigned char next = length > 1 ? byte(at + 1) : 0;
-  // Longer spellings than needed, surrogates, and what lies beyond U+10FFFF.
+  // Overlong encodings, surrogates, code points above U+10FFFF, U+FFFE and U+FFFF.
   const bool isBad = (lead == 0xE0 && next < 0xA0) || (lead == 0xED && next >= 0xA0) ||
                      (lead == 0xF0 && next < 0x90) || (lead == 0xF4 && next >= 0x90) ||
                      (lead == 0xEF && next == 0xBF && byte(at + 2) >= 0xBE);
@@ -102,10 +102,10 @@ SvgWriter::SvgWriter(double width, double height) {
 void SvgWriter::text(double x, double y, std::string_view content, Anchor anchor,
                      std::string_view attributes) {
   static constexpr const char *kAnchors[] = {"start", "middle", "end"};
-  const bool isColoured = attributes.find("fill=") != std::string_view::npos;
+  const bool isColored = attributes.find("fill=") != std::string_view::npos;
   out += format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"", x, y,
                 kAnchors[static_cast<int>(anchor)]);
-  out += isColoured ? "" : " class=\"ink\" fill=\"#222222\"";
+  out += isColored ? "" : " class=\"ink\" fill=\"#222222\"";
   if (!attributes.empty())
     out += " " + std::string(attributes);
   out += ">" + escapeXml(content) + "</text>\n";

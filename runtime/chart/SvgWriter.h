@@ -1,8 +1,9 @@
-//===- SvgWriter.h - Shapes and words as SVG --------------------*- C++ -*-===//
+//===- SvgWriter.h - Writer of SVG documents --------------------*- C++ -*-===//
 //
-// A document that any viewer shows as it is: literal colours on white paper, text as text. Shapes
-// carry a class (ink, soft, axis, grid, page, masked), so that a style sheet can give them other
-// colours: that of the page that the drawing is part of, or that of `asFile` for dark screens.
+// Writes documents that every viewer shows equally, with literal colors on a white background and
+// text as text elements. Shapes have a class (ink, soft, axis, grid, page, masked), so that a style
+// sheet can change their colors: the style sheet of the enclosing page, or the one of `asFile` for
+// dark mode.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,22 +17,22 @@
 namespace pe::chart {
 
 inline constexpr double kFontSize = 11;
-/// The width of pictures that stand below each other, whose letters are to have one size.
+/// The common width of charts that are shown below each other, so that their fonts have one size.
 inline constexpr double kPictureWidth = 700;
 
 enum class Anchor { Start, Middle, End };
 
-/// printf into a string.
+/// Formats like printf and returns a string.
 std::string format(const char *pattern, ...) __attribute__((format(printf, 1, 2)));
 
-/// & < > and quotes as entities; control characters, which XML cannot hold, and bytes that are no
-/// UTF-8 as '?'.
+/// Replaces & < > and quotes by entities, and control characters, which XML does not allow, and
+/// invalid UTF-8 by '?'.
 std::string escapeXml(std::string_view text);
 
-/// The text in lines of at most `width` pixels, broken at spaces.
+/// Breaks the text at spaces into lines of at most `width` pixels.
 std::vector<std::string> wrapText(const std::string &text, double size, double width);
 
-/// A drawing of `toSvg` with a style sheet of its own, which changes its colours on dark screens.
+/// Adds a style sheet that changes the colors in dark mode to a drawing of `toSvg`.
 std::string asFile(const std::string &svg);
 
 class SvgWriter {
@@ -41,14 +42,14 @@ public:
 
   void text(double x, double y, std::string_view content, Anchor anchor = Anchor::Start,
             std::string_view attributes = "");
-  /// Title and, smaller, the lines below it.
+  /// Writes the title and, in a smaller font, the lines of the subtitle.
   void title(double x, std::string_view title, const std::vector<std::string> &subtitle);
-  /// Where a drawing begins below a title and lines of a subtitle.
+  /// Returns the top of a drawing below a title and the lines of a subtitle.
   static double topBelow(const std::vector<std::string> &subtitle);
-  /// A label of a vertical axis, read from below.
+  /// Writes the label of a vertical axis, rotated to read upwards.
   void textUpwards(double x, double y, std::string_view content, double size = kFontSize);
   void line(double x1, double y1, double x2, double y2, std::string_view kind);
-  /// SVG as it stands.
+  /// Appends markup without escaping it.
   void raw(std::string_view markup) { out += markup; }
   /// Closes the document.
   std::string finish() { return out + "</svg>\n"; }

@@ -1,4 +1,4 @@
-//===- BlockCache.cpp - Freed tensor memory, kept for the next call -------===//
+//===- BlockCache.cpp - Cache of freed tensor memory ----------------------===//
 
 #include "runtime/core/BlockCache.h"
 
@@ -21,8 +21,8 @@ constexpr bool kRecycles = true;
 constexpr bool kRecycles = true;
 #endif
 
-/// Rounds up in steps of an eighth of the next lower power of two, so that similar shapes share
-/// blocks.
+/// Rounds up to a multiple of an eighth of the next lower power of two, so that similar shapes
+/// share blocks.
 size_t roundUp(size_t bytes) {
   size_t step = BlockCache::kSmallest / 8;
   while (step * 16 <= bytes)
@@ -81,7 +81,7 @@ size_t BlockCache::size() const {
 }
 
 BlockCache &BlockCache::global() {
-  // Never destroyed: static tensors may be freed after it would have been.
+  // Never destroyed: static tensors may be freed after a static cache would be destroyed.
   static BlockCache *cache = new BlockCache;
   return *cache;
 }

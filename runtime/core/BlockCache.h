@@ -1,9 +1,9 @@
-//===- BlockCache.h - Freed tensor memory, kept for the next call ---------===//
+//===- BlockCache.h - Cache of freed tensor memory --------------*- C++ -*-===//
 //
-// Every call allocates its results, residuals and temporaries. Large blocks from the system come as
-// untouched pages, and faulting them in costs up to a few percent of an attention call; a recently
-// freed block costs nothing. The cache keeps blocks of at least kSmallest bytes, up to kCapacity
-// bytes in total; beyond that, the oldest go back to the system.
+// Every call allocates its results, residuals and temporaries. The system provides large blocks as
+// untouched pages, and their page faults cost up to a few percent of an attention call; a recently
+// freed block has no such cost. The cache keeps blocks of at least kSmallest bytes, up to kCapacity
+// bytes in total; it then returns the oldest blocks to the system.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_RUNTIME_CORE_BLOCKCACHE_H
@@ -15,23 +15,23 @@
 
 namespace pe {
 
-/// Thread-safe. The blocks have no defined content.
+/// A thread-safe cache of blocks with undefined content.
 class BlockCache {
 public:
-  /// Smaller blocks are left to malloc, which caches them itself.
+  /// Smaller blocks are left to malloc, which has its own cache.
   static constexpr size_t kSmallest = size_t(1) << 16;
   static constexpr size_t kCapacity = size_t(1) << 30;
 
   ~BlockCache();
-  /// A block of `bytes` or slightly more, or null when the system has no more. `isFresh` is set if
-  /// it comes from the system and holds zeros.
+  /// Returns a block of `bytes` or slightly more, or null if the system has no memory. Sets
+  /// `isFresh` if the block comes from the system and contains zeros.
   void *take(size_t bytes, bool &isFresh);
-  /// Returns a block that take(bytes) gave out.
+  /// Takes back a block that take(bytes) returned.
   void give(void *block, size_t bytes);
-  /// Bytes in the cache now.
+  /// Returns the number of bytes in the cache.
   size_t size() const;
 
-  /// The cache that all tensors share.
+  /// Returns the cache that all tensors share.
   static BlockCache &global();
 
 private:

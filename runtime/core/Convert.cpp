@@ -1,4 +1,4 @@
-//===- Convert.cpp - Tensors from one element type to another -------------===//
+//===- Convert.cpp - Conversions of tensors between element types ---------===//
 
 #include "runtime/core/DType.h"
 #include "runtime/core/Tensor.h"
@@ -8,7 +8,7 @@
 namespace pe {
 namespace {
 
-/// Element i of a packed floating tensor.
+/// Returns element i of a contiguous floating tensor.
 double readFloating(const Tensor &t, int64_t i) {
   switch (t.dtype()) {
   case DType::F32:

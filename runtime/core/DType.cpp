@@ -13,7 +13,7 @@ uint16_t floatToBf16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   if (std::isnan(value))
     return static_cast<uint16_t>((bits >> 16) | 0x40);
-  // Half of the last place, one less when the kept part is even: ties go to even.
+  // Adds half a unit in the last place, minus one if the kept part is even: ties go to even.
   return static_cast<uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
 }
 

@@ -1,4 +1,4 @@
-//===- Error.cpp - The runtime's errors -----------------------------------===//
+//===- Error.cpp - Building blocks of error messages ----------------------===//
 
 #include "runtime/core/Error.h"
 
@@ -9,7 +9,7 @@
 
 namespace pe {
 
-/// How many letters must be added, dropped or changed to turn one text into the other.
+/// Returns the number of letters to insert, delete or replace to turn one string into the other.
 static size_t editDistance(const std::string &a, const std::string &b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
@@ -25,7 +25,7 @@ static size_t editDistance(const std::string &a, const std::string &b) {
 }
 
 std::string suggestChoice(const std::string &found, const std::vector<std::string> &choices) {
-  if (found.size() > 64) // not a typo, and comparing takes time
+  if (found.size() > 64) // unlikely to be a typo, and the edit distance is quadratic
     return "";
   size_t least = std::max<size_t>(found.size() / 3, 2) + 1;
   std::string nearest;

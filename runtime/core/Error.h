@@ -1,7 +1,7 @@
-//===- Error.h - The runtime's errors ---------------------------*- C++ -*-===//
+//===- Error.h - Building blocks of error messages --------------*- C++ -*-===//
 //
-// The types are public API, in runtime/include/pe/Error.h; here is what only the runtime's own
-// messages need.
+// The types are public API (runtime/include/pe/Error.h). This header has the helpers for the
+// runtime's own messages.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,13 +12,14 @@
 
 namespace pe {
 
-/// "'a', 'b' or 'c'" ("nothing" for an empty list): the accepted choices in a message.
+/// Formats the accepted choices for a message: "'a', 'b' or 'c'"; "nothing" for an empty list.
 std::string joinChoices(const std::vector<std::string> &choices);
 
-/// "; did you mean 'x'?" for the choice that `found` most likely misspells, or empty.
+/// Returns "; did you mean 'x'?" for the choice that `found` most likely misspells, or "".
 std::string suggestChoice(const std::string &found, const std::vector<std::string> &choices);
 
-/// "file 'NAME': WHAT: reason from errno", for a system call that has just failed.
+/// Returns the error `file 'NAME': WHAT: REASON` for a system call that has just failed; the reason
+/// comes from errno.
 Error systemError(const std::string &file, const std::string &what);
 
 } // namespace pe

@@ -1,4 +1,4 @@
-//===- File.cpp - Whole files, in and out ---------------------------------===//
+//===- File.cpp - Reading and atomic writing of files ---------------------===//
 
 #include "runtime/core/File.h"
 
@@ -15,7 +15,7 @@
 namespace pe {
 namespace {
 
-/// A file descriptor that closes itself.
+/// A file descriptor that is closed on destruction.
 class Descriptor {
 public:
   explicit Descriptor(int fd) : fd(fd) {}
@@ -49,7 +49,7 @@ bool writeAll(int fd, std::string_view bytes) {
   return true;
 }
 
-/// The target of a symbolic link, so that the link itself stays.
+/// Returns the target of a symbolic link, so that the link itself is not replaced.
 std::string resolve(const std::string &path) {
   std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), std::free);
   return real ? std::string(real.get()) : path;
@@ -68,7 +68,7 @@ std::string temporaryName(const std::string &path) {
          std::to_string(counter++);
 }
 
-/// Writes everything into `file` and closes it.
+/// Writes everything that `produce` emits into `file` and closes it.
 Status fill(Descriptor &file, const std::string &path, Durability durability,
             const std::function<void(const ByteSink &)> &produce) {
   bool good = true;
@@ -105,7 +105,7 @@ Expected<std::string> readFile(const std::string &path) {
     return systemError(path, "cannot read");
   if (S_ISDIR(info.st_mode))
     return makeError("file '", path, "': expected a file, found a directory");
-  if (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode)) // some have no end
+  if (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode)) // some are infinite
     return makeError("file '", path, "': expected a file, found a device");
   std::string bytes;
   size_t used = 0;
@@ -212,10 +212,10 @@ bool isTemporaryEnding(std::string_view ending) {
 }
 
 Status syncFolder(const std::string &path) {
-  Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems cannot sync a folder and return EINVAL.
-  if (folder.get() < 0 || (::fsync(folder.get()) != 0 && errno != EINVAL))
-    return systemError(path, "cannot write the folder to the disk");
+  Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some file systems cannot sync a directory and return EINVAL.
+  if (directory.get() < 0 || (::fsync(directory.get()) != 0 && errno != EINVAL))
+    return systemError(path, "cannot sync the directory");
   return Status::success();
 }
 

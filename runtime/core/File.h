@@ -1,8 +1,8 @@
-//===- File.h - Whole files, in and out -------------------------*- C++ -*-===//
+//===- File.h - Reading and atomic writing of files -------------*- C++ -*-===//
 //
-// Reading reports the system's error. Writing is atomic: the bytes go to a temporary file beside
-// the target, which is renamed only when it is complete, so that an error leaves an existing target
-// unchanged and other processes never see half a file.
+// Reading reports the system's error. Writing is atomic: the bytes go to a temporary file in the
+// target's directory, which is renamed to the target when it is complete. An error leaves an
+// existing target unchanged, and other processes never see a partial file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,37 +17,40 @@
 
 namespace pe {
 
-/// The bytes of a regular file (or of a pipe, up to its end).
+/// Returns the bytes of a regular file, or of a pipe up to its end.
 Expected<std::string> readFile(const std::string &path);
 
-/// Accepts the next bytes of the file; false after a failure, which AtomicWrite reports.
+/// Accepts the next bytes of the file. Returns false after an error, which the writer reports.
 using ByteSink = std::function<bool(std::string_view)>;
 
+/// The failures that a written file survives.
 enum class Durability {
-  /// Survives the death of the process; for files that can be regenerated.
+  /// The end of the process. For files that can be regenerated.
   Process,
-  /// On the disk, under its final name, before the call returns.
+  /// A power loss: the file is on the disk under its final name before the call returns.
   Disk,
 };
 
-/// Creates or replaces `path` with what `produce` writes to its sink. A target that is not a
-/// regular file (a pipe, /dev/null) is written in place.
+/// Creates or replaces `path` with the bytes that `produce` writes to its sink. A target that is
+/// not a regular file (a pipe, /dev/null) is written in place.
 Status writeFileAtomically(const std::string &path, Durability durability,
                            const std::function<void(const ByteSink &)> &produce);
 Status writeFileAtomically(const std::string &path, std::string_view bytes,
                            Durability durability = Durability::Process);
 
-/// A file that is being written beside its target, for writers that can fail half-way or that
-/// replace several files together: commit() renames it to the target; without it nothing remains.
+/// A file that is written next to its target, for writers that can fail midway or that replace
+/// several files together. commit() renames it to the target; otherwise the destructor deletes it.
 class PendingFile {
 public:
+  /// Creates the temporary file; a target that is not a regular file is an error.
   static Expected<PendingFile> create(const std::string &path);
   PendingFile(PendingFile &&other) noexcept;
   PendingFile &operator=(PendingFile &&) = delete;
   ~PendingFile();
 
+  /// Appends bytes.
   Status write(std::string_view bytes);
-  /// Brings what was written to the disk. Afterwards commit() can hardly fail.
+  /// Syncs the written bytes to the disk, so that a later commit() is unlikely to fail.
   Status finish();
   /// Replaces the target.
   Status commit();
@@ -56,16 +59,16 @@ private:
   PendingFile(std::string path, std::string target, std::string temporary, int fd)
       : path(std::move(path)), target(std::move(target)), temporary(std::move(temporary)), fd(fd) {}
 
-  /// As the user named it; behind symbolic links; where the bytes are until the end.
+  /// The name as the user spelled it, with symbolic links resolved, and of the temporary file.
   std::string path, target, temporary;
   int fd;
 };
 
-/// Whether the end of a file's name is the suffix of writeFileAtomically's temporary files
-/// (".tmp.417.0"), which a killed process leaves behind.
+/// Returns true if `ending` is the suffix of a temporary file of writeFileAtomically
+/// (".tmp.417.0"); a killed process leaves such files.
 bool isTemporaryEnding(std::string_view ending);
 
-/// Syncs a folder's entries to the disk: files that were created, renamed or removed.
+/// Syncs the entries of a directory to the disk after files were created, renamed or removed.
 Status syncFolder(const std::string &path);
 
 } // namespace pe

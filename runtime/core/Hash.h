@@ -1,7 +1,7 @@
 //===- Hash.h - Content hashes ----------------------------------*- C++ -*-===//
 //
-// FNV-1a for short names and checksums against damage, and SHA-256 for cache keys and the identity
-// of data, where different contents must never collide.
+// FNV-1a for short names and checksums against accidental damage; SHA-256 for cache keys and the
+// identity of data, where different contents must not collide.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@
 
 namespace pe {
 
-/// 64-bit FNV-1a.
+/// Returns the 64-bit FNV-1a hash; `state` continues an earlier hash.
 constexpr uint64_t hash64(std::string_view bytes, uint64_t state = 0xCBF29CE484222325ull) {
   for (char c : bytes)
     state = (state ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
@@ -26,7 +26,7 @@ constexpr uint64_t hash64(std::string_view bytes, uint64_t state = 0xCBF29CE4842
 class Sha256 {
 public:
   void update(std::string_view bytes);
-  /// The digest as 64 lower-case hexadecimal digits; call once.
+  /// Returns the digest as 64 lower-case hexadecimal digits. Must be called once, at the end.
   std::string finish();
 
 private:
@@ -38,6 +38,7 @@ private:
   uint64_t totalBytes = 0;
 };
 
+/// Returns the SHA-256 of `bytes` as 64 lower-case hexadecimal digits.
 std::string sha256(std::string_view bytes);
 
 } // namespace pe

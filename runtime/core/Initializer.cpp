@@ -1,4 +1,4 @@
-//===- Initializer.cpp - Parameters by their pe.init ----------------------===//
+//===- Initializer.cpp - Initial values of parameters ---------------------===//
 
 #include "runtime/core/Initializer.h"
 
@@ -9,7 +9,7 @@
 namespace pe {
 namespace {
 
-/// "word(a,b)" parsed; a plain number has arguments but no word.
+/// A parsed "word(a,b)"; a plain number has one argument and no word.
 struct InitCall {
   std::string word;
   std::vector<double> arguments;
@@ -24,7 +24,7 @@ bool parseNumber(std::string_view text, double &value) {
   return failure == std::errc() && end == text.data() + text.size() && std::isfinite(value);
 }
 
-/// False if the text does not have that form. The arguments of "slopes" are words and are skipped.
+/// Returns false if `text` does not have this form. The argument of "slopes", a word, is dropped.
 bool parseInit(std::string_view text, InitCall &call) {
   double number = 0;
   if (parseNumber(text, number)) {

@@ -1,6 +1,6 @@
-//===- Initializer.h - Parameters by their pe.init --------------*- C++ -*-===//
+//===- Initializer.h - Initial values of parameters -------------*- C++ -*-===//
 //
-// The one parser of `pe.init`, for random inputs and for training.
+// Parses `pe.init` and draws the values, for random inputs and for training.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,10 +14,11 @@
 
 namespace pe {
 
-/// Fills `values` of a parameter of that shape as the text of its pe.init says: a number, "linear"
-/// or "linear(fan_in)" (uniform within 1/sqrt(fan_in)), "xavier(gain)" (uniform within
-/// gain sqrt(6 / (fan_in + fan_out))), "normal(deviation)", "uniform(low,high)",
-/// "slopes(geometric)" (2^(-8 (h+1) / H) for element h of H). A vector [n] counts as [n, 1].
+/// Fills the `values` of a parameter of shape `shape` according to its pe.init: a number; "linear"
+/// or "linear(fan_in)" (uniform within 1/sqrt(fan_in)); "xavier(gain)" (uniform within
+/// gain sqrt(6 / (fan_in + fan_out))); "normal(deviation)"; "uniform(low,high)";
+/// "integers(low,high)" (uniform integers in [low, high)); "slopes(geometric)" (2^(-8 (h+1) / H)
+/// for element h of H). A vector [n] counts as [n, 1]. Other text is an error.
 Status fillByInit(const std::string &init, const Shape &shape, std::span<float> values,
                   Random &random);
 

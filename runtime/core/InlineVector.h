@@ -1,7 +1,7 @@
 //===- InlineVector.h - Short lists without allocation ----------*- C++ -*-===//
 //
-// A list of plain values whose length is known when it is made. Up to N of them live in the object
-// itself, so that a call of a compiled function allocates nothing; longer ones go to the heap.
+// A vector of trivial values whose size is fixed when it is made. Up to N values are stored in the
+// object itself, so that a call of a compiled function allocates nothing; more are on the heap.
 //
 //   InlineVector<int64_t, 8> strides(rank);        // zeros
 //   strides[0] = 1;
@@ -18,6 +18,7 @@
 
 namespace pe {
 
+/// A vector with inline storage for N values.
 template <typename T, size_t N> class InlineVector {
   static_assert(std::is_trivially_destructible_v<T> && std::is_trivially_copyable_v<T>);
 
@@ -27,7 +28,7 @@ public:
   InlineVector(const InlineVector &) = delete;
   InlineVector &operator=(const InlineVector &) = delete;
 
-  /// `size` values, each T().
+  /// Resizes to `size` values, each T().
   void reset(size_t size) {
     if (size > N && size > capacity) {
       heap = std::make_unique<T[]>(size);

@@ -60,7 +60,7 @@ double Random::normal() {
 
 uint64_t Random::below(uint64_t bound) {
   assert(bound > 0 && "below() needs a positive bound");
-  const uint64_t excess = (0 - bound) % bound; // 2^64 mod bound values would be drawn too often
+  const uint64_t excess = (0 - bound) % bound; // rejects 2^64 mod bound values to avoid a bias
   uint64_t bits;
   do
     bits = next64();
@@ -70,7 +70,7 @@ uint64_t Random::below(uint64_t bound) {
 
 namespace {
 
-/// Fills `tensor` in row-major order with what `draw` returns.
+/// Fills `tensor` in row-major order with the values that `draw` returns.
 template <typename Draw> void fill(Tensor &tensor, Draw draw) {
   assert(isFloating(tensor.dtype()) && "random numbers fill floating tensors only");
   Tensor packed = tensor.isContiguous() ? tensor : Tensor::empty(tensor.dtype(), tensor.shape());

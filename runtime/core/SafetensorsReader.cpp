@@ -1,4 +1,4 @@
-//===- SafetensorsReader.cpp - Reading files nobody vouches for -----------===//
+//===- SafetensorsReader.cpp - Reading of untrusted safetensors files -----===//
 
 #include "runtime/core/File.h"
 #include "runtime/core/Safetensors.h"
@@ -20,21 +20,21 @@ using Json = nlohmann::json;
 namespace {
 
 constexpr uint64_t kLengthBytes = 8;
-/// The limit of the format's own implementation.
+/// The limit of the reference implementation of the format.
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr size_t kMaxRank = 64;
 
-/// The source of the file's bytes: memory, or a file that is read piecewise.
+/// A source of the file's bytes: memory, or a file that is read in pieces.
 struct ByteSource {
   std::string file;
   uint64_t size;
-  /// Copies `count` bytes at `offset`, all within `size`.
+  /// Copies `count` bytes at `offset`, which must be within `size`.
   std::function<Status(uint64_t offset, void *to, size_t count)> read;
 };
 
 using Entry = SafetensorsFile::Entry;
 
-/// What the header says: offsets are counted from the data's begin.
+/// The content of the header. Offsets count from the beginning of the data.
 struct Index {
   std::vector<Entry> entries;
   std::map<std::string, std::string> metadata;
@@ -53,11 +53,11 @@ Expected<Json> parseHeader(const ByteSource &source, const std::string &text) {
     return makeError("file '", source.file, "': expected a header of at most ", kMaxDepth,
                      " levels, found deeper nesting");
   if (problem && problem->kind == Kind::Duplicate)
-    return makeError("file '", source.file, "': expected names to be different, found '",
-                     problem->found, "' twice in the header");
+    return makeError("file '", source.file, "': expected unique names, found '", problem->found,
+                     "' twice in the header");
   if (problem)
     return makeError("file '", source.file, "': expected the header to be JSON, found at byte ",
-                     problem->byte, " of it: ", problem->found);
+                     problem->byte, ": ", problem->found);
   Json header = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!header.is_object())
     return makeError("file '", source.file,
@@ -65,7 +65,7 @@ Expected<Json> parseHeader(const ByteSource &source, const std::string &text) {
   return header;
 }
 
-/// The name of the other format whose files begin like this; empty if there is none.
+/// Returns the name of another format whose files begin with these bytes, or "".
 std::string_view otherFormat(std::string_view begin) {
   static constexpr std::pair<std::string_view, std::string_view> kFormats[] = {
       {"PK\x03\x04", "a zip archive (.npz, .pt)"},
@@ -82,7 +82,7 @@ std::string_view otherFormat(std::string_view begin) {
 Expected<std::string> readHeaderText(const ByteSource &source) {
   if (source.size < kLengthBytes)
     return makeError("file '", source.file, "': expected at least 8 bytes, found ", source.size,
-                     "; this is no safetensors file");
+                     "; this is not a safetensors file");
   unsigned char raw[kLengthBytes];
   if (Status s = source.read(0, raw, sizeof(raw)); !s)
     return s.takeError();
@@ -96,11 +96,11 @@ Expected<std::string> readHeaderText(const ByteSource &source) {
                      "safetensors.numpy.save_file)");
   if (length > kMaxHeaderBytes)
     return makeError("file '", source.file, "': expected a header of at most ", kMaxHeaderBytes,
-                     " bytes, found ", length, "; this is no safetensors file");
+                     " bytes, found ", length, "; this is not a safetensors file");
   if (length > source.size - kLengthBytes)
     return makeError("file '", source.file, "': expected a header of ", length,
                      " bytes, found only ", source.size - kLengthBytes,
-                     " bytes; the file is cut off");
+                     " bytes; the file is truncated");
   std::string text(length, '\0');
   if (Status s = source.read(kLengthBytes, text.data(), text.size()); !s)
     return s.takeError();
@@ -136,20 +136,21 @@ Status readOffsets(const ByteSource &source, const std::string &name, const Json
   return Status::success();
 }
 
-/// Reads and checks one tensor's entry: type, shape, and offsets that match both and lie in the
-/// file.
+/// Reads and checks the entry of one tensor: its type, its shape, and offsets that match both and
+/// are within the file.
 Expected<Entry> readEntry(const ByteSource &source, const std::string &name, const Json &json,
                           uint64_t dataBytes) {
   if (!json.is_object())
     return inTensor(source, name, "expected an object with dtype, shape and data_offsets");
   const auto dtype = json.find("dtype");
   if (dtype == json.end() || !dtype->is_string())
-    return inTensor(source, name, "expected 'dtype' to be a text");
+    return inTensor(source, name, "expected 'dtype' to be a string");
   const std::string &spelling = dtype->get_ref<const std::string &>();
   const SafetensorsType *type = findSafetensorsType(spelling);
   if (!type)
     return inTensor(source, name,
-                    "expected a dtype of " + safetensorsTypeNames() + ", found '" + spelling + "'");
+                    "expected a dtype among " + safetensorsTypeNames() + ", found '" + spelling +
+                        "'");
   Expected<Shape> shape = readShape(source, name, json);
   if (!shape)
     return shape.takeError();
@@ -177,27 +178,26 @@ Expected<Entry> readEntry(const ByteSource &source, const std::string &name, con
 
 Status readMetadata(const ByteSource &source, const Json &json, Index &out) {
   if (!json.is_object())
-    return makeError("file '", source.file, "': expected '__metadata__' to be an object of texts");
+    return makeError("file '", source.file,
+                     "': expected '__metadata__' to be an object of strings");
   for (const auto &item : json.items()) {
     if (!item.value().is_string())
       return makeError("file '", source.file, "': metadata '", item.key(),
-                       "': expected a text, found ", item.value().type_name());
+                       "': expected a string, found ", item.value().type_name());
     out.metadata.emplace(item.key(), item.value().get<std::string>());
   }
   return Status::success();
 }
 
-/// The tensors must cover the data bytes one after the other.
+/// Checks that the tensors cover the data bytes without holes or overlaps.
 Status checkCoverage(const ByteSource &source, const std::vector<Entry> &entries,
                      uint64_t dataBytes) {
   uint64_t covered = 0;
   for (const Entry &entry : entries) {
     if (entry.begin < covered)
       return inTensor(source, entry.name,
-                      "expected bytes of its own, found data_offsets that overlap the tensor "
-                      "before it (begin " +
-                          std::to_string(entry.begin) + ", free from " + std::to_string(covered) +
-                          ")");
+                      "expected data_offsets to begin at " + std::to_string(covered) + ", found " +
+                          std::to_string(entry.begin) + "; they overlap the preceding tensor");
     if (entry.begin > covered)
       return inTensor(source, entry.name,
                       "expected data_offsets to begin at " + std::to_string(covered) + ", found " +
@@ -258,7 +258,7 @@ Expected<Safetensors> read(const ByteSource &source) {
   return result;
 }
 
-/// The file's bytes, which stay readable when it is replaced.
+/// Opens a file; its bytes stay readable if it is replaced.
 Expected<ByteSource> openSource(const std::string &path) {
   std::shared_ptr<std::FILE> file(std::fopen(path.c_str(), "rbe"),
                                   [](std::FILE *open) { return open ? std::fclose(open) : 0; });
@@ -278,7 +278,9 @@ Expected<ByteSource> openSource(const std::string &path) {
                       if (std::ferror(file.get()))
                         return systemError(path, "cannot read");
                       return makeError("file '", path, "': expected ", count, " bytes at offset ",
-                                       offset, ", found the end of the file; it is being changed");
+                                       offset,
+                                       ", found the end of the file; it was changed while it was "
+                                       "read");
                     }};
 }
 

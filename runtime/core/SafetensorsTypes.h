@@ -1,6 +1,6 @@
-//===- SafetensorsTypes.h - Element types as safetensors spells them ------===//
+//===- SafetensorsTypes.h - Element types of safetensors --------*- C++ -*-===//
 //
-// The table that the reader and the writer share.
+// Maps the type names of the format to DType, for the reader and the writer.
 //
 //===----------------------------------------------------------------------===//
 

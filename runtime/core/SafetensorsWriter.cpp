@@ -1,4 +1,4 @@
-//===- SafetensorsWriter.cpp - Writing tensors to a file ------------------===//
+//===- SafetensorsWriter.cpp - Writing of safetensors files ---------------===//
 
 #include "runtime/core/File.h"
 #include "runtime/core/Safetensors.h"
@@ -19,8 +19,8 @@ static Expected<std::string> makeHeader(const std::string &path, const Safetenso
   size_t offset = 0;
   for (const NamedTensor &entry : content.tensors) {
     if (entry.name == "__metadata__" || !names.insert(entry.name).second)
-      return makeError("file '", path, "': expected tensor names to be different, found '",
-                       entry.name, "' twice or reserved");
+      return makeError("file '", path, "': expected unique tensor names, found '", entry.name,
+                       "' twice or reserved");
     const size_t end = offset + entry.tensor.byteSize();
     header[entry.name] = {{"dtype", safetensorsName(entry.tensor.dtype())},
                           {"shape", entry.tensor.shape()},
@@ -28,7 +28,7 @@ static Expected<std::string> makeHeader(const std::string &path, const Safetenso
     offset = end;
   }
   std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
-  // Spaces bring the data to a multiple of 8 bytes, as the format recommends.
+  // Pads the header with spaces to a multiple of 8 bytes, as the format recommends.
   text.resize((text.size() + 7) / 8 * 8, ' ');
   return text;
 }

@@ -45,7 +45,7 @@ void StridedCopy::copy(int axis, char *to, const char *from) const {
     return;
   }
   const Axis &steps = axes[axis];
-  if (axis + 1 == rank && runBytes == 4) { // elements one by one: the commonest size in line
+  if (axis + 1 == rank && runBytes == 4) { // single elements of the most common size, inlined
     for (int64_t i = 0; i < steps.size; ++i)
       std::memcpy(to + i * steps.to, from + i * steps.from, 4);
     return;

@@ -47,7 +47,7 @@ Shape contiguousStrides(const Shape &shape) {
 
 namespace {
 
-/// Storage whose first byte is aligned to Tensor::kAlignment.
+/// Allocates storage whose first byte is aligned to Tensor::kAlignment.
 std::shared_ptr<void> allocateBytes(size_t bytes, bool zero, void *&first) {
   const size_t padded = bytes + Tensor::kAlignment;
   bool isFresh = false;
@@ -79,7 +79,7 @@ static Expected<Tensor> allocateTensor(DType dtype, Shape shape, bool zero) {
                      nameOf(dtype));
   void *first = nullptr;
   std::shared_ptr<void> storage;
-  // More than the machine has would be granted and end the process when it is touched.
+  // The system would grant more memory than it has and kill the process when the pages are touched.
   if (bytes <= physicalMemory())
     storage = allocateBytes(static_cast<size_t>(bytes), zero, first);
   if (!storage)
@@ -114,7 +114,7 @@ Tensor Tensor::borrow(void *data, DType dtype, Shape shape, Shape strides,
                       std::shared_ptr<void> owner) {
   assert((strides.empty() || strides.size() == shape.size()) && "one stride per dimension");
   Tensor result;
-  // Without an owner the caller keeps the memory; the storage only marks the tensor as defined.
+  // Without an owner the caller keeps the memory alive; the storage only marks it as defined.
   result.storage = owner ? std::move(owner) : std::shared_ptr<void>(data, [](void *) {});
   result.first = data;
   result.type = dtype;
@@ -124,7 +124,7 @@ Tensor Tensor::borrow(void *data, DType dtype, Shape shape, Shape strides,
 }
 
 int64_t Tensor::numel() const {
-  // The other dimensions of an empty tensor may be anything: their product need not exist.
+  // An empty tensor may have any other dimensions; their product may overflow.
   if (std::find(dims.begin(), dims.end(), 0) != dims.end())
     return 0;
   int64_t count = 1;

@@ -1,7 +1,7 @@
-//===- Tensor.h - Operations on whole tensors -------------------*- C++ -*-===//
+//===- Tensor.h - Operations on tensors -------------------------*- C++ -*-===//
 //
-// The class is public API (runtime/include/pe/Tensor.h). Here are the operations the runtime,
-// the reference and training share.
+// The class is public API (runtime/include/pe/Tensor.h). This header has the operations that the
+// runtime, the reference and training share.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,14 +12,14 @@
 
 namespace pe {
 
-/// The elements converted to `dtype` (contiguous). Between floating types, and between integer
-/// types when every value fits; anything else is an error.
+/// Returns the elements converted to `dtype`, contiguous. Converts between floating types, and
+/// between integer types if every value fits; anything else is an error.
 Expected<Tensor> convert(const Tensor &source, DType dtype);
 
-/// Every element as double, in row-major order (floating and integer types).
+/// Returns all elements as doubles in row-major order. Floating and integer types only.
 Expected<std::vector<double>> toDoubles(const Tensor &source);
 
-/// Row-major strides of `shape`, in elements.
+/// Returns the row-major strides of `shape`, in elements.
 Shape contiguousStrides(const Shape &shape);
 
 } // namespace pe

@@ -1,4 +1,4 @@
-//===- Attributes.cpp - Other values for attributes of a source -----------===//
+//===- Attributes.cpp - Replacement of attributes of a source -------------===//
 #include "runtime/jit/Attributes.h"
 
 #include "dialect/PE/PE.h"
@@ -12,7 +12,7 @@
 namespace pe::jit {
 namespace {
 
-/// The value as an attribute of the kind of `old`; null if it is none.
+/// Parses the value as an attribute of the kind of `old`. Returns null if that is not possible.
 mlir::Attribute parseLike(mlir::Attribute old, const std::string &value) {
   const llvm::StringRef text(value);
   if (auto number = llvm::dyn_cast<mlir::FloatAttr>(old)) {
@@ -27,7 +27,7 @@ mlir::Attribute parseLike(mlir::Attribute old, const std::string &value) {
       return {};
     return mlir::IntegerAttr::get(number.getType(), parsed);
   }
-  // What does not parse is reported by the caller.
+  // The caller reports parse errors.
   mlir::ScopedDiagnosticHandler quiet(old.getContext(), [](mlir::Diagnostic &) {});
   mlir::Attribute parsed = mlir::parseAttribute(text, old.getContext());
   return parsed && parsed.getTypeID() == old.getTypeID() ? parsed : mlir::Attribute();
@@ -49,12 +49,12 @@ std::string textOf(mlir::Attribute attribute) {
 
 } // namespace
 
-/// Drops out probabilities of every attention of public functions that has no dropout, by an
-/// argument "seed".
+/// Adds dropout, with an argument "seed", to every attention of public functions that has no
+/// dropout.
 static Status addDropout(mlir::ModuleOp module, const std::string &value) {
   double share = 0;
   if (llvm::StringRef(value).getAsDouble(share))
-    return makeError("expected a share of probabilities that are dropped out, found '", value, "'");
+    return makeError("expected a dropout probability, found '", value, "'");
   mlir::Builder builder(module.getContext());
   for (auto function : module.getOps<mlir::func::FuncOp>()) {
     mlir::Value seed;
@@ -111,7 +111,7 @@ Status setAttributes(mlir::ModuleOp module, const AttributeValues &values) {
                        "'");
     if (!found)
       return makeError("expected an operation with the attribute '", name, "', found ",
-                       known.empty() ? "none with numbers" : listOf(known));
+                       known.empty() ? "no numeric attributes" : listOf(known));
   }
   return Status::success();
 }

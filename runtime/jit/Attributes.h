@@ -1,4 +1,4 @@
-//===- Attributes.h - Other values for attributes of a source ---*- C++ -*-===//
+//===- Attributes.h - Replacement of attributes of a source -----*- C++ -*-===//
 #ifndef PE_RUNTIME_JIT_ATTRIBUTES_H
 #define PE_RUNTIME_JIT_ATTRIBUTES_H
 
@@ -8,9 +8,9 @@
 
 namespace pe::jit {
 
-/// Gives every operation of the pe dialect that has an attribute of one of these names the value
-/// instead. An error if no operation has it, or if the value is not of its type. The module is to
-/// be verified afterwards.
+/// Replaces the attributes with these names on all operations of the pe dialect. Fails if no
+/// operation has such an attribute, or if a value does not have its type. The caller must verify
+/// the module afterwards.
 Status setAttributes(mlir::ModuleOp module, const AttributeValues &values);
 
 } // namespace pe::jit

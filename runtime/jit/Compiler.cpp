@@ -1,4 +1,4 @@
-//===- Compiler.cpp - source to plan and object ---===//
+//===- Compiler.cpp - Compilation of a source -----------------------------===//
 #include "runtime/jit/Compiler.h"
 
 #include "runtime/jit/Attributes.h"

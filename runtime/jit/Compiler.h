@@ -1,4 +1,4 @@
-//===- Compiler.h - source to plan and object ---===//
+//===- Compiler.h - Compilation of a source ---------------------*- C++ -*-===//
 #ifndef PE_RUNTIME_JIT_COMPILER_H
 #define PE_RUNTIME_JIT_COMPILER_H
 
@@ -12,25 +12,25 @@
 
 namespace pe::jit {
 
-/// One source on its way through the pipelines. Not shared between threads.
+/// The compilation of one source. Not thread-safe.
 class Compilation {
 public:
   explicit Compilation(const mlir::DialectRegistry &registry);
 
-  /// Parses a module; its locations refer to the source's name.
+  /// Parses a module. Its locations contain the name of the source.
   Status parse(const Source &source);
-  /// When modules are verified: behind every pass, which may have to refuse what the user wrote, or
-  /// once, behind the conversions of code that is ours.
+  /// Specifies when the module is verified: after every pass, for passes that may have to reject
+  /// user code, or once after the conversions of generated code.
   enum class Verify { EveryPass, Once };
-  /// Runs what `build` adds to a pass manager.
+  /// Runs the passes that `build` adds to a pass manager.
   Status run(llvm::function_ref<void(mlir::OpPassManager &)> build,
              Verify verify = Verify::EveryPass);
   mlir::ModuleOp getModule() { return *module; }
   const DiagnosticCollector &getDiagnostics() const { return diagnostics; }
   mlir::MLIRContext &getContext() { return context; }
-  /// The error reported so far, or `otherwise`.
+  /// Returns the first reported error, or `otherwise` if there is none.
   Error takeError(const std::string &otherwise) { return diagnostics.take(otherwise); }
-  /// The text of the module as it is now.
+  /// Prints the current module.
   std::string print();
 
 private:
@@ -39,13 +39,14 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
 
-/// Adds dialects of encodings from outside to those of every compilation, before the first one.
+/// Registers additional dialects, such as out-of-tree encodings, for all compilations. Must be
+/// called before the first one.
 void addDialects(llvm::function_ref<void(mlir::DialectRegistry &)> insert);
 
-/// The dialects, extensions and translations of the compiler, registered once per process.
+/// Returns the dialects, extensions and translations of the compiler, registered once per process.
 const mlir::DialectRegistry &getRegistry();
 
-/// Arguments and results of the module's entry function.
+/// Describes the arguments and results of the entry function of a module.
 Expected<EntryInfo> describeEntry(mlir::ModuleOp module, const std::string &entry);
 
 } // namespace pe::jit

@@ -1,4 +1,4 @@
-//===- DeviceLibrary.cpp - the bitcode that kernels are linked with -------===//
+//===- DeviceLibrary.cpp - Embedded bitcode of the device library ---------===//
 #include "runtime/jit/Ptx.h"
 
 // Embeds the file verbatim in the read-only data of the library.
@@ -7,7 +7,7 @@ asm(".section .rodata\n"
     "pe_device_library_begin:\n"
     ".incbin \"" PE_DEVICE_LIBRARY_FILE "\"\n"
     "pe_device_library_end:\n"
-    ".byte 0\n" // an LLVM memory buffer ends with a zero
+    ".byte 0\n" // the terminator of an LLVM memory buffer
     ".previous\n");
 
 extern "C" __attribute__((visibility("hidden"))) const char pe_device_library_begin[],

@@ -1,4 +1,4 @@
-//===- Diagnostics.cpp - MLIR's diagnostics as pe errors ---===//
+//===- Diagnostics.cpp - MLIR diagnostics as pe errors --------------------===//
 #include "runtime/jit/Diagnostics.h"
 
 #include "runtime/jit/ParserMessages.h"
@@ -14,7 +14,7 @@ std::string pe::jit::placeOf(Location location) {
     auto file = dyn_cast<FileLineColLoc>(inner);
     if (!file)
       return WalkResult::advance();
-    // Errors about the whole file have line 0; editors count lines from 1.
+    // Errors about the entire file have line 0, but editors count lines from 1.
     place = file.getFilename().str() + ":" + std::to_string(std::max(file.getLine(), 1u)) + ":" +
             std::to_string(std::max(file.getColumn(), 1u));
     return WalkResult::interrupt();
@@ -36,7 +36,7 @@ pe::jit::DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
         Error error =
             Error(rewordParserMessage(diagnostic, source)).at(placeOf(diagnostic.getLocation()));
         for (Diagnostic &note : diagnostic.getNotes()) {
-          // Dumps of whole operations are for compiler engineers (pe-opt shows them).
+          // Drop notes for compiler developers, which pe-opt prints.
           std::string text = note.str();
           if (llvm::StringRef(text).starts_with("see current operation") ||
               llvm::StringRef(text).starts_with("Available dialects"))

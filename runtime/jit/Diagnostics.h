@@ -1,4 +1,4 @@
-//===- Diagnostics.h - MLIR's diagnostics as pe errors ---===//
+//===- Diagnostics.h - MLIR diagnostics as pe errors ------------*- C++ -*-===//
 #ifndef PE_RUNTIME_JIT_DIAGNOSTICS_H
 #define PE_RUNTIME_JIT_DIAGNOSTICS_H
 
@@ -8,16 +8,16 @@
 
 namespace pe::jit {
 
-/// During its lifetime, keeps the first error of a context with its notes, and every remark and
-/// warning.
+/// Records the diagnostics of a context during its lifetime: the first error with its notes, and
+/// every remark and warning.
 class DiagnosticCollector {
 public:
   explicit DiagnosticCollector(mlir::MLIRContext *context);
-  /// The source that is being parsed; empty afterwards.
+  /// Sets the source that is being parsed; empty afterwards.
   void setSource(llvm::StringRef text) { source = text; }
-  /// The error, or `otherwise` where none was reported.
+  /// Returns the first error, or `otherwise` if none was reported.
   Error take(const std::string &otherwise);
-  /// "FILE:LINE:COL: text" of each remark so far, "FILE:LINE:COL: warning: text" of each warning.
+  /// Returns the remarks as "FILE:LINE:COL: text" and warnings as "FILE:LINE:COL: warning: text".
   const std::vector<std::string> &getRemarks() const { return remarks; }
 
 private:
@@ -27,7 +27,7 @@ private:
   mlir::ScopedDiagnosticHandler handler;
 };
 
-/// "FILE:LINE:COL" of the innermost place in a file, or empty.
+/// Returns "FILE:LINE:COL" of the first file location inside `location`, or an empty string.
 std::string placeOf(mlir::Location location);
 
 } // namespace pe::jit

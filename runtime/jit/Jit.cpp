@@ -1,4 +1,4 @@
-//===- Jit.cpp - the compiler behind the runtime's interface ---===//
+//===- Jit.cpp - Implementation of the compiler interface -----------------===//
 #include "runtime/jit/JitInterface.h"
 
 #include "dialect/PE/ExportProgram.h"
@@ -37,7 +37,8 @@ Status checkDepths(const CompileRequest &request) {
   for (auto [what, depth] :
        {std::pair{"head dim", request.headDim}, std::pair{"value dim", request.valueDim}})
     if (depth < 8 || depth > 256 || depth % 8 != 0)
-      return makeError("expected a ", what, " of 8 to 256 in steps of 8, found ", depth);
+      return makeError("expected a ", what, " from 8 to 256 that is a multiple of 8, found ",
+                       depth);
   return Status::success();
 }
 
@@ -55,7 +56,7 @@ mlir::tile::LoopOptions convert(const LoopOptions &loops) {
   return options;
 }
 
-/// The requested baseline, or this machine's.
+/// Checks the request and converts it to options of the pipelines.
 Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   const bool isGpu = isForGpu(request);
   if (request.target != "cpu" && !isGpu)
@@ -86,8 +87,7 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   if (!isGpu && options.lowering != "cpu" && options.lowering != "loops")
     return makeError("expected lowering cpu or loops, found ", options.lowering);
   if (options.lowering != "loops" && request.loops != LoopOptions())
-    return makeError("expected lowering loops with a choice of its blocks, found ",
-                     options.lowering);
+    return makeError("expected lowering loops with loop options, found ", options.lowering);
   options.loops = convert(request.loops);
   options.features = request.features;
   if (options.features.empty()) {
@@ -120,8 +120,8 @@ Expected<Description> MlirJit::describe(const Source &source) {
   return description;
 }
 
-/// "softmax + segments", "stick_breaking + affine" ...: one human-readable line.
-std::string summarise(const llvm::json::Value &explanation) {
+/// Returns the structure in one line, for example "softmax + segments; stick_breaking + affine".
+std::string summarize(const llvm::json::Value &explanation) {
   std::string line;
   const llvm::json::Array *attentions = explanation.getAsObject()->getArray("attentions");
   for (const llvm::json::Value &value : *attentions) {
@@ -141,7 +141,7 @@ std::string summarise(const llvm::json::Value &explanation) {
   return line;
 }
 
-/// What the compiler reports about a function.
+/// The explanation of a function as text, as JSON and in one line.
 struct Explanation {
   std::string text, json, line;
 };
@@ -159,12 +159,12 @@ Expected<Explanation> explain(Compilation &compilation, const mlir::pe::CompileO
       return compilation.takeError("cannot explain the function");
     result.text = *text;
     llvm::raw_string_ostream(result.json) << *json;
-    result.line = summarise(*json);
+    result.line = summarize(*json);
   }
   return result;
 }
 
-/// Runs the pipelines up to functions in the LLVM dialect; the module keeps the plan.
+/// Runs the pipelines up to functions in the LLVM dialect. The plan is an attribute of the module.
 Expected<Explanation> lower(Compilation &compilation, const CompileRequest &request,
                             const mlir::pe::CompileOptions &options) {
   Status structured =
@@ -196,13 +196,13 @@ Expected<Explanation> lower(Compilation &compilation, const CompileRequest &requ
 Expected<plan::Plan> takePlan(mlir::ModuleOp module) {
   auto text = module->getAttrOfType<mlir::StringAttr>(mlir::pe::kPlanAttr);
   if (!text)
-    return makeError("the pipelines left no plan; this is a defect of pe");
+    return makeError("the pipelines produced no plan; this is a defect of pe");
   auto plan = plan::parsePlan(text.strref());
   module->removeAttr(mlir::pe::kPlanAttr);
   return plan;
 }
 
-/// Translates, optimises and emits the module, which is in the LLVM dialect by now.
+/// Translates, optimizes and emits a module in the LLVM dialect.
 Expected<std::string> emitMachineCode(mlir::ModuleOp module, const std::string &features) {
   auto machine = createTargetMachine(features);
   if (!machine)
@@ -214,7 +214,7 @@ Expected<std::string> emitMachineCode(mlir::ModuleOp module, const std::string &
   return emitObject(**translated, **machine);
 }
 
-/// Machine code of the module; PTX for cuda, where the plan's stages must fit the chip.
+/// Emits machine code, or PTX for cuda after checking that the stages of the plan fit the chip.
 Expected<std::string> emitCode(mlir::ModuleOp module, const CompileRequest &request,
                                plan::Plan &plan) {
   if (request.target != "cuda")
@@ -282,7 +282,7 @@ Expected<std::string> MlirJit::compileKernels(const Source &source) {
 
 Expected<std::string> MlirJit::emit(const CompileRequest &request, EmitStage stage) {
   if (stage == EmitStage::Ptx && request.target != "cuda")
-    return makeError("expected target cuda for PTX, found ", request.target);
+    return makeError("expected --target=cuda for PTX, found --target=", request.target);
   if (stage == EmitStage::Object && request.target == "cuda")
     return makeError("expected stage ptx for target cuda, found object; assemble PTX with ptxas");
   if (stage == EmitStage::Object || stage == EmitStage::Ptx) {

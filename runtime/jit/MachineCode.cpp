@@ -1,4 +1,4 @@
-//===- MachineCode.cpp - LLVM dialect to objects, objects to memory ---===//
+//===- MachineCode.cpp - LLVM dialect to objects --------------------------===//
 #include "runtime/jit/MachineCode.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
@@ -36,8 +36,7 @@ Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const std::st
     builder->setCPU(features);
     builder->getFeatures() = llvm::SubtargetFeatures();
   }
-  // AVX-512 kernels use vectors of 16; LLVM would split them in two for some
-  // machines.
+  // AVX-512 kernels use vectors of 16 elements, which LLVM would split for some CPUs.
   builder->getFeatures().AddFeature("prefer-256-bit", /*Enable=*/false);
   builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
   builder->setRelocationModel(llvm::Reloc::PIC_);
@@ -48,9 +47,9 @@ Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const std::st
   return std::move(*machine);
 }
 
-/// Kernels arrive as explicit vector code with their loops in place: LLVM's full O2 pipeline would
-/// take five times as long as this list, for no measurable speedup (docs/decisions.md). Rotation
-/// and vectorisation of loops are for the scalar stages.
+/// The passes for kernels, which are already explicit vector code with their final loops. LLVM's O2
+/// pipeline takes five times as long, without a measurable speedup (docs/decisions.md). The scalar
+/// stages need loop rotation and vectorization.
 constexpr const char *kPasses =
     "always-inline,inline,globaldce,"
     "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,loop-simplify,lcssa,"
@@ -91,7 +90,7 @@ Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::L
   result->setTargetTriple(machine.getTargetTriple());
   result->setDataLayout(machine.createDataLayout());
   if (llvm::Error error = optimise(*result, machine))
-    return fromLLVM("cannot optimise the compiled module", std::move(error));
+    return fromLLVM("cannot optimize the compiled module", std::move(error));
   return result;
 }
 

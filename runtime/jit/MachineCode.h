@@ -1,4 +1,4 @@
-//===- MachineCode.h - LLVM dialect to objects ---===//
+//===- MachineCode.h - LLVM dialect to objects ------------------*- C++ -*-===//
 #ifndef PE_RUNTIME_JIT_MACHINECODE_H
 #define PE_RUNTIME_JIT_MACHINECODE_H
 
@@ -11,19 +11,20 @@
 
 namespace pe::jit {
 
-/// A machine to compile for: "" is this one, else an x86-64 baseline by name.
+/// Creates the target machine of an x86-64 baseline, or of this machine if `features` is empty.
 Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const std::string &features);
 
-/// "x86-64-v4" or "x86-64-v3": the widest baseline this machine has; an error below v3.
+/// Returns the highest baseline that this machine supports, "x86-64-v4" or "x86-64-v3". Fails on
+/// machines below v3.
 Expected<std::string> hostBaseline();
 
-/// Optimised LLVM IR of a module in the LLVM dialect.
+/// Translates a module in the LLVM dialect to optimized LLVM IR.
 Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::LLVMContext &context,
                                                   llvm::TargetMachine &machine);
-/// An ELF object.
+/// Emits an ELF object.
 Expected<std::string> emitObject(llvm::Module &module, llvm::TargetMachine &machine);
 
-/// Runs the passes that `choose` adds, with the analyses of the machine.
+/// Runs the passes that `choose` adds, with the analyses of the target machine.
 llvm::Error
 runPasses(llvm::Module &module, llvm::TargetMachine &machine,
           llvm::function_ref<llvm::Error(llvm::PassBuilder &, llvm::ModulePassManager &)> choose);

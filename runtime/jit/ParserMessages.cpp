@@ -1,4 +1,4 @@
-//===- ParserMessages.cpp - the parser's messages in words of pe ---===//
+//===- ParserMessages.cpp - Parser messages for users of pe ---------------===//
 #include "runtime/jit/ParserMessages.h"
 
 #include "dialect/PE/PE.h"
@@ -14,12 +14,13 @@ using namespace mlir;
 namespace pe::jit {
 namespace {
 
-/// Longer names are not typos, and comparing them takes time.
+/// Longer names are skipped: the edit distance is quadratic, and they are rarely typos.
 constexpr size_t kMaxName = 64;
-/// How much of the source after a diagnostic's location is read.
+/// The number of characters of the source that are read after the location of a diagnostic.
 constexpr size_t kMaxSource = 4096;
 
-/// The source from the diagnostic's location on; empty if the location is not in it.
+/// Returns the source from the location of a diagnostic on, or an empty string if the location is
+/// not in the source.
 StringRef textAt(Location location, StringRef text) {
   auto place = dyn_cast<FileLineColLoc>(location);
   if (!place || place.getLine() == 0 || place.getColumn() == 0)
@@ -30,7 +31,7 @@ StringRef textAt(Location location, StringRef text) {
       .take_front(kMaxSource);
 }
 
-/// The line that the diagnostic's location is on.
+/// Returns the line of the location of a diagnostic.
 StringRef lineAt(Location location, StringRef text) {
   auto place = dyn_cast<FileLineColLoc>(location);
   if (!place)
@@ -39,7 +40,7 @@ StringRef lineAt(Location location, StringRef text) {
   return textAt(begin, text).split('\n').first;
 }
 
-/// The registered operation that users can write whose name is nearest to `name`, or empty.
+/// Returns the operation available to users whose name is closest to `name`, or an empty string.
 StringRef nearestOperation(StringRef name, MLIRContext *context) {
   StringRef best;
   if (name.size() > kMaxName)
@@ -51,7 +52,7 @@ StringRef nearestOperation(StringRef name, MLIRContext *context) {
     if (dialect != "pe" && dialect != "arith" && dialect != "math" && dialect != "func")
       continue;
     StringRef candidate = known.getStringRef();
-    // A name without its dialect is compared without it.
+    // Compare without the dialect if `name` does not contain one.
     StringRef compared = name.contains('.') ? candidate : candidate.split('.').second;
     unsigned distance = name.edit_distance(compared);
     if (distance < bestDistance || (distance == bestDistance && !best.empty() && dialect == "pe")) {
@@ -72,7 +73,7 @@ std::string unknownOperation(StringRef name, MLIRContext *context) {
                            : "did you mean '" + nearest.str() + "'?"));
 }
 
-/// "a bias", or "of type tensor<4xf32>".
+/// Returns "a bias" for !pe.bias, or "of type tensor<4xf32>" for other types.
 std::string nounOf(StringRef type) {
   if (type.consume_front("!pe."))
     return ("a " + type).str();
@@ -83,11 +84,11 @@ std::string wrongType(StringRef value, StringRef expected, StringRef found) {
   std::string message =
       ("'" + value + "' is " + nounOf(found) + ", expected " + nounOf(expected)).str();
   if (expected == "!pe.bias" && found == "!pe.coordinate")
-    message += "; a coordinate becomes a bias by pe.linear, pe.table, pe.power or pe.mlp";
+    message += "; convert a coordinate to a bias with pe.linear, pe.table, pe.power or pe.mlp";
   return message;
 }
 
-/// For `base = 10000` where a float is expected: how the number has to be written.
+/// Returns the message for `base = 10000` if a float is expected.
 std::string wholeNumber(StringRef operation, StringRef attribute, StringRef source) {
   std::string message = ("'" + operation + "' op expected a float for '" + attribute + "'").str();
   SmallVector<StringRef> groups;
@@ -100,19 +101,20 @@ std::string wholeNumber(StringRef operation, StringRef attribute, StringRef sour
   return message;
 }
 
-/// The text before the diagnostic's location, at most kMaxSource of it.
+/// Returns the source before the location of a diagnostic.
 StringRef textBefore(Location location, StringRef text) {
   StringRef rest = textAt(location, text);
   return rest.empty() ? StringRef() : StringRef(text.data(), rest.data() - text.data());
 }
 
-/// The name of the last operation of pe before a place.
+/// Returns the name of the last pe operation in `before`.
 StringRef lastOperation(StringRef before) {
   StringRef operation = before.drop_front(std::min(before.rfind("pe."), before.size()));
   return operation.take_while([](char c) { return llvm::isAlnum(c) || c == '.' || c == '_'; });
 }
 
-/// `pe.NAME()`, `pe.NAME (base = 10000)`, `pe.NAME 128`: attributes stand in braces.
+/// Returns the message for attributes that are not in braces: `pe.NAME()`,
+/// `pe.NAME (base = 10000)`, `pe.NAME 128`.
 std::string misplacedAttributes(StringRef before, StringRef source, MLIRContext *context) {
   StringRef operation = lastOperation(before);
   auto known = RegisteredOperationName::lookup(operation, context);
@@ -133,33 +135,31 @@ std::string misplacedAttributes(StringRef before, StringRef source, MLIRContext 
   return source.starts_with("(") || isNumber ? advice + " {...}" : std::string();
 }
 
-/// Messages about one character, from the text around it; empty where there is no better one.
+/// Returns a replacement for a message about one token, based on the source around it, or an empty
+/// string if there is none.
 std::string rewordBySource(StringRef message, StringRef before, StringRef source,
                            MLIRContext *context) {
   SmallVector<StringRef> groups;
-  source = source.ltrim(" \t"); // the place may be the end of the token before
+  source = source.ltrim(" \t"); // the location may be the end of the previous token
   if (message == "expected operation name in quotes")
     return misplacedAttributes(before, source, context);
   if (message == "expected SSA operand" &&
       llvm::Regex("^([A-Za-z_][A-Za-z0-9_]*)").match(source, &groups))
     return ("expected a value, found '" + groups[1] + "'; values begin with %, as in %" + groups[1])
         .str();
-  if (message == "expected ','" && source.starts_with(")") &&
-      lastOperation(before) == "pe.attention")
-    return "expected the types of q, k and v, as in (!qkv, !qkv, !qkv) -> !qkv";
   if (source.starts_with("#") && message.contains("attribute name"))
     return "expected an operation, found '#'; comments begin with //";
   return {};
 }
 
-/// The type of an operand that an operation cannot take, such as a parameter of f64.
+/// Returns the message for an operand of an unsupported element type, such as a parameter of f64.
 std::string wrongElementType(StringRef operation, StringRef found) {
   for (StringRef element : {"xf64>", "<f64>", "xf16>", "<f16>", "xbf16>", "<bf16>"})
     if (found.contains(element)) {
       StringRef type = element.drop_front().drop_back();
       return ("'" + operation +
-              "' op expected a parameter of f32, or whole numbers of i32, found " + found +
-              "; write f32 in place of " + type)
+              "' op expected a parameter of type f32, or integers of type i32, found " + found +
+              "; write f32 instead of " + type)
           .str();
     }
   return {};
@@ -185,7 +185,7 @@ std::string rewordParserMessage(const Diagnostic &diagnostic, StringRef text) {
   if (matches("^[`'#!]+\"?([-A-Za-z0-9_$]*)") &&
       StringRef(message).contains("created with unregistered dialect"))
     return ("unknown dialect '" + groups[1].take_front(kMaxName) +
-            "' of a type or attribute; those of pe begin with !pe. and #pe.")
+            "' in a type or attribute; types and attributes of pe begin with !pe. and #pe.")
         .str();
   if (matches("^use of value '([^']+)' expects different type than prior uses: "
               "'([^']+)' vs '([^']+)'"))
@@ -196,9 +196,6 @@ std::string rewordParserMessage(const Diagnostic &diagnostic, StringRef text) {
   if (message == "use of undeclared SSA value name" &&
       llvm::Regex("^(%[-A-Za-z0-9_$.]+)").match(source, &groups))
     return ("'" + groups[1] + "' is not defined above").str();
-  if (message == "expected ':'" &&
-      llvm::Regex("^[[:space:]]*(bias|rotate|score|mask)[[:space:]]*\\(").match(source))
-    return "expected ':'; clauses such as mask(...) come before the attributes in braces";
   if (std::string reworded =
           rewordBySource(message, textBefore(diagnostic.getLocation(), text), source, context);
       !reworded.empty())
@@ -224,7 +221,7 @@ LogicalResult verifyTerminators(ModuleOp module) {
       Location end = block.empty() ? op->getLoc() : block.back().getLoc();
       if (!function) {
         emitError(end) << "the region of " << op->getName()
-                       << " ends without `pe.yield`, which gives its value";
+                       << " ends without `pe.yield`, which returns its value";
         return WalkResult::interrupt();
       }
       SmallVector<std::string> names;

@@ -1,7 +1,7 @@
-//===- ParserMessages.h - the parser's messages in words of pe ---===//
+//===- ParserMessages.h - Parser messages for users of pe -------*- C++ -*-===//
 //
-// MLIR's parser speaks to compiler engineers. The messages that users of pe meet most often are
-// reworded for them, with what to change:
+// The messages of MLIR's parser are written for compiler engineers. The most frequent ones are
+// replaced by messages for users of pe, which say what to change:
 //
 //   custom op 'pe.distence' is unknown
 //   ==> unknown operation 'pe.distence'; did you mean 'pe.distance'?
@@ -15,11 +15,12 @@
 
 namespace pe::jit {
 
-/// The reworded message, or the original where there is no better one. `text` is the source.
+/// Returns the replacement of a message, or the message itself if there is none. `text` is the
+/// source.
 std::string rewordParserMessage(const mlir::Diagnostic &diagnostic, llvm::StringRef text);
 
-/// An error at the end of a function or a bias region that does not return or yield. The verifier's
-/// own message is a dump of the last operation.
+/// Emits an error at the end of a function, or of a bias or score region, without a terminator. The
+/// message of the verifier would be a dump of the last operation.
 mlir::LogicalResult verifyTerminators(mlir::ModuleOp module);
 
 } // namespace pe::jit

@@ -1,4 +1,4 @@
-//===- Ptx.cpp - GPU kernels as PTX text ----------------------------------===//
+//===- Ptx.cpp - GPU kernels to PTX ---------------------------------------===//
 #include "runtime/jit/Ptx.h"
 
 #include "runtime/jit/MachineCode.h"
@@ -29,8 +29,8 @@ struct KnownChip {
   int lowestPtx, usualPtx, sharedBytes;
 };
 
-/// Chips that the kernels run on (mma.sync for bf16, cp.async), with the lowest versions that LLVM
-/// 22 accepts.
+/// The chips that support the instructions of the kernels (mma.sync for bf16, cp.async), with the
+/// lowest PTX versions that LLVM 22 accepts.
 constexpr KnownChip kChips[] = {
     {"sm_80", 70, 80, 166912},   {"sm_86", 71, 80, 101376},  {"sm_89", 78, 80, 101376},
     {"sm_90", 78, 80, 232448},   {"sm_90a", 80, 80, 232448}, {"sm_100", 86, 86, 232448},
@@ -52,8 +52,8 @@ Error fromLLVM(const char *doing, llvm::Error error) {
   return makeError(doing, ": ", llvm::toString(std::move(error)));
 }
 
-/// Registers NVPTX and sets the option that makes pointers to shared memory 32 bits wide, which in
-/// LLVM is process-wide.
+/// Registers NVPTX and sets the option for 32-bit pointers to shared memory. In LLVM, this option
+/// is global to the process.
 const llvm::Target *findTarget(std::string &problem) {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -116,13 +116,12 @@ Status optimise(llvm::Module &module, llvm::TargetMachine &machine) {
         return llvm::Error::success();
       });
   if (error)
-    return fromLLVM("cannot optimise the kernels", std::move(error));
+    return fromLLVM("cannot optimize the kernels", std::move(error));
   return Status::success();
 }
 
-/// Skips the one LLVM pass (straight-line strength reduction, slsr) whose time grows with the
-/// square of a kernel's addresses: with hundreds of reads and sums in scalar code it took most of
-/// the compile time.
+/// Skips straight-line strength reduction (slsr) in long kernels. Its time is quadratic in the
+/// number of addresses, and it took most of the compile time of kernels with scalar code.
 class LongKernels : public llvm::OptPassGate {
 public:
   explicit LongKernels(const llvm::Module &module) {
@@ -146,10 +145,12 @@ Expected<Chip> parseChip(const std::string &text) {
   auto [name, version] = llvm::StringRef(text).split('+');
   const auto *known =
       llvm::find_if(kChips, [&, n = name](const KnownChip &chip) { return n == chip.name; });
-  if (known == std::end(kChips))
+  if (known == std::end(kChips)) {
+    const std::string found = name.empty() ? "none; give --chip=sm_90" : "'" + name.str() + "'";
     return makeError("expected a chip of ",
                      listOf(kChips, [](const KnownChip &chip) { return std::string(chip.name); }),
-                     ", found '", name.str(), "'");
+                     ", found ", found);
+  }
   if (version.empty() && !llvm::StringRef(text).contains('+'))
     return Chip{known->name, known->usualPtx, known->sharedBytes};
   int ptx = 0;
@@ -159,11 +160,11 @@ Expected<Chip> parseChip(const std::string &text) {
         "expected a PTX version of ",
         listOf(llvm::make_filter_range(kPtxVersions, [&](int v) { return v >= known->lowestPtx; }),
                [](int v) { return "ptx" + std::to_string(v); }),
-        " behind '", known->name, "+', found '", text, "'");
+        " after '", known->name, "+', found '", text, "'");
   return Chip{known->name, ptx, known->sharedBytes};
 }
 
-/// Two exclusive ors in a row are one instruction, which LLVM does not choose by itself.
+/// Combines two consecutive xors into a lop3 instruction, which LLVM does not do.
 static void joinExclusiveOrs(llvm::Module &module) {
   llvm::Type *i32 = llvm::Type::getInt32Ty(module.getContext());
   llvm::InlineAsm *join =
@@ -188,7 +189,7 @@ static void joinExclusiveOrs(llvm::Module &module) {
           join, {inner->getOperand(0), inner->getOperand(1), outer->getOperand(1 - n)}));
       break;
     }
-  for (llvm::BinaryOperator *op : llvm::reverse(all)) // operands after those that use them
+  for (llvm::BinaryOperator *op : llvm::reverse(all)) // users before their operands
     if (op->use_empty())
       op->eraseFromParent();
 }

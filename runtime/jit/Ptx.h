@@ -1,8 +1,8 @@
-//===- Ptx.h - GPU kernels as PTX text ------------------------------------===//
+//===- Ptx.h - GPU kernels to PTX -------------------------------*- C++ -*-===//
 //
-// Chips are named as in LLVM and ptxas, with the PTX version behind a plus if it matters:
-// "sm_80", "sm_90a", "sm_80+ptx83". LLVM aborts the process if a chip does not exist or its PTX
-// version is too old, so both are checked here first.
+// Chips are named as in LLVM and ptxas, optionally followed by a plus and a PTX version: "sm_80",
+// "sm_90a", "sm_80+ptx83". LLVM aborts the process if a chip does not exist or the PTX version is
+// too old for it, so both are checked first.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_RUNTIME_JIT_PTX_H
@@ -21,18 +21,18 @@ namespace pe::jit {
 struct Chip {
   std::string name;    // "sm_90a"
   int ptx = 0;         // major * 10 + minor
-  int sharedBytes = 0; // of one CTA, at most
+  int sharedBytes = 0; // the limit of one CTA
 };
 
-/// "sm_80" or "sm_80+ptx83"; an unknown chip, or a version that the chip or LLVM does not support,
-/// is an error that names the supported ones. The default is the version that every CUDA 12 driver
-/// reads, or the chip's first if that is later.
+/// Parses "sm_80" or "sm_80+ptx83". Reports an unknown chip, or a version that the chip or LLVM
+/// does not support, with the supported ones. The default version is the one that every CUDA 12
+/// driver accepts, or the first version of the chip if that is later.
 Expected<Chip> parseChip(const std::string &text);
 
-/// PTX of every kernel of the module's gpu.module, which is in the LLVM and NVVM dialects.
+/// Emits the kernels of the module's gpu.module, which is in the LLVM and NVVM dialects, as PTX.
 Expected<std::string> emitPtx(mlir::ModuleOp module, const Chip &chip);
 
-/// runtime/device/library for NVPTX.
+/// Returns the bitcode of runtime/device/library for NVPTX.
 llvm::StringRef deviceLibraryBitcode();
 
 } // namespace pe::jit

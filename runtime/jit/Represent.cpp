@@ -1,4 +1,4 @@
-//===- Represent.cpp - a program with its biases as progressive interpolation //
+//===- Represent.cpp - Biases as progressive interpolation ----------------===//
 #include "runtime/jit/Represent.h"
 
 #include "passes/Transforms/Prepare.h"
@@ -20,8 +20,8 @@ std::string textOf(const std::vector<int64_t> &shape) {
   return text + "]";
 }
 
-/// Whether the parameters that the derivations read are there, with the sizes that the program
-/// says and one number of heads for each derivation.
+/// Checks that the parameters that the derivations read are given, have the shapes of the program,
+/// and have equal numbers of heads within each derivation.
 Status check(const std::vector<mlir::pe::DerivedParameter> &derived, const EntryInfo &entry,
              const Parameters &parameters) {
   for (const mlir::pe::DerivedParameter &parameter : derived) {
@@ -29,8 +29,8 @@ Status check(const std::vector<mlir::pe::DerivedParameter> &derived, const Entry
     for (const std::string &name : parameter.sources) {
       auto found = parameters.find(name);
       if (found == parameters.end())
-        return makeError("expected parameter '", name, "', of which '", parameter.name,
-                         "' is made; found none of that name");
+        return makeError("expected parameter '", name, "', from which '", parameter.name,
+                         "' is derived, found no parameter of this name");
       auto info = std::find_if(entry.arguments.begin(), entry.arguments.end(),
                                [&](const ValueInfo &value) { return value.name == name; });
       const std::vector<int64_t> &shape = found->second.shape;
@@ -43,8 +43,8 @@ Status check(const std::vector<mlir::pe::DerivedParameter> &derived, const Entry
       if (shape.empty() || info->dims.back() >= 0)
         continue;
       if (heads.second && heads.second != shape.back())
-        return makeError("expected parameters of as many heads, found ", heads.second, " of '",
-                         heads.first, "' and ", shape.back(), " of '", name, "'");
+        return makeError("expected parameters with equal numbers of heads, found ", heads.second,
+                         " in '", heads.first, "' and ", shape.back(), " in '", name, "'");
       heads = {name, shape.back()};
     }
   }
@@ -54,7 +54,7 @@ Status check(const std::vector<mlir::pe::DerivedParameter> &derived, const Entry
 std::vector<NamedNumbers> derive(const std::vector<mlir::pe::DerivedParameter> &derived,
                                  const EntryInfo &after, const Parameters &parameters) {
   std::vector<NamedNumbers> results;
-  for (const ValueInfo &argument : after.arguments) { // what stays as it is
+  for (const ValueInfo &argument : after.arguments) { // unchanged parameters
     auto kept = parameters.find(argument.name);
     const bool isDerived = std::any_of(derived.begin(), derived.end(), [&](const auto &parameter) {
       return parameter.name == argument.name;

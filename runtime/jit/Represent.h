@@ -1,4 +1,4 @@
-//===- Represent.h - a program with its biases as progressive interpolation ===//
+//===- Represent.h - Biases as progressive interpolation --------*- C++ -*-===//
 #ifndef PE_RUNTIME_JIT_REPRESENT_H
 #define PE_RUNTIME_JIT_REPRESENT_H
 
@@ -6,7 +6,7 @@
 
 namespace pe::jit {
 
-/// Rewrites the entry of a source, and derives the parameters of the new one.
+/// Rewrites the entry of a source, and derives the parameters of the new program.
 Expected<RepresentedProgram> represent(const RepresentRequest &request);
 
 } // namespace pe::jit

@@ -1,8 +1,8 @@
-//===- ZstdAbsent.cpp - For a compiler library that needs no libzstd -----===//
+//===- ZstdAbsent.cpp - Stubs that replace libzstd ------------------------===//
 //
-// LLVM's archives call zstd to compress debug sections, which pe never writes. The wheel's
-// libpe-jit.so, which no other library of LLVM accompanies, takes these instead of the library:
-// there is no context for compression, which LLVM reports as an error.
+// LLVM's archives call zstd to compress debug sections, which pe never emits. The libpe-jit.so of
+// the wheel, which contains LLVM, links these stubs instead of libzstd. They return no compression
+// context, which LLVM reports as an error.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- CallSizes.cpp - Sizes and place of one call ------------------------===//
+//===- CallSizes.cpp - Sizes and positions of one call --------------------===//
 
 #include "runtime/plan/CallSizes.h"
 
@@ -8,7 +8,7 @@
 
 namespace pe::plan {
 
-/// A readable name for a size.
+/// Returns a readable name for a size.
 static std::string_view describe(std::string_view name) {
   for (const auto &[word, meaning] :
        {std::pair{"b", "batch"}, std::pair{"hq", "query heads"}, std::pair{"hkv", "key heads"},
@@ -21,15 +21,15 @@ static std::string_view describe(std::string_view name) {
 Status checkSize(const std::string &name, int64_t value) {
   if (value >= 0 && value <= kPositionLimit)
     return Status::success();
-  return makeError(describe(name), ": expected a size of 0 to 2^30, found ", value);
+  return makeError(describe(name), ": expected a size from 0 to 2^30, found ", value);
 }
 
-/// `count` rows from `start` on; neither sum nor comparison can overflow, as count is a size.
+/// Checks `count` rows from `start`. `count` is a checked size, so nothing overflows.
 static Status checkPositions(const char *name, int64_t start, int64_t count, const char *what) {
   if (start >= -kPositionLimit && start <= kPositionLimit - count)
     return Status::success();
-  return makeError(name, ": expected positions of at least -2^30 and below 2^30 for ", count, " ",
-                   what, ", found the first at ", start);
+  return makeError(name, ": expected positions in [-2^30, 2^30) for ", count, " ", what,
+                   ", found the first at ", start);
 }
 
 bool headsAreGrouped(const CallSizes &sizes) {
@@ -51,7 +51,7 @@ Status checkParameter(const std::string &name, int64_t value, const CallSizes &s
   const bool isOfHeads = name == "head_start" || name == "heads_total"; // checkPlace
   if (isOfHeads || (value >= -kPositionLimit && value <= kPositionLimit))
     return Status::success();
-  return makeError(name, ": expected a number of -2^30 to 2^30, found ", value);
+  return makeError(name, ": expected a value from -2^30 to 2^30, found ", value);
 }
 
 static Status checkDistances(const CallSizes &sizes) {
@@ -72,10 +72,10 @@ Status checkPlace(const CallSizes &sizes, bool isHeadsTotalGiven) {
   if (sizes.headStart >= 0 && sizes.headsTotal >= sizes.queryHeads &&
       sizes.headStart <= sizes.headsTotal - sizes.queryHeads && sizes.headsTotal <= kPositionLimit)
     return Status::success();
-  return makeError("expected head_start and heads_total to hold this call's ", sizes.queryHeads,
+  return makeError("expected head_start and heads_total to include this call's ", sizes.queryHeads,
                    " heads", sizes.headsTotal > kPositionLimit ? " in at most 2^30" : "",
                    ", found head_start ", sizes.headStart, " of heads_total ", sizes.headsTotal,
-                   isHeadsTotalGiven ? "" : ", the default; give heads_total");
+                   isHeadsTotalGiven ? "" : ", the default; pass heads_total");
 }
 
 Status place(CallSizes &sizes, const Positions &positions) {

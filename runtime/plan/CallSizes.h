@@ -1,8 +1,8 @@
-//===- CallSizes.h - Sizes and place of one call ----------------*- C++ -*-===//
+//===- CallSizes.h - Sizes and positions of one call ------------*- C++ -*-===//
 //
-// A call's batch, heads and lengths, and where its queries, keys and heads lie in the whole. Every
-// entrance (C++, C, the reference) places its calls here, so that defaults and
-// limits are the same everywhere:
+// The batch, heads and lengths of a call, and the global positions of its queries, keys and heads.
+// Every API (C++, C, the reference) completes and checks its calls with `place`, so that defaults
+// and limits are the same everywhere:
 //
 //   CallSizes sizes;
 //   sizes.queries = 3, sizes.keys = 10;        // ... from the tensors
@@ -19,11 +19,11 @@
 
 namespace pe::plan {
 
-/// Positions lie in [-2^30, 2^30), so that the distance of any two fits in 32 bits. No size exceeds
-/// it either.
+/// Positions are in [-2^30, 2^30), so that the distance of any two fits in 32 bits. Sizes are at
+/// most this limit.
 inline constexpr int64_t kPositionLimit = int64_t(1) << 30;
-/// How far a query may be from a key. Kernels compute with distances in 32 bits and add a block's
-/// rows to them; what is left up to 2^31 is room for that.
+/// The maximum distance of a query from a key. Kernels compute with 32-bit distances and add the
+/// rows of a block to them; the margin to 2^31 is for that addition.
 inline constexpr int64_t kDistanceLimit = (int64_t(1) << 31) - (int64_t(1) << 16);
 
 /// The sizes of one call.
@@ -44,23 +44,23 @@ struct CallSizes {
   }
 };
 
-/// Whether every key head serves the same number of query heads.
+/// Returns true if every key head serves the same number of query heads.
 bool headsAreGrouped(const CallSizes &sizes);
 
-/// Fills in the starts and the heads of the whole, with the defaults of docs/contract.md. Errors:
-/// a size that is negative or beyond the limit, heads that are not grouped evenly, a position
-/// outside [-2^30, 2^30), a query and a key too far apart, heads that do not lie in the whole. Any
-/// numbers may be given.
+/// Fills in the starts and the total number of heads, with the defaults of docs/contract.md.
+/// Accepts any values. Errors: a size that is negative or above the limit, query heads that are not
+/// a multiple of the key heads, a position outside [-2^30, 2^30), a query and a key too far apart,
+/// heads outside [0, headsTotal).
 Status place(CallSizes &sizes, const Positions &positions);
 
-// The parts of it, for frames of any plan (Frame.h).
+// The individual checks of `place`, for frames of any plan (Frame.h).
 
-/// A size by its name in plans.
+/// Checks the size called `name` in plans.
 Status checkSize(const std::string &name, int64_t value);
 Status checkHeads(const CallSizes &sizes);
-/// A parameter by its name in plans; `sizes` are in their limits.
+/// Checks the parameter called `name` in plans; `sizes` have been checked.
 Status checkParameter(const std::string &name, int64_t value, const CallSizes &sizes);
-/// Distances and heads, all parameters being known.
+/// Checks distances and heads after all parameters are known.
 Status checkPlace(const CallSizes &sizes, bool isHeadsTotalGiven);
 
 } // namespace pe::plan

@@ -1,4 +1,4 @@
-//===- Evaluate.cpp - The value of a formula over arrays ------------------===//
+//===- Evaluate.cpp - Evaluation of formulas over arrays ------------------===//
 
 #include "runtime/plan/Evaluate.h"
 
@@ -80,8 +80,8 @@ Expected<Array> call(const Expression &expression, const NamedArrays &arrays) {
   if (operands.size() == 2)
     if (auto found = binaryFunctions().find(expression.text); found != binaryFunctions().end())
       return apply(found->second, operands[0], operands[1]);
-  return makeError("expected a function of ", operands.size(), " numbers, found '", expression.text,
-                   "'");
+  return makeError("expected a function with ", operands.size(), " argument(s), found '",
+                   expression.text, "'");
 }
 
 } // namespace
@@ -98,7 +98,8 @@ Expected<Array> evaluate(const Expression &expression, const NamedArrays &arrays
     return found->second;
   }
   case Expression::Kind::Read:
-    return makeError("expected whole parameters, found an element of '", expression.text, "'");
+    return makeError("expected parameters without indices, found an element of '", expression.text,
+                     "'");
   case Expression::Kind::Let: {
     Expected<Array> value = evaluate(expression.children[0], arrays);
     if (!value)

@@ -1,4 +1,4 @@
-//===- Evaluate.h - The value of a formula over arrays ----------*- C++ -*-===//
+//===- Evaluate.h - Evaluation of formulas over arrays ----------*- C++ -*-===//
 //
 // Evaluates `pe.monitor` formulas during training: elementwise over the encoding's parameters, with
 // scalars broadcast.
@@ -16,13 +16,14 @@
 
 namespace pe::plan {
 
+/// The values of parameters by name; a scalar has one element.
 using NamedArrays = std::map<std::string, std::vector<double>, std::less<>>;
 
-/// Operators + - * / // % ^, comparisons (1 or 0), and, or, not, let, abs exp exp2 log log1p log2
-/// sqrt sin cos tanh min max pow. Errors: an unknown name or function, arrays of different lengths,
-/// an index.
+/// Evaluates an expression of the operators + - * / // % ^, comparisons (1 or 0), and, or, not,
+/// let, and the functions abs exp exp2 log log1p log2 sqrt sin cos tanh min max pow. Errors: an
+/// unknown name or function, arrays of different lengths, an index.
 Expected<std::vector<double>> evaluate(const Expression &expression, const NamedArrays &arrays);
-/// The same from text.
+/// Parses and evaluates `formula`.
 Expected<std::vector<double>> evaluate(std::string_view formula, const NamedArrays &arrays);
 
 } // namespace pe::plan

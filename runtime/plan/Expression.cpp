@@ -12,7 +12,8 @@
 namespace pe::plan {
 namespace {
 
-/// The parser recurses into nested parts, users of the tree into operator chains: both are bounded.
+/// The parser recurses into nested parts and users of the tree into operator chains, so both are
+/// bounded.
 constexpr int kMaxDepth = 200;
 constexpr size_t kMaxLength = 4096;
 constexpr std::initializer_list<std::string_view> kComparisons = {"<=", ">=", "==", "!=", "<", ">"};
@@ -23,7 +24,7 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-/// Recursive descent; the first error stops everything.
+/// A recursive descent parser that stops at the first error.
 class Parser {
 public:
   explicit Parser(std::string_view source) : source(source) {}
@@ -58,7 +59,7 @@ private:
       ++at;
   }
 
-  /// Consumes the first of `symbols` found here and returns it, else "".
+  /// Consumes and returns the first of `symbols` found at the current position, or returns "".
   std::string_view consumeAny(std::initializer_list<std::string_view> symbols) {
     skipSpaces();
     for (std::string_view symbol : symbols)
@@ -73,7 +74,7 @@ private:
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
   }
 
-  /// Consumes `word` if it stands here as a whole word.
+  /// Consumes `word` if it is a complete word at the current position.
   bool consumeWord(std::string_view word) {
     skipSpaces();
     const size_t end = at + word.size();
@@ -94,7 +95,7 @@ private:
     return {Expression::Kind::Call, std::string(name), 0, std::move(children), offset};
   }
 
-  /// left word right word ...
+  /// Parses operand (word operand)*, left-associative.
   template <typename Operand> Expression parseWords(std::string_view word, Operand operand) {
     Expression left = operand();
     while (!error) {
@@ -130,7 +131,7 @@ private:
 Expression Parser::parseExpression() {
   skipSpaces();
   const size_t start = at;
-  // A name may begin with these letters, or be the word itself: "let[h]".
+  // The word may also be a name or the beginning of one: "let[h]", "letter".
   if (consumeWord("let")) {
     skipSpaces();
     if (at < source.size() &&
@@ -141,7 +142,7 @@ Expression Parser::parseExpression() {
   return parseWords("or", [this] { return parseBoth(); });
 }
 
-/// "let name = value in body", behind the word let.
+/// Parses "name = value in body" after the word let.
 Expression Parser::parseLet() {
   if (depth == kMaxDepth)
     return fail("expected at most " + std::to_string(kMaxDepth) + " nested levels");
@@ -154,10 +155,10 @@ Expression Parser::parseLet() {
     ++at;
   result.text = source.substr(begin, at - begin);
   if (consumeAny({"="}).empty())
-    return fail("expected '=' behind let " + result.text);
+    return fail("expected '=' after let " + result.text);
   result.children.push_back(parseExpression());
   if (!error && !consumeWord("in"))
-    return fail("expected an operator, or 'in' before what uses " + result.text);
+    return fail("expected an operator, or 'in' before the expression that uses " + result.text);
   if (!error)
     result.children.push_back(parseExpression());
   --depth;

@@ -1,6 +1,6 @@
 //===- Expression.h - Infix formulas ----------------------------*- C++ -*-===//
 //
-// The formulas that users may write instead of a region, parsed into a tree. Plain C++: no MLIR.
+// Formulas that users may write instead of a region, parsed into a tree. Plain C++ without MLIR.
 //
 //   expression := "let" name "=" expression "in" expression | both ("or" both)*
 //   both       := negation ("and" negation)*
@@ -13,7 +13,7 @@
 //   primary    := number | name | name "[" expression ("," expression)* "]"
 //               | name "(" expression ("," expression)* ")" | "(" expression ")"
 //
-// "-x^2" is -(x^2), and "a^b^c" is a^(b^c). "and(a, b)" and "or(a, b)" may be written as calls.
+// "-x^2" is -(x^2), and "a^b^c" is a^(b^c). "and(a, b)" and "or(a, b)" are also accepted as calls.
 // Example: "amp[h] * exp(-abs(i - j) / tau[h])" is
 //
 //   * (amp[h], exp(/ (- (abs(- (i, j))), tau[h])))
@@ -30,24 +30,26 @@
 
 namespace pe::plan {
 
+/// A node of the tree of a formula.
 struct Expression {
   enum class Kind {
-    Integer, ///< `number` holds it
-    Real,    ///< `number` holds it
+    Integer, ///< `number` is the value
+    Real,    ///< `number` is the value
     Name,    ///< `text` is the name
     Read,    ///< text[children...]
     Call,    ///< text(children...); operators are calls of "+", "-", "*", "/", "^", "<", "and", ...
-    Let,     ///< `text` is the value children[0] within children[1]
+    Let,     ///< `text` names the value children[0] within children[1]
   };
 
   Kind kind = Kind::Integer;
   std::string text;
   double number = 0;
   std::vector<Expression> children;
-  /// Its offset in the source: that of its operator, or its first character.
+  /// The offset in the source of its operator or, without one, of its first character.
   size_t offset = 0;
 };
 
+/// A syntax error at an offset in the source.
 struct ExpressionError {
   size_t offset = 0;
   std::string message;

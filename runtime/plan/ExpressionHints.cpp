@@ -1,6 +1,8 @@
-//===- ExpressionHints.cpp - Forms of other languages in formulas ---------===//
+//===- ExpressionHints.cpp - Hints for syntax of other languages ----------===//
 
 #include "runtime/plan/ExpressionHints.h"
+
+#include "runtime/plan/FunctionForms.h"
 
 #include <algorithm>
 #include <cctype>
@@ -8,7 +10,7 @@
 namespace pe::plan {
 namespace {
 
-/// What stands at the character, and the advice.
+/// A symbol, word or function name of another language, and the advice for it.
 struct Form {
   std::string_view found, advice;
 };
@@ -23,7 +25,7 @@ constexpr Form kSymbols[] = {
     {"?", "a choice is written select(condition, a, b)"},
     {"=", "equality is written =="},
     {"'", "infinity is written inf"},
-    {"[", "the indices of a tensor stand together, as in t[h, i]"},
+    {"[", "write all indices of a tensor in one list, as in t[h, i]"},
     {"×", "a product is written *"},
     {"·", "a product is written *"},
     {"÷", "a quotient is written /"},
@@ -52,50 +54,9 @@ constexpr Form kWords[] = {
 constexpr std::string_view kModules[] = {"torch", "math", "np",  "numpy", "jnp",
                                          "jax",   "F",    "std", "mlir",  "tl"};
 
-constexpr Form kFunctions[] = {
-    {"where", "select(condition, a, b)"},
-    {"cond", "select(condition, a, b)"},
-    {"if", "select(condition, a, b)"},
-    {"ln", "log(x)"},
-    {"log2", "log(x) / log(2)"},
-    {"log10", "log(x) / log(10)"},
-    {"exp2", "2 ^ x"},
-    {"expm1", "exp(x) - 1"},
-    {"square", "x ^ 2"},
-    {"rsqrt", "1 / sqrt(x)"},
-    {"maximum", "max(a, b)"},
-    {"minimum", "min(a, b)"},
-    {"fmax", "max(a, b)"},
-    {"fmin", "min(a, b)"},
-    {"fabs", "abs(x)"},
-    {"absolute", "abs(x)"},
-    {"clip", "clamp(x, least, most)"},
-    {"power", "a ^ b"},
-    {"mod", "a % b"},
-    {"fmod", "a % b"},
-    {"remainder", "a % b"},
-    {"div", "a // b"},
-    {"ceil", "-floor(-x)"},
-    {"round", "floor(x + 0.5)"},
-    {"tan", "sin(x) / cos(x)"},
-    {"logistic", "sigmoid(x)"},
-    {"silu", "x * sigmoid(x)"},
-    {"gelu", "x * (1 + erf(x / sqrt(2))) / 2"},
-    {"float", "the number itself; integers become real where it is needed"},
-    {"len", "size(table, 0)"},
-    {"logical_and", "a and b"},
-    {"logical_or", "a or b"},
-    {"logical_not", "not a"},
-    {"any", "a or b"},
-    {"all", "a and b"},
-    {"range", "sum(n < 8, a[n])"},
-    {"sgn", "sign(x)"},
-    {"heaviside", "select(x < 0, 0, 1)"},
-};
-
 bool isNameCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-/// The character at `at`, all bytes of it.
+/// Returns the character at `at`, with all its bytes.
 std::string_view characterAt(std::string_view source, size_t at) {
   size_t end = at + 1;
   while (end < source.size() && (static_cast<unsigned char>(source[end]) & 0xC0) == 0x80)
@@ -110,7 +71,7 @@ std::string_view wordAt(std::string_view source, size_t at) {
   return source.substr(at, end - at);
 }
 
-/// The word that ends at `end`, where spaces are passed over.
+/// Returns the word that ends at `end`, skipping spaces before `end`.
 std::string_view wordBefore(std::string_view source, size_t end) {
   while (end > 0 && source[end - 1] == ' ')
     --end;
@@ -120,7 +81,7 @@ std::string_view wordBefore(std::string_view source, size_t end) {
   return source.substr(begin, end - begin);
 }
 
-/// The advice for a '.' behind a word: a module's function, or a method.
+/// Returns the advice for a '.' after a word: a function of a module, or a method.
 std::string adviceForDot(std::string_view source, size_t at) {
   const std::string before(wordBefore(source, at));
   std::string_view function = wordAt(source, at + 1);
@@ -129,11 +90,13 @@ std::string adviceForDot(std::string_view source, size_t at) {
   if (function == "inf" || function == "pi")
     return "write " + std::string(function);
   if (std::find(std::begin(kModules), std::end(kModules), before) != std::end(kModules)) {
-    const std::string_view form = formOfFunction(function);
-    return "write " + (form.empty() ? std::string(function) + "(...)" : std::string(form)) +
+    const FunctionForm *form = findFunctionForm(function);
+    if (form && !form->isFormula)
+      return std::string(form->text);
+    return (form ? adviceOnFunction(function) : "write " + std::string(function) + "(...)") +
            " without '" + before + ".'";
   }
-  return "a function stands before its argument, as in abs(x)";
+  return "a function is written before its argument, as in abs(x)";
 }
 
 std::string adviceAt(std::string_view source, size_t at) {
@@ -158,13 +121,6 @@ std::string adviceAt(std::string_view source, size_t at) {
 }
 
 } // namespace
-
-std::string_view formOfFunction(std::string_view name) {
-  for (const Form &form : kFunctions)
-    if (name == form.found)
-      return form.advice;
-  return {};
-}
 
 std::string unexpectedCharacter(std::string_view source, size_t at, std::string_view expected) {
   if (at >= source.size())

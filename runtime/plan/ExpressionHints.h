@@ -1,7 +1,7 @@
-//===- ExpressionHints.h - Forms of other languages in formulas -*- C++ -*-===//
+//===- ExpressionHints.h - Hints for syntax of other languages --*- C++ -*-===//
 //
-// Recognizes what people write from habit where a formula cannot be parsed, and says how it is
-// written here:
+// Recognizes forms of other languages in a formula that cannot be parsed, and returns a hint with
+// the form to write:
 //
 //   x ** 2            a power is written x ^ 2
 //   a if c else b     a choice is written select(condition, a, b)
@@ -16,13 +16,9 @@
 
 namespace pe::plan {
 
-/// Returns the message for the character at `at`, where `expected` was expected: "expected
-/// `expected`, found '*'", followed by the right form where it is known.
+/// Returns the message for an unexpected character at `at`: "expected `expected`, found '*'",
+/// followed by a hint if there is one.
 std::string unexpectedCharacter(std::string_view source, size_t at, std::string_view expected);
-
-/// Returns how a function of another language is written in formulas, such as "select(condition,
-/// a, b)" for "where"; empty where none is known.
-std::string_view formOfFunction(std::string_view name);
 
 } // namespace pe::plan
 

@@ -1,4 +1,4 @@
-//===- Frame.cpp - The numbers that a call hands to its stages ------------===//
+//===- Frame.cpp - The scalar values of a call ----------------------------===//
 
 #include "runtime/plan/Frame.h"
 
@@ -51,7 +51,7 @@ const int64_t *Scalars::find(std::string_view name) const {
   return found == values.end() ? nullptr : &found->second;
 }
 
-/// The words that checks of attention know by name, in the order of their fields in CallSizes.
+/// The words that the checks of attention use, in the order of their fields in CallSizes.
 static constexpr std::string_view kKnown[] = {"b",       "hq",      "hkv",        "r",          "c",
                                               "q_start", "k_start", "head_start", "heads_total"};
 static constexpr int64_t CallSizes::*kFields[] = {
@@ -74,7 +74,7 @@ Expected<FrameLayout> FrameLayout::create(std::vector<FrameWord> words) {
       return makeError("frame: expected a name for every ", nameOf(word.kind), ", found '",
                        word.name, "'");
     if (layout.find(word.name) >= 0)
-      return makeError("frame: expected words of different names, found '", word.name, "' twice");
+      return makeError("frame: expected unique names, found '", word.name, "' twice");
     SizeExpression fallback;
     if (!word.fallback.empty()) {
       Expected<SizeExpression> parsed = SizeExpression::parse(word.fallback);
@@ -161,7 +161,7 @@ Status FrameLayout::fillParameters(std::span<int64_t> frame, const Scalars &scal
       continue;
     const int64_t *given = scalars.find(words[i].name);
     if (!given && words[i].fallback.empty())
-      return makeError("expected a number for parameter '", words[i].name, "', found none");
+      return makeError("expected a value for parameter '", words[i].name, "', found none");
     Expected<int64_t> value = given ? Expected(*given) : fallbacks[i].evaluateSigned(frame);
     if (!value)
       return value.takeError();

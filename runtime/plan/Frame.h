@@ -1,9 +1,9 @@
-//===- Frame.h - The numbers that a call hands to its stages ----*- C++ -*-===//
+//===- Frame.h - The scalar values of a call --------------------*- C++ -*-===//
 //
-// Everything a compiled stage knows of a call besides its buffers is one array of 64-bit words, the
-// frame. The plan declares them and their order: the sizes that the call's tensors give, the
-// parameters, scalars that a caller may give by name, and the strides of the caller's tensors.
-// Whoever hands words on (stages on the CPU, kernels, the emulator) follows that one list:
+// Besides its buffers, a compiled stage receives one array of 64-bit words, the frame. The plan
+// declares the words and their order: sizes, which are determined by the tensors of the call;
+// parameters, scalars that a caller may pass by name; and strides of the caller's tensors.
+// Everything that passes words on (stages on the CPU, kernels, the emulator) follows this list:
 //
 //   size b            size hq          size r           size c    ...
 //   parameter k_start default 0        parameter q_start default k_start + c - r
@@ -29,16 +29,16 @@
 
 namespace pe::plan {
 
-/// What one word of a frame is.
+/// One word of a frame.
 struct FrameWord {
   enum class Kind : uint8_t { Size, Parameter, Stride };
   Kind kind = Kind::Size;
-  /// Of the size or parameter; of a stride's buffer.
+  /// The name of the size or parameter, or of the buffer of a stride.
   std::string name;
-  /// The value of a size that no tensor gives, or of a parameter that the caller leaves out: an
-  /// expression over the words before it. Empty: it must be given.
+  /// The default of a size that no tensor determines, or of a parameter that the caller omits: an
+  /// expression over the preceding words. Empty: a value is required.
   std::string fallback = {};
-  /// Of a stride, in elements; the last axis has none, its elements are neighbours.
+  /// The axis of a stride, which is in elements. The last axis has no word: its stride is 1.
   int axis = 0;
   bool operator==(const FrameWord &) const = default;
 };
@@ -47,23 +47,23 @@ std::string_view nameOf(FrameWord::Kind kind);
 /// The words of one call, in the plan's order.
 using Frame = std::vector<int64_t>;
 
-/// b hq hkv r c d e (batch, query heads, key heads, queries, keys, head dim, value dim): the sizes
-/// of every plan.
+/// Returns the sizes of every plan: b hq hkv r c d e (batch, query heads, key heads, queries, keys,
+/// head dim, value dim).
 std::span<const FrameWord> standardSizes();
-/// Where a call of attention lies in the whole: k_start, q_start, head_start, heads_total, with the
-/// defaults of docs/contract.md.
+/// Returns the parameters that place a call of attention in the global problem: k_start, q_start,
+/// head_start, heads_total, with the defaults of docs/contract.md.
 std::span<const FrameWord> positionParameters();
-/// Both.
+/// Returns standardSizes followed by positionParameters.
 std::vector<FrameWord> standardFrame();
-/// The default of q_start where nothing but dropout reads a position: no query is at a negative
-/// one, where it would attend to nothing.
+/// The default of q_start if only dropout reads positions: no query is at a negative position,
+/// where it would attend to nothing.
 inline constexpr const char *kStartWithoutPositions = "max(0, k_start + c - r)";
 
-/// Scalars of a call by name.
+/// The scalars of a call, by name.
 class Scalars {
 public:
   Scalars() = default;
-  /// Those that are not the default of every plan.
+  /// Sets the scalars that differ from the defaults.
   Scalars(const Positions &positions);
   void set(std::string name, int64_t value) { values.emplace_back(std::move(name), value); }
   const int64_t *find(std::string_view name) const;
@@ -74,29 +74,29 @@ private:
   std::vector<std::pair<std::string, int64_t>> values;
 };
 
-/// A plan's declaration of the frame, its expressions parsed.
+/// The frame declared by a plan, with its expressions parsed.
 class FrameLayout {
 public:
   FrameLayout() = default;
-  /// Errors: a word without a name, two of one name, a default over later words.
+  /// Errors: a word without a name, a duplicate name, a default that uses later words.
   static Expected<FrameLayout> create(std::vector<FrameWord> words);
 
   const std::vector<FrameWord> &getWords() const { return words; }
-  /// By word; empty for strides.
+  /// Indexed by word; empty for strides.
   std::span<const std::string> getNames() const { return names; }
-  /// The place of a size or parameter, or -1.
+  /// Returns the index of a size or parameter, or -1.
   int find(std::string_view name) const;
 
-  /// Gives the sizes that no tensor has given their defaults; one without is an error.
+  /// Sets the sizes that no tensor determines to their defaults; a size without one is an error.
   Status fillSizes(std::span<int64_t> frame, std::span<const uint8_t> isKnown) const;
-  /// Gives the parameters their numbers or defaults. Checks that every word is in the range that
-  /// stages may rely on: sizes in [0, 2^30], parameters in [-2^30, 2^30], and for attention what
-  /// place() checks. A number for what is no parameter is an error.
+  /// Sets the parameters to the given values or their defaults. Checks that every word is in the
+  /// range that stages rely on: sizes in [0, 2^30], parameters in [-2^30, 2^30], and for attention
+  /// the conditions of place(). A scalar that is not a parameter is an error.
   Status fillParameters(std::span<int64_t> frame, const Scalars &scalars) const;
 
-  /// What is known of attention in a frame.
+  /// Returns the sizes and positions of attention in a frame.
   CallSizes sizesOf(std::span<const int64_t> frame) const;
-  /// The frame of these sizes, which were placed, but for its strides.
+  /// Returns the frame of `sizes`, which place() has completed, without strides.
   Frame frameOf(const CallSizes &sizes, int64_t headDim, int64_t valueDim) const;
 
 private:
@@ -104,8 +104,8 @@ private:
 
   std::vector<FrameWord> words;
   std::vector<std::string> names;
-  std::vector<SizeExpression> fallbacks; // by word
-  std::vector<int> known;                // the places of the standard words, or -1
+  std::vector<SizeExpression> fallbacks; // indexed by word
+  std::vector<int> known;                // the indices of the standard words, or -1
 };
 
 } // namespace pe::plan

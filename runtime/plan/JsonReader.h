@@ -1,8 +1,8 @@
-//===- JsonReader.h - Reading JSON that may lie -----------------*- C++ -*-===//
+//===- JsonReader.h - Reading of untrusted JSON -----------------*- C++ -*-===//
 //
-// Input is not trusted: a field that is missing or of another type is an error that names it.
-// nlohmann::json is used without exceptions: parseJson (JsonText.h) returns an error, and every
-// access is preceded by a check of the type.
+// Input is not trusted: a missing field or one of the wrong type is an error that names it.
+// nlohmann::json is used without exceptions: parseJson (JsonText.h) returns an error, and the type
+// is checked before every access.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,7 @@ public:
   }
 
   void read(const char *key, std::string &out) {
-    if (const Json *value = get(key, &Json::is_string, "text"))
+    if (const Json *value = get(key, &Json::is_string, "a string"))
       out = value->get_ref<const std::string &>();
   }
   void read(const char *key, bool &out) {
@@ -48,13 +48,13 @@ public:
     int64_t wide = out;
     read(key, wide);
     if (wide < std::numeric_limits<int>::min() || wide > std::numeric_limits<int>::max())
-      return fail(std::string("'") + key + "': expected an integer of 32 bits");
+      return fail(std::string("'") + key + "': expected a 32-bit integer");
     out = static_cast<int>(wide);
   }
   void read(const char *key, std::vector<std::string> &out) {
     for (const Json &item : array(key)) {
       if (!item.is_string())
-        return fail(std::string("'") + key + "': expected a list of texts");
+        return fail(std::string("'") + key + "': expected a list of strings");
       out.push_back(item.get_ref<const std::string &>());
     }
   }
@@ -81,7 +81,7 @@ public:
     else
       fail(std::string("'") + key + "': " + dtype.error().getMessage());
   }
-  /// An enumeration of `count` values from 0 spelled by `nameOf`.
+  /// Reads an enumerator by its `nameOf`; the enumeration has the values 0 to `count` - 1.
   template <typename Enum> void readEnum(const char *key, Enum &out, int count) {
     std::string name;
     read(key, name);
@@ -100,7 +100,7 @@ public:
     if (value)
       out = value->get<Number>();
   }
-  /// The list `key`; empty after a failure.
+  /// Returns the list `key`, or an empty list after an error.
   const Json &array(const char *key) {
     static const Json none = Json::array();
     const Json *value = get(key, &Json::is_array, "a list");
@@ -120,7 +120,7 @@ public:
   Status take() { return std::move(status); }
 
 private:
-  /// Of 64 bits with a sign: JSON has others, and to convert one that does not fit is undefined.
+  /// Returns true if the value fits in int64_t; other conversions are undefined behaviour.
   static bool isInteger(const Json &value) {
     return value.is_number_integer() &&
            (!value.is_number_unsigned() ||
@@ -130,7 +130,7 @@ private:
     const Json *value = get(key, &Json::is_number_integer, "an integer");
     if (!value || isInteger(*value))
       return value;
-    fail(std::string("'") + key + "': expected an integer of 64 bits");
+    fail(std::string("'") + key + "': expected a 64-bit integer");
     return nullptr;
   }
   const Json *get(const char *key, bool (Json::*test)() const noexcept, const char *what) {

@@ -1,6 +1,6 @@
-//===- JsonText.cpp - Reading JSON that may be wrong ----------------------===//
+//===- JsonText.cpp - Strict parsing of JSON ------------------------------===//
 //
-// A first pass over the text builds nothing and stops at the first problem.
+// A first pass over the text builds no values and stops at the first problem.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What a message quotes of the text: one short line of ASCII.
+/// Returns the part of `text` that a message quotes: one short line of ASCII.
 std::string quotable(std::string_view text) {
   constexpr size_t kMost = 120;
   std::string result(text.substr(0, kMost));
@@ -26,23 +26,23 @@ std::string quotable(std::string_view text) {
   return result + (text.size() > kMost ? "..." : "");
 }
 
-/// The part of nlohmann's message that says what was found.
+/// Extracts from a message of nlohmann::json the part that describes what was found.
 std::string causeOf(const std::string &message) {
   constexpr std::string_view overflow = "number overflow parsing '";
   if (const size_t begin = message.find(overflow); begin != std::string::npos) {
     std::string number = message.substr(begin + overflow.size());
     number.resize(number.find('\''));
-    return "the number " + quotable(number) + ", which is beyond float64";
+    return "the number " + quotable(number) + ", which overflows float64";
   }
   const size_t dash = message.find(" - ");
   return quotable(dash == std::string::npos ? message : message.substr(dash + 3));
 }
 
-class Watch final : public nlohmann::json_sax<Json> {
+class ProblemFinder final : public nlohmann::json_sax<Json> {
 public:
-  explicit Watch(size_t maxDepth) : maxDepth(maxDepth) {}
+  explicit ProblemFinder(size_t maxDepth) : maxDepth(maxDepth) {}
 
-  /// `byte` of a duplicate is the number of the key among all keys, counted from 0.
+  /// For a duplicate, `byte` is the index of the key among all keys, from 0.
   std::optional<JsonProblem> problem;
 
   bool start_object(size_t) override {
@@ -89,8 +89,9 @@ private:
   std::vector<std::unordered_set<std::string>> keys;
 };
 
-/// Calls visit(byte) for every string and bracket outside strings of a text without syntax errors
-/// so far, by the index of its first byte, until it returns true.
+/// Calls visit(begin, end) with the first and last byte of every string, and of every bracket
+/// outside strings, until it returns true; returns that `begin`. The text has no syntax errors up
+/// to this point.
 template <typename Visit> size_t findToken(std::string_view text, Visit visit) {
   for (size_t i = 0; i < text.size(); ++i) {
     const size_t begin = i;
@@ -105,7 +106,7 @@ template <typename Visit> size_t findToken(std::string_view text, Visit visit) {
   return 0;
 }
 
-/// The bracket that opens level `depth`, counted from 1.
+/// Returns the bracket that opens level `depth`, counted from 1.
 size_t findLevel(std::string_view text, size_t depth) {
   size_t level = 0;
   return findToken(text, [&](size_t begin, size_t) {
@@ -115,7 +116,7 @@ size_t findLevel(std::string_view text, size_t depth) {
   });
 }
 
-/// Key number `number`, counted from 0: a string with a colon after it.
+/// Returns key `number`, counted from 0: a string followed by a colon.
 size_t findKey(std::string_view text, size_t number) {
   size_t seen = 0;
   return findToken(text, [&](size_t begin, size_t end) {
@@ -128,15 +129,15 @@ size_t findKey(std::string_view text, size_t number) {
 } // namespace
 
 std::optional<JsonProblem> findJsonProblem(std::string_view text, size_t maxDepth) {
-  Watch watch(maxDepth);
-  Json::sax_parse(text, &watch);
-  if (watch.problem && watch.problem->kind == JsonProblem::Kind::Depth) {
-    watch.problem->byte = 1 + findLevel(text, maxDepth + 1);
-    watch.problem->found = "more than " + std::to_string(maxDepth) + " nested levels";
-  } else if (watch.problem && watch.problem->kind == JsonProblem::Kind::Duplicate) {
-    watch.problem->byte = 1 + findKey(text, watch.problem->byte);
+  ProblemFinder finder(maxDepth);
+  Json::sax_parse(text, &finder);
+  if (finder.problem && finder.problem->kind == JsonProblem::Kind::Depth) {
+    finder.problem->byte = 1 + findLevel(text, maxDepth + 1);
+    finder.problem->found = "more than " + std::to_string(maxDepth) + " nested levels";
+  } else if (finder.problem && finder.problem->kind == JsonProblem::Kind::Duplicate) {
+    finder.problem->byte = 1 + findKey(text, finder.problem->byte);
   }
-  return watch.problem;
+  return finder.problem;
 }
 
 std::string placeIn(std::string_view text, size_t byte) {
@@ -149,7 +150,7 @@ std::string placeIn(std::string_view text, size_t byte) {
 Error describe(const JsonProblem &problem, std::string_view text, const std::string &where) {
   const std::string place = where + ":" + placeIn(text, problem.byte);
   if (problem.kind == JsonProblem::Kind::Duplicate)
-    return makeError(place, ": expected different keys, found '", problem.found, "' twice");
+    return makeError(place, ": expected unique keys, found '", problem.found, "' twice");
   return makeError(place, ": expected JSON, found ", problem.found);
 }
 

@@ -32,7 +32,7 @@ int Plan::findBuffer(std::string_view name) const {
   return -1;
 }
 
-/// Parses an expression over the names of the frame's words.
+/// Checks that `text` is an expression over the names of the frame's words.
 static Status checkExpression(const std::string &text, const FrameLayout &frame) {
   Expected<SizeExpression> parsed = SizeExpression::parse(text);
   return parsed ? parsed->resolve(frame.getNames()) : Status(parsed.takeError());
@@ -40,7 +40,7 @@ static Status checkExpression(const std::string &text, const FrameLayout &frame)
 
 static Status validateBuffer(const Buffer &buffer, const FrameLayout &frame) {
   if (buffer.name.empty())
-    return makeError("expected every buffer to have a name, found a nameless ",
+    return makeError("expected every buffer to have a name, found an unnamed ",
                      nameOf(buffer.role));
   if (buffer.shape.size() > kMaxRank)
     return makeError("buffer '", buffer.name, "': expected at most ", kMaxRank,
@@ -63,7 +63,7 @@ static Status validateBuffer(const Buffer &buffer, const FrameLayout &frame) {
   }
 }
 
-/// What a caller gives for a backward call, or gets from one, is not there in a forward call.
+/// Cotangents and gradients exist only in a backward call.
 static bool isOfBackward(Role role) { return role == Role::Cotangent || role == Role::Gradient; }
 static bool isOfBackward(Phase phase) { return phase == Phase::Backward || phase == Phase::Finish; }
 
@@ -74,7 +74,7 @@ static Status validateStride(const Plan &plan, const FrameWord &word) {
   const int axes = buffer < 0 ? 0 : static_cast<int>(plan.buffers[buffer].shape.size()) - 1;
   if (word.axis >= 0 && word.axis < axes)
     return Status::success();
-  return makeError("frame: expected the stride of a buffer's axis before its last, found axis ",
+  return makeError("frame: expected the stride of a buffer axis other than the last, found axis ",
                    word.axis, " of '", word.name, "'");
 }
 
@@ -82,16 +82,16 @@ static Status validateLaunch(const Plan &plan, const Stage &stage) {
   const bool isKernel = plan.target == "cuda" || plan.target == "gpu-emulator";
   if (!plan.target.empty() && stage.launch.has_value() != isKernel)
     return makeError("stage '", stage.symbol, "': expected ", isKernel ? "" : "no ",
-                     "threads of a kernel on target ", plan.target, ", found ",
+                     "kernel threads on target ", plan.target, ", found ",
                      isKernel ? "none" : "some");
   if (!stage.launch)
     return stage.words.empty() ? Status::success()
                                : Status(makeError("stage '", stage.symbol,
-                                                  "': expected words of the frame for a kernel "
-                                                  "only, found some"));
+                                                  "': expected frame words only for a kernel, "
+                                                  "found some"));
   for (int word : stage.words)
     if (word < 0 || static_cast<size_t>(word) >= plan.frame.size())
-      return makeError("stage '", stage.symbol, "': expected words of the frame below ",
+      return makeError("stage '", stage.symbol, "': expected indices of frame words below ",
                        plan.frame.size(), ", found ", word);
   size_t bytes = stage.buffers.size() * 8;
   for (int word : stage.words)
@@ -104,21 +104,22 @@ static Status validateLaunch(const Plan &plan, const Stage &stage) {
     return makeError("stage '", stage.symbol,
                      "': expected 32 to 1024 threads, a multiple of 32, found ", threads);
   if (sharedBytes < 0)
-    return makeError("stage '", stage.symbol, "': expected bytes of shared memory, found ",
+    return makeError("stage '", stage.symbol,
+                     "': expected a nonnegative number of shared memory bytes, found ",
                      sharedBytes);
   return Status::success();
 }
 
-/// What a stage writes is among its buffers, and the caller gave none of it.
+/// Checks that the buffers a stage writes are among its buffers, and not inputs of the call.
 static Status validateWrites(const Plan &plan, const Stage &stage) {
   for (int index : stage.writes) {
     if (std::find(stage.buffers.begin(), stage.buffers.end(), index) == stage.buffers.end())
-      return makeError("stage '", stage.symbol, "': expected to write buffers of its own, found ",
+      return makeError("stage '", stage.symbol, "': expected to write only its own buffers, found ",
                        index);
     const Buffer &buffer = plan.buffers[index];
     if (buffer.role == Role::Argument || buffer.role == Role::Cotangent)
-      return makeError("stage '", stage.symbol, "': expected to write no ", nameOf(buffer.role),
-                       ", found '", buffer.name, "'");
+      return makeError("stage '", stage.symbol, "': expected not to write any ",
+                       nameOf(buffer.role), ", found '", buffer.name, "'");
   }
   return Status::success();
 }
@@ -147,7 +148,7 @@ static Status validateHeader(const Plan &plan) {
   if (plan.version != kPlanVersion)
     return makeError("expected plan version ", kPlanVersion, ", found ", plan.version,
                      "; compile the source again with this version of pe");
-  // Empty: the compiler has not said it yet.
+  // Empty: the compiler has not set it yet.
   if (!plan.target.empty() && plan.target != "cpu" && plan.target != "cuda" &&
       plan.target != "gpu-emulator")
     return makeError("expected target cpu, cuda or gpu-emulator, found '", plan.target, "'");
@@ -157,7 +158,7 @@ static Status validateHeader(const Plan &plan) {
     if (depth < 0 || depth > kMaxDepth)
       return makeError("expected a ", name, " of 0 to ", kMaxDepth, ", found ", depth);
   if (!isFloating(storageOf(plan.dtype)))
-    return makeError("expected a floating type of activations, found ", nameOf(plan.dtype));
+    return makeError("expected a floating-point activation type, found ", nameOf(plan.dtype));
   return Status::success();
 }
 
@@ -185,7 +186,7 @@ Status validate(const Plan &plan) {
     if (Status s = validateBuffer(buffer, *frame); !s)
       return s;
     if (!names.insert(buffer.name).second)
-      return makeError("expected buffer names to be different, found '", buffer.name, "' twice");
+      return makeError("expected unique buffer names, found '", buffer.name, "' twice");
   }
   for (const Requirement &requirement : plan.requirements)
     for (const std::string &text : {requirement.size, requirement.least})

@@ -19,8 +19,8 @@ Json bufferToJson(const Buffer &buffer) {
   return json;
 }
 
-/// ["size", "hq"]; with its default ["parameter", "q_start", "k_start + c - r"]; of a buffer's axis
-/// ["stride", "q", 1].
+/// Converts to ["size", "hq"], with a default to ["parameter", "q_start", "k_start + c - r"], and
+/// for the stride of a buffer's axis to ["stride", "q", 1].
 Json wordToJson(const FrameWord &word) {
   Json json = {nameOf(word.kind), word.name};
   if (word.kind == FrameWord::Kind::Stride)
@@ -41,7 +41,7 @@ Status readWord(const Json &json, const std::string &where, FrameWord &word) {
   }
   if (!json.is_array() || json.size() < 2 || json.size() > 3 ||
       !std::all_of(json.begin(), json.end(), isText))
-    return makeError(where, ": expected a kind, a name and perhaps a default or an axis");
+    return makeError(where, ": expected [kind, name], optionally followed by a default or an axis");
   const std::string &kind = json[0].get_ref<const std::string &>();
   for (FrameWord::Kind known : {FrameWord::Kind::Size, FrameWord::Kind::Parameter})
     if (kind == nameOf(known)) {
@@ -130,7 +130,7 @@ std::string toJson(const Plan &plan) {
   json["stages"] = Json::array();
   for (const Stage &stage : plan.stages)
     json["stages"].push_back(stageToJson(stage));
-  // Text that is not UTF-8 cannot stand in JSON; it is replaced rather than refused.
+  // JSON cannot contain text that is not UTF-8; such bytes are replaced rather than refused.
   return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 

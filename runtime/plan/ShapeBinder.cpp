@@ -1,4 +1,4 @@
-//===- ShapeBinder.cpp - Sizes of a call from its tensors -----------------===//
+//===- ShapeBinder.cpp - Inference of sizes from tensor shapes ------------===//
 
 #include "runtime/plan/ShapeBinder.h"
 
@@ -30,7 +30,7 @@ static std::string listOf(const std::vector<int64_t> &shape) {
   return text + "]";
 }
 
-/// "[b = 2, hq, r, 64]": what is known about the expected shape.
+/// Formats an expected shape with the values known so far: "[b = 2, hq, r, 64]".
 std::string ShapeBinder::describe(const SymbolicShape &expected) const {
   std::string text = "[";
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -52,8 +52,7 @@ Error ShapeBinder::mismatch(const std::string &tensor, const SymbolicShape &expe
 Status ShapeBinder::bind(const std::string &tensor, const SymbolicShape &expected,
                          const std::vector<int64_t> &found) {
   if (expected.size() != found.size())
-    return mismatch(tensor, expected, found,
-                    std::to_string(expected.size()) + " dimensions are needed");
+    return mismatch(tensor, expected, found, "the rank must be " + std::to_string(expected.size()));
   for (size_t i = 0; i < found.size(); ++i) {
     if (std::optional<int64_t> number = expected[i].asConstant(); number && *number != found[i])
       return mismatch(tensor, expected, found, "");

@@ -1,8 +1,8 @@
-//===- ShapeBinder.h - Sizes of a call from its tensors ---------*- C++ -*-===//
+//===- ShapeBinder.h - Inference of sizes from tensor shapes ----*- C++ -*-===//
 //
-// A plan names its arguments' dimensions ("b", "hq", "r", "64"); the tensors of a call give them
-// values. The binder collects the values, checks that all tensors agree and says which tensor gave
-// which size when they do not.
+// A plan names the dimensions of its arguments ("b", "hq", "r", "64"); the tensors of a call
+// determine their values. The binder collects the values and checks that all tensors agree; its
+// error names the tensor that determined the conflicting size.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,39 +19,41 @@ namespace pe::plan {
 /// One expression per dimension, resolved against the layout's names.
 using SymbolicShape = std::vector<SizeExpression>;
 
+/// Collects the sizes of one call.
 class ShapeBinder {
 public:
-  /// `layout` outlives the binder.
+  /// `layout` must outlive the binder.
   explicit ShapeBinder(const FrameLayout &layout);
 
-  /// A size that is known without a tensor, if the plan has it.
+  /// Sets a size that is known without a tensor; ignored if the plan does not declare it.
   void set(std::string_view name, int64_t value);
 
-  /// Takes the sizes that stand alone in `expected` from `found` and checks them against earlier
-  /// tensors.
+  /// Reads from `found` the sizes that are single names in `expected`, and checks them against
+  /// those of earlier tensors.
   Status bind(const std::string &tensor, const SymbolicShape &expected,
               const std::vector<int64_t> &found);
 
-  /// Checks dimensions that are larger expressions or numbers, after all tensors were bound.
+  /// Checks the dimensions that are compound expressions or constants, after all tensors are bound.
   Status check(const std::string &tensor, const SymbolicShape &expected,
                const std::vector<int64_t> &found) const;
 
-  /// The frame of the call, with the plan's defaults for what neither tensors nor `scalars` give.
+  /// Returns the frame of the call, with the plan's defaults for values in neither the tensors nor
+  /// `scalars`.
   Expected<Frame> finish(const Scalars &scalars) const;
 
 private:
   Error mismatch(const std::string &tensor, const SymbolicShape &expected,
                  const std::vector<int64_t> &found, const std::string &reason) const;
   std::string describe(const SymbolicShape &expected) const;
-  /// The first name of the expression that has no value yet, or null.
+  /// Returns the first name of the expression without a value, or null.
   const std::string *findUnknown(const SizeExpression &expression) const;
-  /// "('q')", or nothing for a size that no tensor gave.
+  /// Returns " ('q')" for a size that tensor 'q' determined, or "".
   std::string originOf(std::string_view name) const;
 
   const FrameLayout &layout;
   Frame values;
   std::vector<uint8_t> isKnown;
-  /// The tensor each size came from.
+  /// The tensor that determined each size.
   std::vector<std::string> origin;
 };
 

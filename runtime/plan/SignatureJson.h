@@ -1,6 +1,6 @@
 //===- SignatureJson.h - Signatures as JSON ---------------------*- C++ -*-===//
 //
-// Arguments and results of an entry function, in the disk cache and in packages.
+// Converts the arguments and results of an entry function, for the disk cache and packages.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,10 +17,10 @@ namespace pe::plan {
 Json parameterToJson(const ParameterInfo &info);
 Status readParameter(const Json &json, const std::string &where, ParameterInfo &info);
 
-/// The list `requires`, which is absent where there is nothing to fulfil.
+/// Converts to the list `requires`, which is absent if there are no requirements.
 Json requirementsToJson(const std::vector<Requirement> &requirements);
 void readRequirements(JsonReader &reader, std::vector<Requirement> &requirements);
-/// The list `requires_values`, likewise.
+/// Converts to the list `requires_values`, which is absent if there are no requirements.
 Json valueRequirementsToJson(const std::vector<ValueRequirement> &requirements);
 void readValueRequirements(JsonReader &reader, std::vector<ValueRequirement> &requirements);
 

@@ -1,4 +1,4 @@
-//===- SizeExpression.cpp - Sizes known when a call is made ---------------===//
+//===- SizeExpression.cpp - Expressions over the sizes of a call ----------===//
 
 #include "runtime/plan/SizeExpression.h"
 
@@ -9,11 +9,11 @@ namespace pe::plan {
 
 using Kind = SizeExpression::Kind;
 
-/// Deeper nesting than any real expression has; a hostile one may not exhaust the stack.
+/// Larger than in any real expression; prevents hostile input from overflowing the stack.
 static constexpr int kMaxDepth = 64;
 
-/// Recursive descent over the grammar in the header, appending steps; every method is false after
-/// an error, which `problem` describes.
+/// A recursive descent parser of the grammar in the header, which appends steps. Every method
+/// returns false after an error, which `problem` describes.
 class SizeExpressionParser {
 public:
   SizeExpressionParser(SizeExpression &out, std::string &problem)
@@ -29,7 +29,7 @@ private:
   }
   static bool isLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
   static bool isDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
-  /// The next character that is no space, or 0 at the end.
+  /// Returns the next character that is not a space, or 0 at the end.
   char peek() {
     while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at])))
       ++at;
@@ -167,7 +167,7 @@ std::optional<int64_t> SizeExpression::asConstant() const {
   return std::nullopt;
 }
 
-/// The value of an operator, or what is wrong.
+/// Returns the value of an operator, or sets `problem`.
 static int64_t apply(Kind kind, int64_t left, int64_t right, std::string &problem) {
   int64_t result = 0;
   bool overflow = false;
@@ -207,10 +207,10 @@ template <typename Lookup> Expected<int64_t> SizeExpression::run(Lookup lookup) 
       problem = "no tensor of the call gives '" + step.name + "'";
     return value ? *value : 0;
   };
-  // Every level of parentheses holds three operands at most: of a sum, a product and a function.
-  // Nothing is allocated: this is part of every call.
+  // Each level of parentheses holds at most three operands: of a sum, a product and a function.
+  // Every call evaluates expressions, so nothing is allocated.
   int64_t stack[3 * (kMaxDepth + 2)];
-  int64_t *top = stack; // one behind the last operand
+  int64_t *top = stack; // one past the last operand
   for (const Step &step : steps) {
     if (step.kind == Kind::Constant || step.kind == Kind::Name) {
       *top++ = leaf(step);

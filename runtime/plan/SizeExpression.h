@@ -1,7 +1,7 @@
-//===- SizeExpression.h - Sizes known when a call is made -------*- C++ -*-===//
+//===- SizeExpression.h - Expressions over the sizes of a call --*- C++ -*-===//
 //
-// A compiled function is specialised for head dim, value dim and dtype only; every other size is an
-// expression over names that a plan declares, kept as text in the tile dialect and in the plan:
+// A compiled function is specialised for head dim, value dim and dtype only. Every other size is an
+// expression over names that a plan declares, stored as text in the tile dialect and in the plan:
 //
 //   expression := term (('+' | '-') term)*          term := factor ('*' factor)*
 //   factor     := integer | name | '(' expression ')' | function '(' expression ',' expression ')'
@@ -26,13 +26,14 @@
 
 namespace pe::plan {
 
-/// The known sizes of a call, by name.
+/// The sizes of a call, by name.
 using SizeValues = std::map<std::string, int64_t, std::less<>>;
 
+/// A parsed expression.
 class SizeExpression {
 public:
   enum class Kind : uint8_t { Constant, Name, Add, Subtract, Multiply, CeilDiv, Max, Min };
-  /// A step of a stack machine: operands before their operator.
+  /// A step of a stack machine; operands precede their operator.
   struct Step {
     Kind kind;
     /// The integer of a constant; after `resolve`, the index of a name in its list.
@@ -41,30 +42,29 @@ public:
   };
 
   static Expected<SizeExpression> parse(std::string_view text);
-  /// The same for callers that report errors themselves: what was expected and found goes to
-  /// `problem`.
+  /// For callers that report errors themselves: `problem` receives what was expected and found.
   static std::optional<SizeExpression> parse(std::string_view text, std::string &problem);
 
-  /// The first name that is not in `names`, or null.
+  /// Returns the first name that is not in `names`, or null.
   const std::string *findOtherThan(std::span<const std::string> names) const;
-  /// Replaces every name by its index in `names`; a missing one is an error.
+  /// Sets the value of every name to its index in `names`; a missing name is an error.
   Status resolve(std::span<const std::string> names);
 
-  /// The value; a name without a value, an overflow, a negative result or a division by a number
-  /// that is not positive is an error. The values of resolved names are at their indices.
+  /// Returns the value. Errors: a name without a value, an overflow, a negative result, a division
+  /// by a value that is not positive. After `resolve`, names index into `values`.
   Expected<int64_t> evaluate(const SizeValues &values) const;
   Expected<int64_t> evaluate(std::span<const int64_t> values) const;
-  /// The same where a result may be negative.
+  /// Same as evaluate, but the result may be negative.
   Expected<int64_t> evaluateSigned(std::span<const int64_t> values) const;
 
-  /// The name if the expression is only a name; likewise for an integer.
+  /// Returns the name if the expression is a single name; asConstant is the same for an integer.
   const std::string *asName() const;
   std::optional<int64_t> asConstant() const;
   const std::string &text() const { return source; }
   std::span<const Step> getSteps() const { return steps; }
 
-  /// Runs the stack machine on other values than numbers: `leaf(step)` is the value of a constant
-  /// or name, `apply(kind, left, right)` that of an operator.
+  /// Runs the stack machine on any type of value: `leaf(step)` returns the value of a constant or
+  /// name, `apply(kind, left, right)` the value of an operator.
   template <typename Value, typename Leaf, typename Apply>
   Value fold(Leaf leaf, Apply apply) const {
     std::vector<Value> stack;

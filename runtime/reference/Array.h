@@ -1,6 +1,6 @@
 //===- Array.h - A dense float64 array --------------------------*- C++ -*-===//
 //
-// The reference's arrays: a shape and its elements in row-major order, always double.
+// The arrays of the reference: a shape and its elements in row-major order, always double.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +13,7 @@
 
 namespace pe::reference {
 
+/// A dense array in row-major order.
 struct Array {
   Shape shape;
   std::vector<double> data;
@@ -28,7 +29,7 @@ struct Array {
   int64_t dim(size_t axis) const { return shape[axis]; }
 };
 
-/// Adds the elements of `source` from `offset` on.
+/// Adds the elements of `source` from `offset` on to `target`.
 inline void addTo(Array &target, const std::vector<double> &source, size_t offset = 0) {
   for (size_t e = 0; e < target.data.size(); ++e)
     target.data[e] += source[offset + e];

@@ -1,7 +1,7 @@
-//===- Attention.cpp - Attention of float64, row by row -------------------===//
+//===- Attention.cpp - Attention in float64, row by row -------------------===//
 //
-// attend and attendReverse run the workers of all heads (HeadWorker.h) on threads, a wave at a
-// time, and add up their results in head order.
+// attend and attendReverse run the workers of all heads (HeadWorker.h) on threads, in batches of
+// one head per thread, and sum their results in the order of the heads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@
 namespace pe::reference {
 namespace {
 
-/// Runs compute(0) .. compute(count - 1), `threads` at a time, and take(n) for each in order.
+/// Runs compute(0) .. compute(count - 1), `threads` at a time, and calls take(n) in order.
 void forEachHead(int64_t count, unsigned threads, const std::function<void(int64_t)> &compute,
                  const std::function<void(int64_t)> &take) {
   int64_t wave = threads ? threads : std::max(1u, std::thread::hardware_concurrency());

@@ -1,27 +1,27 @@
-//===- Attention.h - Attention of float64, row by row -----------*- C++ -*-===//
+//===- Attention.h - Attention in float64, row by row -----------*- C++ -*-===//
 //
-// For every batch b, head h and query row i, over the keys j that the mask allows:
+// For each batch b, head h and query row i, over the keys j that the mask keeps:
 //
 //   z_j = f(scale * <R_i (q_i + u_h), R_j k_j>) + bias_h(i, j) + content terms (Content.h)
 //
-// where f is the function of the score, if any, and
+// where f is the score function, if any, and
 //
 //   softmax           A_j = exp(z_j) / (sum of exp(z_l) + exp(s_i))   s_i: the sink, if any
 //
 //   stick-breaking    A_j = sigma(z_j) * product over j < l < i of sigma(-z_l), and j < i only
-//                     (with attendsCurrent j <= i, in the product too)
+//                     (with attendsCurrent j <= i, also in the product)
 //
-//   o_i = sum of A_j f_ij (v_j + P(i - j)) (+ R_i v_i where the remainder is kept: R_i is the
-//   product of all
-//         sigma(-z_l), and the mask keeps the query's own key)
+//   o_i = sum of A_j f_ij (v_j + P(i - j)), plus R_i v_i if the remainder is kept and the mask
+//         keeps the query's own key; R_i is the product of all sigma(-z_l)
 //
-// where P is 0 without a vector that joins the values, and f_ij is the product of the factors, of
-// dropout 1 / (1 - p) or 0, by the words of Philox 4x32-10. With both sides, o_i is the mean of
-// that and of the same with the order of keys reversed, over the keys after the query;
+// where P is the vector added to the values (0 if there is none) and f_ij is the product of the
+// factors; dropout is the factor 1 / (1 - p) or 0, from the words of Philox 4x32-10. With both
+// sides, o_i is the mean of this value and the one with the order of keys reversed, over the keys
+// after the query.
 //
-// and the reverse of each step with hand-written derivatives. A row takes O(keys) memory; nothing
-// of size queries x keys is stored. Heads run on several threads; sums over heads are taken in
-// order, so the result does not depend on the number of threads.
+// The reverse of each step has hand-written derivatives. A row takes O(keys) memory; nothing of
+// size queries x keys is stored. Heads run on several threads, and sums over heads are in order, so
+// the result does not depend on the number of threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,18 +56,18 @@ struct AttentionSizes {
   int64_t headsTotal = 0;
 };
 
-/// Everything but the tensors.
+/// An attention without its input tensors.
 struct AttentionProblem {
   AttentionSizes sizes;
   Normalizer normalizer = Normalizer::Softmax;
-  /// Of stick-breaking: whether a query's own key takes part, whether the mass that is left goes to
-  /// the query's own value, and whether keys on both sides are attended to.
+  /// Stick-breaking only: a query's own key takes part; the remaining mass goes to the query's own
+  /// value; keys on both sides take part.
   bool attendsCurrent = false;
   bool keepsRemainder = false;
   bool hasBothSides = false;
-  /// Rows at negative positions are rows like others: nothing reads a position.
+  /// Positions are not read, so rows at negative positions are computed like others.
   bool isUnplaced = false;
-  /// Whether a query at row i may take the key at column j but for the mask.
+  /// Returns true if a query at row i may attend to the key at column j, apart from the mask.
   bool isOrdered(int64_t i, int64_t j) const {
     if (i < 0 && !isUnplaced)
       return false;
@@ -79,28 +79,28 @@ struct AttentionProblem {
   Mask mask;
   PairPositions positions;
   std::vector<Rotation> rotations;
-  /// Rounds values as a computation in this type has to (Reference.h).
+  /// The type to whose precision values are rounded (Reference.h).
   std::optional<DType> rounding;
-  /// The sum of the biases, or none.
+  /// The sum of the biases.
   std::optional<NodeId> bias;
-  /// Terms of the query and the distance, added like biases.
+  /// Content terms: functions of the query and the distance, added like biases.
   std::vector<ContentProblem> contents;
-  /// The vector of the distance that joins the value of every key, or none.
+  /// The vector P of the distance that is added to the value of each key.
   std::optional<NodeId> valueContent;
-  /// Vectors that are added to the queries before the rotation, [heads, D] in the pack of
-  /// parameters.
+  /// Offsets in the pack of the vectors, [heads, D], that are added to the queries before the
+  /// rotation.
   std::vector<int64_t> queryShifts;
-  /// A function of the scaled score, applied before the biases are added.
+  /// The score function, applied to the scaled score before the biases are added.
   std::optional<NodeId> score;
-  /// A logit of the row that joins the softmax denominator, or none.
+  /// The sink: a logit of the row that is added to the softmax denominator.
   std::optional<NodeId> sink;
-  /// The product of the factors on weights, or none.
+  /// The product of the factors on the weights.
   std::optional<NodeId> factor;
   const ScalarGraph *graph = nullptr;
   const ParameterPack *parameters = nullptr;
 
   bool hasVectors() const { return !contents.empty() || valueContent || !queryShifts.empty(); }
-  /// The elements that biases, rotations and the function of the score read.
+  /// The number of elements that biases, rotations, the score function and so on read.
   int64_t parameterCount() const { return parameters ? parameters->size() : 0; }
 };
 
@@ -110,7 +110,7 @@ struct AttentionInputs {
   const Array &v; ///< [B, Hkv, Sk, Dv]
 };
 
-/// A score that is NaN or +inf, and the part that made it so.
+/// A score that is NaN or +inf, and its cause.
 struct BadScore {
   double score = 0.0;
   std::string part; ///< "the bias", "the function of the score" or "the score"
@@ -134,12 +134,12 @@ struct AttentionOutputs {
   std::optional<BadScore> badScore;
 };
 
-/// A pair of less weight does not limit the accuracy of a result: a score of -1e9 that masks a pair
-/// does not count as a logit of 1e9.
+/// A pair of smaller weight does not limit the accuracy of a result: a score of -1e9 that masks a
+/// pair does not count as a logit of 1e9.
 inline constexpr double kCountedWeight = 1e-9;
 
-/// In term and noise magnitudes a weight counts as at least this: in f32 it may stay at a few times
-/// the smallest normal number (2^-126) where it vanishes in float64 (8 * 2^-24 of this is 2^-121).
+/// The lower bound of a weight in term and noise magnitudes: a weight that vanishes in float64 may
+/// remain a few times the smallest normal number (2^-126) in f32 (8 * 2^-24 of this is 2^-121).
 inline constexpr double kLeastWeight = 0x1p-100;
 
 struct AttentionCotangents {
@@ -147,11 +147,11 @@ struct AttentionCotangents {
   const Array *lse = nullptr;
 };
 
-/// A gradient with, per element, the square of the rounding noise it would carry if every term that
-/// cancels in dz had a relative error of one: sum over pairs of (s_ij * dz_ij/dx)^2, where s is
-/// dz = A (dA - sum of A dA) with absolute values in place of every term. In a saturated row dz is
-/// zero and only s tells how large a legitimate rounding error may be. (For q and k it is computed
-/// in rotated coordinates.)
+/// A gradient and, for each element, the square of the rounding noise it would have if each term
+/// that cancels in dz had a relative error of one: sum over pairs of (s_ij * dz_ij/dx)^2, where s
+/// is dz = A (dA - sum of A dA) with every term replaced by its absolute value. In a saturated row
+/// dz is zero and only s bounds a legitimate rounding error. (For q and k it is computed in rotated
+/// coordinates.)
 struct NoisyGradient {
   Array sum;
   Array noiseSquared;
@@ -164,23 +164,26 @@ struct AttentionGradients {
   /// The magnitude of the terms that the gradient of v sums, [B, Hkv, Sk]: sum of A_ij |dO_i|.
   Array vTerms;
   ParameterGradients parameters;
-  /// The sum over pairs of s_ij^2 (NoisyGradient): the scale for a parameter's gradient whose own
-  /// derivative is 0 for every pair.
+  /// The sum over pairs of s_ij^2 (NoisyGradient): the scale of a parameter's gradient if db/dtheta
+  /// is 0 for each pair.
   double biasNoiseSquared = 0.0;
 };
 
+/// Computes the outputs on `threads` threads (0: one per core).
 AttentionOutputs attend(const AttentionProblem &problem, const AttentionInputs &inputs,
                         unsigned threads);
 
+/// Computes the gradients on `threads` threads (0: one per core).
 AttentionGradients attendReverse(const AttentionProblem &problem, const AttentionInputs &inputs,
                                  const AttentionCotangents &cotangents, unsigned threads);
 
-/// A 16-bit computation gets its operands in that type and keeps its results in it; a tf32
-/// computation rounds operands and nothing else.
+/// Returns true if results are rounded: a 16-bit computation rounds operands and results, a tf32
+/// computation only operands.
 inline bool roundsResults(DType rounding) { return rounding != DType::TF32; }
-/// The largest relative error of rounding to the type.
+/// Returns the largest relative error of rounding to the type.
 inline double roundoffOf(DType dtype) { return dtype == DType::BF16 ? 0x1p-8 : 0x1p-11; }
-/// To the nearest number of the type: bf16 and f16 with ties to even, tf32 away from zero.
+/// Rounds to the nearest value of the type: bf16 and f16 with ties to even, tf32 with ties away
+/// from zero.
 void roundAll(std::vector<double> &values, DType dtype);
 
 } // namespace pe::reference

@@ -1,7 +1,7 @@
 //===- Biases.cpp - Functions of a coordinate -----------------------------===//
 //
-// Each bias as scalar nodes, following docs/encodings. `h` is the head within the call,
-// which parameters with a head axis are indexed by; slopes given by a rule use the global head.
+// Translates each bias to scalar nodes, following docs/encodings. Parameters with a head axis are
+// indexed by the head within the call, `h`; slopes given by a rule use the global head.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +46,7 @@ Expected<NodeId> GraphBuilder::slopeNode(const Operation &operation,
   return graph.binary(formula, head, graph.position(Position::HeadsTotal));
 }
 
-/// factor * (s_h * x) (+ b_h)
+/// Builds factor * (s_h * x) (+ b_h).
 Expected<NodeId> GraphBuilder::buildLinear(const Operation &operation) {
   if (Status status = operation.expectOnly({"factor", "rule"}); !status)
     return status.takeError();
@@ -69,7 +69,7 @@ Expected<NodeId> GraphBuilder::buildLinear(const Operation &operation) {
   return graph.arith("addf", value, *intercept);
 }
 
-/// table[x, h]; x out of range is clamped.
+/// Builds table[x, h]; x is clamped to the table.
 Expected<NodeId> GraphBuilder::buildTable(const Operation &operation) {
   if (Status status = operation.expectOnly({}); !status)
     return status.takeError();
@@ -88,7 +88,7 @@ Expected<NodeId> GraphBuilder::buildTable(const Operation &operation) {
   return graph.read({table->offset, shape, {*x, headNode}});
 }
 
-/// factor * r1_h * x^(r2_h)
+/// Builds factor * r1_h * x^(r2_h).
 Expected<NodeId> GraphBuilder::buildPower(const Operation &operation) {
   if (Status status = operation.expectOnly({"factor"}); !status)
     return status.takeError();
@@ -106,7 +106,7 @@ Expected<NodeId> GraphBuilder::buildPower(const Operation &operation) {
   return graph.arith("mulf", graph.constant(*factor), graph.arith("mulf", *slope, power));
 }
 
-/// The sum of cos(x / base^(k / terms)) over k = 1..terms.
+/// Builds the sum of cos(x / base^(k / terms)) over k = 1..terms.
 NodeId GraphBuilder::cosineSum(int64_t terms, double base, NodeId x) {
   CosineSumSpec spec;
   for (int64_t k = 1; k <= terms; ++k)
@@ -114,7 +114,7 @@ NodeId GraphBuilder::cosineSum(int64_t terms, double base, NodeId x) {
   return graph.cosineSum(std::move(spec), x);
 }
 
-/// The scalar form in a region.
+/// Builds the scalar form that a region uses.
 Expected<NodeId> GraphBuilder::buildCosineSumEval(const Operation &operation) {
   auto x = scalar(operation, 0);
   auto terms = operation.integer("terms", 64);
@@ -126,7 +126,7 @@ Expected<NodeId> GraphBuilder::buildCosineSumEval(const Operation &operation) {
   return cosineSum(*terms, *base, *x);
 }
 
-/// sum of r1_h * cos(x / base^(k / terms)) over k = 1..terms
+/// Builds the sum of r1_h * cos(x / base^(k / terms)) over k = 1..terms.
 Expected<NodeId> GraphBuilder::buildCosineSum(const Operation &operation) {
   if (Status status = operation.expectOnly({"terms", "base"}); !status)
     return status.takeError();

@@ -1,4 +1,4 @@
-//===- CallSizes.cpp - The sizes of a call from its tensors ---------------===//
+//===- CallSizes.cpp - Inference of sizes from tensors --------------------===//
 #include "runtime/reference/CallSizes.h"
 #include "runtime/plan/ShapeBinder.h"
 
@@ -27,7 +27,8 @@ std::optional<Shape> dimensionsOf(std::string_view type) {
   return dims;
 }
 
-/// The size that each dimension of an argument means, if no attention reads it as q, k or v.
+/// Returns the size that each dimension of an argument represents, for arguments other than q, k,
+/// v.
 static std::vector<std::string> sizesOf(const Argument &argument, const Shape &dims,
                                         const std::string &otherwise) {
   static const std::map<std::string, const char *> names = {
@@ -35,7 +36,7 @@ static std::vector<std::string> sizesOf(const Argument &argument, const Shape &d
       {"key", "c"},   {"depth", "d"}, {"value_depth", "e"}};
   std::vector<std::string> sizes;
   for (size_t axis = 0; axis < dims.size(); ++axis) {
-    // An unknown size without an axis counts what `otherwise` says.
+    // An unknown size without an axis is a count of `otherwise`.
     const std::string word = axis < argument.axes.size() ? argument.axes[axis] : otherwise;
     auto found = names.find(word);
     if (dims[axis] >= 0)
@@ -61,7 +62,7 @@ bool readsPositions(const Program &program) {
     hasAttention |= operation.name == "pe.attention";
     if (operation.name == "pe.attention" && operation.find("normalizer") &&
         operation.find("normalizer")->asKeyword() == "stick_breaking")
-      return true; // by the order of the keys
+      return true; // the order of the keys matters
     if (operation.name == "pe.attention")
       for (ValueId operand : operation.operands) {
         const std::string &type = program.typeOf(operand);
@@ -69,7 +70,7 @@ bool readsPositions(const Program &program) {
             type != "!pe.sink")
           return true;
       }
-    // Of s, b, h, i, j; of b, h, i, j; of b, h, i: the places of i and j.
+    // The indices of i and j among the arguments (s, b, h, i, j), (b, h, i, j) and (b, h, i).
     static const std::map<std::string_view, std::vector<size_t>> places = {
         {"pe.score_fn", {3, 4}}, {"pe.factor_fn", {2, 3}}, {"pe.sink_fn", {2}}};
     auto found = places.find(operation.name);
@@ -83,7 +84,7 @@ bool readsPositions(const Program &program) {
   return !hasAttention;
 }
 
-/// The words of every call, and the sizes that axes of arguments name.
+/// Returns the standard words of a call, and the sizes that axes of arguments name.
 static std::vector<plan::FrameWord> frameOf(const Program &program) {
   std::vector<plan::FrameWord> words = plan::standardFrame();
   for (plan::FrameWord &word : words)
@@ -103,7 +104,7 @@ static std::vector<plan::FrameWord> frameOf(const Program &program) {
   return words;
 }
 
-/// Takes the sizes of a call from a tensor whose dimensions are `sizes`.
+/// Binds the sizes of a call to the shape of a tensor whose dimensions are `sizes`.
 static Status bindTo(const plan::FrameLayout &layout, plan::ShapeBinder &binder,
                      const std::string &tensor, const std::vector<std::string> &sizes,
                      const Shape &shape) {
@@ -119,8 +120,8 @@ static Status bindTo(const plan::FrameLayout &layout, plan::ShapeBinder &binder,
   return binder.bind(tensor, expected, shape);
 }
 
-/// The sizes of the positions of queries, the first i32 operand, and of keys, the second; empty for
-/// another argument.
+/// Returns the sizes of the positions of queries (the first i32 operand) or of keys (the second),
+/// or nothing for another argument.
 static std::vector<std::string> sizesOfPositions(const Program &program, const Operation &operation,
                                                  ValueId argument) {
   bool areOfQueries = true;
@@ -157,7 +158,7 @@ Expected<plan::CallSizes> bindSizes(const Program &program, const Operation &ope
     const bool isOperand = std::any_of(
         program.operations.begin(), program.operations.end(), [&](const Operation &other) {
           auto last = other.operands.begin() + std::min<size_t>(3, other.operands.size());
-          // Tensors of a rotation have other extents, which it checks.
+          // The tensors of a rotation have other extents, which the rotation checks.
           const bool hasOwnExtents = other.name == "pe.rotation_table" ||
                                      (other.name == "pe.rotation_fn" && argument.axes.empty());
           if (hasOwnExtents)
@@ -168,7 +169,7 @@ Expected<plan::CallSizes> bindSizes(const Program &program, const Operation &ope
     auto dims = dimensionsOf(program.typeOf(argument.id));
     if (isOperand || !dims || !tensors.contains(argument.id))
       continue;
-    // An unknown size without an axis counts heads; seeds are per batch entry.
+    // An unknown size without an axis is the number of heads, or of batch entries for seeds.
     const bool isSeed = seeds.contains(argument.id);
     std::vector<std::string> meaning = sizesOfPositions(program, operation, argument.id);
     if (meaning.empty())

@@ -1,4 +1,4 @@
-//===- CallSizes.h - The sizes of a call from its tensors -------*- C++ -*-===//
+//===- CallSizes.h - Inference of sizes from tensors ------------*- C++ -*-===//
 #ifndef PE_RUNTIME_REFERENCE_CALLSIZES_H
 #define PE_RUNTIME_REFERENCE_CALLSIZES_H
 
@@ -8,19 +8,19 @@
 
 namespace pe::reference {
 
-/// Tensors of 64-bit integers, exactly.
+/// The exact values of 64-bit integer tensors.
 using SeedValues = std::map<ValueId, std::vector<int64_t>>;
 
-/// The dimensions of "tensor<2x?xf32>" with -1 for "?", or nothing for another type.
+/// Returns the dimensions of "tensor<2x?xf32>" with -1 for "?", or nullopt for another type.
 std::optional<Shape> dimensionsOf(std::string_view type);
 
-/// Whether some attention has a mask, a bias, a prologue, a rotation, or a function of the score
-/// that reads i or j. Otherwise no query counts as being at a negative position; with dropout,
-/// which is drawn by positions, this is so by default, as q_start is then at least 0.
+/// Returns true if some attention has a mask, a bias, a prologue, a rotation, or a score function
+/// that reads i or j. Otherwise no query counts as being at a negative position. Dropout depends on
+/// positions too, but its default q_start is at least 0.
 bool readsPositions(const Program &program);
 
-/// The sizes of a call, from the queries, keys and values of the attention `operation` and from all
-/// other arguments. Fails where tensors disagree.
+/// Returns the sizes of a call, from the queries, keys and values of the attention `operation` and
+/// from all other arguments. Tensors that disagree are an error.
 Expected<plan::CallSizes> bindSizes(const Program &program, const Operation &operation,
                                     const TensorValues &tensors, const SeedValues &seeds,
                                     const Positions &positions);

@@ -1,4 +1,4 @@
-//===- Compare.cpp - Judging results against the reference ----------------===//
+//===- Compare.cpp - Comparison of results with the reference -------------===//
 
 #include "runtime/reference/Compare.h"
 
@@ -14,7 +14,7 @@
 namespace pe::reference {
 namespace {
 
-/// Gradients of the parameters of a function that is approximated, relative to their norm.
+/// The relative tolerance of gradients of the parameters of an approximated function.
 constexpr double kApproximatedGradient = 2e-3;
 
 double normOf(const Tensor &tensor) {
@@ -24,13 +24,13 @@ double normOf(const Tensor &tensor) {
   return std::sqrt(sum);
 }
 
-/// The norm of the elements of `name` that `expected` bounds: those where it is finite. A single
-/// number for a whole tensor is taken as it is.
+/// Returns the norm of the elements of `name` at which `expected` is finite, or of the only element
+/// if there is one for the entire tensor.
 double normOf(const TensorMap &tensors, const std::string &name, const Tensor &expected) {
   auto found = tensors.find(name);
   if (found == tensors.end())
     return 0.0;
-  if (found->second.shape() != expected.shape()) // one number for the whole tensor
+  if (found->second.shape() != expected.shape()) // one element for the entire tensor
     return normOf(found->second);
   const auto values = found->second.values<double>(), bounded = expected.values<double>();
   double sum = 0.0;
@@ -40,13 +40,13 @@ double normOf(const TensorMap &tensors, const std::string &name, const Tensor &e
   return std::sqrt(sum);
 }
 
-/// A number's text; NaN without its sign, which is meaningless.
+/// Formats a value; NaN without its sign, which is meaningless.
 std::string textOf(double x) { return std::isnan(x) ? "nan" : makeError(x).getMessage(); }
 
-/// The same number, or both NaN.
+/// Returns true if the values are equal or both are NaN.
 bool isSame(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-/// Fills error and norm, or says which element cannot be compared.
+/// Sets error and norm, or the problem of the first element that cannot be compared.
 void measure(std::span<const double> found, std::span<const double> reference,
              TensorReport &report) {
   double error = 0.0, norm = 0.0;
@@ -112,8 +112,8 @@ private:
       judgeByRounded(*elements, *rounded, item);
   }
 
-  /// Rounding to the type moves the result by more than its size: the computation is held to the
-  /// rounded evaluation instead, to one rounding of a result.
+  /// Compares with the rounded evaluation, because rounding to the type moves the result by more
+  /// than its size. The result may differ by one rounding.
   void judgeByRounded(std::span<const double> found, const Tensor &rounded,
                       TensorReport &item) const {
     const double roundoff = 8.0 * tolerance.noise;
@@ -126,17 +126,17 @@ private:
   void setBound(TensorReport &item, const Tensor &expected, double rounding) const {
     const double magnitude = normOf(reference.magnitudes, item.name, expected);
     const double noise = normOf(reference.noise, item.name, expected);
-    // A parameter whose gradient has terms of its own is judged by these.
+    // A parameter whose gradient has its own terms is judged by these.
     const double terms = magnitude > 0.0 ? 0.0 : normOf(reference.terms, item.name, expected);
     const double relative = approximated(item.name, tolerance.relative + growth);
     item.bound = relative * item.norm + (tolerance.magnitude + growth) * magnitude;
     item.bound = std::max(item.bound, tolerance.noise * noise);
-    // The float64 residue of terms that cancel.
+    // The norm is only the float64 rounding error of terms that cancel.
     if (item.norm <= 0x1p-40 * terms)
       item.bound = std::max(item.bound, tolerance.noise * terms);
     item.bound += rounding;
     item.scale = item.norm;
-    // A relative bound above 1 is not a bound, whatever cancelled.
+    // A relative factor above 1 bounds nothing, even if terms cancelled.
     if (item.bound > item.norm && relative <= 1.0)
       item.scale = std::max({item.norm, magnitude, noise, terms});
     if (item.norm > 0.0 && item.norm <= tolerance.smallest) {
@@ -145,7 +145,7 @@ private:
     }
   }
 
-  /// The relative factor with what approximations may add.
+  /// Returns the relative factor plus the error that approximations may add.
   double approximated(const std::string &name, double relative) const {
     bool isParameter = false;
     for (const Approximation &approximation : options.approximations) {
@@ -156,8 +156,8 @@ private:
     return isParameter ? std::max(relative, kApproximatedGradient) : relative;
   }
 
-  /// How far the rounded evaluation is from the exact one, or may be where its roundings happen to
-  /// cancel.
+  /// Returns the distance of the rounded evaluation from the exact one, or the distance that its
+  /// rounding errors can cause, if that is larger because they happen to cancel.
   double roundingOf(const Tensor &expected, const std::string &name) const {
     const Tensor *found = findRounded(name);
     if (!found)
@@ -188,17 +188,16 @@ Expected<Tolerance> toleranceOf(DType computation) {
   switch (computation) {
   case DType::F32:
     return Tolerance{2e-5, 1e-5, 4.0 * 0x1p-24, 8.0 * 0x1p-24, 0x1p-100};
-  case DType::BF16: // on top of twice the error of rounding
+  case DType::BF16: // in addition to twice the error of rounding
     return Tolerance{1e-3, 5e-4, 4.0 * 0x1p-24, 0x1p-8 / 8, 0x1p-100};
   case DType::F16:
     return Tolerance{1e-3, 5e-4, 4.0 * 0x1p-24, 0x1p-11 / 8, 0x1p-100};
-  case DType::TF32: // as many bits, but results are not rounded
+  case DType::TF32: // the mantissa of f16, but results are not rounded
     return Tolerance{2e-4, 1e-4, 4.0 * 0x1p-24, 0x1p-11 / 8, 0x1p-100};
   case DType::F64:
     return Tolerance{1e-11, 1e-12, 4.0 * 0x1p-53, 8.0 * 0x1p-53, 0x1p-1000};
   default:
-    return makeError("expected a computation in f32, f64, bf16, f16 or tf32, whose tolerances are "
-                     "stated, found ",
+    return makeError("expected a computation in f32, f64, bf16, f16 or tf32, found ",
                      nameOf(computation));
   }
 }
@@ -295,7 +294,7 @@ Expected<Report> compare(const Results &reference, const TensorMap &found,
     return tolerance.takeError();
   const bool isRounded = options.computation == DType::TF32 || sizeOf(options.computation) == 2;
   if (isRounded && !options.rounded)
-    return makeError("expected the rounded evaluation to judge a computation in ",
+    return makeError("expected a rounded evaluation to compare a computation in ",
                      nameOf(options.computation), ", found none");
   Comparator comparator(reference, *tolerance, options);
   for (const TensorMap *expected : {&reference.outputs, &reference.gradients})

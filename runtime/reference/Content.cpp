@@ -1,4 +1,4 @@
-//===- Content.cpp - Terms of queries and the distance --------------------===//
+//===- Content.cpp - Terms of the query and the distance ------------------===//
 
 #include "runtime/reference/Content.h"
 
@@ -97,7 +97,7 @@ static void addTo(ParameterGradients &gradients, int64_t at, const NoisySum &ter
   gradients.noiseSquared[at] += factor * factor * term.noiseSquared;
 }
 
-/// Replaces the cotangent of (q + v) W by that of q + v.
+/// Replaces the cotangent of (q + v) W by the cotangent of q + v.
 void ContentWorker::finishProjection(int64_t row, ParameterGradients &gradients) {
   const int64_t dims = head.headDim;
   std::vector<NoisySum> before(dims);

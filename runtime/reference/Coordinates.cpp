@@ -1,7 +1,7 @@
 //===- Coordinates.cpp - The coordinates of a pair ------------------------===//
 //
-// Each coordinate as scalar nodes of the global positions i (query) and j (key), following
-// docs/encodings.
+// Translates each coordinate to scalar nodes of the global positions i (query) and j (key),
+// following docs/encodings.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,35 +35,35 @@ NodeId GraphBuilder::logOfScaled(NodeId c, NodeId x) {
   return graph.math("log", graph.arith("addf", magnitude, graph.constant(1.0)));
 }
 
-/// |i - j|
+/// Builds |i - j|.
 Expected<NodeId> GraphBuilder::buildDistance(const Operation &operation) {
   if (Status status = operation.expectOnly({}); !status)
     return status.takeError();
   return distance();
 }
 
-/// i - j
+/// Builds i - j.
 Expected<NodeId> GraphBuilder::buildRelative(const Operation &operation) {
   if (Status status = operation.expectOnly({}); !status)
     return status.takeError();
   return relative();
 }
 
-/// i
+/// Builds i.
 Expected<NodeId> GraphBuilder::buildQueryPosition(const Operation &operation) {
   if (Status status = operation.expectOnly({}); !status)
     return status.takeError();
   return graph.position(Position::Query);
 }
 
-/// j
+/// Builds j.
 Expected<NodeId> GraphBuilder::buildKeyPosition(const Operation &operation) {
   if (Status status = operation.expectOnly({}); !status)
     return status.takeError();
   return graph.position(Position::Key);
 }
 
-/// log(|c * |i - j|| + 1)
+/// Builds log(|c * |i - j|| + 1).
 Expected<NodeId> GraphBuilder::buildLogDistance(const Operation &operation) {
   if (Status status = operation.expectOnly({}); !status)
     return status.takeError();
@@ -78,7 +78,7 @@ Expected<NodeId> GraphBuilder::buildLogDistance(const Operation &operation) {
   return logOfScaled(*c, distance());
 }
 
-/// u(|i - j|) / U_i with u(x) = log(|c x| + 1), U_i = u(n_i) + epsilon, n_i = max(i, L) and
+/// Builds u(|i - j|) / U_i with u(x) = log(|c x| + 1), U_i = u(n_i) + epsilon, n_i = max(i, L) and
 /// L = |L_multiplier * initial_length|. Without c, u(x) = x; without a threshold, n_i = i.
 Expected<NodeId> GraphBuilder::buildProgressive(const Operation &operation) {
   if (Status status = operation.expectOnly({"initial_length", "epsilon"}); !status)
@@ -111,7 +111,7 @@ Expected<NodeId> GraphBuilder::buildProgressive(const Operation &operation) {
   return graph.arith("divf", numerator, denominator);
 }
 
-/// The logarithmic bucket of i - j.
+/// Builds the logarithmic bucket of i - j.
 Expected<NodeId> GraphBuilder::buildBucket(const Operation &operation) {
   if (Status status = operation.expectOnly({"buckets", "max_distance", "bidirectional"}); !status)
     return status.takeError();
@@ -127,12 +127,13 @@ Expected<NodeId> GraphBuilder::buildBucket(const Operation &operation) {
   int64_t exact = *buckets / (*bidirectional ? 4 : 2);
   if (exact < 1 || *maxDistance <= exact)
     return operation.fail("expected at least ", *bidirectional ? 4 : 2,
-                          " buckets and a maximum distance beyond the exact ones, found ", *buckets,
-                          " buckets and maximum distance ", *maxDistance);
+                          " buckets and a maximum distance above the number of exact buckets, "
+                          "found ",
+                          *buckets, " buckets and maximum distance ", *maxDistance);
   return graph.bucket({*buckets, *maxDistance, *bidirectional}, relative());
 }
 
-/// clamp(log(1 + |i - j|) / log(1 + L_h), 0, 1) with L_h = exp(log_threshold_h)
+/// Builds clamp(log(1 + |i - j|) / log(1 + L_h), 0, 1) with L_h = exp(log_threshold_h).
 Expected<NodeId> GraphBuilder::buildClampedLog(const Operation &operation) {
   if (Status status = operation.expectOnly({}); !status)
     return status.takeError();

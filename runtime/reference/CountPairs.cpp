@@ -1,4 +1,4 @@
-//===- CountPairs.cpp - How many pairs a mask leaves ----------------------===//
+//===- CountPairs.cpp - Counting of unmasked pairs ------------------------===//
 
 #include "runtime/reference/Evaluator.h"
 
@@ -19,7 +19,7 @@ bool reads(const Region &region, ValueId value) {
       });
 }
 
-/// Whether the code of some mask reads argument `number`: 0 is the batch entry, 1 the head.
+/// Returns true if the code of some mask reads argument `number`: 0 is the batch entry, 1 the head.
 bool masksRead(const Program &program, size_t number) {
   return std::any_of(
       program.operations.begin(), program.operations.end(), [&](const Operation &operation) {
@@ -53,7 +53,7 @@ Expected<double> countPairs(const Program &program, const TensorMap &inputs,
                      problems.size());
   const AttentionProblem &problem = *problems[0];
   const AttentionSizes &sizes = problem.sizes;
-  // Where the mask is the same for all batch entries, or heads, one of them is counted.
+  // If the mask is the same for all batch entries or heads, only one of them is counted.
   const bool isOfBatch = masksRead(program, 0) || problem.positions.queries;
   const int64_t batch = isOfBatch ? sizes.batch : std::min<int64_t>(1, sizes.batch);
   const int64_t heads =

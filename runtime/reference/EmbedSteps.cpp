@@ -7,7 +7,7 @@ Status Evaluator::prepareEmbed(const Operation &operation) {
   if (Status status = operation.expectOnly({"dropout"}); !status)
     return status.takeError();
   if (operation.operands.size() != 2 && operation.operands.size() != 3)
-    return operation.fail("expected tokens, an embedding and perhaps a seed");
+    return operation.fail("expected tokens, an embedding and optionally a seed");
   auto x = tensors.find(operation.operands[0]);
   if (x == tensors.end() || x->second.shape.size() != 3)
     return operation.fail("expected tokens of rank 3");
@@ -20,6 +20,7 @@ Status Evaluator::prepareEmbed(const Operation &operation) {
   auto root = step.builder.nodeOf(operation.operands[1]);
   if (!root)
     return root.takeError();
+  step.builder.graph.roundsToSingle = roundsFormulas;
   step.problem = {shape[0], shape[1],          shape[2], call.queryStart, &step.builder.graph,
                   *root,    &step.builder.pack};
   if (operation.operands.size() == 3) {
@@ -33,7 +34,7 @@ Status Evaluator::prepareEmbed(const Operation &operation) {
   return checkAxes(step);
 }
 
-/// What an embedding reads has the sizes that the tokens give.
+/// Checks that the tensors an embedding reads have the sizes of the tokens.
 Status Evaluator::checkAxes(const EmbedStep &step) const {
   for (const GraphBuilder::Parameter &parameter : step.builder.parameters)
     for (const Argument &argument : program.arguments) {
@@ -67,7 +68,7 @@ void Evaluator::reverseEmbed(const EmbedStep &step) {
     return;
   const Array ofSum = dropReverse(step.problem, *cotangent);
   Array ofTokens = ofSum;
-  if (rounding && roundsResults(*rounding)) // as they are stored
+  if (rounding && roundsResults(*rounding)) // as the gradient is stored
     roundAll(ofTokens.data, *rounding);
   addTo(gradientOf(step.x), ofTokens.data);
   const ParameterGradients found = embedReverse(step.problem, ofSum);

@@ -1,4 +1,4 @@
-//===- Embedding.cpp - Tokens plus an embedding ---------------------------===//
+//===- Embedding.cpp - Addition of an embedding to tokens -----------------===//
 
 #include "runtime/reference/Embedding.h"
 
@@ -6,8 +6,8 @@
 
 namespace pe::reference {
 
-/// 1 / (1 - p) where word d mod 4 of the counter (b, 2^32 - 1, position, floor(d / 4)) is at least
-/// p 2^32, else 0.
+/// Returns 1 / (1 - p) if word d mod 4 of the counter (b, 2^32 - 1, position, floor(d / 4)) is at
+/// least p 2^32, otherwise 0.
 static double dropoutFactor(const EmbeddingProblem &problem, int64_t b, int64_t row, int64_t dim) {
   if (problem.seeds.empty())
     return 1.0;

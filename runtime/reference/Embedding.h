@@ -1,7 +1,8 @@
-//===- Embedding.h - Tokens plus an embedding -------------------*- C++ -*-===//
+//===- Embedding.h - Addition of an embedding to tokens ---------*- C++ -*-===//
 //
-// y[b, s, d] = f(b, q_start + s, d) (x[b, s, d] + E(q_start + s, d)), and the gradients of x and of
-// what E reads, by plain loops. f is 1 without dropout, and with it 1 / (1 - p) or 0.
+// Computes y[b, s, d] = f(b, q_start + s, d) (x[b, s, d] + E(q_start + s, d)) and the gradients of
+// x and of the tensors that E reads, with plain loops. f is the dropout factor 1 / (1 - p) or 0,
+// and 1 without dropout.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +14,7 @@
 
 namespace pe::reference {
 
+/// An embedding without its input tokens.
 struct EmbeddingProblem {
   int64_t batch = 0, rows = 0, width = 0;
   /// The position of row 0.
@@ -20,19 +22,19 @@ struct EmbeddingProblem {
   const ScalarGraph *graph = nullptr;
   NodeId root = -1;
   const ParameterPack *parameters = nullptr;
-  /// The probability of dropout, and its seeds: one, or one per batch entry; empty without dropout.
+  /// The probability of dropout and its seeds: one, or one per batch entry; empty without dropout.
   double dropout = 0.0;
   std::vector<int64_t> seeds;
   bool hasSeedPerBatch = false;
 };
 
-/// x plus the embedding, behind dropout. Counts the embedding's reads.
+/// Returns x plus the embedding, after dropout, and counts the embedding's reads.
 Array embed(const EmbeddingProblem &problem, const Array &x, ReadTally &reads);
 
-/// The cotangent of the sum in front of dropout, which is the gradient of x.
+/// Returns the cotangent of the sum before dropout, which is the gradient of x.
 Array dropReverse(const EmbeddingProblem &problem, const Array &cotangent);
 
-/// The gradients of the tensors that the embedding reads, for the cotangent of the sum.
+/// Returns the gradients of the tensors that the embedding reads, given the cotangent of the sum.
 ParameterGradients embedReverse(const EmbeddingProblem &problem, const Array &cotangent);
 
 } // namespace pe::reference

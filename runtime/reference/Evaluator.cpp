@@ -1,7 +1,7 @@
-//===- Evaluator.cpp - Running a function forward and in reverse ----------===//
+//===- Evaluator.cpp - Forward and reverse of a function ------------------===//
 //
-// Coordinates, biases, rotations and masks are evaluated by the attention that uses them; here are
-// the tensors: arguments, constants and attentions.
+// Handles the tensors: arguments, constants and attentions. Coordinates, biases, rotations and
+// masks are evaluated by the attention that uses them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,8 +15,8 @@
 namespace pe::reference {
 namespace {
 
-/// The group of pe.attention's operands that value_content(...) is: query, key, value, biases,
-/// prologues, rotation and contents come before it.
+/// The group of value_content(...) among pe.attention's operands, after query, key, value, biases,
+/// prologues, rotation and contents.
 constexpr size_t kValueContentGroup = 7;
 
 bool fits(const Shape &shape, const Shape &dims) {
@@ -35,7 +35,7 @@ Expected<Array> toArray(const Tensor &tensor) {
   return Array{tensor.shape(), std::move(*elements)};
 }
 
-/// The numbers of a list of lists, in order.
+/// Appends the numbers of nested lists in order; returns false if an element is not a number.
 bool flatten(const Attribute &attribute, std::vector<double> &numbers) {
   if (auto *elements = std::get_if<std::vector<Attribute>>(&attribute.value)) {
     for (const Attribute &element : *elements)
@@ -80,9 +80,9 @@ Status Evaluator::bind(const TensorMap &inputs, bool grad) {
   for (const Argument &argument : program.arguments) {
     auto found = inputs.find(argument.name);
     if (found == inputs.end() && !argument.absent.empty())
-      continue; // another one is read (GraphBuilder::packed)
+      continue; // another argument is read (GraphBuilder::packed)
     if (found == inputs.end())
-      return makeError("expected a tensor '", argument.name, "', found none of that name");
+      return makeError("expected a tensor '", argument.name, "', found no tensor of that name");
     if (Status status = bindArgument(argument, found->second); !status)
       return status.takeError();
     known.insert(argument.name);
@@ -91,7 +91,8 @@ Status Evaluator::bind(const TensorMap &inputs, bool grad) {
     known.insert("d_" + result.name);
   for (const auto &[name, tensor] : inputs)
     if (!known.contains(name) && (grad || !name.starts_with("d_")))
-      return makeError("found a tensor '", name, "' that '", program.name, "' does not have");
+      return makeError("expected tensors of '", program.name, "', found an unknown tensor '", name,
+                       "'");
   return Status::success();
 }
 
@@ -127,10 +128,10 @@ Status Evaluator::forward(bool run) {
         return status.takeError();
       continue;
     }
-    // The operands of an attention are evaluated with it.
+    // Operands of an attention that are not tensors are evaluated with it.
     for (ValueId result : operation.results)
       if (!program.typeOf(result).starts_with("!pe."))
-        return operation.fail("is no operation that the reference can evaluate");
+        return operation.fail("is not an operation that the reference can evaluate");
   }
   for (const Return &result : program.returns)
     if (run && !tensors.contains(result.id))
@@ -198,7 +199,7 @@ Status Evaluator::prepareAttention(const Operation &operation) {
   return readSides(step);
 }
 
-/// What stick-breaking attends to, and where the mass goes that is left.
+/// Reads the options of stick-breaking: the keys it attends to, and the use of the remaining mass.
 Status Evaluator::readSides(Step &step) {
   const Operation &operation = *step.operation;
   AttentionProblem &problem = step.problem;
@@ -226,7 +227,7 @@ Status Evaluator::readSides(Step &step) {
   return Status::success();
 }
 
-/// The rotation, with its tensors among the parameters.
+/// Reads the rotation and adds its tensors to the parameters.
 Status Evaluator::readRotation(Step &step, ValueId value) {
   const AttentionSizes &s = step.problem.sizes;
   const plan::CallSizes sizes = {s.batch,      s.queryHeads, s.keyHeads,  s.queries,   s.keys,
@@ -250,7 +251,7 @@ Status Evaluator::readRotation(Step &step, ValueId value) {
   return Status::success();
 }
 
-/// The place of a tensor of that shape in the pack.
+/// Returns the offset of a tensor of this shape in the pack.
 Expected<int64_t> Evaluator::readMatrix(Step &step, const Operation &operation, ValueId tensor,
                                         const Shape &shape) {
   if (auto found = tensors.find(tensor); found == tensors.end() || found->second.shape != shape)
@@ -258,7 +259,7 @@ Expected<int64_t> Evaluator::readMatrix(Step &step, const Operation &operation, 
   return step.builder.offsetOf(operation, tensor);
 }
 
-/// Operand `n` of the attention, of its score or of its values.
+/// Reads operand `n` of the attention, a content term of its score or of its values.
 Status Evaluator::readContent(Step &step, size_t n) {
   const ValueId value = step.operation->operands[n];
   const Operation &operation = *definitions[value];
@@ -298,7 +299,7 @@ Status Evaluator::readContent(Step &step, size_t n) {
 Status Evaluator::readQueryShift(Step &step, ValueId value) {
   const Operation &operation = *definitions[value];
   if (operation.name != "pe.query_shift" || operation.operands.size() != 1)
-    return operation.fail("is no prologue that the reference can evaluate");
+    return operation.fail("is not a prologue that the reference can evaluate");
   const AttentionSizes &sizes = step.problem.sizes;
   auto offset =
       readMatrix(step, operation, operation.operands[0], {sizes.queryHeads, sizes.headDim});
@@ -308,7 +309,8 @@ Status Evaluator::readQueryShift(Step &step, ValueId value) {
   return Status::success();
 }
 
-/// A logit per query head, or a function of the query. Its gradient has no terms but its own.
+/// Reads a sink: a logit per query head, or a function of the query. Its gradient is bounded only
+/// by its own terms.
 Status Evaluator::readSink(Step &step, ValueId operand) {
   const size_t before = step.builder.parameters.size();
   const bool isTensor = tensors.contains(operand);
@@ -321,7 +323,7 @@ Status Evaluator::readSink(Step &step, ValueId operand) {
   return Status::success();
 }
 
-/// A factor on weights, multiplied by those before it.
+/// Reads a factor on the weights and multiplies it by the preceding ones.
 Status Evaluator::readFactor(Step &step, ValueId operand) {
   const Operation &operation = *step.operation;
   const size_t before = step.builder.parameters.size();
@@ -339,7 +341,7 @@ Status Evaluator::readFactor(Step &step, ValueId operand) {
   return Status::success();
 }
 
-/// One, or one per batch entry.
+/// Reads the seed of dropout, or one per batch entry.
 Expected<Evaluator::Dropped> Evaluator::readSeed(const Operation &operation, ValueId operand,
                                                  int64_t batch) {
   auto probability = operation.number("dropout", 0.0);
@@ -349,13 +351,13 @@ Expected<Evaluator::Dropped> Evaluator::readSeed(const Operation &operation, Val
   const Shape &shape = tensors.at(operand).shape;
   const bool isPerBatch = shape.size() == 1;
   if (found == seeds.end() || (isPerBatch && shape[0] != batch))
-    return operation.fail("expected a seed of 64 bits, or one per batch entry, found shape ",
+    return operation.fail("expected a 64-bit seed, or one per batch entry, found shape ",
                           toString(shape));
   return Dropped{*probability, found->second, isPerBatch};
 }
 
-/// Positions that are given, and whether any are not the places of the tokens: what is built
-/// afterwards depends on that.
+/// Reads the positions if they are given as data, and sets havePlaces, on which everything built
+/// later depends.
 Status Evaluator::readPositions(Step &step) {
   const Operation &operation = *step.operation;
   std::vector<const Array *> given;
@@ -376,8 +378,8 @@ Status Evaluator::readPositions(Step &step) {
   return Status::success();
 }
 
-/// Operands are distinguished by their types: the only tensors are sinks, of f32, seeds, of i64,
-/// and positions, of i32.
+/// Reads the other operands, which are distinguished by their types: the only tensors are sinks
+/// (f32), seeds (i64) and positions (i32).
 Status Evaluator::readOperands(Step &step) {
   const Operation &operation = *step.operation;
   for (size_t n = 3; n < operation.operands.size(); ++n) {
@@ -421,6 +423,7 @@ Status Evaluator::readOperands(Step &step) {
     }
   }
   step.problem.rounding = rounding;
+  step.builder.graph.roundsToSingle = roundsFormulas;
   step.problem.graph = &step.builder.graph;
   step.problem.parameters = &step.builder.pack;
   return Status::success();
@@ -559,6 +562,13 @@ Results Evaluator::takeResults(bool grad) {
 std::vector<const AttentionProblem *> Evaluator::problems() const {
   std::vector<const AttentionProblem *> all;
   for (const Step &step : steps)
+    all.push_back(&step.problem);
+  return all;
+}
+
+std::vector<const EmbeddingProblem *> Evaluator::embeddings() const {
+  std::vector<const EmbeddingProblem *> all;
+  for (const EmbedStep &step : embeds)
     all.push_back(&step.problem);
   return all;
 }

@@ -1,7 +1,7 @@
-//===- Evaluator.h - Running a function forward and in reverse --*- C++ -*-===//
+//===- Evaluator.h - Forward and reverse of a function ----------*- C++ -*-===//
 //
-// The implementation of Reference.h: binds the inputs, runs the operations in order, keeps each
-// attention with its inputs, and runs them in reverse order for the gradients.
+// Implements Reference.h: binds the inputs, runs the operations in order, stores each attention
+// with its inputs, and runs them in reverse order for the gradients.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,36 +19,42 @@
 
 namespace pe::reference {
 
+/// Evaluates one function for one call.
 class Evaluator {
 public:
   Evaluator(const Program &program, const Positions &positions, const EvaluateOptions &options)
       : program(program), definitions(findDefinitions(program)), positions(positions),
-        threads(options.threads), rounding(options.rounding) {}
+        threads(options.threads), rounding(options.rounding),
+        roundsFormulas(options.roundsFormulas) {}
 
   /// Checks names, types and shapes of arguments and, with `grad`, of cotangents.
   Status bind(const TensorMap &inputs, bool grad);
-  /// Prepares every attention; with `run`, evaluates it too.
+  /// Prepares each attention and, with `run`, evaluates it.
   Status forward(bool run);
-  /// Needs forward. Cotangents are those in `inputs`.
+  /// Computes the gradients after forward. The cotangents are in `inputs`.
   Status reverse(const TensorMap &inputs);
 
+  /// Returns the results of forward and, with `grad`, of reverse.
   Results takeResults(bool grad);
-  /// The problems of the attentions, in program order.
+  /// Returns the problems of the attentions, in program order.
   std::vector<const AttentionProblem *> problems() const;
-  /// The node of a coordinate or bias in the first attention's graph.
+  /// Returns the embeddings, in program order.
+  std::vector<const EmbeddingProblem *> embeddings() const;
+  /// Returns the node of a coordinate or bias in the first attention's graph.
   Expected<NodeId> nodeOf(ValueId value) { return steps.front().builder.nodeOf(value); }
 
 private:
-  /// One pe.attention, with everything its reverse needs.
+  /// One pe.attention, with everything that its reverse needs.
   struct Step {
     const Operation *operation;
     ValueId q, k, v;
     GraphBuilder builder;
     AttentionProblem problem;
-    /// What a sink or a factor reads and no bias: terms of scores say nothing about its gradient.
+    /// The values that a sink or a factor reads but no bias: the terms of scores do not bound their
+    /// gradients.
     std::set<ValueId> own;
 
-    /// Parameters from number `first` on are such.
+    /// Records the parameters from index `first` on as such values.
     void noteOwn(size_t first) {
       for (size_t n = first; n < builder.parameters.size(); ++n)
         own.insert(builder.parameters[n].value);
@@ -63,7 +69,7 @@ private:
     EmbeddingProblem problem;
   };
 
-  /// One pe.merge, its weights of each row, and the sink's.
+  /// One pe.merge, with the weights of each row and of the sink.
   struct MergeStep {
     const Operation *operation;
     ValueId outputs[2], logs[2];
@@ -85,7 +91,7 @@ private:
   Status readQueryShift(Step &step, ValueId value);
   Expected<int64_t> readMatrix(Step &step, const Operation &operation, ValueId tensor,
                                const Shape &shape);
-  /// What dropout is drawn by.
+  /// The probability and the seeds of dropout.
   struct Dropped {
     double probability;
     std::vector<int64_t> seeds;
@@ -103,7 +109,7 @@ private:
   void reverseAttention(const Step &step);
   Array &gradientOf(ValueId value) { return arrayOf(gradients, value); }
   const Array *findGradient(ValueId value) const;
-  /// The value's array in `values`, zeros of its tensor's shape at first.
+  /// Returns the value's array in `values`, initially zeros of its tensor's shape.
   Array &arrayOf(TensorValues &values, ValueId value) const;
 
   const Program &program;
@@ -111,6 +117,7 @@ private:
   Positions positions;
   unsigned threads;
   std::optional<DType> rounding;
+  bool roundsFormulas;
   TensorValues tensors;
   TensorValues gradients;
   TensorValues magnitudes;
@@ -121,14 +128,14 @@ private:
   TensorValues gradientTerms;
   /// Arguments of integer type have no gradient.
   std::set<ValueId> integers;
-  /// Those of 64 bits, exactly: seeds.
+  /// The exact values of 64-bit integer arguments: seeds.
   SeedValues seeds;
   std::deque<Step> steps;
   std::deque<EmbedStep> embeds;
   std::deque<MergeStep> merges;
   double maxLogit = 0.0;
   std::vector<OutsideRead> outsideReads;
-  std::string badScore; ///< as Results has it
+  std::string badScore; ///< as in Results
 };
 
 } // namespace pe::reference

@@ -1,11 +1,13 @@
-//===- GraphBuilder.cpp - From pe operations to scalar nodes --------------===//
+//===- GraphBuilder.cpp - Translation of pe operations to nodes -----------===//
 //
-// The walk over coordinates and biases and the reading of parameter tensors. The formulas are in
+// Dispatches over coordinates and biases, and reads parameter tensors. The formulas are in
 // Coordinates.cpp, Biases.cpp and Regions.cpp.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/reference/GraphBuilder.h"
+
+#include <utility>
 
 namespace pe::reference {
 
@@ -28,16 +30,19 @@ Expected<NodeId> GraphBuilder::nodeOf(ValueId value) {
     return nodes[value];
   const Operation *operation = definitions[value];
   if (!operation)
-    return makeError("expected a coordinate or a bias made in the function, found an argument of "
-                     "type ",
-                     program.typeOf(value));
+    return makeError(
+        "expected a coordinate or a bias defined in the function, found an argument of "
+        "type ",
+        program.typeOf(value));
   Handler handler = nullptr;
   for (auto *handlers : {&coordinateHandlers(), &biasHandlers()})
     if (auto found = handlers->find(operation->name); found != handlers->end())
       handler = found->second;
   if (!handler)
-    return operation->fail("is no coordinate or bias that the reference knows");
+    return operation->fail("is not a coordinate or bias that the reference can evaluate");
+  const std::string outer = std::exchange(graph.location, operation->location);
   auto node = (this->*handler)(*operation);
+  graph.location = outer;
   if (node)
     nodes[value] = *node;
   return node;
@@ -47,7 +52,7 @@ Expected<GraphBuilder::PackedTensor> GraphBuilder::packed(const Operation &opera
                                                           ValueId tensor) {
   if (auto outer = captured.find(tensor); outer != captured.end())
     tensor = outer->second;
-  // An argument that is left out: another one is read at the same indices.
+  // If an argument is omitted, another one is read at the same indices.
   for (const Argument &argument : program.arguments)
     if (argument.id == tensor && !argument.absent.empty() && !tensors.contains(tensor))
       for (const Argument &other : program.arguments)
@@ -56,16 +61,16 @@ Expected<GraphBuilder::PackedTensor> GraphBuilder::packed(const Operation &opera
   auto found = tensors.find(tensor);
   if (found == tensors.end())
     return operation.fail("reads a value of type ", program.typeOf(tensor),
-                          " that is no floating tensor");
+                          ", expected a floating tensor");
   const Array &array = found->second;
   const bool isData = axesOf(tensor) != nullptr;
-  // Tables per batch entry have no elements where the batch has no entries.
+  // Tables per batch entry have no elements if the batch is empty.
   const bool isOfNoBatch = array.shape.size() == 3 && array.shape[0] == 0;
   if (array.data.empty() && !isData && !isOfNoBatch)
     return operation.fail("reads a tensor without elements, of shape ", toString(array.shape));
   auto [offset, isNew] = offsets.emplace(tensor, pack.size());
   if (isNew) {
-    // In a call without queries or keys the values read do not matter.
+    // In a call without queries or keys the values are irrelevant.
     pack.append(array.data.empty() ? std::vector<double>{0.0} : array.data);
     parameters.push_back({tensor, offset->second});
   }
@@ -109,7 +114,7 @@ Expected<NodeId> GraphBuilder::headParameter(const Operation &operation, ValueId
   const Shape &shape = *place->shape;
   if (shape.empty())
     return graph.read({place->offset, shape, {}});
-  // A single number is shared by all heads: its index is clamped to 0.
+  // A single element is shared by all heads: its index is clamped to 0.
   if (shape.size() != 1 || (shape[0] != sizes.queryHeads && shape[0] != 1))
     return operation.fail("expected ", what, " to be one number or ", sizes.queryHeads,
                           " numbers, one per head, found shape ", toString(shape));
@@ -131,7 +136,7 @@ Expected<NodeId> GraphBuilder::drawOf(const Operation &operation, double probabi
   const Array *array = find(seed);
   const bool isPerBatch = array && array->shape.size() == 1;
   if (!array || !seeds || !seeds->contains(seed) || (isPerBatch && array->shape[0] != sizes.batch))
-    return operation.fail("expected a seed of 64 bits, or one per batch entry, found shape ",
+    return operation.fail("expected a 64-bit seed, or one per batch entry, found shape ",
                           array ? toString(array->shape) : "none");
   return graph.draw({probability, seeds->at(seed), isPerBatch});
 }

@@ -1,8 +1,8 @@
-//===- GraphBuilder.h - From pe operations to scalar nodes ------*- C++ -*-===//
+//===- GraphBuilder.h - Translation of pe operations to nodes ---*- C++ -*-===//
 //
-// Turns the !pe.coordinate and !pe.bias values that one attention uses into a ScalarGraph, and the
-// tensors they read into a ParameterPack. Coordinates.cpp and Biases.cpp hold one function per pe
-// operation, Regions.cpp the arith and math operations of pe.bias_fn.
+// Translates the !pe.coordinate and !pe.bias values that one attention uses to a ScalarGraph, and
+// the tensors they read to a ParameterPack. Coordinates.cpp and Biases.cpp have one function per pe
+// operation, Regions.cpp has the arith and math operations of pe.bias_fn.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,19 +20,21 @@
 
 namespace pe::reference {
 
-/// The operation that defines each value of a function's body; null for arguments.
+/// The operation that defines each value of a function's body, or null for arguments.
 using Definitions = std::vector<const Operation *>;
+/// Returns the definitions of all values.
 Definitions findDefinitions(const Program &program);
 
 /// The tensors computed so far, by ValueId.
 using TensorValues = std::map<ValueId, Array>;
 
+/// Builds the graph of one attention or embedding.
 class GraphBuilder {
 public:
   GraphBuilder(const Program &program, const Definitions &definitions, const TensorValues &tensors,
                const plan::CallSizes &sizes);
 
-  /// The node of a coordinate, a bias or a function of the score; the same node each time.
+  /// Returns the node of a coordinate, a bias or a score function, building it on first use.
   Expected<NodeId> nodeOf(ValueId value);
 
   struct Parameter {
@@ -40,30 +42,31 @@ public:
     int64_t offset;
   };
 
-  /// The place of a tensor in the pack, appended on first use.
+  /// Returns the offset of a tensor in the pack, appending it on first use.
   Expected<int64_t> offsetOf(const Operation &operation, ValueId tensor) {
     auto found = packed(operation, tensor);
     return found ? Expected<int64_t>(found->offset) : Expected<int64_t>(found.takeError());
   }
 
-  /// A tensor by its value; null if it is none.
+  /// Returns the tensor of a value, or null if the value is not a tensor.
   const Array *find(ValueId value) const {
     auto found = tensors.find(value);
     return found == tensors.end() ? nullptr : &found->second;
   }
 
-  /// The node of a draw of chance: of a probability, and a seed or one per batch entry.
+  /// Returns the node of a random factor, given a probability and a seed or a seed per batch entry.
   Expected<NodeId> drawOf(const Operation &operation, double probability, ValueId seed);
-  /// The node of a logit per query head.
+  /// Returns the node of a sink given as one logit per query head.
   Expected<NodeId> sinkOf(const Operation &operation, ValueId logits);
 
-  /// Seeds by their values, exactly. Set before anything is built.
+  /// The exact values of seeds. Must be set before anything is built.
   const std::map<ValueId, std::vector<int64_t>> *seeds = nullptr;
-  /// Set before anything is built: positions are not the places of the tokens, where data is read.
+  /// True if positions differ from the places of the tokens, at which data is read. Must be set
+  /// before anything is built.
   bool havePlaces = false;
   ScalarGraph graph;
   ParameterPack pack;
-  /// The tensors read, with their place in the pack.
+  /// The tensors that are read, with their offsets in the pack.
   std::vector<Parameter> parameters;
 
 private:
@@ -119,29 +122,29 @@ private:
   Expected<NodeId> buildDraw(const Operation &operation);
   Expected<NodeId> buildAxisSize(const Operation &operation);
   Expected<NodeId> buildGlobalHead(const Operation &operation);
-  /// The node of a scalar operand inside a region.
+  /// Returns the node of a scalar operand inside a region.
   Expected<NodeId> scalar(const Operation &operation, size_t operand) const;
 
   NodeId relative();
   NodeId distance();
-  /// log(|c * x| + 1).
+  /// Returns log(|c * x| + 1).
   NodeId logOfScaled(NodeId c, NodeId x);
 
-  /// The place of a tensor in the pack, appended on first use.
+  /// A tensor in the pack.
   struct PackedTensor {
     int64_t offset;
     const Shape *shape;
     ValueId value;
   };
   Expected<PackedTensor> packed(const Operation &operation, ValueId tensor);
-  /// What each axis of an argument counts; null if unspecified.
+  /// Returns the meaning of each axis of an argument, or null if it is unspecified.
   const std::vector<std::string> *axesOf(ValueId tensor) const;
-  /// Where `index` on axis `axis` of a tensor lies in this call: queries and keys are read at their
-  /// global positions, key heads by a query head.
+  /// Converts `index` on axis `axis` to an index into the tensor of this call: queries and keys are
+  /// indexed by their global positions, key heads by a query head.
   NodeId placeOf(const PackedTensor &tensor, size_t axis, NodeId index);
-  /// Whether the axis counts queries or keys.
+  /// Returns true if the axis counts queries or keys.
   bool isOfTokens(const PackedTensor &tensor, size_t axis) const;
-  /// The element of a parameter that is a scalar or has one element per head.
+  /// Returns the element of a parameter that is a scalar or has one element per head.
   Expected<NodeId> headParameter(const Operation &operation, ValueId tensor, std::string_view what);
 
   const Program &program;
@@ -149,8 +152,9 @@ private:
   const TensorValues &tensors;
   plan::CallSizes sizes;
   NodeId headNode;
-  /// By ValueId; -1 where no node exists yet. `placeNodes` has the same values of regions with the
-  /// places of tokens for their positions; both are exchanged while these are built.
+  /// Indexed by ValueId; -1 if there is no node yet. `placeNodes` has the nodes of values in
+  /// regions with the places of tokens instead of their positions; the two are swapped while these
+  /// are built.
   std::vector<NodeId> nodes, placeNodes;
   bool isAtPlaces = false;
   /// Maps tensor arguments of regions to the captured tensors.

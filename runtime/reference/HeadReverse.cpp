@@ -1,14 +1,14 @@
-//===- HeadReverse.cpp - one head of attention, reverse -------------------===//
+//===- HeadReverse.cpp - Reverse of one head of attention -----------------===//
 #include "runtime/reference/HeadWorker.h"
 
 #include <algorithm>
 
 namespace pe::reference {
 
-/// What rounding adds to the sum of A_l dA_l of the current row, which kernels take from the output
-/// as <dO, o>: there the weights are rounded, and the output itself. `meanError` is by how much
-/// that may differ from kernel to kernel: each probability and each element of the output is off by
-/// up to the roundoff, independently.
+/// Returns the rounding error of the sum of A_l dA_l of the current row. Kernels compute this sum
+/// from the output as <dO, o>, so it contains the rounding of the weights and of the output. Sets
+/// `meanError` to the amount by which kernels may differ: each probability and each element of the
+/// output has an independent error of up to the roundoff.
 double HeadWorker::roundMean(int64_t row, const double *dO) {
   meanError = 0.0;
   if (!problem.rounding)
@@ -17,7 +17,7 @@ double HeadWorker::roundMean(int64_t row, const double *dO) {
   std::vector<double> output(sizes.valueDim, 0.0);
   for (size_t n = 0; n < keys.size(); ++n) {
     squares += (weights[n] * dWeights[n]) * (weights[n] * dWeights[n]);
-    if (factors[n] != 0.0) // those of a dropped weight are 0
+    if (factors[n] != 0.0) // a dropped weight has no error
       error += (valueWeights[n] / factors[n] - weights[n]) * dWeights[n];
     addScaled(output.data(), valueWeights[n], v.data() + keys[n] * sizes.valueDim, sizes.valueDim);
     if (const std::vector<double> *vector = vectorOf(row, keys[n]))
@@ -31,7 +31,7 @@ double HeadWorker::roundMean(int64_t row, const double *dO) {
   return error;
 }
 
-/// dz_j = A_j (dA_j - sum of A_l dA_l) + A_j dlse, and the same of the sink, whose dA is 0.
+/// dz_j = A_j (dA_j - sum of A_l dA_l) + A_j dlse. The same holds for the sink, whose dA is 0.
 void HeadWorker::reverseSoftmax(int64_t row, const double *dO, double dLse,
                                 HeadGradients &gradients) {
   double mean = roundMean(row, dO), meanNoise = 0.0;
@@ -47,15 +47,15 @@ void HeadWorker::reverseSoftmax(int64_t row, const double *dO, double dLse,
     return;
   const double dSink = sinkWeight * (dLse - mean);
   const double noise = (sinkWeight + kLeastWeight) * (meanNoise + std::fabs(dLse));
-  if (*sink == -infinity && dSink == 0.0) // no sink: as of a bias of -inf, its inputs get nothing
+  if (*sink == -infinity && dSink == 0.0) // a sink of -inf, like a bias of -inf, has no gradient
     return;
   sinkCode->reverse(dSink, noise, gradients.parameters);
   if (meanError > 0.0)
     sinkCode->reverse(sinkWeight, 0.0, rowShares);
 }
 
-/// What the cotangent of the factor of key `n` gives its parameters; `product` is the inner product
-/// of the output's cotangent with the value.
+/// Adds the gradients of the parameters of key `n`'s factor; `product` is the inner product of the
+/// output's cotangent with the value.
 void HeadWorker::reverseFactor(size_t n, double product, double noise, HeadGradients &gradients) {
   if (!factor || weights[n] == 0.0)
     return;
@@ -64,8 +64,8 @@ void HeadWorker::reverseFactor(size_t n, double product, double noise, HeadGradi
 }
 
 /// log A_j = log sigma(z_j) + sum over l after j of log sigma(-z_l), and the log of the remaining
-/// mass is the sum of all log sigma(-z_l). Hence dz_l = A_l dA_l sigma(-z_l) - sigma(z_l) (sum over
-/// j before l of A_j dA_j + dlse).
+/// mass is the sum of all log sigma(-z_l). Therefore dz_l = A_l dA_l sigma(-z_l) - sigma(z_l) (sum
+/// over j before l of A_j dA_j + dlse).
 void HeadWorker::reverseStickBreaking(double dRemaining, double dRemainingNoise) {
   double older = 0.0, olderNoise = 0.0;
   for (size_t n = 0; n < keys.size(); ++n) {
@@ -80,7 +80,7 @@ void HeadWorker::reverseStickBreaking(double dRemaining, double dRemainingNoise)
   }
 }
 
-/// Cotangents of the weights; the gradient of v needs nothing else.
+/// Computes the cotangents of the weights and the gradient of v.
 void HeadWorker::reverseValues(int64_t row, const double *dO, HeadGradients &gradients) {
   for (auto *list : {&dWeights, &dWeightNoise, &dLogits, &dLogitNoise})
     list->assign(keys.size(), 0.0);
@@ -103,8 +103,8 @@ void HeadWorker::reverseValues(int64_t row, const double *dO, HeadGradients &gra
   }
 }
 
-/// What the cotangent of logit `n` gives the parameters, but those of content terms; returns the
-/// derivative of the function of the score.
+/// Adds the gradients of the parameters that logit `n` depends on, except those of content terms;
+/// returns the derivative of the score function.
 double HeadWorker::reverseParameters(int64_t row, size_t n, HeadGradients &gradients) {
   const int64_t queryOffset = row * sizes.headDim, keyOffset = keys[n] * sizes.headDim;
   double slope = 1.0;
@@ -139,7 +139,7 @@ double HeadWorker::reverseParameters(int64_t row, size_t n, HeadGradients &gradi
   return slope;
 }
 
-/// An error of the row's sum of A_l dA_l reaches all its logits.
+/// Adds the effect of the error of the row's sum of A_l dA_l, which reaches all its logits.
 void HeadWorker::addRounding(ParameterGradients &gradients) {
   for (size_t e = 0; meanError > 0.0 && e < rowShares.sum.size(); ++e) {
     const double error = meanError * std::exchange(rowShares.sum[e], 0.0);
@@ -147,7 +147,7 @@ void HeadWorker::addRounding(ParameterGradients &gradients) {
   }
 }
 
-/// Kernels write the gradients of turned rows in the type of the computation.
+/// Adds the rounding of the gradients of rotated rows, which kernels store in the compute type.
 void HeadWorker::addRoundingOfTurned(HeadGradients &gradients) const {
   if (!problem.rounding || !roundsResults(*problem.rounding) || sizes.queries == 0)
     return;
@@ -175,7 +175,7 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
   for (size_t n = 0; n < keys.size(); ++n) {
     int64_t keyOffset = keys[n] * sizes.headDim;
     const double *key = k.data() + keyOffset;
-    // A bias of -inf masks its pair: its inputs get nothing, not even 0 times infinity.
+    // A bias of -inf masks its pair: its inputs have no gradient, not even 0 times infinity.
     const bool isMasked = logits[n] == -infinity && dLogits[n] == 0.0;
     const double slope = isMasked ? (score ? 0.0 : 1.0) : reverseParameters(row, n, gradients);
     double dScore = problem.scale * dLogits[n] * slope;
@@ -195,7 +195,7 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
   addRounding(gradients.parameters);
 }
 
-/// One side of a row that has been started.
+/// Computes one side of a row after startRow.
 void HeadWorker::reverseRow(int64_t row, const std::vector<double> &dO, double dStatistic,
                             HeadGradients &gradients) {
   const double statistic = normalize();
@@ -208,7 +208,7 @@ void HeadWorker::reverseRow(int64_t row, const std::vector<double> &dO, double d
     return reverseScores(row, gradients);
   }
   double noise = std::fabs(dStatistic);
-  if (ownKey) { // o has exp(statistic) v_i
+  if (ownKey) { // o contains exp(statistic) v_i
     const double rest = std::exp(statistic);
     const double *own = v.data() + *ownKey * sizes.valueDim;
     addScaled(gradients.v.data() + *ownKey * sizes.valueDim, rest, dO.data(), sizes.valueDim);
@@ -220,7 +220,7 @@ void HeadWorker::reverseRow(int64_t row, const std::vector<double> &dO, double d
   reverseScores(row, gradients);
 }
 
-/// The derivative of <R_i (q + u), k> with respect to u is k turned back by R_i.
+/// The derivative of <R_i (q + u), k> with respect to u is R_i^T k.
 void HeadWorker::reverseShifts(int64_t key, double dScore, double noise, int64_t i,
                                ParameterGradients &gradients) const {
   const double *first = k.data() + key * sizes.headDim;
@@ -247,7 +247,7 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
                           ParameterGradients(problem.parameterCount())};
   const std::vector<double> noCotangent(sizes.valueDim, 0.0);
   const std::vector<Side> all = sides();
-  // What content terms add to the gradient of the queries, which they take as they are given.
+  // The gradients of content terms with respect to the queries before the rotation.
   std::vector<double> contentQ(contents.empty() ? 0 : q.size()), contentNoise(contentQ.size());
   for (int64_t row = 0; row < sizes.queries; ++row) {
     int64_t place = item * sizes.queries + row;

@@ -1,4 +1,4 @@
-//===- HeadWorker.cpp - one head of attention, forward --------------------===//
+//===- HeadWorker.cpp - Forward of one head of attention ------------------===//
 #include "runtime/reference/HeadWorker.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
   }
   rotate(q, /*areQueries=*/true);
   rotate(k, /*areQueries=*/false);
-  // Values are used as given, so 16-bit ones are not changed by this.
+  // In a 16-bit computation the values are exact already, so rounding does not change them.
   if (problem.rounding)
     for (std::vector<double> *rows : {&q, &k, &v})
       roundAll(*rows, *problem.rounding);
@@ -79,8 +79,8 @@ bool HeadWorker::isOnSide(int64_t i, int64_t j, Side side) const {
   return side == Side::Before ? j < i : j > i;
 }
 
-/// Finds the keys of the row and their logits. False if there is nothing to attend to, no sink
-/// either: rows at negative positions have no keys.
+/// Finds the keys of the row and their logits. Returns false if the row attends to nothing, not
+/// even a sink; rows at negative positions have no keys.
 bool HeadWorker::startRow(int64_t row, Side side) {
   for (auto *list : {&logits, &factors, &weights, &valueWeights})
     list->clear();
@@ -89,7 +89,7 @@ bool HeadWorker::startRow(int64_t row, Side side) {
   int64_t i = sizes.queryStart + row;
   if (sinkCode) {
     sinkCode->startRow(queryAt(row));
-    sink = sinkCode->evaluate(Token(0)); // of no key
+    sink = sinkCode->evaluate(Token(0)); // a sink does not depend on the key
     sinkCode->tallyReads(reads);
   }
   if (i < 0 && !problem.isUnplaced)
@@ -148,7 +148,7 @@ void HeadWorker::noteBadScore(Token query, Token key, double ofScore, double ofB
               key.position};
 }
 
-/// The largest logit of the row, that of the sink among them; NaN if one is.
+/// Returns the largest logit of the row, including the sink, or NaN if one is NaN.
 double HeadWorker::largestLogit() const {
   double largest = sink.value_or(-infinity);
   for (double logit : logits)
@@ -157,7 +157,7 @@ double HeadWorker::largestLogit() const {
   return largest;
 }
 
-/// Fills the weights; returns the log of the sum of exp(z).
+/// Fills the weights and returns the log of the sum of exp(z).
 double HeadWorker::normalizeSoftmax() {
   double largest = largestLogit();
   sinkWeight = 0.0;
@@ -176,7 +176,7 @@ double HeadWorker::normalizeSoftmax() {
   return largest + std::log(sum);
 }
 
-/// Fills the weights, nearest key first; returns the log of the remaining mass.
+/// Fills the weights, nearest key first, and returns the log of the remaining mass.
 double HeadWorker::normalizeStickBreaking() {
   double logRemaining = 0.0;
   for (size_t n = keys.size(); n-- > 0;) {
@@ -190,7 +190,7 @@ void HeadWorker::addOutput(int64_t row, double statistic, double share, Attentio
   const int64_t place = item * sizes.queries + row;
   double *o = outputs.o.data.data() + place * sizes.valueDim;
   for (int64_t d = 0; sink && d < sizes.valueDim; ++d)
-    o[d] += sinkWeight * 0.0; // its value; a NaN stays
+    o[d] += sinkWeight * 0.0; // the sink's value is 0; this propagates a NaN
   auto add = [&](int64_t key, double weight) {
     addScaled(o, share * weight, v.data() + key * sizes.valueDim, sizes.valueDim);
     outputs.oTerms.data[place] += share * (std::fabs(weight) + kLeastWeight) * valueNorms[key];
@@ -207,7 +207,7 @@ void HeadWorker::addOutput(int64_t row, double statistic, double share, Attentio
     add(*ownKey, std::exp(statistic));
 }
 
-/// What joins the value of the key, or null.
+/// Returns the vector that is added to the value of the key, or null.
 const std::vector<double> *HeadWorker::vectorOf(int64_t row, int64_t key) {
   return valueContent ? &valueContent->at(sizes.queryStart + row, sizes.keyStart + key) : nullptr;
 }

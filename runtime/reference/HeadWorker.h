@@ -1,6 +1,7 @@
-//===- HeadWorker.h - attention of one head, in float64 -------------------===//
+//===- HeadWorker.h - Attention of one head in float64 ----------*- C++ -*-===//
 //
-// Forward (HeadWorker.cpp) and reverse (HeadReverse.cpp) over the rows of one (batch, query head).
+// Computes the rows of one (batch, query head), forward (HeadWorker.cpp) and in reverse
+// (HeadReverse.cpp).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_RUNTIME_REFERENCE_HEADWORKER_H
@@ -33,7 +34,7 @@ inline double rounded(double value, DType dtype) {
   return dtype == DType::BF16 ? bf16ToFloat(floatToBf16(single)) : f16ToFloat(floatToF16(single));
 }
 
-/// The sum of |a_d b_d|.
+/// Returns the sum of |a_d b_d|.
 inline double dotOfMagnitudes(const double *a, const double *b, int64_t count) {
   double sum = 0.0;
   for (int64_t d = 0; d < count; ++d)
@@ -53,12 +54,12 @@ inline void addScaled(double *target, double factor, const double *source, int64
 
 inline double normOf(const double *a, int64_t count) { return std::sqrt(dot(a, a, count)); }
 
-/// log(1 / (1 + exp(-z))) without overflow.
+/// Returns log(1 / (1 + exp(-z))) without overflow.
 inline double logSigmoid(double z) {
   return z >= 0.0 ? -std::log1p(std::exp(-z)) : z - std::log1p(std::exp(z));
 }
 
-/// What one head contributes to the gradients.
+/// The contribution of one head to the gradients.
 struct HeadGradients {
   std::vector<double> q;
   std::vector<double> qNoiseSquared;
@@ -70,26 +71,26 @@ struct HeadGradients {
   double biasNoiseSquared = 0.0;
 };
 
-/// One (batch, query head).
+/// Computes one (batch, query head).
 class HeadWorker {
 public:
   HeadWorker(const AttentionProblem &problem, const AttentionInputs &inputs, int64_t item);
 
-  /// Writes the head's rows of `outputs`; returns the largest |logit| that counts.
+  /// Writes the head's rows of `outputs`; returns the largest |logit| of Results::maxLogit.
   double forward(AttentionOutputs &outputs);
   HeadGradients reverse(const AttentionCotangents &cotangents);
-  /// What `forward` found on its way.
+  /// Reads and bad scores that `forward` found.
   ReadTally reads;
   std::optional<BadScore> badScore;
 
 private:
-  /// Whether stick-breaking takes the keys after the query in place of those before it.
+  /// The keys that a pass of stick-breaking attends to: those before or those after the query.
   enum class Side : uint8_t { Before, After };
   bool startRow(int64_t row, Side side);
   void findKeys(int64_t row, Side side);
   void noteBadScore(Token query, Token key, double ofScore, double ofBias);
   bool isOnSide(int64_t i, int64_t j, Side side) const;
-  /// The sides whose mean is taken.
+  /// The sides whose outputs are averaged.
   std::vector<Side> sides() const {
     return problem.hasBothSides ? std::vector{Side::Before, Side::After}
                                 : std::vector{Side::Before};
@@ -104,8 +105,8 @@ private:
   int64_t positionAt(bool isQuery, int64_t row) const {
     return (isQuery ? queryAt(row) : keyAt(row)).position;
   }
-  /// The magnitude of the argument of the function of the score for key `n` of the row; 0 without
-  /// one.
+  /// Returns the magnitude of the score function's argument for key `n` of the row; 0 without a
+  /// score function.
   double scoreBefore(int64_t row, size_t n) const {
     return score ? std::fabs(scaledScore(row, keys[n])) : 0.0;
   }
@@ -121,7 +122,7 @@ private:
         problem.normalizer == Normalizer::Softmax ? normalizeSoftmax() : normalizeStickBreaking();
     for (size_t n = 0; n < keys.size(); ++n) {
       if (weights[n] == 0.0 && !std::isfinite(factors[n]))
-        factors[n] = 0.0; // a pair without weight counts as one of factor 0
+        factors[n] = 0.0; // a pair without weight has factor 0
       valueWeights[n] = weights[n] * factors[n];
     }
     if (problem.rounding)
@@ -153,11 +154,11 @@ private:
   int64_t item;
   int64_t batch;
   int64_t head;
-  std::optional<double> sink; ///< of the current row
-  double sinkWeight = 0.0;    ///< of the current row
+  std::optional<double> sink; ///< logit of the sink in the current row
+  double sinkWeight = 0.0;    ///< weight of the sink in the current row
   int64_t keyItem;            ///< index of (batch, key head)
-  bool isLearned;             ///< a rotation has parameters
-  std::vector<double> rawQ;   ///< the same rows before the rotation, if it is learned
+  bool isLearned;             ///< true if a rotation has parameters
+  std::vector<double> rawQ;   ///< rows before the rotation, if it is learned
   std::vector<double> rawK;
   std::vector<double> q; ///< rotated rows of this head
   std::vector<double> k;
@@ -171,20 +172,20 @@ private:
   std::optional<ContentVectors> valueContent;
   MaskEvaluator mask;
 
-  // The current row: its unmasked keys in ascending order, and per key
-  // (under stick-breaking from the farthest to the nearest)
+  // The current row: its unmasked keys in ascending order (under stick-breaking from the farthest
+  // to the nearest), and values per key.
   std::vector<int64_t> keys;
-  std::optional<int64_t> ownKey; ///< what gets the remainder
+  std::optional<int64_t> ownKey; ///< the key that gets the remainder
   std::vector<double> logits;
   std::vector<double> weights;      ///< A
   std::vector<double> factors;      ///< f
   std::vector<double> valueWeights; ///< A f
   std::vector<double> dWeights;     ///< cotangent of A
   std::vector<double> dLogits;
-  std::vector<double> dWeightNoise; ///< dWeights before its terms cancel, and the same of dLogits
-  std::vector<double> dLogitNoise;
-  double meanError = 0.0;       ///< of the sum of A_l dA_l, by rounding
-  ParameterGradients rowShares; ///< what a unit of it gives the parameters
+  std::vector<double> dWeightNoise; ///< magnitude of the terms of dWeights
+  std::vector<double> dLogitNoise;  ///< magnitude of the terms of dLogits
+  double meanError = 0.0;           ///< rounding error of the sum of A_l dA_l
+  ParameterGradients rowShares;     ///< the effect of a unit of meanError on the parameters
 };
 
 } // namespace pe::reference

@@ -1,6 +1,6 @@
 //===- IntegerRules.cpp - Values of integer operations --------------------===//
 //
-// Sums and products are computed on unsigned integers, where wrapping around is defined.
+// Sums and products are computed on unsigned integers, whose wraparound is defined.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/reference/IntegerRules.h"
@@ -31,14 +31,14 @@ template <Word (*function)(Word, Word)> int64_t wrapping(int64_t a, int64_t b, u
   return static_cast<int64_t>(function(static_cast<Word>(a), static_cast<Word>(b)));
 }
 
-/// Unsigned operations interpret their operands' bits as unsigned.
+/// Applies a function to the operands' bits as unsigned integers.
 template <Word (*function)(Word, Word)> int64_t unsignedly(int64_t a, int64_t b, unsigned bits) {
   return static_cast<int64_t>(function(zeroExtend(a, bits), zeroExtend(b, bits)));
 }
 
 int64_t negated(int64_t a) { return static_cast<int64_t>(-static_cast<Word>(a)); }
 
-/// Toward zero. A quotient by 0 is 0; the lowest number divided by -1 wraps around to itself.
+/// Rounds toward zero. A quotient by 0 is 0; the lowest number divided by -1 wraps to itself.
 int64_t quotient(int64_t a, int64_t b, unsigned) {
   if (b == 0)
     return 0;
@@ -57,7 +57,7 @@ int64_t ceilQuotient(int64_t a, int64_t b, unsigned bits) {
   return quotient(a, b, bits) + (isInexact && (a < 0) == (b < 0) ? 1 : 0);
 }
 
-/// A shift by the width or more leaves zeros, or the sign.
+/// A shift by at least the width gives zeros, or copies of the sign.
 int64_t shiftLeft(int64_t a, int64_t b, unsigned bits) {
   return zeroExtend(b, bits) >= bits ? 0 : static_cast<int64_t>(static_cast<Word>(a) << b);
 }

@@ -1,4 +1,4 @@
-//===- Masks.cpp - Which keys a query may attend to -----------------------===//
+//===- Masks.cpp - Evaluation of masks ------------------------------------===//
 
 #include "runtime/reference/Masks.h"
 
@@ -7,8 +7,8 @@
 namespace pe::reference {
 
 size_t documentOf(const std::vector<int64_t> &boundaries, int64_t place) {
-  auto behind = std::upper_bound(boundaries.begin(), boundaries.end(), place);
-  return static_cast<size_t>(behind - boundaries.begin());
+  auto next = std::upper_bound(boundaries.begin(), boundaries.end(), place);
+  return static_cast<size_t>(next - boundaries.begin());
 }
 
 Token PairPositions::find(const Array *given, int64_t batch, int64_t index, int64_t place) const {
@@ -51,7 +51,7 @@ bool Mask::isCausal() const {
   switch (kind) {
   case Kind::Window:
     return lowest >= 0;
-  case Kind::Function: // what its code keeps is checked where the program is parsed
+  case Kind::Function: // the pairs its code keeps are checked when the program is parsed
     return true;
   case Kind::Documents:
     return false;
@@ -144,7 +144,7 @@ Expected<Mask> buildMask(const Program &program, const Definitions &definitions,
                          GraphBuilder &builder, ValueId value) {
   const Operation *operation = definitions[value];
   if (!operation)
-    return makeError("expected a mask made in the function, found an argument");
+    return makeError("expected a mask defined in the function, found an argument");
   if (operation->name == "pe.mask_and")
     return buildCombination(program, definitions, builder, *operation, Mask::Kind::And);
   if (operation->name == "pe.mask_or")
@@ -176,7 +176,7 @@ Expected<Mask> buildMask(const Program &program, const Definitions &definitions,
     mask.highest = *left == Mask::unlimited ? *left : *left - 1;
     mask.lowest = *right == Mask::unlimited ? -*right : 1 - *right;
   } else {
-    return operation->fail("is no mask that the reference knows");
+    return operation->fail("is not a mask that the reference can evaluate");
   }
   return mask;
 }

@@ -1,6 +1,6 @@
-//===- Masks.h - Which keys a query may attend to ---------------*- C++ -*-===//
+//===- Masks.h - Evaluation of masks ----------------------------*- C++ -*-===//
 //
-// A !pe.mask value as a small tree over the positions i of a query and j of a key.
+// Represents a !pe.mask value as a small tree over the positions i of a query and j of a key.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,40 +15,41 @@
 
 namespace pe::reference {
 
+/// A node of the tree of a mask.
 struct Mask {
   enum class Kind : uint8_t { Window, Function, Documents, And, Or };
   static constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
 
-  Kind kind = Kind::And; ///< an And of nothing allows everything
-  /// A Window allows lowest <= i - j <= highest.
+  Kind kind = Kind::And; ///< an empty And keeps all pairs
+  /// A Window keeps lowest <= i - j <= highest.
   int64_t lowest = -unlimited;
   int64_t highest = unlimited;
-  /// A Function allows what its scalar code says.
+  /// A Function keeps the pairs at which its scalar code is true.
   NodeId function = -1;
-  /// Documents allows what lies between the same two of these; positions may restart there.
+  /// Documents keeps the pairs between the same two boundaries; positions may restart at them.
   std::vector<int64_t> boundaries;
   bool restarts = false;
   std::vector<Mask> parts;
 
-  /// `holds` says whether a function's node is true at the pair.
+  /// Returns true if the pair is kept. `holds` evaluates the node of a Function at the pair.
   bool allows(Token i, Token j, const std::function<bool(NodeId)> &holds) const;
-  /// The nodes of all functions.
+  /// Appends the nodes of all functions.
   void collectFunctions(std::vector<NodeId> &nodes) const;
-  /// True if no key after its query is allowed, whatever the positions.
+  /// Returns true if no key after its query is kept, for any positions.
   bool isCausal() const;
-  /// The boundaries of the documents that positions restart in; null without any.
+  /// Returns the boundaries of the documents in which positions restart, or null.
   const std::vector<int64_t> *restartsIn() const;
 };
 
-/// Which document a place lies in: the last one that begins at or before it and is not empty.
+/// Returns the document of a place: the last nonempty one that begins at or before it.
 size_t documentOf(const std::vector<int64_t> &boundaries, int64_t place);
 
 /// The positions of the tokens of one attention.
 struct PairPositions {
-  /// [B, Sq] and [B, Sk] numbers; null unless they are given.
+  /// [B, Sq] and [B, Sk]; null unless positions are given as data.
   const Array *queries = nullptr, *keys = nullptr;
   int64_t queryStart = 0, keyStart = 0;
-  /// Where they restart; null unless they do.
+  /// The boundaries at which positions restart; null if they do not.
   const std::vector<int64_t> *boundaries = nullptr;
 
   Token query(int64_t batch, int64_t row) const {
@@ -62,17 +63,17 @@ private:
   Token find(const Array *given, int64_t batch, int64_t index, int64_t place) const;
 };
 
-/// A mask at the pairs of one row after another.
+/// Evaluates a mask at the pairs of one row after another.
 class MaskEvaluator {
 public:
   MaskEvaluator(const Mask &mask, const ScalarGraph &graph, const ParameterPack &parameters);
 
-  /// As those of ScalarEvaluator.
+  /// Same as in ScalarEvaluator.
   void startHead(int64_t batch, int64_t head, int64_t globalHead, int64_t headsTotal);
   void startRow(Token query);
-  /// Whether the mask keeps the pair of the current row.
+  /// Returns true if the mask keeps the pair of the current row and this key.
   bool allows(Token key);
-  /// Counts the reads of the functions that the last `allows` evaluated.
+  /// Counts the out-of-range reads of the functions that the last `allows` evaluated.
   void tallyReads(ReadTally &tally);
 
 private:
@@ -82,7 +83,7 @@ private:
   std::vector<ScalarEvaluator *> evaluated;
 };
 
-/// The mask made by the value's operation.
+/// Builds the mask that defines `value`.
 Expected<Mask> buildMask(const Program &program, const Definitions &definitions,
                          GraphBuilder &builder, ValueId value);
 

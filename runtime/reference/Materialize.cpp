@@ -1,4 +1,4 @@
-//===- Materialize.cpp - Biases, masks and rotations as numbers -----------===//
+//===- Materialize.cpp - Dense biases, masks and rotations ----------------===//
 
 #include "runtime/reference/Evaluator.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 Tensor toTensor(const Array &array) { return Tensor::of(array.data, array.shape); }
 
-/// A coordinate or bias of the problem's graph at every pair, masked or not: [B, Hq, Sq, Sk].
+/// Evaluates a coordinate or bias of the problem at each pair, masked or not: [B, Hq, Sq, Sk].
 Array denseValues(const AttentionProblem &problem, NodeId node) {
   const AttentionSizes &sizes = problem.sizes;
   Array dense = Array::zeros({sizes.batch, sizes.queryHeads, sizes.queries, sizes.keys});
@@ -27,12 +27,12 @@ Array denseValues(const AttentionProblem &problem, NodeId node) {
   return dense;
 }
 
-/// The pairs that attention sums over: stick-breaking may leave out the query's own key.
+/// Returns the pairs that attention sums over; stick-breaking may omit the query's own key.
 Array allowedPairs(const AttentionProblem &problem) {
   const AttentionSizes &sizes = problem.sizes;
   Array allowed = Array::zeros({sizes.batch, sizes.queries, sizes.keys});
   double *next = allowed.data.data();
-  // A mask that depends on the head is shown as the first one has it.
+  // A mask that depends on the head is shown for the first head.
   MaskEvaluator mask(problem.mask, *problem.graph, *problem.parameters);
   for (int64_t b = 0; b < sizes.batch; ++b) {
     mask.startHead(b, 0, sizes.headStart, sizes.headsTotal);
@@ -47,7 +47,7 @@ Array allowedPairs(const AttentionProblem &problem) {
   return allowed;
 }
 
-/// The rotation turns the first of each pair's unit vectors into (cos, sin), times its magnitude.
+/// Reads cosine and sine from the rotated first unit vector of each pair; includes the magnitude.
 void readRotation(const AttentionProblem &problem, Materialized &result) {
   const AttentionSizes &sizes = problem.sizes;
   const std::vector<Rotation::Pair> &pairs = problem.rotations.front().pairs;
@@ -81,8 +81,8 @@ const Operation *findOnlyMlp(const Program &program) {
 
 } // namespace
 
-/// Binds the inputs and returns the problem of the function's only attention, which is not run: a
-/// second attention may read the first one's result.
+/// Binds the inputs and returns the problem of the function's only attention without running it: a
+/// second attention could read the result of the first.
 static Expected<const AttentionProblem *> prepareOnly(Evaluator &evaluator,
                                                       const TensorMap &inputs) {
   if (Status status = evaluator.bind(inputs, /*grad=*/false); !status)

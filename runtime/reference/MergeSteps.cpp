@@ -1,12 +1,14 @@
 //===- MergeSteps.cpp - Merged attentions, forward and in reverse ---------===//
 //
-// Row by row, from the results o_n and l_n of two calls. Softmax, with s the sink's logit, if any:
+// Works row by row on the results o_n and l_n of two calls. For softmax, with s the sink's logit
+// (-inf without a sink):
 //
 //   l = log(exp(l_1) + exp(l_2) + exp(s)),  w_n = exp(l_n - l),  o = w_1 o_1 + w_2 o_2
 //   dl_n = w_n (<dO, o_n> - <dO, o> + dl),  ds = w_s (-<dO, o> + dl),  dO_n = w_n dO
 //
-// Stick-breaking, the first call on the nearer keys: w_1 = 1, w_2 = exp(l_1), l = l_1 + l_2, and
-// dl_1 = w_2 <dO, o_2> + dl, dl_2 = dl.
+// For stick-breaking, with the first call on the nearer keys:
+//
+//   l = l_1 + l_2,  w_1 = 1,  w_2 = exp(l_1),  dl_1 = w_2 <dO, o_2> + dl,  dl_2 = dl
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/reference/Evaluator.h"
@@ -27,7 +29,7 @@ Status Evaluator::prepareMerge(const Operation &operation) {
     return normalizer.takeError();
   const std::vector<ValueId> &operands = operation.operands;
   if (operands.size() != 4 && operands.size() != 5)
-    return operation.fail("expected two outputs, two logarithms and perhaps sinks");
+    return operation.fail("expected two outputs, two logarithms and optionally sinks");
   MergeStep step{&operation, {operands[0], operands[2]}, {operands[1], operands[3]}, {}, {}, {},
                  {}};
   step.isSoftmax = *normalizer == "softmax";
@@ -47,7 +49,7 @@ Status Evaluator::prepareMerge(const Operation &operation) {
   return Status::success();
 }
 
-/// exp(x - largest), where nothing is 0 times anything.
+/// Returns exp(x - largest), or 0 if x is -inf (even if `largest` is).
 static double share(double x, double largest) {
   return x == -infinity ? 0.0 : std::exp(x - largest);
 }
@@ -106,7 +108,7 @@ void Evaluator::reverseMerge(const MergeStep &step) {
   const int64_t depth = zero.shape[3];
   Array gradient[2] = {zero, zero}, logs[2] = {zeroLog, zeroLog}, noise[2] = {zeroLog, zeroLog};
   for (size_t row = 0; row < zeroLog.data.size(); ++row) {
-    // <dO, w_n o_n>, and the same of magnitudes.
+    // <dO, w_n o_n>, and the sum of its magnitudes.
     double part[2] = {0.0, 0.0}, size[2] = {0.0, 0.0};
     for (int n = 0; n < 2; ++n)
       for (int64_t e = 0; e < depth; ++e) {

@@ -1,6 +1,6 @@
 //===- Mlp.cpp - A small MLP of one coordinate ----------------------------===//
 //
-// The forward pass and its reverse, layer by layer, as the formulas say.
+// Evaluates the layers one after the other, forward and in reverse.
 //
 //===----------------------------------------------------------------------===//
 

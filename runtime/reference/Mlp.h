@@ -1,8 +1,8 @@
 //===- Mlp.h - A small MLP of one coordinate --------------------*- C++ -*-===//
 //
 // f_h(x) = W_n act(... act(W_1 x + b_1) ...) + b_n with one input and one output. The last layer
-// has one row per head, or one row that all heads share; with a single layer that row is an affine
-// map of x. Weights lie in the parameter pack, row-major [out, in].
+// has one row per head, or one row shared by all heads; with a single layer that row is an affine
+// map of x. Weights are in the parameter pack, row-major [out, in].
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +16,7 @@
 
 namespace pe::reference {
 
+/// One layer; weights and bias are offsets.
 struct MlpLayer {
   int64_t weights = 0; ///< offset in the parameter pack
   int64_t bias = 0;
@@ -23,21 +24,22 @@ struct MlpLayer {
   int64_t outputs = 1;
 };
 
+/// The layers and activation functions of an MLP.
 struct MlpSpec {
   std::vector<MlpLayer> layers;
   const UnaryRule *activation = nullptr;
   const UnaryRule *finalActivation = nullptr;
 };
 
-/// Evaluates an MlpSpec; keeps the activations of the last forward call for the reverse call.
-/// `parameters` (the whole pack) must not change during the object's lifetime.
+/// Evaluates an MlpSpec; stores the activations of the last forward call for the reverse call.
+/// `parameters` (the entire pack) must not change during the object's lifetime.
 class Mlp {
 public:
   Mlp(const MlpSpec &spec, const double *parameters);
 
   double forward(double x, int64_t head);
 
-  /// Adds cotangent * df/dtheta into `gradient` (laid out as the parameters) and returns
+  /// Adds cotangent * df/dtheta to `gradient` (in the layout of the parameters) and returns
   /// cotangent * df/dx, for the arguments of the last forward call.
   double reverse(double cotangent, double *gradient);
 
@@ -60,9 +62,9 @@ private:
   const MlpSpec *spec;
   const double *parameters;
   int64_t headRow = 0;
-  /// Per layer, the weights as [in, out]: hidden layers add one input to all sums at a time.
+  /// The weights of each layer as [in, out]: a hidden layer adds one input to all sums at once.
   std::vector<std::vector<double>> transposed;
-  /// activations[i] is the input of layer i; sums[i] is what its activation is applied to.
+  /// activations[i] is the input of layer i; sums[i] is the input of its activation function.
   std::vector<std::vector<double>> activations;
   std::vector<std::vector<double>> sums;
   std::vector<std::vector<double>> cotangents;

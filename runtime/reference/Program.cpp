@@ -1,7 +1,7 @@
-//===- Program.cpp - Reading the neutral form of a function ---------------===//
+//===- Program.cpp - Parsing of the neutral form of a function ------------===//
 //
-// JSON to Program. Ids in the file are any JSON values; here they become dense numbers, and a use
-// of an id that nothing defines is an error.
+// Converts JSON to a Program. Ids in the file are any JSON values; they are mapped to dense
+// numbers, and the use of an undefined id is an error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
 }
 
-/// "1.5e-01 : f32" -> 0.15; nothing if the text is not a number.
+/// Parses "1.5e-01 : f32" as 0.15; nullopt if the text is not a number.
 std::optional<double> parseNumber(std::string_view text) {
   text = trim(text.substr(0, text.find(':')));
   if (text == "inf" || text == "+inf")
@@ -61,7 +61,7 @@ Attribute readAttribute(const Json &json) {
       elements.push_back(readAttribute(element));
     return {std::move(elements)};
   }
-  // {"value": x, "type": t} and the like: the value is what matters.
+  // An object such as {"value": x, "type": t}: only the value matters.
   if (json.is_object() && json.contains("value"))
     return readAttribute(json["value"]);
   return {};
@@ -94,7 +94,7 @@ private:
   std::map<std::string, ValueId> ids;
 };
 
-/// The member `key`, or null JSON (which every reader below treats as an empty list).
+/// Returns the member `key`, or an empty list if it is absent.
 const Json &member(const Json &json, const char *key) {
   static const Json absent = Json::array();
   if (!json.is_object())
@@ -103,7 +103,7 @@ const Json &member(const Json &json, const char *key) {
   return found == json.end() ? absent : *found;
 }
 
-/// Members that are present must be lists: the readers iterate over them.
+/// Checks that members that are present are lists, since the readers iterate over them.
 Status expectLists(const Json &json, std::initializer_list<const char *> keys) {
   for (const char *key : keys)
     if (const Json &value = member(json, key); !value.is_array())
@@ -150,7 +150,7 @@ Expected<Region> Reader::readRegion(const Json &json) {
   if (Status status = expectLists(json, {"args", "ops"}); !status)
     return status.takeError();
   for (const Json &argument : member(json, "args")) {
-    // An argument is its id, or an object that also gives the type.
+    // An argument is its id, or an object with an id and a type.
     bool described = argument.is_object();
     auto value = define(described ? member(argument, "id") : argument, member(argument, "type"));
     if (!value)
@@ -206,7 +206,7 @@ Status readAxes(const Attribute &attribute, Argument &argument) {
   if (words && argument.axes.size() == words->size())
     return Status::success();
   return makeError("malformed program: expected 'pe.axes' of '", argument.name,
-                   "' to be a list of words");
+                   "' to be a list of strings");
 }
 
 Expected<Program> Reader::read(const Json &json) {
@@ -261,7 +261,7 @@ std::optional<double> Attribute::asNumber() const {
 std::optional<int64_t> Attribute::asInteger() const {
   if (auto *integer = std::get_if<int64_t>(&value))
     return *integer;
-  // A number or a text such as "7 : i64", up to the integers that double represents exactly.
+  // A number or a string such as "7 : i64", up to the integers that double represents exactly.
   constexpr double kMostExact = 9007199254740992.0; // 2^53
   const std::optional<double> number = asNumber();
   if (number && std::fabs(*number) <= kMostExact && *number == std::trunc(*number))
@@ -345,7 +345,7 @@ Status Operation::expectOnly(std::initializer_list<std::string_view> known) cons
   for (const auto &[attribute, value] : attributes) {
     bool isKnown = std::find(known.begin(), known.end(), attribute) != known.end();
     if (!isKnown && attribute != "operandSegmentSizes" && attribute.find('.') == std::string::npos)
-      return fail("has attribute '", attribute, "', which the reference does not know");
+      return fail("has attribute '", attribute, "', which the reference does not support");
   }
   return Status::success();
 }
@@ -372,7 +372,7 @@ Expected<bool> Operation::boolean(std::string_view attribute, bool fallback) con
   const Attribute *found = find(attribute);
   if (!found)
     return fallback;
-  // A unit attribute has no value: its presence says true.
+  // A unit attribute has no value: its presence means true.
   if (std::holds_alternative<std::monostate>(found->value))
     return true;
   if (auto truth = found->asBool())

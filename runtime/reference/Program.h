@@ -1,10 +1,10 @@
 //===- Program.h - The neutral form of a user's function --------*- C++ -*-===//
 //
 // The compiler exports the user's function, before any rewriting, as JSON in a form independent of
-// the operations (README.md shows it). This is that JSON as plain data, with values numbered
-// densely from zero, and the few attribute accessors that the reference needs. Attributes keep the
-// compiler's spelling, so the accessors are lenient: 0.5, "0.5 : f32" and "5.0e-01" are the same
-// number, and "softmax", "#pe.normalizer<softmax>" and "#pe<normalizer softmax>" the same keyword.
+// the operations (README.md shows it). This is the JSON as data, with values numbered densely from
+// zero, and the attribute accessors that the reference needs. Attributes keep the compiler's
+// spelling, so the accessors are lenient: 0.5, "0.5 : f32" and "5.0e-01" are the same number, and
+// "softmax", "#pe.normalizer<softmax>" and "#pe<normalizer softmax>" the same keyword.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,12 +31,12 @@ struct Attribute {
   std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<Attribute>> value;
 
   std::optional<double> asNumber() const;
-  /// An integer with all its bits; a boolean is 1 or 0.
+  /// Returns an integer with all its bits; a boolean is 1 or 0.
   std::optional<int64_t> asInteger() const;
   std::optional<bool> asBool() const;
-  /// A keyword without its dialect's wrapping, or the text of a plain string.
+  /// Returns a keyword without the wrapping of its dialect, or a plain string.
   std::optional<std::string> asKeyword() const;
-  /// A list of integers; "array<i32: 1, 0, 2>" is one too.
+  /// Returns a list of integers, including the form "array<i32: 1, 0, 2>".
   std::optional<std::vector<int64_t>> asIntegers() const;
 };
 
@@ -44,6 +44,7 @@ using Attributes = std::map<std::string, Attribute>;
 
 struct Region;
 
+/// An operation of a function or a region.
 struct Operation {
   std::string name;
   std::vector<ValueId> operands;
@@ -54,23 +55,23 @@ struct Operation {
   std::string location;
 
   const Attribute *find(std::string_view attribute) const;
-  /// The attribute as the named kind; `fallback` when it is absent; an error, at the operation's
-  /// location, when it is present and of another kind.
+  /// Returns the attribute as a value of this kind, or `fallback` if it is absent. An attribute of
+  /// another kind is an error at the operation's location.
   Expected<double> number(std::string_view attribute, double fallback) const;
   Expected<int64_t> integer(std::string_view attribute, int64_t fallback) const;
   Expected<bool> boolean(std::string_view attribute, bool fallback) const;
   Expected<std::string> keyword(std::string_view attribute, std::string fallback) const;
 
-  /// The operands of each variadic group: by "operandSegmentSizes" if given, else one operand per
-  /// group in order. Groups that are absent are empty; there are at least `count` of them.
+  /// Returns the operands of each variadic group: by "operandSegmentSizes" if present, otherwise
+  /// one operand per group in order. Absent groups are empty; there are at least `count` groups.
   Expected<std::vector<std::vector<ValueId>>> operandGroups(size_t count,
                                                             size_t required = 0) const;
 
-  /// Refuses an attribute that is not in `known`: the reference must not ignore one that it does
-  /// not read. Names with a dot are the user's own and are allowed.
+  /// Rejects an attribute that is not in `known`, because the reference must not ignore one.
+  /// Attributes with a dot in their names belong to the user and are allowed.
   Status expectOnly(std::initializer_list<std::string_view> known) const;
 
-  /// An error about this operation: "'pe.table': MESSAGE" at its location.
+  /// Returns an error about this operation: "'pe.table': MESSAGE" at its location.
   template <typename... Parts> Error fail(const Parts &...parts) const {
     return makeError("'", name, "' ", parts...).at(location);
   }
@@ -84,9 +85,9 @@ struct Region {
 struct Argument {
   ValueId id = 0;
   std::string name;
-  /// What each dimension counts, by `pe.axes`; empty without it.
+  /// The meaning of each dimension, from `pe.axes`; empty if unspecified.
   std::vector<std::string> axes;
-  /// The argument that is read where this one is left out, by `pe.absent`; empty: it is needed.
+  /// The argument that is read if this one is omitted, from `pe.absent`. Empty: it is required.
   std::string absent;
 };
 
@@ -95,6 +96,7 @@ struct Return {
   std::string name;
 };
 
+/// A user's function.
 struct Program {
   std::string name;
   std::vector<Argument> arguments;
@@ -106,7 +108,7 @@ struct Program {
   const std::string &typeOf(ValueId id) const { return types[id]; }
 };
 
-/// Reads the exported JSON; anything malformed is an error that names the part.
+/// Parses the exported JSON. Malformed input is an error that names the faulty part.
 Expected<Program> parseProgram(std::string_view json);
 
 } // namespace pe::reference

@@ -1,4 +1,4 @@
-//===- ReadTally.cpp - Reads outside of their axes ------------------------===//
+//===- ReadTally.cpp - Counts of out-of-range reads -----------------------===//
 
 #include "runtime/reference/ReadTally.h"
 
@@ -18,7 +18,7 @@ std::string OutsideRead::message() const {
                                       : "clamp(..., 0, " + end + ")";
   return makeError("'", tensor, "' is read outside its ", size, " entries along axis ", axis,
                    " at ", count, " of ", evaluations, " ", unit, " (index ", range,
-                   "; the nearest entry was used); write ", form, " where that is meant")
+                   "; the nearest entry was used); write ", form, " if that is intended")
       .getMessage();
 }
 

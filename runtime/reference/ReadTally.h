@@ -1,8 +1,8 @@
-//===- ReadTally.h - Reads outside of their axes ----------------*- C++ -*-===//
+//===- ReadTally.h - Counts of out-of-range reads ---------------*- C++ -*-===//
 //
-// A read whose index is outside its axis gives the nearest element. The reference counts such reads
-// of a user's own code at the pairs that count: those that the mask keeps, in the branch that a
-// select takes, and in the side of a condition that decides.
+// A read with an index outside its axis returns the nearest element. The reference counts these
+// reads in the user's code at the pairs where they affect the result: pairs that the mask keeps, in
+// the branch that a select takes, and in the operand that decides a condition.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_RUNTIME_REFERENCE_READTALLY_H
@@ -16,25 +16,25 @@
 
 namespace pe::reference {
 
-/// What reads of one place in the code did along one axis.
+/// The out-of-range reads of one read in the code along one axis.
 struct OutsideRead {
   std::string tensor;
   std::string location; ///< "FILE:LINE:COL"
   size_t axis = 0;
   int64_t size = 0;
-  /// The smallest and the largest index that was outside.
+  /// The smallest and the largest out-of-range index.
   double least = 0.0, most = 0.0;
-  /// How often one was, of how many evaluations.
+  /// The number of evaluations with an out-of-range index, and of all evaluations.
   int64_t count = 0, evaluations = 0;
-  /// What an evaluation is for: "kept pairs", "rows" or "elements".
+  /// The unit of an evaluation: "kept pairs", "rows" or "elements".
   std::string unit;
 
-  /// "'table' is read outside its 64 entries along axis 1 at 120 of 4095 kept pairs (index 64 to
-  /// 103; the nearest one was used); write ..."
+  /// Formats "'table' is read outside its 64 entries along axis 1 at 120 of 4095 kept pairs (index
+  /// 64 to 103; the nearest entry was used); write ..."
   std::string message() const;
 };
 
-/// Counts by the number of the read in its graph and by axis.
+/// Counts by the index of the read in its graph and by axis.
 class ReadTally {
 public:
   void addEvaluation(int root) { ++evaluations[root]; }
@@ -54,7 +54,7 @@ public:
   }
 
 private:
-  std::map<int, int64_t> evaluations; ///< by the root of the code
+  std::map<int, int64_t> evaluations; ///< by root
   Entries outside;
 };
 

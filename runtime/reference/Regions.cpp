@@ -1,8 +1,8 @@
 //===- Regions.cpp - Scalar operations of a user's region -----------------===//
 //
-// The bodies of pe.bias_fn, pe.score_fn and others as scalar nodes: arith and math operations by
-// their rules, reads of parameters, the head numbers and the scalar MLP. Real numbers are computed
-// in float64 whatever their type, integers at the width of theirs.
+// Translates the bodies of pe.bias_fn, pe.score_fn and so on to scalar nodes: arith and math
+// operations by their rules, reads of parameters, head indices and the scalar MLP. Real numbers are
+// computed in float64 for every type, integers at the width of their type.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@ static bool isIntegerType(std::string_view type) {
   return type == "index" || type.starts_with('i');
 }
 
-/// The bits of an integer type; an index has 64.
+/// Returns the bits of an integer type; an index has 64.
 static unsigned widthOf(std::string_view type) {
   unsigned bits = 64;
   if (type.size() > 1 && type.starts_with('i'))
@@ -46,26 +46,26 @@ Expected<NodeId> GraphBuilder::buildSinkFunction(const Operation &operation) {
   return buildFunction(operation, {Position::Batch, Position::Head, Position::Query});
 }
 
-/// Element d of the vector of a pair; shift and projection are no captures.
+/// Builds element d of the vector of a pair. The shift and the projection are not captures.
 Expected<NodeId> GraphBuilder::buildContentFunction(const Operation &operation) {
   return buildFunction(operation, {Position::Batch, Position::Head, Position::Query, Position::Key,
                                    Position::Dim, Position::Width});
 }
 
 Expected<NodeId> GraphBuilder::buildEmbeddingFunction(const Operation &operation) {
-  // What a call must fulfil is checked before it is evaluated.
+  // The requirements of the attributes are checked before the evaluation.
   if (Status status = operation.expectOnly({"least", "width_multiple"}); !status)
     return status.takeError();
   return buildRegion(operation,
                      {Position::Query, Position::Dim, Position::Width, Position::Length});
 }
 
-/// The frequency of a pair of dims: its number is a Dim, how many there are the Width.
+/// Builds the frequency of a pair of dims: Dim is the index of the pair, Width the number of pairs.
 Expected<NodeId> GraphBuilder::buildRotationFunction(const Operation &operation) {
   return buildRegion(operation, {Position::Head, Position::Dim, Position::Width});
 }
 
-/// A region whose leading arguments are `positions`.
+/// Builds a region whose leading arguments are `positions`.
 Expected<NodeId> GraphBuilder::buildFunction(const Operation &operation,
                                              const std::vector<Position> &positions) {
   if (Status status = operation.expectOnly({}); !status)
@@ -79,7 +79,7 @@ Expected<NodeId> GraphBuilder::buildRegion(const Operation &operation,
     return operation.fail("expected one region");
   const Region &region = operation.regions[0];
   const size_t count = positions.size();
-  // Captures come first; of a content term shift and projection follow.
+  // Captures come first, then the shift and the projection of a content term.
   size_t captures = operation.operands.size();
   if (operation.find("operandSegmentSizes")) {
     auto groups = operation.operandGroups(1);
@@ -122,7 +122,8 @@ Status GraphBuilder::buildRegionOperation(const Operation &operation) {
   const bool isSum = operation.name == "pe.sum";
   if (operation.results.size() != 1 || operation.regions.size() != (isSum ? 1 : 0))
     return operation.fail("is not supported inside a region: expected an operation with one "
-                          "result and no region of its own");
+                          "result and no region");
+  graph.location = operation.location; // nodeOf restores that of the operation around it
   auto node = regionNode(operation);
   if (!node)
     return node.takeError();
@@ -260,7 +261,7 @@ Expected<NodeId> GraphBuilder::buildIntegerComparison(const Operation &operation
   return graph.integer(*rule, a, b, widthOf(program.typeOf(operation.operands[0])), 1);
 }
 
-/// Conversions between real numbers and integers; between widths of real numbers nothing changes.
+/// Converts between real numbers and integers. A conversion between real types is the identity.
 Expected<NodeId> GraphBuilder::buildConversion(const Operation &operation) {
   auto x = scalar(operation, 0);
   const std::string &from = program.typeOf(operation.operands[0]);
@@ -280,12 +281,12 @@ Expected<NodeId> GraphBuilder::buildRead(const Operation &operation) {
     return tensor.takeError();
   ReadSpec spec{tensor->offset, *tensor->shape, {}};
   if (std::find(spec.shape.begin(), spec.shape.end(), 0) != spec.shape.end())
-    spec.shape.assign(spec.shape.size(), 1); // a single number that replaces an empty tensor
+    spec.shape.assign(spec.shape.size(), 1); // the single element that replaces an empty tensor
   for (size_t i = 1; i < operation.operands.size(); ++i) {
     auto index = scalar(operation, i);
     if (!index)
       return index.takeError();
-    // Tokens are found by their places, whatever positions they have.
+    // Data of tokens is indexed by their places, not by their positions.
     if (havePlaces && !isAtPlaces && isOfTokens(*tensor, i - 1))
       *index = placeNodes[operation.operands[i]];
     spec.indices.push_back(placeOf(*tensor, i - 1, *index));
@@ -303,7 +304,7 @@ Expected<NodeId> GraphBuilder::buildRead(const Operation &operation) {
                              : element;
 }
 
-/// The number of summands: the attribute, or the size of an input's axis.
+/// Returns the number of summands: the attribute, or the size of an operand's axis.
 Expected<int64_t> GraphBuilder::countOf(const Operation &operation) {
   if (operation.find("count"))
     return operation.integer("count", 0);
@@ -321,7 +322,7 @@ Expected<int64_t> GraphBuilder::countOf(const Operation &operation) {
   return (*tensor->shape)[axis];
 }
 
-/// pe.sum: its region once per summand, added from the first to the last.
+/// Builds pe.sum: its region once per summand, added from first to last.
 Expected<NodeId> GraphBuilder::buildSum(const Operation &operation) {
   const Region &region = operation.regions[0];
   auto count = countOf(operation);
@@ -374,7 +375,7 @@ Expected<NodeId> GraphBuilder::buildAxisSize(const Operation &operation) {
   return graph.integerConstant((*tensor->shape)[*axis]);
 }
 
-/// head_start + h; with an operand, head_start + that head.
+/// Builds head_start + h or, with an operand, head_start + that head.
 Expected<NodeId> GraphBuilder::buildGlobalHead(const Operation &operation) {
   NodeId global = graph.position(Position::GlobalHead);
   if (operation.operands.empty())

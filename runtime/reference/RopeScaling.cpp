@@ -1,4 +1,4 @@
-//===- RopeScaling.cpp - Rotary frequencies for longer texts --------------===//
+//===- RopeScaling.cpp - RoPE scaling for long contexts -------------------===//
 
 #include "runtime/reference/RopeScaling.h"
 
@@ -15,7 +15,7 @@ double RopeScaling::get(const std::string &name, double otherwise) const {
   return found == numbers.end() ? otherwise : found->second;
 }
 
-/// "#pe.rope_scaling<yarn, factor = 4.0, original_length = 2048>"
+/// Parses "#pe.rope_scaling<yarn, factor = 4.0, original_length = 2048>".
 Expected<RopeScaling> readScaling(const Operation &operation) {
   RopeScaling scaling;
   const Attribute *attribute = operation.find("scaling");
@@ -40,16 +40,16 @@ Expected<RopeScaling> readScaling(const Operation &operation) {
   for (const char *known : {"linear", "ntk", "dynamic_ntk", "yarn", "llama3"})
     if (scaling.kind == known)
       return scaling;
-  return operation.fail("has a scaling '", scaling.kind, "' that the reference does not know");
+  return operation.fail("has a scaling '", scaling.kind, "' that the reference does not support");
 }
 
-/// base^(-2 pair / n)
+/// Returns base^(-2 pair / n).
 static Dual plainFrequency(Dual base, int64_t pair, int64_t n) {
   const double power = -2.0 * static_cast<double>(pair) / static_cast<double>(n);
   return {std::pow(base.value, power), power * std::pow(base.value, power - 1.0) * base.slope};
 }
 
-/// (1 - share) f / factor + share f
+/// Returns (1 - share) f / factor + share f.
 static Dual blend(Dual f, double factor, Dual share) {
   const double weight = (1.0 - share.value) / factor + share.value;
   return {f.value * weight, f.slope * weight + f.value * share.slope * (1.0 - 1.0 / factor)};
@@ -61,8 +61,7 @@ static Dual clampToUnit(Dual x) {
   return x;
 }
 
-/// Peng et al. 2023, section 3.2, with the correction range rounded to whole dims as their code
-/// does.
+/// Peng et al. 2023, section 3.2, with the correction range rounded to integers as in their code.
 static Dual yarnFrequency(const RopeScaling &scaling, Dual base, int64_t pair, int64_t n) {
   const double length = scaling.get("original_length", 0), dims = static_cast<double>(n);
   const auto dimOf = [&](double rotations) {
@@ -76,7 +75,7 @@ static Dual yarnFrequency(const RopeScaling &scaling, Dual base, int64_t pair, i
   return blend(plainFrequency(base, pair, n), scaling.get("factor", 1.0), {1.0 - ramp, 0.0});
 }
 
-/// The wavelength 2 pi / f decides (Llama 3.1).
+/// Llama 3.1: interpolates according to the wavelength 2 pi / f.
 static Dual llamaFrequency(const RopeScaling &scaling, Dual base, int64_t pair, int64_t n) {
   const double low = scaling.get("low", 1.0), high = scaling.get("high", 4.0);
   const double length = scaling.get("original_length", 0);

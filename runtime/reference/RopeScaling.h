@@ -1,7 +1,7 @@
-//===- RopeScaling.h - Rotary frequencies for longer texts ------*- C++ -*-===//
+//===- RopeScaling.h - RoPE scaling for long contexts -----------*- C++ -*-===//
 //
-// The published definitions (docs/encodings/rotations.md), with the derivative with respect to
-// the base carried along.
+// Implements the published definitions (docs/encodings/rotations.md), with the derivative with
+// respect to the base.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,26 +15,27 @@
 
 namespace pe::reference {
 
-/// A number and its derivative with respect to the base.
+/// A value and its derivative with respect to the base.
 struct Dual {
   double value;
   double slope;
 };
 
-/// The attribute `scaling`: its kind, empty for none, and its numbers by name.
+/// The attribute `scaling`: its kind, empty if there is no scaling, and its numbers by name.
 struct RopeScaling {
   std::string kind;
   std::map<std::string, double> numbers;
   double get(const std::string &name, double otherwise) const;
 };
 
+/// Reads the attribute `scaling` of a rotation; an unknown kind is an error.
 Expected<RopeScaling> readScaling(const Operation &operation);
 
-/// Frequency number `pair` of n rotated dims, in a call whose keys end at `length`.
+/// Returns frequency `pair` of n rotated dims, in a call whose keys end at `length`.
 Dual scaledFrequency(const RopeScaling &scaling, Dual base, int64_t pair, int64_t n,
                      int64_t length);
 
-/// What cosines and sines are multiplied by.
+/// Returns the factor on cosines and sines.
 double attentionFactor(const RopeScaling &scaling);
 
 } // namespace pe::reference

@@ -57,7 +57,7 @@ void Rotation::reverse(const Row &q, const Row &k, int64_t batch, int64_t head, 
     for (const Learned &number : learnedOf(head)) {
       double sum = 0;
       for (const auto &[pair, slope] : number.slopes) {
-        // The pair's share of the product depends on the angle of q minus that of k.
+        // The pair's term of the product depends on the difference of the angles of q and k.
         const auto [a, b] = pairs[pair];
         sum += slope * (q.turned[a] * k.turned[b] - q.turned[b] * k.turned[a]);
       }
@@ -191,8 +191,8 @@ static Status readFrequencies(const Operation &operation, const TensorValues &te
 
 namespace {
 
-/// How the region of a rotation reads its captures: checks that an axis that is read at the head or
-/// the pair has an entry for each, and finds whether frequencies depend on the head.
+/// Checks the reads of the captures of a rotation's region: an axis that is indexed by the head or
+/// the pair must have an entry for each. Also determines whether frequencies depend on the head.
 class ReadCheck {
 public:
   ReadCheck(const Operation &operation, const TensorValues &tensors, int64_t heads, int64_t pairs)
@@ -220,7 +220,7 @@ private:
   const TensorValues &tensors;
   int64_t heads, pairs;
   ValueId head, pair;
-  std::map<ValueId, ValueId> outside; ///< what an argument of a region stands for
+  std::map<ValueId, ValueId> outside; ///< the operand that an argument of a region represents
 };
 
 Status ReadCheck::checkRead(const Operation &read) {
@@ -262,7 +262,8 @@ Status ReadCheck::visit(const Region &region) {
 
 } // namespace
 
-/// The elements of tensors that the frequency of a pair depends on, by their places in the pack.
+/// Records the tensor elements that the frequency of a pair depends on, by their offset in the
+/// pack.
 static void addSlopes(std::map<int64_t, Rotation::Learned> &numbers, int64_t pair,
                       const ParameterGradients &gradients,
                       const std::vector<GraphBuilder::Parameter> &parameters) {
@@ -328,7 +329,7 @@ static Status checkAttributes(const Operation &operation) {
     return operation.expectOnly({"interleaved", "rotary_dims", "magnitude"});
   if (operation.name == "pe.rotary")
     return operation.expectOnly({"base", "interleaved", "rotary_dims", "scaling"});
-  return operation.fail("is no rotation that the reference knows");
+  return operation.fail("is not a rotation that the reference can evaluate");
 }
 
 Expected<Rotation> buildRotation(const Program &program, const Definitions &definitions,
@@ -336,7 +337,7 @@ Expected<Rotation> buildRotation(const Program &program, const Definitions &defi
                                  const plan::CallSizes &sizes) {
   const Operation *operation = definitions[value];
   if (!operation)
-    return makeError("expected a rotation made in the function, found an argument");
+    return makeError("expected a rotation defined in the function, found an argument");
   if (Status status = checkAttributes(*operation); !status)
     return status.takeError();
   auto interleaved = operation->boolean("interleaved", false);

@@ -1,8 +1,8 @@
 //===- Rotations.h - Rotary embedding of queries and keys -------*- C++ -*-===//
 //
 // For a row at position p, each pair (x_a, x_b) of coordinates is rotated by the angle p *
-// frequency and multiplied by a factor, or multiplied by the matrix (c, -s; s, c) of given numbers.
-// The transposed matrix maps gradients back.
+// frequency and multiplied by a factor, or multiplied by the matrix (c, -s; s, c) of tabulated
+// values. The transposed matrix maps gradients back.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +15,7 @@
 
 namespace pe::reference {
 
+/// The rotation of the rows of one attention.
 struct Rotation {
   struct Pair {
     int64_t first;
@@ -22,11 +23,11 @@ struct Rotation {
   };
   std::vector<Pair> pairs;
   double magnitude = 1.0;
-  /// Per head (one for all if there is only one) and pair.
+  /// Per head (or one list for all heads) and pair.
   std::vector<double> frequencies;
   int64_t heads = 1;
-  /// An element of a tensor that frequencies of a head depend on, its place in the pack of
-  /// parameters, and the derivatives of the frequencies that are not 0.
+  /// An element of a tensor that the frequencies of a head depend on: its offset in the pack of
+  /// parameters, and the nonzero derivatives of the frequencies.
   struct Learned {
     ValueId tensor;
     int64_t element;
@@ -37,9 +38,9 @@ struct Rotation {
     };
     std::vector<Slope> slopes;
   };
-  std::vector<std::vector<Learned>> learned; ///< per head, as the frequencies
-  /// [positions, pairs] or [batch, positions, pairs]; null where there are frequencies. With their
-  /// places in the pack.
+  std::vector<std::vector<Learned>> learned; ///< per head, like the frequencies
+  /// Tables [positions, pairs] or [batch, positions, pairs], and their offsets in the pack; null if
+  /// there are frequencies.
   const Array *cosines = nullptr, *sines = nullptr;
   int64_t cosinesAt = -1, sinesAt = -1;
 
@@ -49,37 +50,37 @@ struct Rotation {
   struct Place {
     int64_t batch, head, position;
   };
-  /// Rotates one row of head-dim elements by its angles, in place.
+  /// Rotates one row of headDim elements in place.
   void apply(double *row, const Place &place) const;
-  /// Rotates it back.
+  /// Applies the transposed matrix.
   void applyTransposed(double *row, const Place &place) const;
 
-  /// A query and a key: their elements before and after the rotation, and their positions.
+  /// A query or a key: its elements before and after the rotation, and its position.
   struct Row {
     const double *raw, *turned;
     int64_t position;
   };
-  /// Adds `factor` times the derivatives of <turned q, turned k> with respect to the tensors.
+  /// Adds `factor` times the derivatives of <rotated q, rotated k> with respect to the tensors.
   void reverse(const Row &q, const Row &k, int64_t batch, int64_t head, double factor, double noise,
                ParameterGradients &gradients) const;
-  /// Adds what rounding `d`, the gradient of a turned row, to `roundoff` does to the derivatives.
-  /// Positions count from `origin`, which the sum over all rows does not depend on.
+  /// Adds the effect on the derivatives of rounding `d`, the gradient of a rotated row, to
+  /// `roundoff`. Positions count from `origin`; the sum over all rows does not depend on it.
   void addRounding(const Row &row, const double *d, int64_t origin, int64_t batch, int64_t head,
                    double roundoff, ParameterGradients &gradients) const;
 
 private:
   void turn(double *row, const Place &place, double direction) const;
-  /// Cosine and sine of a pair.
+  /// Computes the cosine and sine of a pair.
   void coefficients(size_t pair, const Place &place, double &c, double &s) const;
-  /// The element of the tables' first pair at a position.
+  /// Returns the index of the tables' first pair at a position.
   int64_t rowOfTables(int64_t batch, int64_t position) const;
   const std::vector<Learned> &learnedOf(int64_t head) const {
     return learned[heads > 1 ? head : 0];
   }
 };
 
-/// The rotation made by the value's operation, for rows of `headDim` elements in a call of these
-/// sizes. No tensor has a place in a pack yet.
+/// Builds the rotation that defines `value`, for rows of `headDim` elements in a call of these
+/// sizes. Offsets in the pack are not set yet.
 Expected<Rotation> buildRotation(const Program &program, const Definitions &definitions,
                                  ValueId value, int64_t headDim, const TensorValues &tensors = {},
                                  const plan::CallSizes &sizes = {});

@@ -1,6 +1,6 @@
 //===- ScalarGraph.cpp - A bias as a flat scalar graph --------------------===//
 //
-// Building the node list, and running it forward and in reverse.
+// Builds the list of nodes, and evaluates it forward and in reverse.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ double bucketOf(const BucketSpec &spec, double relative) {
   int64_t base = 0;
   int64_t distance = static_cast<int64_t>(relative);
   if (spec.bidirectional) {
-    // Each side has half of the buckets; keys after the query have the upper half.
+    // Each side has half of the buckets; keys after the query use the upper half.
     buckets /= 2;
     base = distance < 0 ? buckets : 0;
     distance = std::abs(distance);
@@ -35,7 +35,7 @@ double bucketOf(const BucketSpec &spec, double relative) {
   int64_t exact = buckets / 2;
   if (distance < exact)
     return static_cast<double>(base + distance);
-  // The published formula is evaluated in single precision, which decides the boundaries.
+  // The boundaries depend on the precision: the published formula is evaluated in f32.
   float ratio = std::log(static_cast<float>(distance) / static_cast<float>(exact));
   float range = static_cast<float>(
       std::log(static_cast<double>(spec.maxDistance) / static_cast<double>(exact)));
@@ -53,6 +53,7 @@ NodeId ScalarGraph::add(ScalarNode node) {
     if (in >= 0)
       node.level = std::max(node.level, nodes[in].level);
   nodes.push_back(std::move(node));
+  locations.push_back(location);
   return static_cast<NodeId>(nodes.size()) - 1;
 }
 
@@ -253,6 +254,8 @@ void ScalarEvaluator::run(const std::vector<NodeId> &list) {
     if (node.isInteger)
       integers[id] = forwardInteger(node);
     values[id] = node.isInteger ? static_cast<double>(integers[id]) : forward(node);
+    if (graph.roundsToSingle) // integers are exact where integers are computed from them
+      values[id] = static_cast<float>(values[id]);
   }
 }
 
@@ -333,7 +336,7 @@ double ScalarEvaluator::forwardRead(int number) {
   return parameters[spec.offset + linear];
 }
 
-/// x rounded toward zero and clamped to `bits` bits, signed or unsigned.
+/// Returns x rounded toward zero and clamped to `bits` bits, signed or unsigned.
 static int64_t truncated(double x, unsigned bits, bool isUnsigned) {
   if (std::isnan(x))
     return 0;
@@ -408,7 +411,7 @@ double ScalarEvaluator::forward(const ScalarNode &node) {
   return 0.0;
 }
 
-/// `growth` is the size of the cotangent's terms over the cotangent.
+/// `growth` is the magnitude of the cotangent's terms divided by the cotangent.
 void ScalarEvaluator::reverseNode(const ScalarNode &node, double value, double cotangent,
                                   double growth) {
   auto in = [&](int which) { return values[node.in[which]]; };
@@ -471,14 +474,14 @@ void ScalarEvaluator::reverse(double cotangent, double magnitude, double noise,
     if (cotangents[id] != 0.0)
       reverseNode(graph.nodes[id], values[id], cotangents[id],
                   sizes[id] / std::fabs(cotangents[id]));
-  // A range touched twice holds the pair's full derivative the first time, and zeros afterwards.
+  // A range that occurs twice has the full derivative of the pair the first time, then zeros.
   for (Range range : touched) {
     for (int64_t e = range.offset; e < range.offset + range.length; ++e) {
       double derivative = pairGradient[e];
       gradients.sum[e] += cotangent * derivative;
       gradients.magnitude[e] += magnitude * std::fabs(derivative);
       gradients.noiseSquared[e] += (noise * derivative) * (noise * derivative);
-      // Rounding moves each of the terms, and thereby what their cancellation leaves.
+      // Rounding changes each term, and thereby the result of their cancellation.
       const double cancelled = std::max(pairSizes[e] - std::fabs(derivative), 0.0) * cotangent;
       gradients.noiseSquared[e] += cancelled * cancelled;
       pairGradient[e] = pairSizes[e] = 0.0;

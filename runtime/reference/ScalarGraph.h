@@ -1,15 +1,15 @@
 //===- ScalarGraph.h - A bias as a flat scalar graph ------------*- C++ -*-===//
 //
-// The value a bias adds to the score of one pair (batch b, head h, query i, key j) as a list of
-// scalar nodes in order of use: positions, parameter elements, arithmetic. A ScalarEvaluator runs
-// it forward for a pair, and in reverse with the score's cotangent, adding to the gradient of every
-// parameter element it read.
+// The value that a bias adds to the score of one pair (batch b, head h, query i, key j), as a list
+// of scalar nodes in topological order: positions, parameter elements, arithmetic. A
+// ScalarEvaluator runs it forward for a pair, and in reverse with the cotangent of the score,
+// adding to the gradient of each parameter element that it read.
 //
 //   -r1[h] * log(|r2[h] * |i - j|| + 1)     is
 //   0 query  1 key  2 subf 0 1  3 absf 2  4 head  5 read r2[4]  6 mulf 5 3  7 absf 6 ...
 //
-// Nodes that do not depend on the key are evaluated once per row, those that depend on neither
-// position once per head; otherwise this is the same as evaluating the formula for every pair.
+// Nodes that do not depend on the key are evaluated once per row, and those that depend on neither
+// position once per head; the result is the same as evaluating the formula for each pair.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,7 @@ namespace pe::reference {
 /// All tensors that a graph reads, concatenated in one array.
 class ParameterPack {
 public:
-  /// Appends a tensor; returns its offset.
+  /// Appends a tensor and returns its offset.
   int64_t append(const std::vector<double> &elements);
 
   const std::vector<double> &values() const { return data; }
@@ -45,10 +45,10 @@ private:
 
 using NodeId = int;
 
-/// Query and Key are positions, Row and Column the places of both. Score is the scaled score of a
-/// pair, for graphs that are functions of it. In an embedding, Query
-/// is the token's position, Dim the dimension, Width how many there are, Length the end of the
-/// sequence.
+/// The inputs of a graph. Query and Key are the positions of the tokens, Row and Column their
+/// places in the sequence. Score is the scaled score of a pair, for score functions. In an
+/// embedding, Query is the token's position, Dim the dimension, Width the number of dimensions, and
+/// Length the end of the sequence.
 enum class Position : uint8_t {
   Batch,
   Head,
@@ -64,28 +64,28 @@ enum class Position : uint8_t {
   Column
 };
 
-/// A query or a key: where it lies, and the position that formulas see. They differ where positions
-/// are given or restart in every document.
+/// A query or a key: its place in the sequence, and the position that formulas use. They differ if
+/// positions are given as data or restart in each document.
 struct Token {
   int64_t place, position;
   Token(int64_t place) : place(place), position(place) {}
   Token(int64_t place, int64_t position) : place(place), position(position) {}
 };
 
-/// How often a node's value changes.
+/// The frequency at which a node's value changes.
 enum class Level : uint8_t { Head, Row, Pair };
 
-/// One element of a parameter; indices out of range are clamped.
+/// A read of one element of a parameter; indices out of range are clamped.
 struct ReadSpec {
   int64_t offset = 0;
   std::vector<int64_t> shape;
   std::vector<NodeId> indices;
-  /// The tensor and "FILE:LINE:COL" of a read in a user's own code, which is counted where it is
-  /// outside; empty for reads that clamp by their meaning.
+  /// The tensor and "FILE:LINE:COL" of a read in the user's code, whose out-of-range indices are
+  /// counted; empty for reads that clamp by definition.
   std::string tensor = {}, location = {};
 };
 
-/// sum over k = 1..terms of cos(x / base^(k / terms)).
+/// The sum over k = 1..terms of cos(x / base^(k / terms)).
 struct CosineSumSpec {
   std::vector<double> frequencies;
 };
@@ -97,11 +97,12 @@ struct BucketSpec {
   bool bidirectional = false;
 };
 
+/// Returns the bucket of a relative position.
 double bucketOf(const BucketSpec &spec, double relative);
 
-/// A draw of chance per pair: 1 / (1 - p) where word j mod 4 of the Philox counter (b, h, i,
-/// floor(j / 4)) is at least p 2^32, else 0; of global heads and the places of tokens. With a seed
-/// per batch entry the counter has 0 in place of b.
+/// A random factor per pair: 1 / (1 - p) if word j mod 4 of the Philox counter (b, h, i,
+/// floor(j / 4)) is at least p 2^32, otherwise 0. Heads are global, i and j are the places of the
+/// tokens. With a seed per batch entry the counter has 0 instead of b.
 struct DrawSpec {
   double probability = 0.0;
   std::vector<int64_t> seeds;
@@ -110,6 +111,7 @@ struct DrawSpec {
   double at(int64_t batch, int64_t head, int64_t i, int64_t j) const;
 };
 
+/// One node of a graph.
 struct ScalarNode {
   enum class Kind : uint8_t {
     Constant,
@@ -118,9 +120,9 @@ struct ScalarNode {
     Unary,
     Binary,
     Select, ///< in[0] ? in[1] : in[2]
-    Clamp,  ///< in[0], not below in[1], not above in[2]
+    Clamp,  ///< in[0], at least in[1] and at most in[2]
     Integer,
-    FromReal, ///< toward zero, to the nearest integer of the width where it does not fit; of NaN 0
+    FromReal, ///< toward zero, saturating at the limits of the width; NaN gives 0
     FromTruth,
     ToRealUnsigned,
     Bucket,
@@ -132,22 +134,23 @@ struct ScalarNode {
   Kind kind = Kind::Constant;
   Level level = Level::Head;
   Position position = Position::Batch;
-  /// True if the value is an integer, as integer operations require.
+  /// True if the value is an integer, which integer operations require.
   bool isInteger = false;
   /// Widths of the operands and the result of integer operations.
   unsigned bits = 64, resultBits = 64;
   int64_t integerConstant = 0;
   const IntegerRule *integer = nullptr;
-  /// True if a parameter element reaches this node along a path with derivatives.
+  /// True if a parameter element reaches this node along a path with nonzero derivatives.
   bool differentiable = false;
   std::array<NodeId, 3> in{-1, -1, -1};
   double constant = 0.0;
   const UnaryRule *unary = nullptr;
   const BinaryRule *binary = nullptr;
-  /// Index into the list of the kind's specs.
+  /// Index into the list of the specs of this kind.
   int spec = -1;
 };
 
+/// A list of nodes, each of which refers to earlier ones only.
 class ScalarGraph {
 public:
   NodeId constant(double value);
@@ -155,14 +158,15 @@ public:
   NodeId read(ReadSpec spec);
   NodeId unary(const UnaryRule &rule, NodeId x);
   NodeId binary(const BinaryRule &rule, NodeId a, NodeId b);
-  /// Between integers or real numbers, whatever the operands were converted from.
+  /// Selects between integers or between real numbers.
   NodeId select(NodeId condition, NodeId whenTrue, NodeId whenFalse, bool isInteger);
   NodeId clamp(NodeId x, NodeId low, NodeId high);
-  /// Integers; `b` is ignored by rules with one operand.
+  /// Integer nodes. Rules with one operand ignore `b`.
   NodeId integerConstant(int64_t value);
   NodeId integer(const IntegerRule &rule, NodeId a, NodeId b, unsigned bits, unsigned resultBits);
-  /// A real number as an integer of `bits`; a comparison's 1 or 0 as a boolean.
+  /// Converts a real number to an integer of `bits`.
   NodeId fromReal(NodeId x, unsigned bits, bool isUnsigned);
+  /// Converts the 1 or 0 of a comparison to a boolean.
   NodeId fromTruth(NodeId x);
   NodeId toRealUnsigned(NodeId x, unsigned bits);
   NodeId bucket(BucketSpec spec, NodeId relative);
@@ -170,11 +174,21 @@ public:
   NodeId mlp(MlpSpec spec, NodeId x, NodeId head);
   NodeId draw(DrawSpec spec);
   bool drawsChance() const { return !draws.empty(); }
-  /// What a tally of this graph's evaluators counted; `unitOf` names the evaluations of a root.
+
+  /// True if evaluators round the value of every node to float32, as a computation in that type
+  /// does.
+  bool roundsToSingle = false;
+  /// "FILE:LINE:COL" of the operation that nodes are added for.
+  std::string location;
+  const ScalarNode &node(NodeId id) const { return nodes[id]; }
+  const std::string &locationOf(NodeId id) const { return locations[id]; }
+
+  /// Returns the out-of-range reads that evaluators of this graph counted; `unitOf` names the
+  /// evaluations of a root.
   std::vector<OutsideRead> describe(const ReadTally &tally,
                                     const std::function<std::string(NodeId)> &unitOf) const;
 
-  /// Shorthands for arith and math rules, by name without the prefix: "addf", "log".
+  /// Shorthands for arith and math rules, by their names without the prefix: "addf", "log".
   NodeId arith(std::string_view name, NodeId a, NodeId b);
   NodeId math(std::string_view name, NodeId x);
 
@@ -183,6 +197,7 @@ private:
   NodeId add(ScalarNode node);
 
   std::vector<ScalarNode> nodes;
+  std::vector<std::string> locations; ///< of the nodes
   std::vector<ReadSpec> reads;
   std::vector<BucketSpec> buckets;
   std::vector<CosineSumSpec> cosineSums;
@@ -190,10 +205,10 @@ private:
   std::vector<DrawSpec> draws;
 };
 
-/// Where parameter gradients go, for each element over all pairs: the sum of dS * db/dtheta, the
-/// sum of its absolute values, the sum of squares of noise * db/dtheta, where `noise` is the
-/// size of the terms that cancelled in dS, and of dS * (what cancelled in db/dtheta), and the sum
-/// of squares of what roundings to a narrow type may add.
+/// The gradients of parameters. For each element, over all pairs: the sum of dS * db/dtheta; the
+/// sum of its absolute values; the sum of squares of noise * db/dtheta, where `noise` is the size
+/// of the terms that cancelled in dS, and of dS * (the terms that cancelled in db/dtheta); and the
+/// sum of squares of the errors that rounding to a narrow type may add.
 struct ParameterGradients {
   std::vector<double> sum;
   std::vector<double> magnitude;
@@ -203,36 +218,38 @@ struct ParameterGradients {
   explicit ParameterGradients(int64_t size)
       : sum(size, 0.0), magnitude(size, 0.0), noiseSquared(size, 0.0), roundingSquared(size, 0.0) {}
   void accumulate(const ParameterGradients &other) { accumulateAt(0, other); }
-  /// Adds the elements of `other` to those from `offset` on.
+  /// Adds the elements of `other` to the elements from `offset` on.
   void accumulateAt(int64_t offset, const ParameterGradients &other);
 };
 
-/// Evaluates one graph; not shared between threads.
+/// Evaluates one graph. Not thread-safe.
 class ScalarEvaluator {
 public:
   ScalarEvaluator(const ScalarGraph &graph, NodeId root, const ParameterPack &parameters);
 
-  /// Fixes the batch and the heads.
+  /// Sets the batch entry and the heads.
   void startHead(int64_t batch, int64_t head, int64_t globalHead, int64_t headsTotal);
-  /// The same for an embedding: the number of dimensions and the end of the sequence.
+  /// Sets the number of dimensions and the end of the sequence of an embedding.
   void startSequence(int64_t width, int64_t length);
-  /// Fixes the query.
+  /// Sets the query.
   void startRow(Token query);
-  /// The root's value at the key, and at the score if it is a function of the score.
+  /// Returns the root's value at the key and, for a score function, at the score.
   double evaluate(Token key, double score = 0.0);
-  /// The root's value at a dimension of the token.
+  /// Returns the value of a node that the root needs, for the last evaluation.
+  double valueOf(NodeId id) const { return values[id]; }
+  /// Returns the root's value at a dimension of the token.
   double evaluateDim(int64_t dim);
-  /// The root's value at the global key position and an element of the pair's vector.
+  /// Returns the root's value at a global key position and an element of the pair's vector.
   double evaluateElement(int64_t key, int64_t dim);
-  /// Adds cotangent * d(root)/d(parameters), at the pair evaluated last, to `gradients`.
+  /// Adds cotangent * d(root)/d(parameters) to `gradients`, for the pair evaluated last.
   void reverse(double cotangent, double noise, ParameterGradients &gradients) {
     reverse(cotangent, std::fabs(cotangent), noise, gradients);
   }
-  /// The same for a cotangent that is a sum of terms of this magnitude.
+  /// Same, for a cotangent that is a sum of terms of this magnitude.
   void reverse(double cotangent, double magnitude, double noise, ParameterGradients &gradients);
-  /// Counts the reads that were outside at what was evaluated last, and that mattered.
+  /// Counts the out-of-range reads of the last evaluation that affected its value.
   void tallyReads(ReadTally &tally);
-  /// The derivative with respect to the score, computed by the last `reverse`.
+  /// Returns the derivative with respect to the score, computed by the last `reverse`.
   double scoreDerivative() const { return derivativeByScore; }
 
 private:
@@ -257,19 +274,19 @@ private:
   std::array<double, 12> positions{};
   double derivativeByScore = 0.0;
   std::vector<double> values;
-  std::vector<int64_t> integers; ///< of the nodes that are integers; rounded, they are in `values`
+  std::vector<int64_t> integers; ///< exact values of integer nodes; `values` has them rounded
   std::vector<double> cotangents;
-  std::vector<double> sizes;                ///< of the terms that each cotangent is a sum of
+  std::vector<double> sizes;                ///< the magnitude of the terms of each cotangent
   std::array<std::vector<NodeId>, 3> lists; ///< nodes by level
   std::vector<NodeId> reverseList;
-  std::vector<int64_t> readOffsets; ///< where each read found its element
-  std::vector<bool> isOutside;      ///< of each read: an index was outside its axis
-  int64_t outsideReads = 0;         ///< how many are
-  std::vector<NodeId> pending;      ///< nodes that tallyReads has to visit
-  std::vector<bool> isVisited;      ///< those that it has visited
+  std::vector<int64_t> readOffsets; ///< the element that each read used
+  std::vector<bool> isOutside;      ///< per read: an index was out of range
+  int64_t outsideReads = 0;         ///< the number of such reads
+  std::vector<NodeId> pending;      ///< nodes that tallyReads has yet to visit
+  std::vector<bool> isVisited;      ///< nodes that tallyReads has visited
   std::vector<Mlp> mlps;
   std::vector<double> pairGradient; ///< all zero between pairs
-  std::vector<double> pairSizes;    ///< the same of the elements that are read
+  std::vector<double> pairSizes;    ///< the magnitudes of the terms of pairGradient
   std::vector<Range> touched;
 };
 

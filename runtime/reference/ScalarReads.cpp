@@ -1,10 +1,10 @@
-//===- ScalarReads.cpp - Counting reads outside of their axes -------------===//
+//===- ScalarReads.cpp - Counting of out-of-range reads -------------------===//
 
 #include "runtime/reference/ScalarGraph.h"
 
 namespace pe::reference {
 
-/// An axis of one element is shared by all indices.
+/// Returns true if an index is out of range. All indices may read an axis of one element.
 static bool isOutsideAxis(const ReadSpec &spec, size_t axis, double index) {
   return spec.shape[axis] > 1 && (index < 0.0 || index > static_cast<double>(spec.shape[axis] - 1));
 }
@@ -18,7 +18,7 @@ void ScalarEvaluator::noteOutside(int number) {
   isOutside[number] = isOut;
 }
 
-/// Adds the inputs that the node's value depends on at this pair.
+/// Adds the inputs that determine the node's value at this pair to `pending`.
 void ScalarEvaluator::visitInputs(NodeId id) {
   const ScalarNode &node = graph.nodes[id];
   auto add = [&](NodeId input) {
@@ -39,7 +39,7 @@ void ScalarEvaluator::visitInputs(NodeId id) {
   if (node.kind == ScalarNode::Kind::Integer && node.bits == 1 && (isAnd || isOr))
     for (int side : {0, 1})
       if ((integers[node.in[side]] != 0) == isOr)
-        return add(node.in[side]); // it decides
+        return add(node.in[side]); // this operand decides the result
   for (NodeId input : node.in)
     add(input);
 }

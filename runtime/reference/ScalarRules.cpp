@@ -1,6 +1,6 @@
 //===- ScalarRules.cpp - Values and derivatives of scalar operations ------===//
 //
-// Tables of the rules described in ScalarRules.h. Everything is plain float64.
+// Tables of the rules of ScalarRules.h, all in float64.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/reference/ScalarRules.h"
@@ -110,7 +110,7 @@ const UnaryRule activationRules[] = {
 // Binary rules
 //===----------------------------------------------------------------------===//
 
-/// PyTorch's rule for maximum and minimum: equal arguments share the gradient.
+/// Implements PyTorch's rule for maximum and minimum: equal arguments share the gradient.
 Partials chooseLeft(bool left, bool equal) {
   if (equal)
     return {0.5, 0.5};

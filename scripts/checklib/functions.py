@@ -1,9 +1,9 @@
-"""The functions of a C++ source and their lengths, found by counting braces.
+"""Finds the functions of a C++ source and their lengths by counting braces.
 
-No parser: comments, strings and preprocessor lines are blanked, then every `{` gets the text
-since the last `;`, `{` or `}` as its head. Inside namespaces and types a head with a parameter
-list begins a function; everything inside a function, lambdas too, belongs to it. A length is that
-of clang-tidy's readability-function-size: the closing brace's line minus the opening one's.
+This is not a parser. Comments, strings and preprocessor lines are blanked. The head of a `{` is
+the text since the last `;`, `{` or `}`. Inside namespaces and types, a head with a parameter list
+begins a function, which includes everything inside it, such as lambdas. The length is defined as in
+clang-tidy's readability-function-size: the line of the closing brace minus that of the opening one.
 """
 
 import re
@@ -17,18 +17,18 @@ _DIGIT_SEPARATOR = re.compile(r"(?<=\d)'(?=\d)")
 
 
 def _blank(match):
-    """As many lines as before, and nothing in them."""
+    """Returns empty lines that replace the match."""
     return "\n" * match.group().count("\n")
 
 
 def _name(head):
-    """The name before the first parameter list of a head, by best effort."""
+    """Returns the name before the first parameter list of a head, by best effort."""
     found = re.search(r"([\w:~]+|operator\S+)\s*\($", head[:head.index("(") + 1])
     return found.group(1) if found else "function"
 
 
 def _opens_function(head):
-    """Whether a brace behind `head`, inside a namespace or a type, is the body of a function."""
+    """Returns true if a brace after `head`, inside a namespace or type, begins a function body."""
     if "(" not in head:
         return False
     before = head[:head.index("(")]
@@ -36,16 +36,16 @@ def _opens_function(head):
 
 
 def _goes_on(head, parentheses):
-    """Whether what follows the braces behind `head` still belongs to it: an argument in braces, or
-    the member that a constructor initialises so."""
+    """Returns true if the braces after `head` are an argument or initialize a member in a
+    constructor, so that the text after them continues the head."""
     return parentheses > 0 or bool(re.search(r"\)\s*:[^:].*[\w>]\s*$", head, re.DOTALL))
 
 
 def functions(text):
-    """(line of the opening brace, length, name) of every function, in their order."""
+    """Returns (line of the opening brace, length, name) of every function in order."""
     text = _BLANKED.sub(_blank, _DIGIT_SEPARATOR.sub("", text))
     found = []
-    scopes = []  # of every open brace: (line, name) of its function or None, what to go on with
+    scopes = []  # per open brace: (line, name) of its function or None, and the head to restore
     head, parentheses, line, inside = "", 0, 1, 0
     for char in text:
         line += char == "\n"

@@ -1,8 +1,8 @@
-"""The prose of a file: its comments, messages and pages as blocks of text.
+"""Extracts the prose of a file: its comments, messages and pages as blocks of text.
 
-A block is one comment (the lines of a comment that follow one another are one block), one string
-literal, one docstring, or one paragraph of a page. Its sentences may cross lines, so patterns are
-matched against whole blocks, and `Block.line_at` maps a match back to its line.
+A block is a comment (consecutive comment lines form one block), a string literal, a docstring, or a
+paragraph of a page. Sentences may cross lines, so patterns are matched against entire blocks, and
+`Block.line_at` maps a match back to its line.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ _TD = re.compile(r"(?P<code>\[\{.*?\}\])|(?P<comment>//[^\n]*(?:\n[ \t]*//[^\n]*
 _DIRECTIVE = re.compile(r"^\s*(//|#|;)\s*[A-Z0-9_]+(-[A-Z0-9_]+)*(\{[^}]*\})?:")
 _EXPECTED = re.compile(r"(//|#)\s*expected-\w+[^{]*\{\{(.*)\}\}")
 _FENCE = re.compile(r"^\s*(```|~~~)")
-# Code that prose quotes: `...` in pages and comments.
+# Code in backticks, in pages and comments.
 _QUOTED = re.compile(r"``[^`]*``|`[^`\n]*`")
 
 
@@ -39,7 +39,7 @@ class Block:
 
     @property
     def flat(self):
-        """The text as one line, at the same offsets."""
+        """Returns the text as one line, with unchanged offsets."""
         return self.text.replace("\n", " ")
 
     def line_at(self, offset):
@@ -56,7 +56,7 @@ def _clean(text, marks):
 
 
 def _joined_strings(text):
-    """The text of adjacent literals, with their line breaks kept."""
+    """Concatenates adjacent literals and keeps their line breaks."""
     return re.sub(r'"(\s*)"', lambda gap: "\n" * gap.group(1).count("\n"), text)[1:-1]
 
 
@@ -78,7 +78,7 @@ def _blocks_of_cpp(text):
 
 
 def _paragraphs(text, line, kind):
-    """Paragraphs of Markdown without fenced code. Items of lists and rows of tables stand alone."""
+    """Yields paragraphs of Markdown without fenced code. List items and table rows are separate."""
     current, begin, fenced = [], line, False
 
     def flush():
@@ -154,7 +154,7 @@ def _blocks_of_python(text):
 
 
 def _blocks_of_hash(text, mark=r"#+!?"):
-    """Comments of shells, CMake, YAML and Makefiles."""
+    """Yields the comments of shell scripts, CMake, YAML and Makefiles."""
     comment, begin = [], 0
     for number, content in enumerate(text.split("\n"), 1):
         match = re.match(r"\s*(#+)\s?(.*)", content)
@@ -170,7 +170,7 @@ def _blocks_of_hash(text, mark=r"#+!?"):
 
 
 def _blocks_of_lit(text):
-    """Comments that are no directives, and the text of expected messages."""
+    """Yields comments other than directives, and the text of expected messages."""
     comment, begin = [], 0
     for number, content in enumerate(text.split("\n"), 1):
         expected = _EXPECTED.search(content)
@@ -190,7 +190,7 @@ def _blocks_of_lit(text):
 
 
 def blocks(path, text):
-    """Yields the blocks of prose of a file, code quoted in backticks blanked."""
+    """Yields the blocks of prose of a file. Code in backticks is blanked."""
     if path.suffix in (".h", ".cpp", ".c", ".cu", ".inc"):
         found = _blocks_of_cpp(text)
     elif path.suffix == ".td":

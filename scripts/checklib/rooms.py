@@ -1,14 +1,14 @@
-"""The rooms of the source tree and which of them each may use: the one statement of the order
+"""The rooms of the source tree and the rooms that each may use:
 
     plan <- core <- device, reference, train        plan <- dialect <- passes <- jit <- tools
 
-that check-includes holds the #include lines to and check-links the link lists. A room is the
-longest path here that a file lies below. Nothing is inherited: what is not listed is refused.
+check-includes and check-links enforce these rules. The room of a file is the longest path listed
+here that contains it. Rooms do not inherit rules, and a dependency that is not listed is an error.
 """
 
-# Room: (rooms it may use besides itself, may it use LLVM and MLIR).
+# Room: (other rooms that it may use, True if it may use LLVM and MLIR).
 ROOMS = {
-    # Pictures of numbers: standard library only.
+    # Charts: standard library only.
     "runtime/chart": ((), False),
     # The installed C++ API: standard library only.
     "runtime/include": ((), False),
@@ -19,14 +19,14 @@ ROOMS = {
     "runtime/api": (
         ("runtime/include", "runtime/plan", "runtime/core", "runtime/device", "runtime/reference",
          "runtime/train/reinit", "runtime/jit/JitInterface.h"), False),
-    # The BLAS, and the projection of weights on it, which the API offers too.
+    # The BLAS, and the projection of weights built on it, which the API also offers.
     "runtime/train/blas": (("runtime/include", "runtime/core"), False),
     "runtime/train/reinit": (("runtime/include", "runtime/plan", "runtime/core", "runtime/device",
                               "runtime/train/blas"), False),
-    # Training calls kernels as any user does: through the API.
+    # Training calls kernels only through the API.
     "runtime/train": (("runtime/include", "runtime/plan", "runtime/core", "runtime/device",
                        "runtime/chart", "runtime/train/blas", "runtime/train/reinit"), False),
-    # What compiles for training, and training's installed API.
+    # Compilation for training, and the installed API of training.
     "runtime/train/api": (("runtime/include", "runtime/plan", "runtime/core", "runtime/device",
                            "runtime/api", "runtime/train"), False),
     "dialect/Math": ((), False),
@@ -38,16 +38,16 @@ ROOMS = {
     "passes/Schedule": (("dialect",), True),
     "passes/Scalar": (("dialect",), True),
     "passes/ToLoops": (("dialect", "passes/Scalar"), True),
-    # Scalar stages, and stages that it cannot fuse, use the loops of the definition.
+    # Scalar stages, and stages that cannot be fused, use the loops that define the tile ops.
     "passes/ToCPU": (("dialect", "passes/Schedule", "passes/Scalar", "passes/ToLoops"), True),
     "passes/ToGPU": (("dialect", "passes/Schedule", "passes/Scalar", "passes/ToLoops"), True),
-    # Works on kernels, not tiles.
+    # Operates on kernels, not on tile ops.
     "passes/ToEmulator": ((), True),
     "passes/Pipelines": (("dialect", "passes", "runtime/plan", "runtime/include"), True),
     "runtime/jit": (
         ("dialect", "passes", "runtime/plan", "runtime/core", "runtime/include",
          "runtime/jit/JitInterface.h"), True),
-    # The interface that the runtime and the compiler library share is plain data.
+    # The interface of runtime and compiler library does not use LLVM.
     "runtime/jit/JitInterface.h": (("runtime/include", "runtime/plan"), False),
     # `pe` links only the LLVM-free runtime and loads the compiler library on demand.
     "tools/pe": (("runtime/include", "runtime/plan", "runtime/core", "runtime/device",
@@ -55,14 +55,14 @@ ROOMS = {
                   "runtime/jit/JitInterface.h"), False),
     "tools/pe-opt": (("dialect", "passes"), True),
     "tools/pe-lsp-server": (("dialect", "passes"), True),
-    # Examples include the installed headers only and link libpe.
+    # Examples include only installed headers and link libpe.
     "examples": (("runtime/include", "runtime/api"), False),
     "test": (("dialect", "passes", "runtime", "tools/pe-opt"), True),
 }
 
 
 def room_of(path):
-    """The room a path relative to the root lies in, or None."""
+    """Returns the room of a path relative to the root, or None."""
     parts = str(path).split("/")
     for length in range(len(parts), 0, -1):
         prefix = "/".join(parts[:length])
@@ -72,7 +72,7 @@ def room_of(path):
 
 
 def may_use(room, other):
-    """May code of `room` use code of the room `other`?"""
+    """Returns true if `room` may use `other`."""
     allowed, _ = ROOMS[room]
     return other == room or any(other == name or other.startswith(name + "/") for name in allowed)
 

@@ -1,6 +1,6 @@
-"""What the checks of the source tree share: which files there are, and how a problem is reported.
+"""Common code of the checks of the source tree: lists the files and reports problems.
 
-The checks read the tree itself rather than git's index, so that they work in an archive too.
+The checks read the directory instead of git's index, so that they also work in an archive.
 """
 
 import argparse
@@ -17,17 +17,17 @@ CODE = (".h", ".cpp", ".td", ".py", ".cmake", ".txt", ".mlir", ".test", ".md", "
 
 
 def files(root, under=""):
-    """Paths below root/under, relative to root, in order; build trees and caches left out."""
+    """Returns the sorted paths below root/under, relative to root, without builds and caches."""
     found = []
-    for folder, folders, names in os.walk(root / under):
-        folders[:] = sorted(name for name in folders if not IGNORED.match(name))
-        found += [pathlib.Path(folder, name).relative_to(root) for name in names
+    for directory, directories, names in os.walk(root / under):
+        directories[:] = sorted(name for name in directories if not IGNORED.match(name))
+        found += [pathlib.Path(directory, name).relative_to(root) for name in names
                   if not IGNORED.match(name)]
     return sorted(found)
 
 
 def lines(root, path):
-    """(line number, text) of a file; a file that is not text has no lines."""
+    """Returns (line number, text) of each line of a file, or an empty list if it is not text."""
     try:
         return list(enumerate((root / path).read_text(encoding="utf-8").splitlines(), start=1))
     except UnicodeDecodeError:
@@ -39,7 +39,7 @@ def is_code(path):
 
 
 def run(check, description):
-    """The main of a check: `check(root)` returns problems, each "PATH:LINE: what to change"."""
+    """Implements the main program of a check, which returns problems as "PATH:LINE: message"."""
     parser = argparse.ArgumentParser(description=description.strip().splitlines()[0])
     parser.add_argument("--root", default=ROOT, type=pathlib.Path, help="the source tree")
     problems = check(parser.parse_args().root.resolve())

@@ -2,8 +2,8 @@
 //
 // A case is an encoding and a call. An encoding is a file of examples/encodings or
 // test/conformance/encodings; a call has sizes, positions and a magnitude of the logits. Every
-// device runs the same table. A case that a device does not support is listed with its reason, not
-// dropped.
+// device runs the same table, and a case that a device cannot run is an error. The flags below
+// select the calls and types for which an encoding is compared.
 //
 //===----------------------------------------------------------------------===//
 

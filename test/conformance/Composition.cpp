@@ -37,6 +37,10 @@ constexpr Feature kFeatures[] = {
     {"rotation table", Slot::Rotation, "%turns",
      ", %cos: tensor<?x?xf32> {pe.name = \"cos\"}, %sin: tensor<?x?xf32> {pe.name = \"sin\"}",
      "  %turns = pe.rotation_table %cos, %sin : tensor<?x?xf32>, tensor<?x?xf32>\n"},
+    {"rotation formula", Slot::Rotation, "%formula",
+     ", %stretch: tensor<?xf32> {pe.name = \"stretch\", pe.init = \"uniform(1,2)\"}",
+     "  %formula = pe.rotation_fn(%stretch : tensor<?xf32>)\n"
+     "      expr \"select(p < n - 1, 100 ^ (-p / n) / stretch[p], 0)\"\n"},
     {"query shift", Slot::Prologue, "%shift",
      ", %u: tensor<?x?xf32> {pe.name = \"u\", pe.axes = [\"head\", \"depth\"], "
      "pe.init = \"normal(0.3)\"}",
@@ -149,6 +153,8 @@ constexpr Refusal kRefusals[] = {
     {"remainder = value", "merge of shards", "stick_breaking-C6",
      "only one shard contains the value at a query's own position", /*isOfCall=*/true},
     {"rotation", "rotation table", "clause-C3", "an attention has one rotation"},
+    {"rotation", "rotation formula", "clause-C3", "an attention has one rotation"},
+    {"rotation table", "rotation formula", "clause-C3", "an attention has one rotation"},
     {"function of the score", "factor of the score", "clause-C3",
      "an attention has one function of the score; combine both in one formula"},
 };

@@ -174,7 +174,7 @@ TEST_P(Packed, InvalidBoundariesAreRefused) {
   };
   refuse({1, 200}, "tensor 'cu': expected it to begin at 0, found 1");
   refuse({0, 90, 80, 200},
-         "tensor 'cu': expected numbers that do not fall, found 80 after 90 as number 2");
+         "tensor 'cu': expected values in nondecreasing order, found 80 after 90 at index 2");
   refuse({0, 199}, "tensor 'cu': expected it to end at 200, where the call ends, found 199");
   refuse({0, 201}, "tensor 'cu': expected it to end at 200, where the call ends, found 201");
 }
@@ -216,9 +216,9 @@ TEST_P(Packed, InvalidPositionsAreRefused) {
   };
   EXPECT_EQ(messageWith("x", {0, 1, 2}), "nothing");
   EXPECT_EQ(messageWith("x", {0, -1, 2}),
-            "tensor 'x': expected numbers of 0 to 1073741823, found -1 as number 1");
+            "tensor 'x': expected values from 0 to 1073741823, found -1 at index 1");
   EXPECT_EQ(messageWith("y", {0, 1, 1 << 30}),
-            "tensor 'y': expected numbers of 0 to 1073741823, found 1073741824 as number 2");
+            "tensor 'y': expected values from 0 to 1073741823, found 1073741824 at index 2");
   EXPECT_NE(messageWith("y", {0, 1}).find("'y'"), std::string::npos);
 }
 

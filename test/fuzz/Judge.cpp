@@ -17,8 +17,8 @@ namespace {
 /// The largest number of pairs that the second evaluation visits; more take too long.
 constexpr int64_t kMostPairsTwice = 3000;
 
-/// A documented limit of a target (docs/architecture.md), which it may refuse although others run
-/// it. Any other such refusal is a finding.
+/// A message with which a target may refuse a program that others run: a limit that
+/// passes/ToGPU/README.md states. Any other refusal is a finding.
 struct StatedLimit {
   std::string_view target, message;
 };

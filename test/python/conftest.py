@@ -1,5 +1,5 @@
-"""What all tests of the Python package share. They run against the installed package, or against
-the sources with PYTHONPATH=python and PE_LIBRARY=build/lib."""
+"""Fixtures and helpers for all tests of the Python package. The tests run against the installed
+package, or against the sources with PYTHONPATH=python and PE_LIBRARY=build/lib."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-# No test may touch the user's own cache.
+# Tests do not touch the user's cache.
 os.environ.setdefault("PE_CACHE_DIR", os.path.join(tempfile.gettempdir(), f"pe-test-{os.getuid()}"))
-# Nor do graphs that Inductor kept from other runs: tests compile theirs.
+# Tests do not use Inductor's cached graphs of other runs.
 if "TORCHINDUCTOR_CACHE_DIR" not in os.environ:
     _graphs = os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(prefix="pe-inductor-")
     atexit.register(shutil.rmtree, _graphs, ignore_errors=True)
-# Graphs are small, and the processes that would compile them side by side import PyTorch each.
+# The graphs are small, and each parallel compile process would import PyTorch.
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 
 import pytest
@@ -56,7 +56,8 @@ def dense_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
                     encoding: Alibi | None = None, causal: bool = True, window: int | None = None,
                     q_start: int | None = None, k_start: int = 0, scale: float | None = None,
                     sink: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-    """The same by a matrix, in float64, with the logarithm of the denominators."""
+    """Computes attention with an explicit matrix in float64, and the logarithm of the
+    denominator."""
     q, k, v = q.double(), k.double(), v.double()
     group = q.shape[1] // k.shape[1]
     k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
@@ -81,8 +82,8 @@ def dense_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
 
 
 def close(found: torch.Tensor, expected: torch.Tensor, bound: float = 2e-6) -> None:
-    """The error is at most `bound` of the largest number expected. Where that is zero, terms of
-    about 1 have cancelled, whose rounding is what is left."""
+    """Checks that the error is at most `bound` times the largest expected value. If the expected
+    value is zero, terms of about 1 cancel, and the bound applies to their rounding error."""
     assert found.shape == expected.shape
     if not expected.numel():
         return
@@ -96,8 +97,8 @@ def close(found: torch.Tensor, expected: torch.Tensor, bound: float = 2e-6) -> N
 
 
 def output_of_processes(worker: Path, folder: Path, limit: int) -> str:
-    """What a script that starts processes of torch.distributed prints. All of them end with it, or
-    after `limit` seconds."""
+    """Returns the output of a script that starts processes of torch.distributed. All of them end
+    with it, or after `limit` seconds."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     process = subprocess.Popen([sys.executable, str(worker), str(folder)], stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, env=environment,

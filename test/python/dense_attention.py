@@ -4,7 +4,7 @@ import torch
 
 
 def inputs(batch, heads, q_len, k_len, depth, kv_heads=None, seed=0):
-    """q, k, v and a cotangent of o."""
+    """Returns q, k, v and a cotangent of o."""
     generator = torch.Generator().manual_seed(seed)
 
     def draw(count, length):
@@ -16,13 +16,13 @@ def inputs(batch, heads, q_len, k_len, depth, kv_heads=None, seed=0):
 
 
 def scores(q, k):
-    """Scaled scores in float64; key heads serve groups of query heads."""
+    """Returns scaled scores in float64; each key head serves a group of query heads."""
     k = k.double().repeat_interleave(q.shape[1] // k.shape[1], 1)
     return q.double() @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
 
 
 def weigh(s, v, allowed):
-    """Softmax over the allowed pairs; a row without any gives 0."""
+    """Applies softmax over the allowed pairs; a row without allowed pairs gives 0."""
     s = s.masked_fill(~allowed, -float("inf"))
     some = s.isfinite().any(-1, keepdim=True)
     p = torch.softmax(torch.where(some, s, 0.0), -1) * some
@@ -34,7 +34,8 @@ def softmax_attention(q, k, v, bias, allowed):
 
 
 def compare(o, expected, wanted, d_o, bound):
-    """Output and gradients of `wanted` by their relative errors; small ones by what cancelled."""
+    """Compares the output and the gradients of `wanted` by relative errors, or by the canceled
+    terms if a gradient is small."""
     assert o.shape == expected.shape
     assert error(o, expected) < bound, f"o: {error(o, expected)}"
     gradients = torch.autograd.grad(o, wanted, d_o, allow_unused=True)
@@ -43,7 +44,8 @@ def compare(o, expected, wanted, d_o, bound):
         if reference is None:
             assert found is None or not found.abs().max() > 0
             continue
-        # A gradient that cancels, as that of a bias added to whole rows, is compared absolutely.
+        # A gradient whose terms cancel, such as that of a bias added to whole rows, is compared
+        # absolutely.
         size = max(float(reference.double().norm()), 0.05 * float(d_o.norm()))
         difference = float((found.double() - reference.double()).norm())
         assert difference < 3 * bound * size, f"gradient {number}: {difference / size}"

@@ -1,8 +1,8 @@
-"""Every encoding of pe.nn, in the one list that the tests go through.
+"""The list of all encodings of pe.nn, which parametrizes the tests.
 
-A class that is nowhere here fails `test_nn.py`. One line makes it a case of all that
-`test_classes.py` and `test_compiled.py` ask of every class: opcheck, gradcheck, sizes, shared
-heads, strides, starts, compiled code, threads; in FILES also the structure of its example file.
+`test_nn.py` fails for a class that is missing here. One line adds a case to the tests of
+`test_classes.py` and `test_compiled.py`: opcheck, gradcheck, sizes, shared heads, strides, starts,
+compiled code, threads; an entry in FILES also compares the program with that of its example file.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ def rope_formula(h, p, n, base):
     return base[h] ** (-p / n)
 
 
-# Which encoding and mask say what an example file says. Those with vectors take a head's depth.
+# The encodings and masks of example files. Those with vectors take a head dim.
 FILES = {
     "alibi": (lambda: nn.ALiBi(2), pe.causal),
     "alibi_bidirectional": (lambda: nn.ALiBi(2), None),
@@ -82,7 +82,7 @@ FILES = {
     "transformer_xl_projected": (
         lambda depth=16: nn.TransformerXL(2, head_dim=depth, projected=True), pe.causal),
 }
-# Files that are another part of the package, and where it is tested.
+# Example files of other parts of the package, and the tests that cover them.
 ELSEWHERE = {
     "custom_bias": "pe.bias, test_trace.py", "custom_mask": "pe.mask, test_masks.py",
     "document_mask": "pe.mask, test_masks.py", "key_padding": "pe.mask, test_masks.py",
@@ -101,7 +101,7 @@ EMBEDDINGS = {"algebraic": (lambda: nn.Algebraic(), {}),
 
 
 class Call(NamedTuple):
-    """The sizes of a call for which a case makes the tensors that a call brings."""
+    """The sizes of a call, for the tensors that it provides."""
 
     batch: int
     heads: int
@@ -117,27 +117,28 @@ def draw(*shape):
 
 
 def rows_of_angles(call):
-    """Cosines and sines, of every position up to the last one."""
+    """Returns cosines and sines of all positions up to the last one."""
     last = max(call.q_start + call.q_len, call.k_start + call.k_len)
     angle = torch.arange(last)[:, None] * 0.3 ** torch.arange(call.depth // 2)
     return {"cos": angle.cos(), "sin": angle.sin()}
 
 
 def rows_of_batches(call):
-    """The same of every batch entry."""
+    """Returns cosines and sines for every batch entry."""
     cos, sin = rows_of_angles(call).values()
     share = 1 / torch.arange(1, call.batch + 1)[:, None, None]
     return {"cos": cos * share, "sin": sin * share}
 
 
 def gates(call, queries=False):
-    """Sums of the logarithms of forget gates, of every key and perhaps of every query."""
+    """Returns cumulative sums of the logarithms of forget gates, of all keys and optionally of all
+    queries."""
     f = {"f": -draw(call.batch, call.heads, call.k_len).abs().cumsum(-1)}
     return f | ({"f_q": -draw(call.batch, call.heads, call.q_len).abs()} if queries else {})
 
 
 def uneven_positions(call):
-    """Positions that are no ranges, of queries behind all keys but the last ones."""
+    """Returns non-consecutive positions; all queries except the last ones are after all keys."""
     steps = torch.arange(call.batch * call.k_len).reshape(call.batch, -1) * 7 % 3 + 1
     keys = (steps.cumsum(-1) + call.k_start).int()
     queries = keys[:, -call.q_len:] if call.q_len <= call.k_len else keys[:, -1:] + torch.arange(
@@ -145,7 +146,7 @@ def uneven_positions(call):
     return {"q_pos": queries.contiguous(), "k_pos": keys}
 
 
-# The tensors that each call of some brings.
+# The tensors that calls of some cases provide.
 DATA = {
     "forgetting": gates,
     "key_bias": lambda call: {"key_bias": draw(call.batch, call.k_len)},
@@ -154,7 +155,7 @@ DATA = {
     "positions": uneven_positions,
     "forgetting_of_queries": lambda call: gates(call, queries=True),
 }
-# Cases that no example file says alone.
+# Cases without an example file.
 EXTRA = {
     "rope_table_of_batches": (lambda: nn.RotationTable(per_batch=True), pe.causal),
     "positions": (lambda: nn.ALiBi(2, learned=True) + nn.RoPE() + nn.Positions(), pe.causal),

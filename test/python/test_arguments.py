@@ -1,4 +1,4 @@
-"""What calls make of unusual tensors, whole numbers, masks and transforms."""
+"""Tests of calls with unusual tensors, integers, masks and transforms."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def test_complements(name: str) -> None:
     mask, allowed = COMPLEMENTS[name]
     pairs = allowed(torch.arange(16)[:, None], torch.arange(16)[None])
     close(pe.attention(Q, Q, Q, mask=~mask),
-          sdpa(Q, Q, Q, attn_mask=~pairs).nan_to_num())  # PyTorch has NaN in rows without keys
+          sdpa(Q, Q, Q, attn_mask=~pairs).nan_to_num())  # PyTorch gives NaN in rows without keys
     assert torch.equal(pe.attention(Q, Q, Q, mask=~~mask), pe.attention(Q, Q, Q, mask=mask))
 
 
 @pytest.mark.parametrize("use", [
     lambda: pe.causal and pe.sliding_window(4), lambda: not pe.causal,
     lambda: 1 if pe.causal else 0, lambda: bool(pe.causal | pe.sliding_window(2))])
-def test_masks_have_no_truth_value(use: Callable[[], Any]) -> None:
+def test_masks_have_no_boolean_value(use: Callable[[], Any]) -> None:
     with pytest.raises(pe.InputError, match="write a & b .* a | b .* ~a"):
         use()
 
@@ -50,7 +50,7 @@ def test_masks_have_no_truth_value(use: Callable[[], Any]) -> None:
 @pytest.mark.parametrize("other", [lambda b, h, i, j: j < 3, KEEP, True, None, "causal",
                                    pe.sliding_window])
 @pytest.mark.parametrize("join", [operator.and_, operator.or_])
-def test_masks_join_masks_alone(join: Callable[..., Any], other: Any) -> None:
+def test_masks_join_only_masks(join: Callable[..., Any], other: Any) -> None:
     for pair in ((pe.causal, other), (other, pe.causal)):
         with pytest.raises(pe.InputError, match="expected two masks, found .*pe\\."):
             join(*pair)
@@ -59,18 +59,18 @@ def test_masks_join_masks_alone(join: Callable[..., Any], other: Any) -> None:
 @pytest.mark.parametrize("use", [
     lambda: pe.causal ^ pe.causal, lambda: pe.causal + pe.causal, lambda: -pe.causal,
     lambda: pe.nn.ALiBi(4) + pe.causal, lambda: pe.causal - 1])
-def test_masks_have_no_other_operators(use: Callable[[], Any]) -> None:
-    with pytest.raises(pe.InputError, match="expected no operator but &, \\| and ~"):
+def test_masks_refuse_other_operators(use: Callable[[], Any]) -> None:
+    with pytest.raises(pe.InputError, match="expected one of the operators &, \\| and ~"):
         use()
 
 
-def test_functions_of_other_inputs() -> None:
+def test_functions_with_other_inputs() -> None:
     for function in (lambda i, j: j <= i, int, min):
         with pytest.raises(pe.InputError, match="function: expected a function of \\(b, h, i, j"):
             pe.mask(function)
 
 
-def test_encodings_that_are_called_like_layers() -> None:
+def test_encodings_called_like_layers() -> None:
     with pytest.raises(pe.InputError, match="expected no arguments by position, found 1"):
         pe.nn.ALiBi(4)(Q)
     with pytest.raises(pe.InputError, match="expected no arguments by position, found 1"):
@@ -79,14 +79,14 @@ def test_encodings_that_are_called_like_layers() -> None:
         pe.nn.Sinusoidal()(None)
 
 
-def test_masks_are_not_called_and_are_not_tensors() -> None:
+def test_masks_are_neither_callable_nor_tensors() -> None:
     with pytest.raises(pe.InputError, match="write mask=pe.causal"):
         pe.causal()
-    with pytest.raises(pe.InputError, match="pe.attention takes it as mask="):
+    with pytest.raises(pe.InputError, match="pass it to pe.attention as mask="):
         sdpa(Q, Q, Q, attn_mask=pe.causal)
 
 
-# --- Whole numbers -----------------------------------------------------------
+# --- Integers ----------------------------------------------------------------
 
 
 def _documents(numbers: list[float] | torch.Tensor) -> torch.Tensor:
@@ -111,36 +111,36 @@ def _at(position: int) -> torch.Tensor:
         torch.full((2,), -1).view(torch.uint64))),
     ("q_pos: .* found 8589934592", lambda: _at(2**33)),
     ("documents: .* found 4294967301", lambda: _documents([0, 2**32 + 5, 16])),
-    ("documents: expected whole numbers, found torch.float32", lambda: _documents([0, 5.5, 16])),
-    ("q_start: expected a whole number, found 2.5", lambda: pe.attention(Q, Q, Q, q_start=2.5)),
-    ("q_start: expected a whole number, found '1'", lambda: pe.attention(Q, Q, Q, q_start="1")),
-    ("q_start: expected a whole number, found nan",
+    ("documents: expected integers, found torch.float32", lambda: _documents([0, 5.5, 16])),
+    ("q_start: expected an integer, found 2.5", lambda: pe.attention(Q, Q, Q, q_start=2.5)),
+    ("q_start: expected an integer, found '1'", lambda: pe.attention(Q, Q, Q, q_start="1")),
+    ("q_start: expected an integer, found nan",
      lambda: pe.attention(Q, Q, Q, q_start=float("nan"))),
     ("k_start: .* found None", lambda: pe.attention(Q, Q, Q, k_start=None)),
     ("head_start: .* found True", lambda: pe.attention(Q, Q, Q, head_start=True)),
     ("heads_total: .* of 32 bits, found 4294967296",
      lambda: pe.attention(Q, Q, Q, heads_total=2**32)),
 ])
-def test_whole_numbers_that_do_not_fit(message: str, call: Callable[[], Any]) -> None:
+def test_integers_out_of_range(message: str, call: Callable[[], Any]) -> None:
     with pytest.raises(pe.InputError, match=message):
         call()
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.uint16, torch.uint32,
                                    torch.uint64, torch.int64])
-def test_whole_numbers_of_every_type(dtype: torch.dtype) -> None:
+def test_integers_of_every_type(dtype: torch.dtype) -> None:
     assert torch.equal(_below(torch.tensor([3, 9]).to(dtype)),
                        _below(torch.tensor([3, 9], dtype=torch.int32)))
 
 
-def test_compiled_code_checks_whole_numbers_too() -> None:
+def test_compiled_code_checks_integers() -> None:
     ids = torch.arange(16) % 2
     same = pe.mask(lambda b, h, i, j: ids[i] == ids[j])
     compiled = torch.compile(lambda q: pe.attention(q, q, q, mask=same), fullgraph=True,
                              backend="aot_eager")
     assert torch.equal(compiled(Q), pe.attention(Q, Q, Q, mask=same))
     ids *= 2**32
-    with pytest.raises(pe.InputError, match="ids: expected whole numbers of 32 bits"):
+    with pytest.raises(pe.InputError, match="ids: expected integers of 32 bits"):
         compiled(Q)
 
 
@@ -148,7 +148,7 @@ def test_compiled_code_checks_whole_numbers_too() -> None:
 
 
 def _negative(*shape: int) -> torch.Tensor:
-    """A tensor whose sign PyTorch keeps beside it."""
+    """Returns a tensor with a lazy negation."""
     tensor = torch.randn(*shape, dtype=torch.complex64).conj().imag
     assert tensor.is_neg()
     return tensor
@@ -158,7 +158,7 @@ def test_negative_bits() -> None:
     for number in range(3):
         lazy = [_negative(1, 4, 9, 16) if n == number else Q[:1, :, :9] for n in range(3)]
         whole = [t.resolve_neg() for t in lazy]
-        pe.attention(*whole)  # so that a call like it is known
+        pe.attention(*whole)  # caches the layout of this call
         assert torch.equal(pe.attention(*lazy), pe.attention(*whole))
     sink, bias = _negative(4), _negative(2, 16)
     assert torch.equal(pe.attention(Q, Q, Q, sink=sink),
@@ -190,23 +190,23 @@ def test_tensors_without_memory() -> None:
     ("key: expected a dense tensor, found a nested one",
      lambda: torch.nested.nested_tensor([Q[0], Q[1]])),
     ("key: expected a head dim", lambda: Q[..., :0]),
-    ("key: expected a tensor on cpu, where query is, found one on meta", lambda: Q.to("meta")),
+    ("key: expected a tensor on cpu like query, found one on meta", lambda: Q.to("meta")),
 ])
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-def test_tensors_of_other_kinds(message: str, make: Callable[[], torch.Tensor]) -> None:
+def test_unsupported_kinds_of_tensors(message: str, make: Callable[[], torch.Tensor]) -> None:
     with pytest.raises(pe.InputError, match=message):
         pe.attention(Q, make(), Q)
 
 
-def test_autocast_converts_all_three() -> None:
+def test_autocast_converts_query_key_and_value() -> None:
     with torch.autocast("cpu", torch.bfloat16):
         o = pe.attention(Q, Q.bfloat16(), Q.half())
         close(o.float(), sdpa(Q, Q.bfloat16(), Q.half()).float(), 2e-2)
     assert o.dtype is torch.bfloat16
 
 
-def test_more_rows_than_keys_at_given_positions() -> None:
-    """The default start of fewer keys than rows lies below 0; a start that is given does not."""
+def test_more_rows_than_keys_with_explicit_positions() -> None:
+    """The default start would be negative with more rows than keys; an explicit start is not."""
     at = torch.arange(16).expand(2, 16)
     encoding = pe.nn.ALiBi(4) + pe.nn.Positions()
     q = Q.clone().requires_grad_()
@@ -271,8 +271,8 @@ def _encoding_inside(q: torch.Tensor) -> Any:
 
 @pytest.mark.parametrize("function, advice", [
     (_mask_inside, "make the mask before"), (_encoding_inside, "make the encoding before")])
-def test_made_in_compiled_code(function: Callable[..., Any], advice: str) -> None:
-    """Such a call breaks the graph; where that is forbidden the message says what to write."""
+def test_construction_in_compiled_code(function: Callable[..., Any], advice: str) -> None:
+    """Such a call breaks the graph; with fullgraph=True the message says what to write."""
     torch._dynamo.reset()
     close(torch.compile(function, backend="aot_eager")(Q), function(Q))
     torch._dynamo.reset()
@@ -287,4 +287,4 @@ def test_wrong_calls_in_compiled_code() -> None:
         with pytest.raises(pe.InputError, match=message):
             torch.compile(lambda q, named=named: pe.attention(q, q, q, **named),
                           backend="aot_eager")(Q)
-    torch._dynamo.reset()  # or it leaves out what has raised from later graphs
+    torch._dynamo.reset()  # otherwise later graphs skip code that has raised an error

@@ -1,4 +1,4 @@
-"""pe.attention, eager: values and all gradients against a float64 matrix."""
+"""Tests of pe.attention in eager mode: values and all gradients against a float64 matrix."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def test_sizes(queries: int, keys: int, heads: int, key_heads: int) -> None:
             dense_attention(*inputs, encoding)[0])
 
 
-def test_calls_are_told_from_earlier_ones() -> None:
-    """Calls of a known layout are not checked again: nothing that matters may be left out of what
-    they are known by."""
+def test_cached_calls_are_distinguished() -> None:
+    """Calls with a known layout are not checked again: the cache key must contain everything that
+    the checks depend on."""
     inputs = make(1, 4, 2, 9, 9)
     encoding, other = Alibi(4), Alibi(4)
     other.slopes.data *= 2
@@ -78,7 +78,7 @@ def test_calls_are_told_from_earlier_ones() -> None:
                             "mask": pe.causal, **given})
 
 
-def test_saved_tensors_may_come_back_in_another_layout() -> None:
+def test_saved_tensors_may_return_in_another_layout() -> None:
     x = torch.randn(1, 9, 3, 2, 16, requires_grad=True)
 
     def attend() -> torch.Tensor:
@@ -101,7 +101,7 @@ def test_packed_views_are_used_and_keep_the_layout(depth: int) -> None:
     compare([x, encoding.slopes], o, dense_attention(q, k, v, encoding)[0])
 
 
-def test_another_value_dim_and_scale() -> None:
+def test_other_value_dims_and_scales() -> None:
     q = torch.randn(2, 33, 3, 16, requires_grad=True)
     k, v = (torch.randn(2, 3, 40, depth, requires_grad=True) for depth in (16, 24))
     o = pe.attention(q.transpose(1, 2), k, v, mask=pe.causal, scale=0.3)
@@ -120,7 +120,7 @@ def test_starts(q_start: int, k_start: int) -> None:
     close(lse, rows)
 
 
-def test_parts_of_the_heads_are_the_heads_of_the_whole() -> None:
+def test_parts_of_the_heads_equal_the_heads_of_the_whole() -> None:
     class Slopes(torch.nn.Module):
         def __init__(self) -> None:
             from pe_attention._assemble import Piece, dump
@@ -151,7 +151,7 @@ def test_masks_join() -> None:
     compare(inputs, either, expected)
 
 
-def test_no_mask_and_no_encoding_is_plain_attention() -> None:
+def test_without_mask_and_encoding_is_plain_attention() -> None:
     inputs = make(2, 2, 2, 9, 30)
     compare(inputs, pe.attention(*inputs), dense_attention(*inputs, causal=False)[0])
 
@@ -171,7 +171,7 @@ def test_the_logarithm_has_gradients() -> None:
     compare(inputs[:2], lse, dense_attention(*inputs)[1])
 
 
-def test_documents_are_calls_of_their_own() -> None:
+def test_documents_equal_separate_calls() -> None:
     q, k, v = make(1, 2, 2, 30, 30)
     encoding = Alibi(2)
     packed = pe.attention(q, k, v, encoding, mask=pe.causal,
@@ -194,7 +194,7 @@ def test_dropout_follows_the_generator() -> None:
     assert abs(float(mean.detach()) - 1) < 0.1
 
 
-def test_a_gradient_only_where_it_is_needed() -> None:
+def test_gradients_only_where_needed() -> None:
     q, k, v = make(1, 2, 2, 9, 9)
     encoding = Alibi(2)
     encoding.slopes.requires_grad_(False)
@@ -215,7 +215,7 @@ def test_expanded_tensors_and_cotangents() -> None:
         close(a, b, 2e-5)
 
 
-def test_a_parameter_that_softmax_cancels_has_zeros() -> None:
+def test_gradients_canceled_by_softmax_are_zero() -> None:
     from pe_attention._assemble import Argument, Piece, dump
 
     class Constant(torch.nn.Module):
@@ -296,7 +296,7 @@ def test_check_and_reference() -> None:
     assert found.dtype == torch.float64
 
 
-def test_derivatives_of_other_kinds_raise() -> None:
+def test_other_derivatives_raise_an_error() -> None:
     q, k, v = make(1, 2, 2, 9, 9)
     g, = torch.autograd.grad(pe.attention(q, k, v, mask=pe.causal).sum(), q, create_graph=True)
     with pytest.raises(NotImplementedError, match="second backward"):
@@ -317,7 +317,7 @@ def test_func_grad() -> None:
     close(found, expected, 2e-5)
 
 
-def test_the_same_bits_at_any_number_of_threads() -> None:
+def test_results_do_not_depend_on_the_number_of_threads() -> None:
     inputs = make(2, 4, 2, 150, 150, depth=64)
     encoding = Alibi(4)
 
@@ -409,7 +409,7 @@ def test_empty_calls() -> None:
 
 
 def test_eager_calls_do_not_import_the_compiler_of_torch() -> None:
-    """It takes seconds."""
+    """Its import takes seconds."""
     text = ("import sys, torch, pe_attention as pe; q = torch.randn(1, 1, 4, 16); "
             "before = 'torch._dynamo' in sys.modules; "
             "pe.attention(q, q, q, pe.nn.ALiBi(1), mask=pe.causal); "

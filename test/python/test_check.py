@@ -1,4 +1,4 @@
-"""pe.check: the bounds of `pe run --check`, what is not finite, and reads outside an axis."""
+"""Tests of pe.check: the bounds of `pe run --check`, non-finite values, and reads out of bounds."""
 
 import re
 import subprocess
@@ -15,22 +15,22 @@ TABLE = torch.randn(2, 16, generator=torch.Generator().manual_seed(0)).requires_
 
 @pytest.mark.parametrize("seed", range(5))
 def test_gradients_that_cancel(seed):
-    """Sums of large terms, whose gradient is far smaller than what it adds up."""
+    """Sums of large terms, whose gradient is far smaller than its terms."""
     report = pe.check(pe.nn.Sandwich(4), mask=pe.causal, seed=seed)
     assert report.ok and report.errors["gradient of r1"] > 0, str(report)
     linear = pe.bias(lambda b, h, i, j: Z[h] * (i - j))(4)
     assert pe.check(linear, mask=pe.causal, seed=seed).ok
 
 
-def test_heads_are_those_of_the_tensors():
-    """A formula of no declared number of heads takes that of what it captures."""
+def test_heads_are_taken_from_the_tensors():
+    """A formula without a declared number of heads uses that of its captured tensors."""
     report = pe.check(pe.from_flex(lambda s, b, h, i, j: s - Z[h] * (i - j)), q_len=9)
     assert report.ok and set(report.errors) == {
         "o", *(f"gradient of {name}" for name in ("query", "key", "value", "Z"))}
 
 
 def test_the_lines_of_pe_run(tmp_path):
-    """`pe run --check` prints these tensors, and its bounds are of the same size."""
+    """`pe run --check` prints these tensors, with bounds of similar size."""
     encoding = pe.nn.Sandwich(2)
     report = pe.check(encoding, mask=pe.causal, q_len=9)
     source = tmp_path / "sandwich.mlir"
@@ -59,7 +59,7 @@ def test_a_wrong_gradient_fails(monkeypatch):
 
 
 def test_division_by_zero():
-    """The formula, its line and the pair are named."""
+    """The notes name the formula, its line and the pair."""
     encoding = pe.bias(lambda b, h, i, j: Z[h] / (i - j))(4)
     report = pe.check(encoding, mask=pe.causal, q_len=9)
     assert not report.ok

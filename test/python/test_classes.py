@@ -1,4 +1,4 @@
-"""What holds for every encoding of pe.nn, by the list of `every_encoding.py`."""
+"""Tests of properties that all encodings of pe.nn share, parametrized by `every_encoding.py`."""
 
 import copy
 import dataclasses
@@ -14,8 +14,7 @@ from pe_attention._dense import Positions
 from dense_attention import scores
 from every_encoding import CASES, DATA, ONE_PER_CLASS, Call
 
-# Queries, keys, heads, heads of keys, q_start, k_start, and whether q, k, v are parts of one
-# tensor.
+# Queries, keys, heads, key heads, q_start, k_start, and whether q, k, v are views of one tensor.
 SIZES = {
     "one": (1, 1, 2, 2, None, 0, False),
     "packed, shared heads": (37, 37, 2, 1, None, 0, True),
@@ -27,8 +26,8 @@ DEPTH = 16
 
 
 def make(name, call, dtype=torch.float32):
-    """The module of a case away from its first values, its mask, and the tensors that its calls
-    bring, in `dtype` and with gradients."""
+    """Returns the module of a case with changed parameters, its mask, and the tensors that its
+    calls provide, in `dtype` and with gradients."""
     made, mask = CASES[name]
     torch.manual_seed(3)
     encoding = made()
@@ -48,7 +47,7 @@ def bind(encoding, data):
 
 @pytest.mark.parametrize("name", ONE_PER_CLASS)
 def test_check_takes_every_class(name):
-    """FIRE's last bias too, whose gradient softmax cancels: nothing is left to be relative to."""
+    """This includes FIRE's last bias, whose gradient softmax cancels entirely."""
     made, mask = CASES[name]
     data = DATA[name](Call(2, 2, 37, 37, DEPTH, 0, 0)) if name in DATA else {}
     report = pe.check(bind(made(), data), mask=mask, head_dim=DEPTH, q_start=0)
@@ -66,7 +65,7 @@ def draw_inputs(q_len, k_len, heads, kv_heads, packed=False, batch=1, dtype=torc
 
 
 def dense_attention(q, k, v, bias, mask, q_start, k_start):
-    """PyTorch's own attention in float64 with the dense bias; a row without keys is 0."""
+    """Computes PyTorch's attention in float64 with the dense bias; a row without keys gives 0."""
     i = torch.arange(q_start, q_start + q.shape[2])[:, None]
     j = torch.arange(k_start, k_start + k.shape[2])[None]
     allowed = (i >= 0) & (j >= 0)
@@ -79,7 +78,7 @@ def dense_attention(q, k, v, bias, mask, q_start, k_start):
 
 
 def dense_bias(bound, q_len, k_len, q_start, k_start):
-    """None for what has no bias in PyTorch."""
+    """Returns None for an encoding without a bias in PyTorch."""
     try:
         return bound.dense(q_len, k_len, q_start=q_start, k_start=k_start, dtype=torch.float64)
     except pe.InputError:
@@ -89,11 +88,11 @@ def dense_bias(bound, q_len, k_len, q_start, k_start):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients(name, size):
-    """f32 within the bounds of docs/numerics.md: 2e-5 of the norm of each tensor, and of parameters
-    1e-5 of the sizes of what they add up."""
+    """Checks f32 against the bounds of docs/numerics.md: 2e-5 of the norm of each tensor, and for
+    parameters 1e-5 of the sizes of the terms."""
     q_len, k_len, heads, kv_heads, q_start, k_start, packed = SIZES[size]
     if name in ("rope_per_head", "rope_formula"):
-        kv_heads = heads  # a base per head turns keys of as many
+        kv_heads = heads  # a base per head requires as many key heads
     first = k_start + k_len - q_len if q_start is None else q_start
     encoding, mask, data = make(name, Call(1, heads, q_len, k_len, DEPTH, first, k_start))
     q, k, v = (t.requires_grad_() for t in draw_inputs(q_len, k_len, heads, kv_heads, packed))
@@ -109,7 +108,7 @@ def test_values_and_gradients(name, size):
     inputs = [twins[key] for key in "qkv"]
     expected = (pe.reference(*inputs, bound, mask=mask, q_start=q_start, k_start=k_start)
                 if bias is None else dense_attention(*inputs, bias, mask, first, k_start))
-    # Rounding grows with the logits, which are scores, or what a function makes of them.
+    # Rounding grows with the logits, which are the scores or functions of them.
     largest = float(scores(q, k).abs().max())
     factor = math.log(1 + q_len) * float(encoding.g.max()) if name == "score_fn" else 1
     share = 2e-5 + 4 * 2.0 ** -24 * factor * largest
@@ -120,7 +119,7 @@ def test_values_and_gradients(name, size):
     d_bias = [] if bias is None or not bias.requires_grad else [bias]
     exact_gradients = torch.autograd.grad(expected, [*watched, *d_bias], d_o.double(),
                                           allow_unused=True)
-    # Where a row has one key all of its logits' gradients cancel.
+    # If a row has one key, the gradients of its logits cancel.
     floor = 1e-6 * float(d_o.norm() * v.norm() * k.norm()) if q_len == k_len == 1 else 0.0
     smooth = getattr(encoding, "activation", "relu") in ("gelu", "tanh")
     for key, one, two in zip(wanted, found, exact_gradients[:len(wanted)], strict=True):
@@ -138,8 +137,8 @@ def difference(found, expected):
 
 
 def summed_sizes(encoding, tensors, key, q_start, q_len, k_start, k_len, d_bias):
-    """For each element e of a tensor: the sum over pairs of |d_bias * derivative of the bias by e|;
-    of many queries over every eighth, which is less."""
+    """Returns, for each element e of a tensor, the sum over pairs of |d_bias * derivative of the
+    bias by e|; with many queries only over every eighth, which is a lower bound."""
     heads, step = d_bias.shape[1], 8 if q_len > 64 else 1
     d_bias = d_bias[..., ::step, :]
     at = Positions.of(1, heads, range(q_start, q_start + q_len), range(k_start, k_start + k_len),
@@ -158,7 +157,7 @@ def summed_sizes(encoding, tensors, key, q_start, q_len, k_start, k_len, d_bias)
 
 @pytest.mark.parametrize("name", ONE_PER_CLASS)
 def test_opcheck(name):
-    """The operator is what PyTorch expects of one, with the program of every class."""
+    """The operator passes PyTorch's opcheck with the program of every class."""
     encoding, mask, data = make(name, Call(1, 2, 3, 5, DEPTH, 2, 0))
     bound = bind(encoding, data)
     arguments = [t.detach().requires_grad_() if t.is_floating_point() else t
@@ -170,7 +169,8 @@ def test_opcheck(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_gradcheck(name):
-    """The reference's gradients, with which all others are compared, are finite differences."""
+    """The gradients of the reference, with which all others are compared, agree with finite
+    differences."""
     encoding, mask, data = make(name, Call(1, 2, 3, 5, DEPTH, 2, 0), torch.float64)
     inputs = [t.requires_grad_() for t in draw_inputs(3, 5, 2, 2, dtype=torch.float64)]
     watched = [*inputs, *encoding.parameters(), *(t for t in data.values() if t.requires_grad)]

@@ -1,4 +1,4 @@
-"""Every encoding of pe.nn in compiled code, and what compiled code must refuse or repeat."""
+"""Tests of all encodings of pe.nn in compiled code, and of errors and recompilation."""
 
 import pickle
 import subprocess
@@ -27,9 +27,9 @@ def packed(length, heads=2, depth=DEPTH):
 
 
 @pytest.mark.parametrize("part", range(3))
-def test_every_class_compiled_is_eager(part):
-    """Values, layouts and gradients, of cotangents that are expanded from one number. A third of
-    the classes is one graph."""
+def test_every_class_compiled_equals_eager(part):
+    """Values, layouts and gradients, for cotangents expanded from one number. Each graph contains a
+    third of the classes."""
     made = [make(name, Call(1, 2, 9, 9, DEPTH, 0, 0)) for name in ONE_PER_CLASS[part::3]]
     x, inputs = packed(9)
     wanted = [x] + [t for encoding, _, data in made
@@ -49,8 +49,8 @@ def test_every_class_compiled_is_eager(part):
 
 
 def test_lengths_and_starts_compile_once():
-    """Four lengths and three starts and more run what the first call compiled, also where what is
-    kept for backward has a row for every 64 keys."""
+    """Four lengths and several starts reuse the code of the first call, also if a saved tensor has
+    a row per 64 keys."""
     made = [make(name, None) for name in ("fire", "rope_yarn", "shaw", "stick_breaking")]
     counter = CompileCounterWithBackend("aot_eager")
 
@@ -74,8 +74,8 @@ def test_lengths_and_starts_compile_once():
     assert len(frames) == 1, frames
 
 
-def test_masks_and_numbers_made_in_compiled_code():
-    """Masks joined there, windows of a size that is an argument, whole numbers as scale."""
+def test_masks_and_numbers_created_in_compiled_code():
+    """Masks joined in compiled code, windows whose size is an argument, and integers as scale."""
     _, inputs = packed(24)
     prefix = torch.tensor([6])
     look_back = pe.mask(lambda b, h, i, j: j < prefix[b])
@@ -94,7 +94,7 @@ def test_masks_and_numbers_made_in_compiled_code():
     assert pickle.loads(pickle.dumps(lost[0])).structure == lost[0].structure
 
 
-def test_formulas_are_written_outside():
+def test_formulas_inside_compiled_code_are_refused():
     def attend(q):
         return pe.attention(q, q, q, mask=pe.mask(lambda b, h, i, j: j <= i))
 
@@ -103,9 +103,34 @@ def test_formulas_are_written_outside():
         compiled(torch.randn(1, 1, 4, DEPTH))
 
 
+@pytest.mark.parametrize("inside", [False, True])
+def test_traced_formulas_compile_without_warnings(inside, recwarn):
+    """The formula is traced before compilation, or by the compiled function after a graph break."""
+    torch._dynamo.utils.warn_once_cache.clear()
+    slope = torch.tensor([0.5, 0.25])
+
+    def formula():
+        return pe.bias(lambda b, h, i, j: -slope[h] * (i - j))(2)
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoding = None if inside else formula()
+
+        def forward(self, q):
+            mask = pe.mask(lambda b, h, i, j: j <= i) if inside else pe.causal
+            return pe.attention(q, q, q, self.encoding or formula(), mask=mask)
+
+    model, q = Model(), torch.randn(1, 2, 9, DEPTH)
+    found = torch.compile(model, fullgraph=not inside, backend="aot_eager")(q)
+    assert torch.equal(found, model(q))
+    assert [str(warning.message) for warning in recwarn] == []
+
+
 @pytest.mark.parametrize("name", ["t5", "rope"])
 def test_other_derivatives_raise(name):
-    """Forward mode would be zero, and so would gradients of gradients: both raise, compiled too."""
+    """Forward mode and gradients of gradients raise an error instead of giving zero, also in
+    compiled code."""
     encoding, mask, data = make(name, Call(1, 2, 5, 5, DEPTH, 0, 0))
     q, k, v = (t.detach() for t in draw_inputs(5, 5, 2, 2))
 
@@ -139,9 +164,8 @@ class Around(torch.nn.Module):
 
 
 def test_export_and_another_process(tmp_path):
-    """A program exported at one length runs at another in a process that knows the package alone:
-    vectors of the distance that meet queries and values, and positions that calls bring, as the
-    whole numbers of 64 bits that PyTorch counts in."""
+    """A program exported at one length runs at another in a process that only imports the package:
+    with content terms, value content terms, and explicit positions of type int64."""
     encoding, mask, _ = make("shaw_values", None)
     placed = pe.nn.ALiBi(2, learned=True) + pe.nn.RoPE() + pe.nn.Positions()
 
@@ -175,7 +199,8 @@ def test_export_and_another_process(tmp_path):
 
 
 def test_arguments_are_checked_while_tracing():
-    """As libpe checks them in a call: otherwise an exported program would fail where it runs."""
+    """Tracing checks arguments as libpe does in a call: otherwise an exported program would fail at
+    run time."""
     class Model(torch.nn.Module):
         def forward(self, q, k, v, at):
             return pe.attention(q, k, v, pe.nn.Positions()(q_pos=at, k_pos=at))
@@ -184,7 +209,7 @@ def test_arguments_are_checked_while_tracing():
     at = torch.arange(12)[None]
     with pytest.raises(pe.InputError, match=r"'q_pos': expected shape .*\[2, 12\], found \[1, 12"):
         torch.export.export(Model(), (q, k, v, at))
-    with pytest.raises(pe.InputError, match="q_pos: expected whole numbers, found torch.float32"):
+    with pytest.raises(pe.InputError, match="q_pos: expected integers, found torch.float32"):
         Model()(q, k, v, at.float())
 
 
@@ -215,7 +240,8 @@ def test_checkpointing_repeats_the_seeds(name):
 
 @pytest.mark.parametrize("name", ["fire", "rse"])
 def test_autocast(name):
-    """As in PyTorch's attention the result is of autocast's type, gradients of their tensors'."""
+    """As in PyTorch's attention, the result has autocast's type, and gradients the types of their
+    tensors."""
     encoding, mask, _ = make(name, None)
     inputs = [t.requires_grad_() for t in draw_inputs(9, 9, 2, 2)]
 
@@ -235,7 +261,7 @@ def test_autocast(name):
 
 
 def test_four_threads_run_every_class_with_the_same_bits():
-    """Values and gradients; each thread goes through the list from another place."""
+    """Values and gradients; each thread starts at another case."""
     made = {name: make(name, Call(1, 2, 16, 16, DEPTH, 0, 0)) for name in CASES}
     inputs = [t.requires_grad_() for t in draw_inputs(16, 16, 2, 2)]
 

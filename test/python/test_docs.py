@@ -1,4 +1,4 @@
-"""The Python blocks of the pages run as they are written, each page in a process of its own."""
+"""Runs the Python blocks of the pages, each page in a separate process."""
 
 from __future__ import annotations
 

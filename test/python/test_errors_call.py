@@ -1,4 +1,5 @@
-"""Wrong calls: one line that names the argument, what was expected and what was found."""
+"""Tests of wrong calls: the error is one line that names the argument, the expected value and the
+value found."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 
 Q = zeros(2, 4, 9, 16)
 CALLS: list[tuple[str, Callable[[], Any]]] = [
-    ("query: expected a tensor, found an array of NumPy of shape [1, 1, 1, 1]; write torch.as_ten",
+    ("query: expected a tensor, found a NumPy array of shape [1, 1, 1, 1]; write torch.as_ten",
      lambda: pe.attention(np.zeros((1, 1, 1, 1)), Q, Q)),  # type: ignore[arg-type]
-    ("key: expected [batch, heads, length, depth], found a shape of 3 dimensions",
+    ("key: expected [batch, heads, length, depth], found 3 dimensions",
      lambda: pe.attention(Q, Q[0], Q)),
     ("value: expected the type of query, torch.float32, found torch.float16",
      lambda: pe.attention(Q, Q, Q.half())),
@@ -29,11 +30,11 @@ CALLS: list[tuple[str, Callable[[], Any]]] = [
      lambda: pe.attention(Q.long(), Q.long(), Q.long())),
     ("query: expected float32, bfloat16 or float16 on target cpu, found float64",
      lambda: pe.attention(Q.double(), Q.double(), Q.double())),
-    ("value: expected a tensor on cpu, where query is, found one on meta",
+    ("value: expected a tensor on cpu like query, found one on meta",
      lambda: pe.attention(Q, Q, Q.to("meta"))),
-    ("key, value: expected a batch of 2 as query has, found 1 and 2",
+    ("key, value: expected the batch size 2 of query, found 1 and 2",
      lambda: pe.attention(Q, Q[:1], Q)),
-    ("key: expected a head dim of 16 as query has, found 8",
+    ("key: expected the head dim 16 of query, found 8",
      lambda: pe.attention(Q, Q[..., :8], Q)),
     ("value: expected the heads and length of key, [4, 9], found [4, 5]",
      lambda: pe.attention(Q, Q, Q[:, :, :5])),
@@ -50,7 +51,7 @@ CALLS: list[tuple[str, Callable[[], Any]]] = [
     ("tensor 'sink': expected shape [hq = 4], found [5]",
      lambda: pe.attention(Q, Q, Q, sink=zeros(5))),
     ("sliding_window: expected left, right or both, found neither", lambda: pe.sliding_window()),
-    ("sliding_window: left: expected a whole number of at least 1, found 0",
+    ("sliding_window: left: expected an integer of at least 1, found 0",
      lambda: pe.sliding_window(0)),
     ("source: expected the text of a program or a file, found '/nowhere.mlir'",
      lambda: pe.compile("/nowhere.mlir")),
@@ -91,7 +92,7 @@ def test_no_device() -> None:
         pe.attention(meta, meta, meta)
 
 
-def test_a_name_that_is_not_there() -> None:
+def test_unknown_name() -> None:
     with pytest.raises(AttributeError, match="no attribute 'attend'"):
         pe.attend  # noqa: B018
     assert "attention" in dir(pe)
@@ -109,8 +110,8 @@ def test_no_library(tmp_path: Any) -> None:
         f"pe_attention._errors.DeviceError: expected libpe.so in {tmp_path}, found none")
 
 
-def test_an_encoding_of_other_heads() -> None:
+def test_encoding_for_another_number_of_heads() -> None:
     q = torch.randn(1, 2, 5, 16)
-    with pytest.raises(pe.InputError, match="the query's 2 heads, found one for 3"):
+    with pytest.raises(pe.InputError, match="2 heads, the number of query, found one for 3"):
         pe.attention(q, q, q, pe.nn.ALiBi(3))
     pe.attention(q, q, q, pe.nn.ALiBi(4), head_start=2, heads_total=4)  # two heads of four

@@ -1,20 +1,23 @@
-"""Mistakes in formulas: the error stands at the line and column, and says what to write."""
+"""Tests of mistakes in formulas: the error has the line and column, and says what to write."""
 
 import inspect
 import math
+import re
 
 import numpy
 import pytest
 import torch
 
 import pe_attention as pe
+from pe_attention._trace.forms import FORMS, SENTENCES, advice_on
 
 TABLE = torch.rand(3, 5)
 SLOPES = torch.rand(3)
 
 
 def refused(make, text, at):
-    """That `make` is refused with `text`, at the line of this file where `at` is written in it."""
+    """Checks that `make` raises an error with `text`, at the line of this file in which it contains
+    `at`."""
     with pytest.raises(pe.CompileError, match=text) as caught:
         make()
     error = caught.value
@@ -42,7 +45,7 @@ def test_if_on_a_position():
 
         wrong(heads=1)
 
-    make()  # nothing is traced before the encoding is made
+    make()  # tracing starts when the encoding is constructed
     refused(call, r"write torch\.where\(condition, a, b\)", "i - j > 4")
 
 
@@ -61,7 +64,7 @@ def test_math_function():
 
         wrong(heads=1)
 
-    refused(call, r"math\.exp needs a number that is known now; write torch\.exp", "math.exp(")
+    refused(call, r"math\.exp needs a concrete number, .*; write torch\.exp", "math.exp(")
 
 
 def test_numpy_function():
@@ -86,7 +89,7 @@ def test_bool_float_and_index():
         pe.bias(lambda b, h, i, j: sum(range(i)))(1)
 
     refused(truth, "no value while the formula is traced", "bool(i)")
-    refused(number, r"float\(\) needs a number that is known now", "float(i)")
+    refused(number, r"float\(\) needs a concrete number, found a traced value", "float(i)")
     refused(bound, "an index or a bound of range", "range(i)")
 
 
@@ -94,15 +97,77 @@ def test_unknown_functions():
     def near():
         pe.bias(lambda b, h, i, j: torch.sinc(i - j))(1)
 
-    def far():
+    def misspelt():
+        pe.bias(lambda b, h, i, j: (i - j).expp())(1)
+
+    def reduction():
         pe.bias(lambda b, h, i, j: torch.cumsum(i, 0))(1)
+
+    def far():
+        pe.bias(lambda b, h, i, j: torch.nextafter(i, j))(1)
 
     def computed():
         pe.bias(lambda b, h, i, j: torch.cumsum(SLOPES, 0)[h])(1)
 
-    refused(near, r"sinc has no counterpart in a formula.*did you mean sin", "torch.sinc(")
-    refused(far, r"cumsum has no counterpart", "torch.cumsum(")
+    refused(near, r"sinc is not supported in a formula; write torch\.sin\(y\) / y",
+            "torch.sinc(")
+    refused(misspelt, "expp is not supported in a formula.*; did you mean exp", "(i - j).expp")
+    refused(reduction, "cumsum is not supported in a formula; a formula gives one number per",
+            "torch.cumsum(")
+    refused(far, "nextafter is not supported.*; write it with arithmetic", "torch.nextafter(")
     refused(computed, "computed inside the formula from another one", "torch.cumsum(")
+
+
+@pytest.mark.parametrize("name", [*FORMS, *SENTENCES])
+def test_functions_of_pytorch_that_formulas_do_not_have(name):
+    expected = f"{name} has no counterpart in a formula; {advice_on(name)}"
+    with pytest.raises(pe.CompileError, match=re.escape(expected)):
+        pe.bias(lambda b, h, i, j: getattr(1.0 * (i - j), name)())(1)
+
+
+def suggested(name):
+    """The function that the text of a suggestion is."""
+    text, _, bound = FORMS[name].partition(", where ")
+    if bound:
+        variable, _, value = bound.partition(" = ")
+        text = f"(lambda {variable}: {text})({value})"
+    return eval(f"lambda x, y, weight: {text}", {"torch": torch, "math": math})
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_suggestions_compute_the_function(name):
+    """A suggestion has the values and gradients of PyTorch's function, and is a formula itself."""
+    places = (torch, torch.nn.functional, torch.special)
+    function = next(getattr(place, name) for place in places if hasattr(place, name))
+    form, y, weight = suggested(name), torch.tensor(0.75), 0.3
+    form_of_y = "y" in FORMS[name].partition(", where ")[0] and ", where y" not in FORMS[name]
+    extra = ([y] if form_of_y else []) + ([weight] if "weight" in FORMS[name] else [])
+    for x in (-3000.0, -1.5, -0.4, 0.0, 0.3, 0.8, 1.5, 30.0):
+        found, expected = (torch.tensor(x, requires_grad=True) for _ in range(2))
+        left, right = form(found, y, weight), function(expected, *extra)
+        torch.testing.assert_close(left, right, rtol=1e-5, atol=1e-6, equal_nan=True)
+        if left.requires_grad and right.requires_grad and right.isfinite():
+            left.backward()
+            right.backward()
+            torch.testing.assert_close(found.grad, expected.grad, rtol=1e-4, atol=1e-5)
+    at = lambda i, j: 0.1 * (i - j) + 0.5  # noqa: E731
+    encoding = pe.bias(lambda b, h, i, j: form(at(i, j), 0.75 + 0.0 * i, weight) * 1.0)(1)
+    dense = encoding.dense(3, 3)[0, 0]
+    values = [[float(form(torch.tensor(at(i, j)), y, weight)) for j in range(3)] for i in range(3)]
+    torch.testing.assert_close(dense, torch.tensor(values), equal_nan=True)
+
+
+def test_masks_and_biases_are_told_apart():
+    def mask():
+        return pe.mask(lambda b, h, i, j: torch.where(j <= i, 0.0, -math.inf))
+
+    def bias():
+        return pe.bias(lambda b, h, i, j: j <= i)(1)
+
+    refused(mask, r"found a real number; a mask is the condition alone, as in j <= i; torch\.where"
+                  r"\(condition, 0\.0, -math\.inf\) is a bias, in pe\.bias", "return")
+    refused(bias, r"found a truth value; a bias is torch\.where\(condition, 0\.0, -math\.inf\), "
+                  r"the condition alone is a mask, in pe\.mask", "return")
 
 
 def test_indices():
@@ -115,13 +180,13 @@ def test_indices():
     def beyond():
         pe.bias(lambda b, h, i, j: TABLE[h, 5])(3)
 
-    refused(real, r"expected a whole number as index 1 of .*write \.long\(\)", "TABLE[")
+    refused(real, r"expected an integer as index 1 of .*write \.long\(\)", "TABLE[")
     refused(many, r"expected at most 1 indices of <SLOPES of shape \[3\]>, found 2", "SLOPES[")
     refused(beyond, "expected an index from -5 to 4 on axis 1", "TABLE[")
 
 
-def test_axes_of_heads():
-    """An axis that counts heads is read at h alone."""
+def test_axes_that_count_heads():
+    """An axis that counts heads may only be indexed by h."""
 
     def at_query():
         pe.bias(amp=pe.per_head(1.0))(lambda b, h, i, j, amp: amp[i])(4)
@@ -134,12 +199,12 @@ def test_axes_of_heads():
 
     refused(at_query, r"the axis of amp counts heads and is read at i; did you mean amp\[h\]\?",
             "amp[i]")
-    refused(swapped, r"the first axis of t counts heads and is read at an index that depends on i "
-                     r"and j; did you mean t\[h, \.\.\.\]\?", "t[i - j")
-    refused(of_batch, r"depends on b; did you mean amp\[h\]\?", "torch.exp")
+    refused(swapped, r"the first axis of t counts heads and is read at an expression of i and "
+                     r"j; did you mean t\[h, \.\.\.\]\?", "t[i - j")
+    refused(of_batch, r"an expression of b; did you mean amp\[h\]\?", "torch.exp")
 
 
-def test_indices_outside_for_every_pair():
+def test_indices_out_of_range_for_every_pair():
     def negative():
         pe.bias(lambda b, h, i, j: SLOPES[h - 3])(3)
 
@@ -158,9 +223,9 @@ def test_indices_outside_for_every_pair():
     refused(negative, "an index from 0 to 2, found -3 to -1 over the 3 heads", "SLOPES[")
     refused(partly, "an index from 0 to 2, found -1 to 1 over the 3 heads", "SLOPES[")
     refused(more_heads, "axis 0 of w: .* found 0 to 3 over the 4 heads", "w[h]")
-    refused(large, "axis 1 of TABLE: .* found one that is at least 5 at every pair", "TABLE[")
+    refused(large, "axis 1 of TABLE: .* found at least 5 for every pair", "TABLE[")
     refused(constant, "expected an index from -3 to 2 on axis 0 of <SLOPES", "SLOPES[")
-    # Python's own meaning of a constant index, and remainders, are right.
+    # Constant negative indices and remainders are valid.
     pe.bias(lambda b, h, i, j: SLOPES[-1] + SLOPES[(h + 1) % 3] + TABLE[h, (i - j) % 5])(3)
 
 
@@ -172,7 +237,7 @@ def test_unread_parameters():
 
         wrong(heads=2)
 
-    refused(call, "tau is declared and not read by the formula; use it, or leave the decl",
+    refused(call, "tau is declared but not read by the formula; use it, or remove the",
             "@pe.bias")
 
 
@@ -192,7 +257,7 @@ def test_results():
         wrong(heads=3)
 
     refused(tensor, r"found SLOPES of shape \[3\]; index it, as in SLOPES\[h\]", "@pe.bias")
-    refused(nothing, "the formula gives None; expected a number", "@pe.bias")
+    refused(nothing, "the formula returns None; expected a number", "@pe.bias")
 
 
 def test_declarations():
@@ -236,8 +301,8 @@ def test_networks():
     refused(outputs, r"expected \[h\], one output of the network per head", "torch.nn.fun")
 
 
-def test_compiler_errors_stand_at_the_line():
-    """What only the compiler refuses is said at the user's line too."""
+def test_compiler_errors_have_the_line():
+    """Errors that only the compiler finds also have the user's line."""
 
     def call():
         encoding = pe.bias(lambda b, h, i, j: TABLE[h, 0] + h)(3)

@@ -1,4 +1,4 @@
-"""pe.score_mod and pe.from_flex: functions in FlexAttention's order."""
+"""Tests of pe.score_mod and pe.from_flex: functions in FlexAttention's order of arguments."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ GAIN = torch.tensor([1.0, 0.8, 1.3], requires_grad=True)
 INDEX = torch.tensor([0, 2, 1])
 INFINITY = float("inf")
 
-# Name: function, tensors with gradients, and the clauses that its program has.
+# Name: function, tensors with gradients, and the clauses of the program.
 CASES = {
     "relative": (lambda s, b, h, q, k: s + 0.1 * (k - q), [], {"bias"}),
     "alibi": (lambda s, b, h, q, k: s + SLOPES[h] * (k - q), [SLOPES], {"bias"}),
@@ -84,34 +84,35 @@ def test_negative_indices(name):
     compare(pe.attention(q, k, v, mask), weigh(scores(q, k), v, allowed), [q, k, v], d_o, 2e-5)
 
 
-def test_indices_that_are_never_negative_stay_as_they_are():
+def test_nonnegative_indices_are_not_wrapped():
     encoding = pe.from_flex(lambda s, b, h, q, k: s + TABLE[h, abs(q - k) % 12] + TABLE[h, q // 4])
     assert "arith.select" not in encoding.program().text
 
 
 def test_heads_of_dense_biases():
-    """All heads: those of the tensors, or as asked for; an error where nothing says how many."""
+    """The heads are those of the tensors, or the argument; an error if the number is unknown."""
     encoding = pe.from_flex(CASES["alibi"][0])
     assert encoding.dense(4, 4).shape == (1, 3, 4, 4)
     slope = pe.from_flex(lambda s, b, h, q, k: s - 2.0 ** -h * (q - k))
-    with pytest.raises(pe.InputError, match="expected the number of heads, as the formula depends"):
+    with pytest.raises(pe.InputError, match="expected the number of heads: the formula depends"):
         slope.dense(4, 4)
     known = pe.from_flex(lambda s, b, h, q, k: s - 2.0 ** -h * (q - k), heads=3)
     assert known.dense(4, 4).shape == (1, 3, 4, 4)
     assert (slope + pe.nn.ALiBi(2)).dense(4, 4).shape == (1, 2, 4, 4)
     assert pe.from_flex(CASES["relative"][0]).dense(4, 4).shape == (1, 1, 4, 4)
-    with pytest.raises(pe.InputError, match="heads: expected 3, which the tensors of the formula"):
+    with pytest.raises(pe.InputError, match="heads: expected 3, the size of the formula's tensors"):
         pe.from_flex(CASES["alibi"][0], heads=2)
     with pytest.raises(pe.InputError, match="found 3 of SLOPES and 23 of TABLE_2D"):
         pe.from_flex(lambda s, b, h, q, k: s + SLOPES[h] + TABLE_2D[h, k])
     mask = pe.mask(lambda b, h, i, j: j <= i + h)
     assert mask.dense(4, 4, heads=2).shape == (1, 2, 4, 4)
-    with pytest.raises(pe.InputError, match="as the mask depends on h; write heads=8"):
+    with pytest.raises(pe.InputError, match="the mask depends on h; write heads=8"):
         mask.dense(4, 4)
 
 
 def test_mask_mod():
-    """A mask_mod beside a score_mod, both with captured tensors, under another mask and a sink."""
+    """A mask_mod with a score_mod, both with captured tensors, combined with another mask and a
+    sink."""
     document = torch.tensor([[0] * 10 + [1] * 13, [0] * 5 + [1] * 18])
     sink = torch.zeros(3, requires_grad=True)
     encoding = pe.from_flex(CASES["minus"][0],
@@ -143,7 +144,7 @@ def test_score_mod_with_parameters():
 
 
 def test_modules_and_methods():
-    """Parameters of a module that the function belongs to are found, named and trained."""
+    """Parameters of the module that owns the function are found, named and trained."""
 
     class Layer(torch.nn.Module):
         def __init__(self):
@@ -162,7 +163,7 @@ def test_modules_and_methods():
         pe.from_flex()
 
 
-def test_functions_of_other_inputs_are_refused():
+def test_functions_with_other_inputs_are_refused():
     with pytest.raises(pe.InputError, match=r"score_mod: expected a function of \(score, b, h"):
         pe.from_flex(lambda score, b: score)
     with pytest.raises(pe.InputError, match=r"mask_mod: expected a function of \(b, h, i, j\)"):

@@ -1,4 +1,4 @@
-"""Formulas follow what their functions refer to: nothing of it is frozen without a word."""
+"""Tests that formulas follow the values that their functions refer to."""
 
 import copy
 import functools
@@ -25,7 +25,7 @@ class Settings:
 
 
 def corner(encoding):
-    """The bias of the last query and the first key, of head 0."""
+    """Returns the bias of the last query and the first key, for head 0."""
     return float(encoding.dense(4, 4)[0, 0, -1, 0].detach())
 
 
@@ -82,13 +82,14 @@ def test_properties_and_partial_functions():
 
 
 def test_tensors_that_are_replaced():
-    """By one of another shape too; in the closure, in an object and in a module that is called."""
+    """Tensors in the closure, in an object and in a module that is called; also with another
+    shape."""
     table = torch.zeros(2, 4)
     encoding = pe.from_flex(lambda s, b, h, i, j: s + table[h, i - j])
     assert corner(encoding) == 0
     table = torch.arange(16.0).reshape(2, 8)
     assert corner(encoding) == 3
-    table[0, 3] = 7  # in place: it is the same tensor
+    table[0, 3] = 7  # in place: the same tensor
     assert corner(encoding) == 7
 
     network = torch.nn.Sequential(torch.nn.Linear(1, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
@@ -114,7 +115,8 @@ class Layer(torch.nn.Module):
 
 
 def test_parameters_of_a_layer():
-    """Once in the state; replaced ones are seen; copies have their own."""
+    """They are in the state once, replacements are followed, and copies have separate
+    parameters."""
     layer = Layer()
     q, k, v, d_o = inputs(1, 2, 9, 9, 16)
     assert list(layer.state_dict()) == ["t", "shift"]
@@ -132,13 +134,13 @@ def test_parameters_of_a_layer():
         twin.t.zero_()
     assert torch.equal(layer(q, k, v), second)
     assert torch.equal(layer.double().e.dense(3, 3), layer.e.dense(3, 3))
-    # A parameter that no module has is in the state of the encoding.
+    # A parameter that belongs to no module is in the state of the encoding.
     free = torch.nn.Parameter(torch.ones(2))
     assert list(pe.from_flex(lambda s, b, h, i, j: s * free[h]).state_dict()) == ["free"]
 
 
 def test_compiled_code_follows(monkeypatch):
-    """Numbers of closures and of globals, and tensors of a layer, become guards."""
+    """Numbers in closures and globals, and tensors of a layer, become guards."""
     layer, c = Layer(), 1.0
     q, k, v, _ = inputs(1, 2, 9, 9, 16)
     encoding = pe.from_flex(lambda s, b, h, i, j: s - c * (i - j))
@@ -179,7 +181,7 @@ def test_masks_and_sums():
         assert torch.allclose(pe.attention(q, k, v, both), expected, atol=1e-6)
 
 
-def test_copies_keep_what_they_had():
+def test_copies_keep_their_values():
     c = 1.0
     encoding = pe.bias(lambda b, h, i, j: -c * SLOPES[h] * (i - j))(2)
     shallow, deep = copy.copy(encoding), copy.deepcopy(encoding)
@@ -188,12 +190,12 @@ def test_copies_keep_what_they_had():
     assert [corner(e) for e in (encoding, shallow, deep, restored)] == [-3, -3, -1.5, -1.5]
 
 
-def test_numbers_taken_from_tensors_are_refused():
+def test_python_numbers_from_tensors_are_refused():
     for function in (lambda b, h, i, j: SLOPES[0].item() * i, lambda b, h, i, j: float(SLOPES[1]),
                      lambda b, h, i, j: i if SLOPES[0] else j):
-        with pytest.raises(pe.CompileError, match=f"{__file__}:.*(known now|no value|the number)"):
+        with pytest.raises(pe.CompileError, match=f"{__file__}:.*(concrete|no value|current)"):
             pe.bias(function)(2)
     scale = torch.tensor(2.0)
     for function in (lambda b, h, i, j: scale.item() * i, lambda b, h, i, j: float(scale) * i):
-        with pytest.raises(pe.CompileError, match="the number that a tensor has now, which would"):
+        with pytest.raises(pe.CompileError, match="would make the tensor's current value a const"):
             pe.bias(function)(2)

@@ -1,4 +1,4 @@
-"""Graphs that PyTorch keeps on disk belong to one build of this package."""
+"""Tests that PyTorch's cached graphs belong to one build of this package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pe_attention import _identity, _library
 
 
 def elf(code: bytes, identifier: bytes) -> bytes:
-    """A library of 64 bits with one segment of notes: some other note, then the identifier."""
+    """Returns a 64-bit library with one segment of notes: another note, then the identifier."""
     notes = struct.pack("<III", 4, 5, 7) + b"pe.\0" + b"other\0\0\0"
     notes += struct.pack("<III", 4, len(identifier), 3) + b"GNU\0" + identifier
     table = struct.pack("<IIQQQQQQ", 4, 4, 120, 0, 0, len(notes), len(notes), 4)
@@ -37,7 +37,8 @@ def test_fingerprint_follows_sources_and_libraries(tmp_path: Path) -> None:
     first = number()
     sources.reverse()
     assert number() == first
-    library.write_bytes(elf(b"CODE", b"0123456789abcdef"))  # the linker vouches for the contents
+    # the linker's identifier represents the contents
+    library.write_bytes(elf(b"CODE", b"0123456789abcdef"))
     assert number() == first
     seen = {first}
     library.write_bytes(elf(b"code", b"1123456789abcdef"))
@@ -52,7 +53,7 @@ def test_fingerprint_follows_sources_and_libraries(tmp_path: Path) -> None:
 
 
 def test_libraries_have_identifiers() -> None:
-    """So that nothing of their size has to be read."""
+    """Otherwise each process would read the whole libraries."""
     libpe = _library.path()
     identifiers = [_identity.contents(path) for path in (libpe, libpe.parent / "libpe-jit.so")]
     assert len(set(identifiers)) == 2 and all(len(found) < 32 for found in identifiers)
@@ -68,7 +69,7 @@ def test_graphs_of_another_build_are_compiled_again(monkeypatch: pytest.MonkeyPa
         counters.clear()
         compiled = torch.compile(lambda: pe.attention(x, x, x, mask=pe.causal), fullgraph=True)
         o = compiled()
-        o.backward(torch.ones_like(o))  # graphs without kernels of Inductor's own, for time
+        o.backward(torch.ones_like(o))  # graphs without Inductor kernels, to save time
         return int(counters["aot_autograd"]["autograd_cache_hit"])
 
     one, two = str(uuid.uuid4()), str(uuid.uuid4())

@@ -1,4 +1,4 @@
-"""pe.mask: masks by formulas over positions and captured tensors, joined by & and |."""
+"""Tests of pe.mask: masks by formulas of positions and captured tensors, joined by & and |."""
 
 import pickle
 
@@ -14,7 +14,7 @@ LENGTH = torch.tensor([20, 23], dtype=torch.int32)
 PREFIX = torch.tensor([3, 9])
 ALLOWED = torch.rand(23, 23, generator=torch.Generator().manual_seed(3)) < 0.4
 
-# What each file of examples/encodings says, and more; b, h, i, j are what FlexAttention has.
+# The masks of examples/encodings, and others; b, h, i, j are as in FlexAttention.
 MASKS = {
     "document_mask": lambda b, h, i, j: (j <= i) & (DOCUMENT[b, i] == DOCUMENT[b, j]),
     "key_padding": lambda b, h, i, j: (j <= i) & (j < LENGTH[b]),
@@ -35,7 +35,7 @@ def positions(batch=2, heads=3):
 
 @pytest.mark.parametrize("name", MASKS)
 def test_masks(name):
-    """Output and gradients against the same function on tensors of positions."""
+    """Output and gradients against the same function of tensors of positions."""
     mask = pe.mask(MASKS[name])
     allowed = MASKS[name](*positions())
     assert torch.equal(mask.dense(19, 23, batch=2, heads=3), allowed.expand(2, 3, 19, 23))
@@ -45,7 +45,7 @@ def test_masks(name):
 
 
 def test_joined_masks():
-    """& and | with masks that have names, and beside a bias."""
+    """& and | with named masks, and with a bias."""
     document = pe.mask(lambda b, h, i, j: DOCUMENT[b, i] == DOCUMENT[b, j])
     first = pe.mask(lambda b, h, i, j: j < 2)
     mask = (pe.causal & document) | first
@@ -58,8 +58,9 @@ def test_joined_masks():
             2e-5)
 
 
-def test_numbers_of_the_time():
-    """A mask reads its tensors in every call; another batch or length is no other program."""
+def test_masks_read_current_values():
+    """A mask reads its tensors in every call; another batch or length does not change the
+    program."""
     length = torch.tensor([5, 7])
     mask = pe.mask(lambda b, h, i, j: j < length[b])
     q, k, v, _ = inputs(2, 1, 9, 9, 8)
@@ -85,7 +86,7 @@ def test_mask_and_copies():
 
 def test_refused_masks():
     weight = torch.rand(3)
-    with pytest.raises(pe.CompileError, match="weight: expected whole numbers or truth values"):
+    with pytest.raises(pe.CompileError, match="weight: expected integers or booleans"):
         pe.mask(lambda b, h, i, j: weight[h] < 0.5)
-    with pytest.raises(pe.CompileError, match="expected a truth value, as in j <= i"):
+    with pytest.raises(pe.CompileError, match="expected a boolean, found a real"):
         pe.mask(lambda b, h, i, j: i * 0.5)

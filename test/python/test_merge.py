@@ -1,4 +1,5 @@
-"""pe.merge: parts of the keys as the whole, with gradients, eager and compiled."""
+"""Tests of pe.merge: parts of the keys give the result of the whole, with gradients, eager and
+compiled."""
 
 import subprocess
 import sys
@@ -21,7 +22,7 @@ def inputs():
 
 
 def parts(q, k, v, bounds, encoding=None, **options):
-    """Results over the keys between neighbouring bounds, in order."""
+    """Returns results over the keys between consecutive bounds, in order."""
     found = []
     for begin, end in zip(bounds, bounds[1:]):
         found += pe.attention(q, k[:, :, begin:end], v[:, :, begin:end], encoding, mask=pe.causal,
@@ -31,8 +32,8 @@ def parts(q, k, v, bounds, encoding=None, **options):
 
 @pytest.mark.parametrize("bounds, compiled", [((0, 9, 24), False), ((0, 0, 11, 24, 24), False),
                                               ((0, 5, 17, 24), True)])
-def test_parts_are_the_whole(bounds, compiled):
-    """Later parts are empty for the first rows, and some for all."""
+def test_merged_parts_equal_the_whole(bounds, compiled):
+    """Later parts are empty for the first rows, and some parts for all rows."""
     (q, k, v), d_o = inputs()
     d_lse = torch.randn(2, 3, LENGTH)
     o, lse = pe.attention(q, k, v, mask=pe.causal, return_lse=True)
@@ -47,7 +48,7 @@ def test_parts_are_the_whole(bounds, compiled):
         close(one, other, 5e-6)
 
 
-def test_stick_breaking_takes_the_nearest_first():
+def test_stick_breaking_merges_nearest_first():
     (q, k, v), d_o = inputs()
     encoding = pe.nn.StickBreaking()
     d_lse = torch.randn(2, 3, LENGTH)
@@ -88,7 +89,7 @@ def test_gradients_of_the_formula(normalizer):
 
 
 def test_empty_parts_have_no_weight_and_no_gradient():
-    """Whatever their o holds: other libraries leave NaN in rows without keys."""
+    """The values of o do not matter: other libraries leave NaN in rows without keys."""
     o1, o2, lse1, lse2 = (torch.randn(1, 1, 3, 2), torch.full((1, 1, 3, 2), torch.nan),
                           torch.randn(1, 1, 3), torch.full((1, 1, 3), -torch.inf))
     lse1[..., 2] = -torch.inf
@@ -144,8 +145,8 @@ def test_layouts():
     (pe.causal & pe.sliding_window(5), 0, 4), (pe.sliding_window(5, 3), -2, 4),
     (pe.causal | pe.sliding_window(right=3), -2, float("inf")),
     (pe.mask(lambda b, h, i, j: i >= j), -float("inf"), float("inf"))])
-def test_what_a_mask_hides_is_known(mask, low, high):
-    """Blocks that it hides as a whole are not computed; `dense` says which pairs there are."""
+def test_hidden_blocks_are_detected(mask, low, high):
+    """Blocks that the mask hides entirely are not computed; `dense` gives the pairs."""
     from pe_attention._explain import program_for
     from pe_attention._program import Options
 
@@ -160,7 +161,7 @@ def test_what_a_mask_hides_is_known(mask, low, high):
     assert not structure.sees(Chunk(8, 0, 0), Chunk(0, 4, 0))
 
 
-def test_import_leaves_torch_distributed_alone():
+def test_import_does_not_import_torch_distributed():
     code = ("import sys, pe_attention as pe; assert 'torch' not in sys.modules; pe.merge; "
             "assert 'pe_attention.distributed' not in sys.modules")
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,4 +1,4 @@
-"""`min` of a parameter holds wherever the parameter is read, whatever wrote it."""
+"""Tests that `min` applies wherever a parameter is read, whatever its value."""
 
 import copy
 import pickle
@@ -22,8 +22,8 @@ def at(encoding, value):
     return encoding
 
 
-def test_a_parameter_below_its_minimum_reads_as_the_minimum():
-    """In eager, compiled and dense form; the state keeps its names and its numbers."""
+def test_values_below_the_minimum_read_as_the_minimum():
+    """In eager, compiled and dense form; the state keeps names and values."""
     q, k, v, _ = inputs(1, 2, 9, 9, 16)
     low, least = at(bump(heads=2), -0.05), at(bump(heads=2), 1e-3)
     expected = pe.attention(q, k, v, least, mask=pe.causal)
@@ -36,8 +36,8 @@ def test_a_parameter_below_its_minimum_reads_as_the_minimum():
         assert list(same.state_dict()) == ["amp", "tau"] and same.tau[0] == -0.05
 
 
-def test_gradients_bring_a_parameter_back():
-    """Below the bound only the gradient that raises the parameter passes."""
+def test_gradients_restore_a_parameter():
+    """Below the bound, only a gradient that increases the parameter passes."""
     for sign in (1.0, -1.0):
         encoding = at(bump(heads=2), -0.05)
         encoding.parameter("tau").mul(sign).sum().backward()
@@ -49,7 +49,7 @@ def test_gradients_bring_a_parameter_back():
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_large_steps_give_no_nan(compiled):
-    """The first example of the README under SGD, toward keys that are nearer than any bound."""
+    """The first example of the README with SGD steps that move tau below its bound."""
     torch.manual_seed(0)
     encoding = at(bump(heads=2), 0.5)
     attend = torch.compile(pe.attention, fullgraph=True) if compiled else pe.attention
@@ -58,7 +58,7 @@ def test_large_steps_give_no_nan(compiled):
     lowest = []
     for _ in range(8):
         o = attend(q, k, v, encoding, mask=pe.causal)
-        # The weight of distance 1 is what the first step lowers: tau goes below 0.
+        # The first step lowers the weight of distance 1: tau becomes negative.
         loss = (encoding.dense(9, 9)[..., 1, 0]).sum() + o.square().mean()
         optimizer.zero_grad()
         loss.backward()
@@ -68,7 +68,7 @@ def test_large_steps_give_no_nan(compiled):
     assert min(lowest) < 0
 
 
-def test_kept_parameters_stay_above():
+def test_keep_enforces_the_minimum():
     encoding = bump(heads=2)
     groups = pe.param_groups(encoding, lr=1e6)
     optimizer = groups.keep(torch.optim.SGD(groups))
@@ -77,15 +77,15 @@ def test_kept_parameters_stay_above():
     assert torch.equal(encoding.tau, torch.full((2,), 1e-3))
 
 
-def test_the_first_value_is_checked():
+def test_the_initial_value_is_checked():
     with pytest.raises(pe.InputError, match="init: expected at least min=0.001, found 0.0"):
         pe.per_head(0.0, min=1e-3)
     with pytest.raises(pe.InputError, match="min: expected a finite number or None, found '1'"):
         pe.scalar(2.0, min="1")
 
 
-def test_scalars_and_programs_of_text():
-    """Of shape [1] and of rank 0 too."""
+def test_scalars_and_text_programs():
+    """For shape [1] and for rank 0."""
     text = bump(heads=2).program().text
     encoding = pe.from_mlir(text, heads=2)
     q, k, v, _ = inputs(1, 2, 9, 9, 16)

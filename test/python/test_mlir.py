@@ -1,4 +1,4 @@
-"""pe.from_mlir: encodings from programs in the pe dialect."""
+"""Tests of pe.from_mlir: encodings from programs in the pe dialect."""
 
 from pathlib import Path
 
@@ -36,8 +36,8 @@ func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qk
 """
 
 
-def test_text():
-    """Parameters by their attributes; the text's mask holds beside that of a call."""
+def test_program_text():
+    """Parameters by their attributes; the mask of the text is combined with that of a call."""
     encoding = pe.from_mlir(TEXT, heads=3)
     assert encoding.amp.shape == (3,) and torch.equal(encoding.rate, torch.tensor([0.25]))
     q, k, v, d_o = inputs(2, 3, 19, 23, 16)
@@ -51,11 +51,11 @@ def test_text():
         encoding.rate.fill_(-1.0)
     encoding.clamp_()
     assert torch.equal(encoding.rate, torch.tensor([0.1]))
-    assert encoding.program().text == TEXT  # so that errors stand at its lines
+    assert encoding.program().text == TEXT  # keeps the line numbers of errors
 
 
 def test_files_and_sums():
-    """A file, a formula in it whose captures get other names, joined with another encoding."""
+    """A file with a formula whose captures are renamed, joined with another encoding."""
     table = pe.from_mlir(EXAMPLES / "relative_table.mlir", heads=3)
     both = table + pe.nn.ALiBi(3, learned=True)
     q, k, v, d_o = inputs(2, 3, 19, 23, 16)
@@ -68,7 +68,7 @@ def test_files_and_sums():
 
 
 def test_tensors_of_a_call():
-    """Arguments without a first value are given to every call; of masks too."""
+    """Every call provides the arguments without an initial value, including those of masks."""
     padding = pe.from_mlir(EXAMPLES / "key_padding.mlir")
     length = torch.tensor([11, 23], dtype=torch.int32)
     q, k, v, d_o = inputs(2, 3, 19, 23, 16)
@@ -81,8 +81,8 @@ def test_tensors_of_a_call():
         padding(f=length)
 
 
-def test_refused_texts():
-    with pytest.raises(pe.CompileError, match="missing.mlir: from_mlir: cannot read it"):
+def test_refused_programs():
+    with pytest.raises(pe.CompileError, match="missing.mlir: from_mlir: cannot read the file"):
         pe.from_mlir("missing.mlir")
     with pytest.raises(pe.CompileError, match="one function with one pe.attention, found 1 func"):
         pe.from_mlir(EXAMPLES / "fire_shared.mlir")

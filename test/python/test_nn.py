@@ -1,4 +1,5 @@
-"""pe.nn: each class has the program of its example file, and values and gradients of PyTorch."""
+"""Tests of pe.nn: each class has the program of its example file, and values and gradients of
+PyTorch."""
 
 import copy
 import os
@@ -22,7 +23,7 @@ def test_every_file_has_a_class():
 
 
 def test_every_class_is_in_the_list():
-    """Of a new class of pe.nn, `every_encoding.py` has to have a case."""
+    """`every_encoding.py` must have a case for every class of pe.nn."""
     made = [make() for make, _ in CASES.values()] + [make() for make, _ in EMBEDDINGS.values()]
     found = {type(part).__name__ for module in made
              for part in (module.parts() if hasattr(module, "parts") else (module,))}
@@ -34,7 +35,7 @@ def test_every_class_is_in_the_list():
 
 
 def _opt() -> str:
-    """pe-opt, which is no part of the package: `make python` says where it is."""
+    """Returns the path of pe-opt, which is not part of the package; `make python` sets it."""
     from pe_attention import _library
 
     beside = os.path.join(os.path.dirname(_library.program()), "pe-opt")
@@ -43,9 +44,9 @@ def _opt() -> str:
 
 
 def _canonical(printed: str) -> list[str]:
-    """A module as pe-opt prints it, with values numbered in the order in which the attention, and
-    what it needs, names them. Left out: monitors, which only say what to log, and the default base
-    of rotations, which some files write and others do not."""
+    """Returns a module in pe-opt's syntax, with values numbered in the order of the attention's
+    operands and their definitions. Monitors, which only log, and the default base of rotations,
+    which some files write out, are removed."""
     printed = re.sub(r", pe\.monitor = \{[^}]*\}", "", printed)
     printed = re.sub(r"base = 1\.000000e\+04 : f64(, )?", "", printed).replace(" {}", "")
     head = re.search(r"func\.func @attention\((.*)\) -> \((.*)\) \{", printed)
@@ -54,7 +55,7 @@ def _canonical(printed: str) -> list[str]:
     attribute = re.compile(r'pe\.\w+ = (?:"[^"]*"|\[[^\]]*\]|[^,}]+)')
     names: dict[str, str] = {}
     for argument in re.finditer(r'(%\w+): (\S+) (\{pe\.[^%]*\}|\{[^%]*\})', head[1]):
-        # Weight decay is the default from two axes on, and is not below.
+        # By default, weight decay applies to arguments with two axes or more.
         usual = "true" if argument[2].count("x") > 1 else "false"
         attributes = ", ".join(sorted(set(attribute.findall(argument[3])) -
                                       {f"pe.decay = {usual}"}))
@@ -67,7 +68,7 @@ def _canonical(printed: str) -> list[str]:
 
 
 def test_structures():
-    """The program of a class is its file's: the same ops, attributes, arguments and their
+    """The program of a class equals that of its file: ops, attributes, arguments and their
     attributes."""
     opt = _opt()
     if not opt:
@@ -93,7 +94,7 @@ DENSE = [name for name in FILES if name.startswith(("alibi", "fire", "kerple", "
 
 
 def _spread(encoding: pe.Encoding) -> None:
-    """Parameters somewhere else than at their first values, so that all of them matter."""
+    """Changes parameters from their initial values, so that all of them affect the result."""
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
         for parameter in encoding.parameters():
@@ -103,7 +104,7 @@ def _spread(encoding: pe.Encoding) -> None:
 
 @pytest.mark.parametrize("name", DENSE)
 def test_dense(name):
-    """Output and every gradient against float64 softmax with the dense bias."""
+    """Output and all gradients against float64 softmax with the dense bias."""
     make, mask = FILES[name]
     encoding = make()
     _spread(encoding)
@@ -112,7 +113,7 @@ def test_dense(name):
     if mask is not None:
         allowed = torch.arange(23)[None] <= torch.arange(4, 23)[:, None]
     parameters = list(encoding.parameters())
-    # Smooth activations are cubics within 1e-5 logits; 64 cosines add up in what cancels in d_r1.
+    # Smooth activations are cubics within 1e-5 logits; the sum of 64 cosines cancels in d_r1.
     bound = {"fire_gelu": 2e-3, "fire_tanh": 2e-3, "sandwich": 64 * 2e-5}.get(name, 2e-5)
     o = pe.attention(q, k, v, encoding, mask=mask)
     bias = encoding.dense(19, 23, dtype=torch.float64)
@@ -123,7 +124,7 @@ def test_dense(name):
 
 @pytest.mark.parametrize("name", FILES)
 def test_runs(name):
-    """Every class runs forward and backward; gradients of all parameters are there and finite."""
+    """Every class runs forward and backward, with finite gradients of all parameters."""
     make, mask = FILES[name]
     encoding = make()
     q, k, v, d_o = inputs(1, 2, 24, 24, 16)
@@ -151,7 +152,7 @@ def test_copies(name):
 
 
 def test_shared():
-    """One object in two layers gets the sum of both gradients."""
+    """One object in two layers receives the sum of both gradients."""
     encoding = nn.FIRE(2)
     q, k, v, d_o = inputs(1, 2, 24, 24, 16)
 
@@ -166,7 +167,7 @@ def test_shared():
 
 
 def test_sum():
-    """Biases add, a rotation joins them, and two rotations are refused."""
+    """Biases add, a rotation can be added to them, and two rotations are an error."""
     both = nn.ALiBi(2, learned=True) + nn.T5(2)
     q, k, v, d_o = inputs(1, 2, 13, 21, 16)
     allowed = torch.arange(21)[None] <= torch.arange(8, 21)[:, None]
@@ -180,7 +181,7 @@ def test_sum():
         nn.ALiBi(2) + nn.ALiBi(3)
 
 
-def test_sum_of_the_same():
+def test_sum_of_an_encoding_with_itself():
     """An encoding added to itself counts twice, in values and gradients."""
     encoding = nn.ALiBi(2, learned=True)
     q, k, v, d_o = inputs(1, 2, 13, 13, 16)
@@ -191,7 +192,7 @@ def test_sum_of_the_same():
 
 
 def test_forgetting_with_own_queries():
-    """f_q gives the queries' own sums; values and gradients of both."""
+    """f_q provides the sums of queries; values and gradients of both."""
     q, k, v, d_o = inputs(2, 2, 5, 9, 16)
     f = torch.randn(2, 2, 9).cumsum(-1).requires_grad_()
     f_q = torch.randn(2, 2, 5).requires_grad_()
@@ -207,7 +208,7 @@ def test_forgetting_with_own_queries():
 
 
 def test_positions():
-    """Positions that a call brings stand in biases and masks for those that count."""
+    """Explicit positions replace consecutive ones in biases and masks."""
     encoding = nn.ALiBi(2, learned=True) + nn.Positions()
     q, k, v, d_o = inputs(1, 2, 7, 7, 16)
     position = torch.tensor([[0, 2, 3, 7, 11, 12, 40]], dtype=torch.int32)
@@ -221,7 +222,7 @@ def test_positions():
 
 @pytest.mark.parametrize("name", EMBEDDINGS)
 def test_embeddings(name):
-    """What is added to tokens is what the example file adds."""
+    """The addend of tokens equals that of the example file."""
     make, parameters = EMBEDDINGS[name]
     module = make()
     x = torch.randn(2, 12, 16)
@@ -233,7 +234,7 @@ def test_embeddings(name):
 
 
 def decayed_of(encoding):
-    """The names of the parameters of an encoding that decay."""
+    """Returns the names of the parameters of an encoding that decay."""
     decayed = {id(p) for group in pe.param_groups(encoding) if "weight_decay" not in group
                for p in group["params"]}
     return {name for name, p in encoding.named_parameters() if id(p) in decayed}
@@ -241,15 +242,15 @@ def decayed_of(encoding):
 
 @pytest.mark.parametrize("name", FILES)
 def test_decay_by_rank(name):
-    """Of pe.nn, tables and matrices decay; numbers and rows of them do not."""
+    """In pe.nn, tables and matrices decay; numbers and rows do not."""
     encoding = FILES[name][0]()
     assert decayed_of(encoding) == {n for n, p in encoding.named_parameters() if p.dim() > 1}
     again = pe.from_mlir(encoding.program().text, heads=2, head_dim=16)
     assert {n for n, d in again.declarations.items() if d.decay} == decayed_of(encoding)
 
 
-def test_decay_as_asked():
-    """`decay=True` asks for it, whatever the rank; captured tensors go by their rank."""
+def test_explicit_decay():
+    """`decay=True` applies to any rank; captured tensors decay by their rank."""
     rows, table = (torch.nn.Parameter(torch.ones(shape)) for shape in ((2,), (2, 4)))
     encoding = pe.bias(a=pe.per_head(1.0, decay=True), c=pe.scalar(1.0))(
         lambda b, h, i, j, a, c: a[h] * c * rows[h] * table[h, i % 4])(2)
@@ -258,7 +259,7 @@ def test_decay_as_asked():
 
 
 def test_param_groups():
-    """Weight decay spares what is declared without it; bounds hold after a step."""
+    """Weight decay skips parameters declared without it; bounds hold after a step."""
     model = torch.nn.ModuleList([torch.nn.Linear(4, 4), nn.KerpleLog(2), nn.T5(2)])
     groups = pe.param_groups(model, lr=100.0)
     decayed = {id(p) for p in groups[0]["params"]}

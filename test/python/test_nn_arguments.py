@@ -1,7 +1,8 @@
-"""What pe.nn is made with: misplaced, misspelt and mistyped arguments are one pe.InputError."""
+"""Constructors of pe.nn raise one pe.InputError for wrong arguments."""
 
 import inspect
 
+import numpy as np
 import pytest
 import torch
 
@@ -10,27 +11,31 @@ from pe_attention import nn
 
 WRONG = {
     "a head dim": (lambda: nn.RoPE(64), "the head dim is taken from the query; the base is base="),
-    "buckets without a name": (lambda: nn.T5(8, 32), r"expected heads alone .*write buckets=32"),
-    "a name of transformers": (lambda: nn.T5(8, num_buckets=32), "num_buckets; write buckets=32"),
+    "buckets by position": (lambda: nn.T5(8, 32), r"at most 1 argument by position \(heads\), "
+                            "found 2; pass buckets, max_distance or bidirectional by name"),
+    "a name of transformers": (lambda: nn.T5(8, num_buckets=32), "num_buckets, found 32; write "
+                               "buckets=32"),
     "two names": (lambda: nn.T5(num_heads=8, max_dist=64),
-                  "num_heads; write heads=8; unknown argument max_dist; write max_distance=64"),
-    "theta": (lambda: nn.RoPE(rope_theta=5e5), "rope_theta; write base=500000.0"),
+                  "no argument num_heads, found 8; write heads=8; expected no argument max_dist, "
+                  "found 64; write max_distance=64"),
+    "theta": (lambda: nn.RoPE(rope_theta=5e5), "rope_theta, found 500000.0; write base=500000.0"),
     "dim of a rotation": (lambda: nn.RoPE(dim=64), "leave it out: the head dim is taken from the"),
     "dim of tokens": (lambda: nn.Sinusoidal(d_model=64), "the width is taken from the tokens"),
     "longest text": (lambda: nn.ALiBi(8, max_seq_len=2048), "leave it out: any length works"),
     "a device": (lambda: nn.ALiBi(8, device="cpu"), r"move the module afterwards, with \.to"),
-    "a misspelt name": (lambda: nn.ALiBi(8, learnt=True), "learnt; did you mean learned?"),
-    "an unknown name": (lambda: nn.ALiBi(8, zzz=1), "unknown argument zzz; expected heads, le"),
-    "no heads": (lambda: nn.ALiBi(), "ALiBi: expected heads=8, found none"),
-    "heads twice": (lambda: nn.ALiBi(8, heads=8), "heads: found twice"),
-    "a text": (lambda: nn.T5("8"), "heads: expected a whole number of at least 1, found '8'"),
+    "a misspelt name": (lambda: nn.ALiBi(8, learnt=True), "learnt, found True; did you mean lear"),
+    "an unknown name": (lambda: nn.ALiBi(8, zzz=1), "zzz, found 1; the arguments are heads and le"),
+    "no heads": (lambda: nn.ALiBi(), "ALiBi: expected heads, found none; the arguments are heads"),
+    "heads twice": (lambda: nn.ALiBi(8, heads=8), "expected heads once, found it both by position"),
+    "a string": (lambda: nn.T5("8"), "heads: expected an integer of at least 1, found '8'"),
+    "a NumPy number": (lambda: nn.T5(np.int64(0)), "heads: expected an integer of at least 1"),
     "a switch": (lambda: nn.T5(8, bidirectional=1), "bidirectional: expected True or False"),
     "a base": (lambda: nn.RoPE(base=float("nan")), "base: expected a finite number, found nan"),
     "a layer": (lambda: nn.FIRE(8, hidden=(32, 0)), r"hidden=\(32, 32\), found \(32, 0\)"),
-    "a scaling": (lambda: nn.RoPE(scaling="yarn"), "scaling: expected a mapping such as"),
-    "a cap": (lambda: nn.Softcap(8), "the cap is cap=30.0"),
+    "a scaling": (lambda: nn.RoPE(scaling="yarn"), "scaling: expected a dict or None, found 'yarn"),
+    "a cap": (lambda: nn.Softcap(8), "write cap=30.0"),
     "an embedding": (lambda: nn.Learned(512, 768), r"write Learned\(length=512, dim=768\)"),
-    "an argument of none": (lambda: nn.NoPE(8), "expected no argument without its name, found 8"),
+    "an argument of NoPE": (lambda: nn.NoPE(8), "expected no arguments by position, found 1$"),
 }
 
 
@@ -42,23 +47,23 @@ def test_wrong_arguments(name):
 
 
 @pytest.mark.parametrize("name", nn.__all__)
-def test_nothing_but_heads_goes_without_its_name(name):
+def test_only_heads_is_positional(name):
     parameters = list(inspect.signature(getattr(nn, name)).parameters.values())
     plain = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
     assert plain in ([], ["heads"])
     with pytest.raises(pe.InputError, match=f"^{name}: "):
         getattr(nn, name)(8, 64)
-    with pytest.raises(pe.InputError, match=f"^{name}: unknown argument nothing_like_it"):
+    with pytest.raises(pe.InputError, match=f"^{name}: expected no argument nothing_like_it"):
         getattr(nn, name)(nothing_like_it=1)
 
 
-def test_a_number_is_one_layer():
+def test_hidden_accepts_one_number():
     assert nn.FIRE(8, hidden=64).hidden == (64,)
     assert nn.ClampedFIRE(8, hidden=16).w1.shape == (16,)
 
 
 def test_sums():
-    """`sum` begins with 0."""
+    """`sum` starts with 0."""
     both = sum([nn.ALiBi(2), nn.T5(2)])
     assert [type(part).__name__ for part in both.parts()] == ["ALiBi", "T5"]
     with pytest.raises(TypeError):
@@ -67,19 +72,19 @@ def test_sums():
 
 def test_missing_data():
     q = torch.randn(1, 2, 4, 8)
-    text = r"expected the tensors f \(f_q may be left out .*pass encoding\(f=f\) to pe.attention"
+    text = r"expected the tensors f \(f_q is optional if .*pass encoding\(f=f\) to pe.attention"
     with pytest.raises(pe.InputError, match=text):
         pe.attention(q, q, q, nn.Forgetting())
-    with pytest.raises(pe.InputError, match=r"expected the tensors f \(f_q may .*found f_q$"):
+    with pytest.raises(pe.InputError, match=r"expected the tensors f \(f_q is .*found f_q$"):
         nn.Forgetting()(f_q=q)
 
 
-def test_names_in_place_of_programs():
-    with pytest.raises(pe.CompileError, match="found the name 'alibi'; .* the class pe.nn.ALiBi$"):
+def test_from_mlir_refuses_names_of_encodings():
+    with pytest.raises(pe.CompileError, match="found the name 'alibi'; .* pe.nn.ALiBi$"):
         pe.from_mlir("alibi", heads=4)
-    with pytest.raises(pe.CompileError, match="the class pe.nn.KerpleLog$"):
+    with pytest.raises(pe.CompileError, match="pe.nn.KerpleLog$"):
         pe.from_mlir("kerple_log", heads=4)
     with pytest.raises(pe.CompileError, match="found the name 'mine'$"):
         pe.from_mlir("mine")
-    with pytest.raises(pe.CompileError, match="mine.mlir: from_mlir: cannot read it: No such file"):
+    with pytest.raises(pe.CompileError, match="mine.mlir: from_mlir: cannot read the file: No"):
         pe.from_mlir("mine.mlir")

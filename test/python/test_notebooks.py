@@ -1,4 +1,5 @@
-"""The notebooks of examples/notebooks: their code cells run in order, and they hold no outputs."""
+"""Runs the code cells of examples/notebooks in order, and checks that the files contain no
+outputs."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def test_there_are_two():
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_cells_run(path, tmp_path):
-    """As one program, in order."""
+    """Runs the cells as one program, in order."""
     notebook = json.loads(path.read_text())
     assert (notebook["nbformat"], notebook["metadata"]["language_info"]["name"]) == (4, "python")
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]

@@ -1,4 +1,4 @@
-"""Programs and packages on arrays: NumPy, DLPack and PyTorch's tensors, without autograd."""
+"""Tests of programs and packages on arrays: NumPy, DLPack and PyTorch tensors, without autograd."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def check(fn: Any, inputs: dict[str, Any]) -> None:
         close(torch.as_tensor(np.asarray(found[name])), gradient, 2e-5)
 
 
-def test_arrays_of_numpy(inputs: dict[str, Any]) -> None:
+def test_numpy_arrays(inputs: dict[str, Any]) -> None:
     fn = pe.compile(PROGRAM)
     check(fn, inputs)
     results = fn(**inputs)
@@ -62,7 +62,7 @@ def test_arrays_of_numpy(inputs: dict[str, Any]) -> None:
     close(torch.from_numpy(o), expected(inputs, q_start=40, k_start=30)[0])
 
 
-def test_strided_arrays_are_used_where_they_lie(inputs: dict[str, Any]) -> None:
+def test_strided_arrays_are_not_copied(inputs: dict[str, Any]) -> None:
     packed = np.random.default_rng(1).standard_normal((2, 33, 3, 2, 32), np.float32)
     q, k, v = (packed[:, :, n].transpose(0, 2, 1, 3) for n in range(3))
     check(pe.compile(PROGRAM), {**inputs, "q": q, "k": k, "v": v[..., ::-1]})
@@ -70,7 +70,7 @@ def test_strided_arrays_are_used_where_they_lie(inputs: dict[str, Any]) -> None:
 
 def test_dlpack(inputs: dict[str, Any]) -> None:
     class Foreign:
-        """Anything with __dlpack__ and nothing else."""
+        """An object with __dlpack__ only."""
 
         def __init__(self, array: Any) -> None:
             self.array = array
@@ -83,7 +83,7 @@ def test_dlpack(inputs: dict[str, Any]) -> None:
     assert np.array_equal(found, fn(**inputs)["o"])
 
 
-def test_tensors_give_tensors(inputs: dict[str, Any]) -> None:
+def test_tensors_return_tensors(inputs: dict[str, Any]) -> None:
     fn = pe.compile(PROGRAM)
     tensors = {name: torch.from_numpy(array) for name, array in inputs.items()}
     o = fn(**tensors)["o"]
@@ -185,5 +185,5 @@ def _import_times() -> Iterator[float]:
         yield float(done.stdout)
 
 
-def test_importing_costs_little() -> None:
+def test_import_is_fast() -> None:
     assert min(_import_times()) <= 0.05

@@ -1,4 +1,4 @@
-"""torch.ops.pe.attention: opcheck, torch.compile, torch.export."""
+"""Tests of torch.ops.pe.attention: opcheck, torch.compile, torch.export."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_opcheck() -> None:
 
 
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
-def test_compiled_is_eager_without_further_compiles(backend: str) -> None:
+def test_compiled_equals_eager_without_recompilation(backend: str) -> None:
     counter = CompileCounterWithBackend(backend)
 
     def block(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, encoding: torch.nn.Module,
@@ -53,7 +53,7 @@ def test_compiled_is_eager_without_further_compiles(backend: str) -> None:
     frames: list[int] = []
     for length, start in [(33, 2), (40, 3), (57, 5), (128, 7)]:
         x, inputs = views(length)
-        encoding = Alibi(4)  # another layer of the same structure
+        encoding = Alibi(4)  # another layer with the same structure
         found, expected = compiled(*inputs, encoding, start), block(*inputs, encoding, start)
         assert torch.equal(found, expected) and found.stride() == expected.stride()
         wanted = [x, encoding.slopes]
@@ -65,7 +65,7 @@ def test_compiled_is_eager_without_further_compiles(backend: str) -> None:
 
 
 def test_compiled_code_follows_the_encoding() -> None:
-    """Two structures, masks and options are not taken for one another."""
+    """Two structures, masks and options do not share compiled code."""
     _, inputs = views(17)
 
     def block(encoding: torch.nn.Module | None, mask: pe.Mask | None) -> torch.Tensor:
@@ -97,7 +97,7 @@ def test_compiled_with_everything() -> None:
     assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
 
 
-def test_numbers_of_the_program_are_constants_of_compiled_code() -> None:
+def test_program_numbers_are_constants_in_compiled_code() -> None:
     _, inputs = views(20)
 
     def block(scale: float | None) -> torch.Tensor:
@@ -109,14 +109,14 @@ def test_numbers_of_the_program_are_constants_of_compiled_code() -> None:
         assert torch.equal(compiled(scale), block(scale))
 
 
-def test_compiled_dropout_is_another_in_every_call() -> None:
+def test_compiled_dropout_differs_between_calls() -> None:
     _, inputs = views(64)
     compiled = torch.compile(lambda: pe.attention(*inputs, mask=pe.causal, dropout_p=0.5),
                              fullgraph=True, backend="aot_eager")
     assert not torch.equal(compiled(), compiled())
 
 
-def test_derivatives_of_other_kinds_raise_compiled() -> None:
+def test_other_derivatives_raise_in_compiled_code() -> None:
     _, inputs = views(9)
     q, k, v = (t.detach() for t in inputs)
 
@@ -137,11 +137,11 @@ def test_derivatives_of_other_kinds_raise_compiled() -> None:
         torch.autograd.grad(g.square().sum(), q)
 
 
-def test_a_wrong_shape_is_told_while_tracing() -> None:
+def test_wrong_shapes_raise_during_tracing() -> None:
     _, (q, k, v) = views(9)
     compiled = torch.compile(lambda: pe.attention(q, k[:1], v, mask=pe.causal), fullgraph=True,
                              backend="aot_eager")
-    with pytest.raises(Exception, match="expected a batch of 2"):
+    with pytest.raises(Exception, match="expected the batch size 2"):
         compiled()
 
 

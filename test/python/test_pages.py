@@ -1,4 +1,4 @@
-"""What is written from the package: its reference, and the gallery of examples, are current."""
+"""Checks that the pages generated from the package are current: its reference and the gallery."""
 
 import subprocess
 import sys

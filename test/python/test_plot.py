@@ -1,4 +1,4 @@
-"""Pictures show the numbers of the encoding and of the kernel."""
+"""Tests that plots show the values of the encoding and of the kernel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _falling(b, h, i, j, amp):
 
 
 @pe.bias
-def _span(b, h, i, j):  # -inf from a distance of 8 on
+def _span(b, h, i, j):  # -inf from distance 8
     return torch.log(torch.clamp((8 - (i - j)) / 8, 0, 1))
 
 
@@ -43,7 +43,7 @@ def test_bias_shows_the_dense_bias():
     shown = np.ma.masked_invalid(images[3])
     rows, columns = np.tril_indices(9)
     np.testing.assert_array_equal(np.asarray(shown)[rows, columns], dense[3][rows, columns])
-    assert np.ma.masked_invalid(images[3]).mask[0, 1]  # a key behind its query
+    assert np.ma.masked_invalid(images[3]).mask[0, 1]  # a key after its query
     assert len(_images(pe.plot.bias(encoding, length=9, heads=[4], causal=False))) == 1
 
 
@@ -78,7 +78,7 @@ def test_equal_heads_are_drawn_once():
     assert [line.get_label() for line in axes.get_lines()] == ["heads 0, 2, 3", "head 1"]
 
 
-def test_far_values_are_clipped_and_the_picture_says_so():
+def test_far_values_are_clipped_and_the_title_says_so():
     (axes,) = pe.plot.distance(_slopes(1), length=1001, heads=[0]).axes
     assert axes.get_ylim()[0] == -30
     assert axes.get_title() == "clipped at -30 (full_range=True draws all)"
@@ -95,10 +95,10 @@ def test_minus_infinity_is_marked():
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["masked", "−inf"]
 
 
-def test_what_is_no_function_of_the_distance_is_a_mean():
+def test_other_biases_are_plotted_as_means():
     swirl = _swirl(heads=1)
     (axes,) = pe.plot.distance(swirl, length=16).axes
-    assert "no function of the distance" in axes.get_title()
+    assert "not a function of the distance" in axes.get_title()
     dense = swirl.dense(16, 16)[0, 0]
     found = axes.get_lines()[0].get_ydata()
     np.testing.assert_allclose(found[3], dense.diagonal(-3).mean().item(), rtol=1e-6)
@@ -113,7 +113,7 @@ def test_scales_are_shared_on_request():
     assert limits[0][0][0] == -limits[0][0][1]  # around 0
 
 
-@pytest.mark.parametrize("keys", [7, 70])  # fewer and more than one call's columns
+@pytest.mark.parametrize("keys", [7, 70])  # fewer and more than the columns of one call
 def test_attention_shows_the_weights(keys):
     q, k = torch.randn(2, 4, keys, 16), torch.randn(2, 2, keys, 16)
     images = _images(pe.plot.attention(q, k, mask=pe.causal, batch=1))
@@ -128,7 +128,7 @@ def test_figures_are_written(tmp_path):
     assert (tmp_path / "bias.png").stat().st_size > 1000
 
 
-def test_what_is_not_there():
+def test_arguments_out_of_range():
     with pytest.raises(pe.InputError, match="heads: expected numbers from 0 to 1, found 2"):
         pe.plot.bias(pe.nn.ALiBi(2), heads=[2])
     with pytest.raises(pe.InputError, match="query: expected a position from 1 to 7, found 8"):

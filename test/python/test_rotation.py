@@ -1,4 +1,4 @@
-"""Rotations by formula, and tables of every batch entry."""
+"""Tests of rotations by formula, and of tables per batch entry."""
 
 import pytest
 import torch
@@ -19,21 +19,21 @@ def inputs(heads=2, length=9, batch=2):
 
 
 def turned(x, angles):
-    """Pairs (p, p + n) of x [B, H, S, 2 n] turned by angles [B or 1, H or 1, S, n]."""
+    """Rotates the pairs (p, p + n) of x [B, H, S, 2 n] by angles [B or 1, H or 1, S, n]."""
     first, second = x.chunk(2, -1)
     cos, sin = angles.cos(), angles.sin()
     return torch.cat([first * cos - second * sin, second * cos + first * sin], -1)
 
 
 def dense(q, k, v, frequencies):
-    """Causal attention of rows turned by position times frequency, in plain PyTorch."""
+    """Computes causal attention of rows rotated by position times frequency, in plain PyTorch."""
     angles = torch.arange(q.shape[2], dtype=torch.float64)[:, None] * frequencies[:, None, :]
     q, k = turned(q, angles), turned(k, angles)
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
 def both(encoding, parameters, heads=2):
-    """Outputs and gradients of the compiled code and of plain PyTorch in float64."""
+    """Returns outputs and gradients of the compiled code and of plain PyTorch in float64."""
     tensors = inputs(heads)
     exact = [t.detach().double().requires_grad_() for t in tensors]
     o = pe.attention(*tensors, encoding, mask=pe.causal)
@@ -52,7 +52,7 @@ def test_a_base_per_head():
     both(encoding, [encoding.base])
 
 
-def test_it_equals_the_class_bit_for_bit():
+def test_equals_the_class_bit_for_bit():
     ours, theirs = rope_formula(heads=2), nn.RoPE(heads=2, learned=True)
     results = []
     for encoding in (ours, theirs):
@@ -65,7 +65,7 @@ def test_it_equals_the_class_bit_for_bit():
 
 def test_captured_tensors_and_options():
     factor = torch.nn.Parameter(torch.linspace(1.0, 3.0, DEPTH // 2))
-    shift = torch.tensor(0.1)  # one number
+    shift = torch.tensor(0.1)  # a scalar
 
     @pe.rotation
     def longrope(h, p, n):
@@ -83,7 +83,7 @@ def test_constants_are_float64():
     assert "1.00000000000000006e-01 : f64" in encoding.program().text
 
 
-def test_pairs_of_neighbours_of_the_first_dims():
+def test_adjacent_pairs_of_the_first_dims():
     half = pe.rotation(lambda h, p, n: 10000.0 ** (-p / n), interleaved=True, rotary_dims=8)()
     same = nn.RoPE(interleaved=True, rotary_dims=8)
     q, k, v = inputs()
@@ -106,7 +106,7 @@ def test_sums_and_checks():
 
 
 def test_far_positions():
-    """Angles are products in float64: at 2^24 they are right to the last digit of an f32."""
+    """Angles are computed in float64: at 2^24 they are accurate to the last digit of an f32."""
     encoding = pe.rotation(lambda h, p, n: 0.1 * 10000.0 ** (-p / n))()
     q, k, v = (t.detach() for t in inputs(length=3))
     start = 2 ** 24
@@ -120,7 +120,7 @@ def test_far_positions():
     (lambda h, p: 1.0, "expected a function of (h, p, n), found one of (h, p)"),
     (lambda h, p, n: torch.nn.Linear(1, 1)(p[None])[h], "network"),
 ])
-def test_formulas_that_are_refused(function, message):
+def test_refused_formulas(function, message):
     with pytest.raises(pe.Error) as caught:
         pe.rotation(function)()
     assert message in str(caught.value)
@@ -131,7 +131,7 @@ def test_formulas_that_are_refused(function, message):
     ({"interleaved": 1}, "interleaved: expected True or False, found 1"),
     ({"magnitude": float("inf")}, "magnitude: expected a finite number, found inf"),
 ])
-def test_options_that_are_refused(options, message):
+def test_refused_options(options, message):
     with pytest.raises(pe.InputError) as caught:
         pe.rotation(lambda h, p, n: 1.0, **options)
     assert message in str(caught.value)
@@ -144,14 +144,14 @@ def test_fewer_key_heads():
 
 
 def tables(batch, length, pairs=DEPTH // 2):
-    """Angles of three positions per token, as M-RoPE allots them to pairs."""
+    """Returns angles of three positions per token, assigned to pairs as in M-RoPE."""
     positions = torch.randint(0, 20, (3, batch, length), generator=torch.Generator().manual_seed(1))
     axis = torch.tensor([0, 0, 0, 1, 1, 1, 2, 2])[:pairs]
     return positions[axis].movedim(0, -1) * 10000.0 ** (-torch.arange(pairs) / pairs)
 
 
 @pytest.mark.parametrize("explicit", [True, False])
-def test_tables_of_batch_entries(explicit):
+def test_tables_per_batch_entry(explicit):
     tensors = inputs()
     angles = tables(2, 9).requires_grad_()
     encoding = nn.RotationTable(per_batch=explicit)
@@ -166,7 +166,7 @@ def test_tables_of_batch_entries(explicit):
         assert torch.allclose(one.double(), two, rtol=1e-4, atol=1e-5)
 
 
-def test_tables_that_do_not_fit():
+def test_tables_with_wrong_shapes():
     q, k, v = inputs()
     angles = tables(3, 9)
     with pytest.raises(pe.Error, match="cos"):

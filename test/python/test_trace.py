@@ -1,4 +1,4 @@
-"""Formulas in Python: what they become, and their values and gradients against plain PyTorch."""
+"""Tests of formulas in Python: their programs, values and gradients against plain PyTorch."""
 
 import copy
 import io
@@ -18,7 +18,8 @@ CAUSAL = torch.arange(23)[None] <= torch.arange(4, 23)[:, None]
 
 
 def check(encoding, bias, wanted, bound=2e-5, heads=3):
-    """Compiled attention, and the dense bias, against a formula of float64 tensors in PyTorch."""
+    """Compares compiled attention and the dense bias with a formula of float64 tensors in
+    PyTorch."""
     q, k, v, d_o = inputs(2, heads, 19, 23, 16)
     dense = encoding.dense(19, 23, dtype=torch.float64)
     expected = bias.expand(1, heads, 19, 23)
@@ -70,7 +71,7 @@ def test_scalars_have_one_axis():
 
 
 def test_captured_tensors():
-    """Tensors of the function's surroundings are arguments with gradients; indices are limited."""
+    """Captured tensors are arguments with gradients; indices are clamped."""
     table = torch.nn.Parameter(torch.randn(3, 16))
     slope = torch.tensor(0.25, requires_grad=True)
     shift = torch.tensor([3, 1, 2])
@@ -103,7 +104,7 @@ def test_functions_of_parameters():
 
 @pytest.mark.parametrize("activation", [torch.nn.ReLU(), torch.nn.GELU()])
 def test_networks(activation):
-    """A chain of linear layers of one number is `pe.mlp_eval`, from layers or functions."""
+    """A chain of linear layers with one input becomes `pe.mlp_eval`, from layers or functions."""
     network = torch.nn.Sequential(torch.nn.Linear(1, 8), activation, torch.nn.Linear(8, 6),
                                   activation, torch.nn.Linear(6, 3))
 
@@ -169,8 +170,8 @@ def test_dtypes_and_starts_of_dense():
     assert torch.equal(encoding.dense(4, 9), encoding.dense(4, 9, q_start=5))
 
 
-def test_numbers_of_functions():
-    """Whole numbers stay whole, real ones are f32, and each becomes the op that it should."""
+def test_ops_of_functions():
+    """Integers stay integers, real numbers are f32, and each function becomes the expected op."""
 
     @pe.bias
     def mixed(b, h, i, j):
@@ -189,7 +190,7 @@ def test_numbers_of_functions():
 
 
 class Formulas:
-    """Draws formulas over i, j, h and two parameters as Python source that PyTorch runs as well."""
+    """Generates formulas of i, j, h and two parameters as Python source that PyTorch also runs."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -240,7 +241,7 @@ def test_random_formulas(seed):
     encoding = pe.bias(p=pe.per_head("normal(1)"), w=pe.vector(5, "normal(1)"))(function)(heads=3)
     h, i, j = grid()
     p, w = encoding.p.double(), encoding.w.double()
-    # Of whole numbers PyTorch computes functions in the default type.
+    # PyTorch computes functions of integers in the default type.
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:

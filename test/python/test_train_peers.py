@@ -1,4 +1,4 @@
-"""scripts/train-peers at a tiny size: the losses of pe and of PyTorch are judged, not speeds."""
+"""Tests scripts/train-peers at a tiny size: the losses of pe and of PyTorch, not the speeds."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def script() -> ModuleType:
     spec = importlib.util.spec_from_loader("train_peers", loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
-    exec(loader.get_code("train_peers"), module.__dict__)  # nothing is written beside the script
+    exec(loader.get_code("train_peers"), module.__dict__)  # writes no files next to the script
     return module
 
 
 @pytest.fixture
 def peers(script: ModuleType, monkeypatch: pytest.MonkeyPatch,
           capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs the script: its exit status, what it prints and its complaints."""
+    """Runs the script and returns its exit status, its output and its errors."""
     if not (BUILT / "pe").exists():
         pytest.skip(f"there is no program pe in {BUILT}")
     monkeypatch.setenv("XDG_CACHE_HOME", os.environ["PE_CACHE_DIR"])

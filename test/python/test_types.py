@@ -1,4 +1,4 @@
-"""The package's types: what mypy --strict says of it."""
+"""Checks the package's types with mypy --strict."""
 
 from __future__ import annotations
 

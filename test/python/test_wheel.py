@@ -1,4 +1,4 @@
-"""The wheel: what it holds, what it needs, and that it runs where no LLVM library is."""
+"""Tests of the wheel: its contents, its dependencies, and that it runs without LLVM libraries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# What the tag manylinux_2_36 lets a wheel take from the system: libraries, and how new symbols are.
+# The system libraries and symbol versions that the tag manylinux_2_36 allows.
 ALLOWED = {"libc.so.6", "libm.so.6", "libdl.so.2", "librt.so.1", "libpthread.so.0", "libz.so.1",
            "libstdc++.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"}
 NEWEST = {"GLIBC": (2, 36), "GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": (12, 0, 0),
@@ -52,7 +52,7 @@ def test_contents(wheel: Path) -> None:
     assert not [name for name in names if "__pycache__" in name or name.endswith((".a", ".so.0"))]
 
 
-def test_libraries_that_it_needs(unpacked: Path) -> None:
+def test_required_libraries(unpacked: Path) -> None:
     for name in ("lib/libpe.so", "lib/libpe-jit.so", "bin/pe"):
         dump = subprocess.run(["objdump", "-p", str(unpacked / "pe_attention" / name)],
                               capture_output=True, text=True, check=True).stdout
@@ -65,8 +65,8 @@ def test_libraries_that_it_needs(unpacked: Path) -> None:
             assert number <= NEWEST.get(kind, ()), f"{name} needs {kind} {number}"
 
 
-def test_the_compiler_library_shows_one_function(unpacked: Path) -> None:
-    """Then it disturbs no other LLVM of the process."""
+def test_the_compiler_library_exports_one_function(unpacked: Path) -> None:
+    """Otherwise it could interfere with another LLVM in the process."""
     dump = subprocess.run(["objdump", "-T", str(unpacked / "pe_attention" / "lib/libpe-jit.so")],
                           capture_output=True, text=True, check=True).stdout
     lines = [line for line in dump.splitlines() if " g " in line and "*UND*" not in line]
@@ -98,9 +98,9 @@ assert not upstream, upstream
 
 
 @pytest.mark.parametrize("order", ["before", "after"])
-def test_it_compiles_without_libraries_of_llvm(unpacked: Path, tmp_path: Path, order: str) -> None:
-    """Nothing of LLVM is loaded or even looked for: the loader's own log has every name it is asked
-    for, so that this holds where LLVM is installed, and without rights to hide it."""
+def test_compiles_without_llvm_libraries(unpacked: Path, tmp_path: Path, order: str) -> None:
+    """The loader's log shows that no LLVM library is loaded or searched for, so the test also works
+    where LLVM is installed, and without permission to hide it."""
     settings = {**os.environ, "PYTHONPATH": str(unpacked), "PE_CACHE_DIR": str(tmp_path / "cache"),
                 "LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": str(tmp_path / "log")}
     settings.pop("PE_LIBRARY", None)
@@ -114,12 +114,12 @@ def test_it_compiles_without_libraries_of_llvm(unpacked: Path, tmp_path: Path, o
     assert "calling init: " + str(unpacked / "pe_attention" / "lib" / "libpe-jit.so") in log
 
 
-def test_the_program_compiles_without_libraries_of_llvm(unpacked: Path, tmp_path: Path) -> None:
+def test_the_program_compiles_without_llvm_libraries(unpacked: Path, tmp_path: Path) -> None:
     folder = unpacked / "pe_attention"
     settings = {**os.environ, "PE_CACHE_DIR": str(tmp_path / "cache"), "LD_DEBUG": "libs",
                 "LD_DEBUG_OUTPUT": str(tmp_path / "log")}
     examples = folder / "examples" / "encodings"
-    shutil.copy(examples / "fire.mlir", examples / "only_here.mlir")  # and not in the source tree
+    shutil.copy(examples / "fire.mlir", examples / "only_here.mlir")  # not in the source tree
     command = [folder / "bin" / "pe", "explain", "examples/encodings/only_here.mlir"]
     done = subprocess.run(command, env=settings, cwd=tmp_path, capture_output=True, text=True,
                           check=False)

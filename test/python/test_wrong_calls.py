@@ -1,6 +1,6 @@
-"""Wrong calls of every public callable, drawn from the signatures with a fixed seed: each argument
-is replaced by values of other kinds, left out, given twice or misspelt. All of them end in an error
-of this package."""
+"""Tests of wrong calls of every public callable, generated from the signatures with a fixed seed:
+each argument is replaced by values of other kinds, left out, given twice or misspelled. All of them
+raise an error of this package."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _optimizer() -> torch.optim.Optimizer:
     return torch.optim.SGD(MODEL.parameters(), lr=0.1)
 
 
-# A right call of each function: its arguments by name. Constructors of pe.nn follow below.
+# A valid call of each function: its arguments by name. Constructors of pe.nn are added below.
 RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "attention": (pe.attention, {"query": Q, "key": Q, "value": Q}),
     "reference": (pe.reference, {"query": Q, "key": Q, "value": Q}),
@@ -82,7 +82,7 @@ for _name in pe.nn.__all__:
                if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
     RIGHT[f"nn.{_name}"] = (_class, {name: _SIZES[name] for name in _needed})
 
-# Values by their kind.
+# Values by kind.
 VALUES: dict[str, Any] = {
     "None": None, "str": "x", "list": [1, "x"], "bool": True, "object": object(), "class": int,
     "lambda": lambda: 0, "real": 2.5, "negative": -3, "nan": float("nan"), "inf": float("inf"),
@@ -91,7 +91,7 @@ VALUES: dict[str, Any] = {
     "complex tensor": torch.zeros(1, 2, 4, 8, dtype=torch.complex64), "dict": {"x": 1},
 }
 
-# Kinds that make sense for what a parameter's annotation names.
+# Kinds that the types in annotations accept.
 _FITS = {
     "None": {"None"}, "str": {"str"}, "bool": {"bool"}, "float": {"real", "negative"},
     "int": {"negative"}, "object": set(VALUES), "Any": set(VALUES),
@@ -100,7 +100,8 @@ _FITS = {
     "Split": {"dict"}, "Init": {"real", "negative"}, "Callable": {"lambda", "class"},
     "Target": {"lambda", "class"},
 }
-# Kinds that are wrong in spite of the annotation: numbers out of a range, tensors of other shapes.
+# Kinds that are invalid although the annotation accepts them: numbers out of range, tensors of
+# other shapes.
 _WRONG = {"negative": ("heads", "head_dim", "value_dim", "size", "length", "bits", "left", "right",
                        "q_len", "k_len", "batch", "clip", "buckets", "max_distance", "terms", "dim",
                        "dropout_p", "alpha", "least", "tau", "cap", "rotary_dims", "hidden"),
@@ -123,7 +124,7 @@ def _fits(parameter: inspect.Parameter, kind: str) -> bool:
     return parameter.annotation is parameter.empty
 
 
-# Calls that are right in spite of all that: (function, parameter or what else is said) and why.
+# Generated calls that are valid nevertheless, with the reason.
 ALLOWED = {
     "param_groups(unknown=...)": "options go to the optimizer, which knows its own",
     "nn.Mixture(alpha: negative)": "the learned weight may begin anywhere",
@@ -168,11 +169,11 @@ def _calls() -> Iterator[Call]:
 CALLS = [(name, call) for name, call in _calls() if not name.startswith(tuple(ALLOWED))]
 
 
-def test_there_are_enough() -> None:
+def test_coverage_of_public_functions() -> None:
     assert len(CALLS) >= 200
     public = {name for name in pe.__all__ if inspect.isroutine(getattr(pe, name))}
     assert public <= set(RIGHT), "expected a right call of every public function"
-    # What calls give: nobody else makes these.
+    # Types of results, which users do not construct.
     given = {"MatrixReport", "Recycled", "Report"}
     assert set(pe.plasticity.__all__) - given <= set(RIGHT)
     assert {f"distributed.{name}" for name in pe.distributed.__all__} <= set(RIGHT)
@@ -180,7 +181,7 @@ def test_there_are_enough() -> None:
 
 @pytest.mark.parametrize("function", RIGHT)
 def test_wrong_calls(function: str) -> None:
-    """One error of this package each, of one paragraph."""
+    """Each call raises one error of this package, of one paragraph."""
     wrong = []
     for name, call in CALLS:
         if not name.startswith(f"{function}("):
@@ -196,7 +197,7 @@ def test_wrong_calls(function: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_words_of_other_libraries() -> None:
+def test_hints_for_other_libraries() -> None:
     """Each hint names something of this package, or says to leave the argument out."""
     from pe_attention._kinds import HINTS
 

@@ -1,4 +1,4 @@
-//===- ClosedFormTest.cpp - The reference against values taken by hand ----===//
+//===- ClosedFormTest.cpp - The reference against closed forms ------------===//
 
 #include "dialect/PE/RopeLiterals.h"
 #include "reference/Helpers.h"
@@ -46,7 +46,7 @@ TEST(ClosedForm, InterleavedSlopesOfThreeHeads) {
   EXPECT_DOUBLE_EQ(biasAt(encoding.program, inputs, {0, 2, 1, 0}), -std::exp2(-2));
 }
 
-TEST(ClosedForm, CausalBucketsStartWhereTheirPaperSays) {
+TEST(ClosedForm, CausalBucketBoundariesMatchThePaper) {
   const int64_t starts[] = {16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113};
   reference::BucketSpec spec{32, 128, false};
   for (int d = 0; d < 16; ++d)
@@ -60,7 +60,7 @@ TEST(ClosedForm, CausalBucketsStartWhereTheirPaperSays) {
 }
 
 TEST(ClosedForm, BidirectionalBucketsUseOneHalfPerSide) {
-  // 16, 32 and 64 are exact boundaries, which single precision decides.
+  // 16, 32 and 64 are exact boundaries, where the result depends on single precision.
   const int64_t starts[] = {8, 12, 16, 23, 32, 46, 64, 91};
   reference::BucketSpec spec{32, 128, true};
   for (int n = 0; n < 8; ++n) {
@@ -78,7 +78,7 @@ TEST(ClosedForm, TableIsReadAtTheBucketOfItsHead) {
             table.data<double>()[table.offsetOf({17, 1})]);
 }
 
-TEST(ClosedForm, RotationKeepsNormsAndDependsOnDifferencesAlone) {
+TEST(ClosedForm, RotationKeepsNormsAndDependsOnlyOnDifferences) {
   for (const char *name : {"rope", "rope_interleaved"}) {
     Encoding encoding = encodingNamed(name);
     auto definitions = reference::findDefinitions(encoding.program);
@@ -115,8 +115,8 @@ TEST(ClosedForm, RotationPairsAndAngles) {
   EXPECT_EQ(b, (std::vector<double>{a[0], a[2], a[1], a[3]}));
 }
 
-TEST(ClosedForm, FrequenciesByFormulaAreThoseOfRotary) {
-  // base[h] ^ (-p / n) of two heads, and the factor on cosine and sine.
+TEST(ClosedForm, FormulaFrequenciesMatchRotary) {
+  // base[h] ^ (-p / n) for two heads, and the factor on cosine and sine.
   ProgramBuilder f;
   int base = f.parameter("base", {ProgramBuilder::heads});
   auto frequency = [&](const std::vector<int> &a) {
@@ -142,22 +142,22 @@ TEST(ClosedForm, FrequenciesByFormulaAreThoseOfRotary) {
   EXPECT_NEAR(found->frequencies[4 + 3], std::pow(10000.0, -0.75), 1e-15);
   ASSERT_EQ(found->learned.size(), 2u);
   EXPECT_EQ(found->learned[1].front().element, 1);
-  // d base^x / d base = x base^(x - 1); the first pair's is 0.
+  // d base^x / d base = x base^(x - 1), which is 0 for the first pair.
   ASSERT_EQ(found->learned[0].front().slopes.size(), 3u);
   EXPECT_NEAR(found->learned[0].front().slopes[0].value, -0.25 * std::pow(100.0, -1.25), 1e-15);
 
-  // A tensor with a number for each of three heads does not fit two.
+  // A tensor with an element for each of three heads does not fit two heads.
   tensors[base] = {{3}, {100.0, 10000.0, 10.0}};
   EXPECT_FALSE(reference::buildRotation(program, reference::findDefinitions(program), rotation, 8,
                                         tensors, sizes));
-  // Keys of one head would be turned like two.
+  // The keys of one head would need the rotations of two heads.
   tensors[base] = {{2}, {100.0, 10000.0}};
   sizes.keyHeads = 1;
   EXPECT_FALSE(reference::buildRotation(program, reference::findDefinitions(program), rotation, 8,
                                         tensors, sizes));
 }
 
-TEST(ClosedForm, ScaledFrequenciesAreThePublishedOnes) {
+TEST(ClosedForm, ScaledFrequenciesMatchPublishedValues) {
   for (const RopeLiteral &literal : kRopeLiterals) {
     ProgramBuilder f;
     const std::string scaling = "#pe.rope_scaling<" + std::string(literal.scaling) + ">";
@@ -179,8 +179,8 @@ TEST(ClosedForm, ScaledFrequenciesAreThePublishedOnes) {
   }
 }
 
-TEST(ClosedForm, ProgressiveInterpolationByHand) {
-  // One hidden unit with weight 1 and output weight 1: the bias is t itself.
+TEST(ClosedForm, ProgressiveInterpolationClosedForm) {
+  // With one hidden unit of weight 1 and an output weight of 1, the bias is t.
   Encoding encoding = encodingNamed("fire_short", 1);
   TensorMap inputs = randomInputs(encoding, {1, 1, 1, 9, 9, 2, 2}, 1);
   inputs["c"] = Tensor::scalar(0.5);
@@ -207,7 +207,7 @@ TEST(ClosedForm, WithoutThresholdTheFirstRowIsZero) {
   EXPECT_DOUBLE_EQ(biasAt(encoding.program, inputs, {0, 0, 3, 1}), 2 * (2 / (3 + 1e-6)) + 0.25);
 }
 
-TEST(ClosedForm, StickBreakingOfZeroScoresHalvesWhatIsLeft) {
+TEST(ClosedForm, StickBreakingOfZeroScoresHalvesTheRemainder) {
   Encoding encoding = encodingNamed("log_of_mass_left");
   TensorMap inputs = inputsWithoutScores(encoding, {1, 1, 1, 4, 4, 2, 1});
   inputs["v"] = doubles({1, 10, 100, 1000}, {1, 1, 4, 1});
@@ -218,7 +218,7 @@ TEST(ClosedForm, StickBreakingOfZeroScoresHalvesWhatIsLeft) {
              doubles({0, -std::log(2), -2 * std::log(2), -3 * std::log(2)}, {1, 1, 4}), 1e-14);
 }
 
-TEST(ClosedForm, StickBreakingMassAndRemainderAddToOne) {
+TEST(ClosedForm, StickBreakingMassAndRemainderSumToOne) {
   Encoding encoding = encodingNamed("log_of_mass_left");
   CallShape shape{2, 3, 3, 12, 12, 4, 1};
   TensorMap inputs = randomInputs(encoding, shape, 3, DType::F64, 3.0);
@@ -241,7 +241,7 @@ TEST(ClosedForm, KerpleAtDistanceZeroIsZeroWithoutGradient) {
   }
 }
 
-TEST(ClosedForm, SandwichByHand) {
+TEST(ClosedForm, SandwichClosedForm) {
   Encoding encoding = encodingNamed("sandwich");
   TensorMap inputs = randomInputs(encoding, {1, 1, 1, 4, 4, 4, 4}, 1);
   inputs["r1"] = doubles({0.5}, {1});

@@ -1,7 +1,7 @@
 //===- CompareTest.cpp - The comparator fails on corrupted results --------===//
 //
-// A comparator that cannot fail proves nothing. Each test takes a correct result in fp32, damages
-// it in one way and expects the damage to be found, in the tensor that was damaged and no other.
+// A comparator that cannot fail proves nothing. Each test damages a correct f32 result in one way
+// and expects that exactly the damaged tensor fails.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,7 +55,7 @@ TEST_F(Corruption, CorrectResultsPass) {
   EXPECT_EQ(report.tensors.size(), 1u + 3u + 6u);
 }
 
-/// 16-bit computations are judged relative to their unavoidable rounding.
+/// The bound of a 16-bit computation grows with its unavoidable rounding error.
 TEST(RoundedComputation, BoundFollowsRounding) {
   Encoding encoding = encodingNamed("fire", 8);
   TensorMap inputs = randomInputs(encoding, {1, 2, 2, 16, 16, 8, 8}, 3, DType::BF16);
@@ -69,13 +69,13 @@ TEST(RoundedComputation, BoundFollowsRounding) {
       found.insert(tensors->begin(), tensors->end());
     reference::CompareOptions options;
     options.computation = dtype;
-    EXPECT_FALSE(reference::compare(exact, found, options)); // rounded evaluation not given
+    EXPECT_FALSE(reference::compare(exact, found, options)); // no rounded evaluation
     options.rounded = &*rounded;
     auto report = reference::compare(exact, found, options);
     ASSERT_TRUE(report);
     EXPECT_TRUE(report->passes()) << report->table();
-    EXPECT_GT(report->worstShare(), 0.2); // the rounding is there, and counts
-    // Ten times the rounding of the output is too much.
+    EXPECT_GT(report->worstShare(), 0.2); // the rounding error is counted
+    // Ten times the rounding error of the output exceeds the bound.
     Tensor o = found["o"].clone();
     const Tensor &true_o = exact.outputs.at("o");
     for (int64_t e = 0; e < o.numel(); ++e)
@@ -86,8 +86,9 @@ TEST(RoundedComputation, BoundFollowsRounding) {
   }
 }
 
-/// Where the type's rounding alone decides a result, it is compared with the rounded evaluation.
-TEST_F(Corruption, RoundedEvaluationJudgesWhatRoundingDecides) {
+/// A result that rounding to the type moves by more than its size is compared with the rounded
+/// evaluation.
+TEST_F(Corruption, ResultsDominatedByRoundingUseTheRoundedEvaluation) {
   reference::Results rounded = reference;
   Tensor &moved = rounded.gradients.at("d_q");
   moved = moved.clone();
@@ -108,8 +109,8 @@ TEST_F(Corruption, RoundedEvaluationJudgesWhatRoundingDecides) {
   }
 }
 
-/// Results computed through numbers below f32's range may be 0.
-TEST_F(Corruption, UnderflowIsNoError) {
+/// Results computed from values below the range of f32 may be 0.
+TEST_F(Corruption, UnderflowIsNotAnError) {
   Tensor &tiny = reference.gradients.at("d_q");
   tiny = tiny.clone();
   for (double &element : tiny.values<double>())
@@ -141,7 +142,7 @@ TEST_F(Corruption, AllElementsSlightlyWrong) {
 }
 
 TEST_F(Corruption, TransposedTensor) {
-  // Heads and queries swapped, with the shape put right: the same numbers in other places.
+  // Swaps heads and queries and restores the shape: the same values in other places.
   Tensor swapped = found["d_v"].transpose(1, 2).contiguous();
   found["d_v"] = swapped.reshape(found["d_v"].shape());
   expectOnlyFailure("d_v");
@@ -187,9 +188,9 @@ TEST_F(Corruption, NegatedGradient) {
   expectOnlyFailure("d_w1");
 }
 
-TEST_F(Corruption, ZeroReferenceIsHeldToTheSizeOfWhatCancelled) {
-  // The gradient of the output's bias is zero under softmax; noise well below the sum of |dS| is
-  // rounding, noise near it is not.
+TEST_F(Corruption, ZeroReferenceIsBoundedByTheCancelledTerms) {
+  // The gradient of the output's bias is zero under softmax. An error well below the sum of |dS| is
+  // rounding, an error near it is not.
   double magnitude = reference.magnitudes["d_b2"].values<double>()[0];
   elements("d_b2")[0] = static_cast<float>(0.5e-5 * magnitude);
   EXPECT_TRUE(judge().passes()) << judge().table();
@@ -197,14 +198,15 @@ TEST_F(Corruption, ZeroReferenceIsHeldToTheSizeOfWhatCancelled) {
   expectOnlyFailure("d_b2");
 }
 
-TEST_F(Corruption, WhatCancellationLeavesIsComparedAbsolutely) {
+TEST_F(Corruption, CancelledResultsAreComparedAbsolutely) {
   reference::Report report = judge();
   for (const reference::TensorReport &tensor : report.tensors) {
     EXPECT_EQ(tensor.isAbsolute(), tensor.name == "d_b2") << tensor.line();
     EXPECT_TRUE(tensor.isBounded()) << tensor.line();
     if (tensor.name == "d_b2") {
       EXPECT_NE(tensor.line().find("abs error"), std::string::npos) << tensor.line();
-      EXPECT_GT(tensor.scale, 1e3 * tensor.bound) << "the bound is small beside what cancelled";
+      EXPECT_GT(tensor.scale, 1e3 * tensor.bound)
+          << "the bound is small compared to the terms that cancelled";
     }
   }
 }
@@ -218,7 +220,7 @@ TEST_F(Corruption, BoundsGrowWithTheLogits) {
   EXPECT_TRUE(judge().passes()) << judge().table();
 }
 
-TEST_F(Corruption, ABoundAboveOneIsNoBound) {
+TEST_F(Corruption, RelativeBoundAboveOneFails) {
   reference.maxLogit = 1e7; // 4 * 2^-24 * 1e7 = 2.4
   reference::Report report = judge();
   EXPECT_FALSE(report.passes());
@@ -230,7 +232,7 @@ TEST_F(Corruption, ABoundAboveOneIsNoBound) {
   }
 }
 
-TEST_F(Corruption, NotANumberIsMetByNotANumber) {
+TEST_F(Corruption, NanComparesEqualToNan) {
   Tensor expected = reference.outputs["o"].clone();
   expected.data<double>()[5] = std::nan("");
   reference.outputs["o"] = expected;
@@ -242,7 +244,7 @@ TEST_F(Corruption, NotANumberIsMetByNotANumber) {
       << judge().table();
 }
 
-TEST_F(Corruption, ElementsThatAreNotFiniteLeaveTheOthersTheirBound) {
+TEST_F(Corruption, NonFiniteElementsDoNotAffectTheOthers) {
   const float nan = std::nanf("");
   reference.gradients["d_b1"].data<double>()[0] = nan;
   reference.magnitudes["d_b1"].data<double>()[0] = nan;
@@ -255,7 +257,7 @@ TEST_F(Corruption, ElementsThatAreNotFiniteLeaveTheOthersTheirBound) {
       << report.table();
 }
 
-TEST_F(Corruption, ATensorWithoutAFiniteElementProvesNothing) {
+TEST_F(Corruption, TensorWithoutFiniteElementsFails) {
   reference.gradients["d_c"].data<double>()[0] = std::nan("");
   reference.magnitudes["d_c"].data<double>()[0] = std::nan("");
   elements("d_c")[0] = std::nanf("");
@@ -268,8 +270,9 @@ TEST_F(Corruption, ATensorWithoutAFiniteElementProvesNothing) {
       << report.table();
 }
 
-/// What is said to be approximated may be off by as much as the contract grants, and nothing else.
-TEST(Compare, ApproximationsAreGrantedToTheirParametersAlone) {
+/// A term that is declared an approximation may have the error that the contract allows, nothing
+/// else.
+TEST(Compare, ApproximationsApplyOnlyToTheirParameters) {
   auto approximations = reference::approximationsOf(
       R"({"attentions": [{"terms": [{"tolerance": 1e-5, "parameters": ["c", "w1"]},
                                     {"tolerance": null, "parameters": ["w2"]}]}]})");
@@ -299,7 +302,7 @@ TEST(Compare, ApproximationsAreGrantedToTheirParametersAlone) {
 }
 
 /// GELU is evaluated as written and gets no tolerance for approximation.
-TEST(Compare, SmoothActivationsAreHeldToTheBoundsOfAllOthers) {
+TEST(Compare, SmoothActivationsGetNoExtraTolerance) {
   Encoding encoding = encodingNamed("fire_gelu", 8);
   auto results =
       evaluated(encoding.program, randomInputs(encoding, {1, 2, 2, 16, 16, 8, 8}, 3), true);
@@ -312,27 +315,28 @@ TEST(Compare, SmoothActivationsAreHeldToTheBoundsOfAllOthers) {
   EXPECT_FALSE(reference::compare(results, found)->passes());
 }
 
-/// The largest logit is that of a pair that counts: pairs masked by -1e9 do not.
+/// The largest logit is over pairs with weight: pairs masked by -1e9 do not count.
 TEST(Compare, MaskedLogitsDoNotLoosenTheBound) {
   for (const char *name : {"nope", "stick_breaking"}) {
     Encoding encoding = encodingNamed(name);
     TensorMap inputs = randomInputs(encoding, {1, 1, 1, 8, 8, 8, 8}, 3);
     for (const char *side : {"q", "k"})
-      for (int64_t e = 0; e < 8; ++e) // one element holds the number that masks
+      for (int64_t e = 0; e < 8; ++e) // one element contains the masking value
         inputs[side].data<double>()[8 * e] = side[0] == 'q' ? 1.0 : 0.0;
     inputs["k"].data<double>()[8 * 2] = -1e9;
     auto results = evaluated(encoding.program, inputs);
     EXPECT_LT(results.maxLogit, 20.0) << name;
     EXPECT_GT(results.maxLogit, 0.1) << name;
-    // A row of nothing else has no other weights.
+    // In a row of masked pairs only, they are the pairs with weight.
     for (int64_t e = 0; e < 8; ++e)
       inputs["k"].data<double>()[8 * e] = name[0] == 'n' ? -1e9 : 1e9;
     EXPECT_GT(evaluated(encoding.program, inputs).maxLogit, 1e8) << name;
   }
 }
 
-/// Results of attention whose terms cancel exactly: values, or cotangents, that sum to zero.
-TEST(Compare, ZeroByCancellationIsHeldToItsTerms) {
+/// The bound of a result whose terms cancel exactly is relative to the terms: values that sum to
+/// zero.
+TEST(Compare, ZeroByCancellationIsBoundedByItsTerms) {
   Encoding encoding = encodingNamed("log_sum_exp");
   TensorMap inputs = randomInputs(encoding, {1, 2, 1, 2, 2, 8, 8}, 3);
   auto fill = [&](const std::string &name, auto value) {
@@ -376,8 +380,8 @@ TEST(Compare, MaskedRowsMustBeExact) {
   EXPECT_FALSE(reference::compare(results, found)->passes()) << "lse is -inf without keys";
 }
 
-TEST(Compare, SaturatedRowsAreHeldToWhatCancelled) {
-  // One key: its softmax weight is 1, and dq = 0 exactly; a kernel's rounding may leave a little.
+TEST(Compare, SaturatedRowsAreBoundedByTheCancelledTerms) {
+  // With one key the softmax weight is 1 and dq is exactly 0; a kernel's rounding error may remain.
   Encoding encoding = encodingNamed("nope");
   auto results =
       evaluated(encoding.program, randomInputs(encoding, {1, 1, 1, 1, 1, 64, 64}, 3), true);
@@ -394,8 +398,8 @@ TEST(Compare, SaturatedRowsAreHeldToWhatCancelled) {
   EXPECT_FALSE(reference::compare(results, found)->passes());
 }
 
-/// One pair at distance 0: db/dslope is 0, and a kernel's rounding of it may leave a little.
-TEST(Compare, ParametersWithoutInfluenceAreHeldToTheNoiseOfTheScores) {
+/// For one pair at distance 0 db/dslope is 0; a kernel's rounding error may remain.
+TEST(Compare, ParametersWithoutInfluenceAreBoundedByTheScoreNoise) {
   Encoding encoding = encodingNamed("alibi_learned");
   TensorMap inputs = randomInputs(encoding, {1, 2, 2, 1, 1, 8, 8}, 3);
   auto results = evaluated(encoding.program, inputs, true);
@@ -411,7 +415,7 @@ TEST(Compare, ParametersWithoutInfluenceAreHeldToTheNoiseOfTheScores) {
   EXPECT_FALSE(reference::compare(results, found)->passes());
 }
 
-/// A weight of e^-1000 is 0 in float64 and may be one of the smallest numbers in f32.
+/// A weight of e^-1000 is 0 in float64 and may be one of the smallest values in f32.
 TEST(Compare, WeightsMayUnderflow) {
   Encoding encoding = encodingNamed("stick_breaking");
   TensorMap inputs = randomInputs(encoding, {1, 1, 1, 1, 1, 8, 8}, 3);

@@ -1,4 +1,4 @@
-//===- DataTest.cpp - What axes count, and functions of the score ---------===//
+//===- DataTest.cpp - Axes of data, and score functions -------------------===//
 
 #include "reference/Helpers.h"
 
@@ -7,7 +7,7 @@
 namespace pe::test {
 namespace {
 
-/// Queries at 7, 8 and 9, keys at 4 to 8, four query heads on two key heads.
+/// Queries at positions 7 to 9, keys at 4 to 8, four query heads on two key heads.
 constexpr int64_t kBatch = 2, kHeads = 4, kKeyHeads = 2, kQueries = 3, kKeys = 5, kDim = 2;
 Positions startsAt(int64_t queries, int64_t keys) {
   Positions positions;
@@ -33,7 +33,7 @@ TensorMap inputsWith(const std::string &name, Tensor data) {
           {name, std::move(data)}};
 }
 
-/// The dense bias `data[b, h, at(i, j)]`.
+/// Returns the dense bias `data[b, h, at(i, j)]`.
 template <typename Index>
 Tensor denseBias(const std::vector<std::string> &axes, const Tensor &data, Index indices) {
   ProgramBuilder f;
@@ -68,7 +68,7 @@ TEST(Data, AQueryReadsTheKeyAtItsOwnPositionOrTheNearest) {
   Tensor dense = denseBias({"batch", "head", "key"}, data, [](const std::vector<int> &a) {
     return std::vector<int>{a[0], a[1], a[2]};
   });
-  // Queries at 7, 8 and 9 have the keys 3, 4 and, as there is none at 9, 4.
+  // The queries at 7, 8 and 9 use the keys 3, 4 and 4, as there is no key at 9.
   const int64_t keys[] = {3, 4, 4};
   for (int64_t row = 0; row < kQueries; ++row)
     EXPECT_EQ(dense.data<double>()[dense.offsetOf({1, 2, row, 0})],
@@ -97,8 +97,8 @@ TEST(Data, AShapeThatDisagreesWithTheCallIsRefused) {
             "tensor 'data': expected shape [b = 2, c = 5], found [2, 6]; 'k' gives c");
 }
 
-/// 3 tanh(s / 3) under softmax, against the plain formula.
-TEST(Score, AFunctionOfTheScoreIsAppliedBeforeBiases) {
+/// Compares 3 tanh(s / 3) under softmax with the plain formula.
+TEST(Score, ScoreFunctionIsAppliedBeforeBiases) {
   ProgramBuilder f;
   ProgramBuilder::AttentionOptions options;
   options.scale = 1.0;

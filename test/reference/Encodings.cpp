@@ -66,7 +66,7 @@ int progressive(ProgramBuilder &f, bool withC, bool withThreshold, double initia
                        {"operandSegmentSizes", {withC ? 1 : 0, withThreshold ? 1 : 0}}});
 }
 
-/// Hidden layers of `width`, drawn as PyTorch's Linear does, and a last row per head.
+/// Adds hidden layers of `width`, drawn like PyTorch's Linear, and a last row per head.
 int mlp(ProgramBuilder &f, int x, int64_t width, int hiddenLayers, Json attributes,
         int64_t lastRows = H) {
   std::vector<int> operands = {x};
@@ -88,7 +88,7 @@ Json activation(const char *name) {
   return {{"activation", std::string("#pe.activation<") + name + ">"}};
 }
 
-/// amp[h] * exp(-|i - j| / tau[h])
+/// Adds amp[h] * exp(-|i - j| / tau[h]).
 int customRegion(ProgramBuilder &f) {
   int amp = f.parameter("amp", {H}, 0.5, 1.5), tau = f.parameter("tau", {H}, 4.0, 16.0);
   return f.biasFunction({amp, tau}, [&](const std::vector<int> &a) {
@@ -118,7 +118,7 @@ Options stickBreaking() {
 
 using Write = std::function<void(ProgramBuilder &)>;
 
-/// Attention with one bias.
+/// Returns a function that adds an attention with one bias.
 Write withBias(std::function<int(ProgramBuilder &)> bias, bool isCausal = true) {
   return [=](ProgramBuilder &f) {
     int value = bias(f);
@@ -176,7 +176,7 @@ std::vector<Entry> additiveEncodings() {
          });
          f.attention({learnedSlopes(f)}, {}, causal(f), options);
        }},
-      // Compositions beyond published encodings: functions of a learned coordinate.
+      // Compositions that are not published encodings: functions of a learned coordinate.
       {"cosines_of_log", withBias([](ProgramBuilder &f) {
          int c = f.parameter("c", {H}, 0.5, 2.0), r1 = f.parameter("r1", {H}, 0.01, 0.1);
          return f.bias("pe.cosine_sum", {f.coordinate("pe.log_distance", {c}), r1},
@@ -211,7 +211,7 @@ std::vector<Entry> mlpEncodings(int64_t width) {
       {"fire_no_log", fire(false, false, width, 1, activation("relu"))},
       {"fire_linear", fire(true, true, width, 0, Json::object())},
       {"fire_bidirectional", fire(true, true, width, 1, activation("relu"), false)},
-      // A threshold inside the sequence, so that rows beyond it are normalised by their position.
+      // A threshold inside the sequence: later rows are normalised by their position.
       {"fire_short", withBias([=](auto &f) {
          return mlp(f, progressive(f, true, true, 3.0), width, 1, activation("relu"));
        })},

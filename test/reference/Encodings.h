@@ -1,8 +1,7 @@
 //===- Encodings.h - The encodings of the contract, as programs -*- C++ -*-===//
 //
-// The encodings of examples/encodings, written a second time as neutral programs, and random inputs
-// for them. The reference's own tests and the conformance suite
-// share this list.
+// The encodings of examples/encodings, written independently as neutral programs, and random inputs
+// for them. The tests of the reference and the conformance suite share this list.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +19,9 @@ struct Encoding {
   std::vector<ProgramBuilder::Parameter> parameters;
 };
 
-/// Every encoding. `layerWidth` is the width of hidden layers (the contract's is 32).
+/// Returns all encodings. `layerWidth` is the width of hidden layers (32 in the contract).
 std::vector<Encoding> allEncodings(int64_t layerWidth = 32);
-/// The one of that name; ends the process if there is none.
+/// Returns the encoding of this name; ends the process if it does not exist.
 Encoding encodingNamed(const std::string &name, int64_t layerWidth = 32);
 
 /// The sizes of one call.
@@ -30,8 +29,8 @@ struct CallShape {
   int64_t batch = 1, queryHeads = 2, keyHeads = 2, queries = 5, keys = 5, headDim = 4, valueDim = 4;
 };
 
-/// q, k, v from a standard normal, parameters from their ranges and a cotangent for each result,
-/// all of `dtype`. `logits` scales q and k so that scores are about that large.
+/// Draws q, k, v from a standard normal, parameters from their ranges, and a cotangent for each
+/// result, all of type `dtype`. `logits` scales q and k so that scores have about this size.
 TensorMap randomInputs(const Encoding &encoding, const CallShape &shape, uint64_t seed,
                        DType dtype = DType::F64, double logits = 1.0);
 

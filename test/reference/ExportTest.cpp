@@ -1,41 +1,24 @@
-//===- ExportTest.cpp - The examples, exported, mean what we wrote --------===//
+//===- ExportTest.cpp - Exported examples agree with Encodings.cpp --------===//
 //
-// Every encoding of Encodings.cpp that is also a file of examples/encodings is exported by pe-opt
-// and evaluated; results and gradients are those of the program written here by hand. So the
-// exporter, the file and the hand-written program agree on what the encoding is.
+// Exports with pe-opt each file of examples/encodings that is also an encoding of Encodings.cpp,
+// evaluates it, and expects the results and gradients of the program in Encodings.cpp. The
+// exporter, the file and the independent program thus agree on the definition of the encoding.
 //
 //===----------------------------------------------------------------------===//
 
 #include "reference/Helpers.h"
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 
 namespace pe::test {
 namespace {
 
-/// The standard output of a command; a failure fails the test.
-std::string outputOf(const std::string &command) {
-  std::string output;
-  FILE *pipe = popen(command.c_str(), "r");
-  if (!pipe) {
-    ADD_FAILURE() << "cannot run " << command;
-    return output;
-  }
-  std::array<char, 4096> chunk;
-  for (size_t read; (read = std::fread(chunk.data(), 1, chunk.size(), pipe)) > 0;)
-    output.append(chunk.data(), read);
-  EXPECT_EQ(pclose(pipe), 0) << command;
-  return output;
-}
-
 std::string exampleOf(const std::string &name) {
   return std::string(PE_TEST_SOURCE_DIR) + "/examples/encodings/" + name + ".mlir";
 }
 
-/// The encodings of both places. The sliding window's width differs: 128 keys would mask nothing in
-/// a small test.
+/// Returns the encodings in both places, except the sliding window, whose width differs: 128 keys
+/// would mask nothing in a small test.
 std::vector<std::string> sharedNames() {
   std::vector<std::string> names;
   for (const Encoding &encoding : allEncodings(1))
@@ -46,14 +29,14 @@ std::vector<std::string> sharedNames() {
 
 class Exported : public testing::TestWithParam<std::string> {};
 
-TEST_P(Exported, MeansWhatIsWrittenHere) {
+TEST_P(Exported, AgreesWithTheIndependentProgram) {
   std::string json =
       outputOf(std::string(PE_TEST_BINARY_DIR) + "/bin/pe-opt " + exampleOf(GetParam()) +
                " --pe-prepare --pe-export-program -o /dev/null");
   auto program = reference::parseProgram(json);
   ASSERT_TRUE(program) << program.error().getMessage();
   Encoding encoding = encodingNamed(GetParam());
-  // 140 positions reach past the last bucket's start.
+  // 140 positions extend past the start of the last bucket.
   TensorMap inputs = randomInputs(encoding, {1, 4, 2, 3, 140, 8, 8}, 9);
   auto found = evaluated(*program, inputs, true);
   auto expected = evaluated(encoding.program, inputs, true);
@@ -68,9 +51,9 @@ TEST_P(Exported, MeansWhatIsWrittenHere) {
 INSTANTIATE_TEST_SUITE_P(Example, Exported, testing::ValuesIn(sharedNames()),
                          [](const auto &info) { return info.param; });
 
-TEST(Examples, MostAreWrittenTwice) { EXPECT_GE(sharedNames().size(), 24u); }
+TEST(Examples, MostHaveAnIndependentProgram) { EXPECT_GE(sharedNames().size(), 24u); }
 
-TEST(Examples, EveryOneParses) {
+TEST(Examples, AllParse) {
   for (const auto &entry : std::filesystem::directory_iterator(std::string(PE_TEST_SOURCE_DIR) +
                                                                "/examples/encodings")) {
     if (entry.path().extension() != ".mlir")

@@ -1,7 +1,7 @@
-//===- GradientTest.cpp - Every gradient against finite differences -------===//
+//===- GradientTest.cpp - Gradients against finite differences ------------===//
 //
-// For each encoding, each argument and each element: the central difference of the loss
-// sum(cotangent * result) against the reference's gradient.
+// Compares the reference's gradient with central differences of the loss sum(cotangent * result),
+// for each encoding, argument and element.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@ double lossOf(const Encoding &encoding, const TensorMap &inputs, const Positions
   return loss;
 }
 
-/// The gradient of one argument by central differences of fourth order.
+/// Returns the gradient of one argument by central differences of fourth order.
 std::vector<double> differences(const Encoding &encoding, TensorMap inputs,
                                 const std::string &name) {
   constexpr double h = 1e-4;
@@ -53,7 +53,7 @@ void checkGradients(const Encoding &encoding, const TensorMap &inputs) {
       error += (found[e] - expected[e]) * (found[e] - expected[e]);
       norm += expected[e] * expected[e];
     }
-    // The absolute part is the rounding of the loss, about 10, in a quotient by h.
+    // The absolute term is the rounding error of the loss, about 10, divided by h.
     EXPECT_LE(std::sqrt(error), 1e-6 * std::sqrt(norm) + 1e-10)
         << encoding.name << " d_" << argument.name;
   }
@@ -61,7 +61,7 @@ void checkGradients(const Encoding &encoding, const TensorMap &inputs) {
 
 class EveryEncoding : public testing::TestWithParam<std::string> {};
 
-TEST_P(EveryEncoding, GradientsAreFiniteDifferences) {
+TEST_P(EveryEncoding, GradientsMatchFiniteDifferences) {
   Encoding encoding = encodingNamed(GetParam(), 5);
   checkGradients(encoding, randomInputs(encoding, {2, 4, 2, 6, 6, 4, 4}, 11));
 }
@@ -75,7 +75,7 @@ TEST(Gradients, OfABasePerHead) {
   checkGradients(encoding, randomInputs(encoding, {2, 3, 3, 6, 9, 4, 4}, 11));
 }
 
-/// base[h] ^ (-p / n) / factor[p]: arguments are h, p, n and the tensors.
+/// Builds base[h] ^ (-p / n) / factor[p]; the arguments are h, p, n and the tensors.
 int frequency(ProgramBuilder &f, const std::vector<int> &a) {
   auto real = [&](int index) {
     return f.scalar("arith.sitofp", {f.scalar("arith.index_cast", {index}, "i64")}, "f64");
@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(Gradient, EveryEncoding, testing::ValuesIn(encodingName
                          [](const auto &info) { return info.param; });
 
 TEST(Gradient, ThresholdGetsHalfOfTheGradientWhereItEqualsThePosition) {
-  // L = 4, and row 4 is the last: its gradient is the mean of those for L just above and below.
+  // L = 4 ties with row 4, the last: the gradient is the mean of those for L just above and below.
   ProgramBuilder f;
   int t = f.coordinate("pe.progressive", {f.parameter("c", {}), f.parameter("L_multiplier", {})},
                        {{"initial_length", 4.0}, {"operandSegmentSizes", {1, 1}}});

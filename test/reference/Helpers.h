@@ -1,4 +1,4 @@
-//===- Helpers.h - Short words for the reference's tests --------*- C++ -*-===//
+//===- Helpers.h - Helpers for the tests of the reference -------*- C++ -*-===//
 
 #ifndef PE_TEST_REFERENCE_HELPERS_H
 #define PE_TEST_REFERENCE_HELPERS_H
@@ -6,11 +6,14 @@
 #include "reference/Encodings.h"
 #include "runtime/reference/Reference.h"
 
+#include <array>
+#include <cstdio>
 #include <gtest/gtest.h>
+#include <string>
 
 namespace pe::test {
 
-/// Evaluates; a failure fails the test and gives empty results.
+/// Evaluates the program; an error fails the test and returns empty results.
 inline reference::Results evaluated(const reference::Program &program, const TensorMap &inputs,
                                     bool grad = false, const Positions &positions = {},
                                     unsigned threads = 1) {
@@ -27,7 +30,7 @@ inline Tensor doubles(std::vector<double> values, Shape shape) {
   return Tensor::of(values, std::move(shape));
 }
 
-/// Every element equal within `tolerance`, absolute.
+/// Expects that all elements are equal within an absolute tolerance.
 inline void expectNear(const Tensor &found, const Tensor &expected, double tolerance,
                        const std::string &what = "") {
   ASSERT_EQ(found.shape(), expected.shape()) << what;
@@ -37,7 +40,7 @@ inline void expectNear(const Tensor &found, const Tensor &expected, double toler
         << what << " element " << e;
 }
 
-/// One element of the dense bias [B, H, Sq, Sk].
+/// Returns one element of the dense bias [B, H, Sq, Sk].
 inline double biasAt(const reference::Program &program, const TensorMap &inputs,
                      std::initializer_list<int64_t> index) {
   auto bias = reference::materializeBias(program, inputs, {});
@@ -46,6 +49,21 @@ inline double biasAt(const reference::Program &program, const TensorMap &inputs,
     return 0.0;
   }
   return bias->data<double>()[bias->offsetOf(index)];
+}
+
+/// The standard output of a command; a failure fails the test.
+inline std::string outputOf(const std::string &command) {
+  std::string output;
+  FILE *pipe = popen(command.c_str(), "r");
+  if (!pipe) {
+    ADD_FAILURE() << "cannot run " << command;
+    return output;
+  }
+  std::array<char, 4096> chunk;
+  for (size_t read; (read = std::fread(chunk.data(), 1, chunk.size(), pipe)) > 0;)
+    output.append(chunk.data(), read);
+  EXPECT_EQ(pclose(pipe), 0) << command;
+  return output;
 }
 
 } // namespace pe::test

@@ -1,7 +1,7 @@
 //===- ProgramBuilder.h - Neutral programs for tests ------------*- C++ -*-===//
 //
-// Writes the JSON of a user's function (runtime/reference/README.md) op by op, as the compiler's
-// exporter would, so that the reference is tested without the compiler.
+// Writes the JSON of a user's function (runtime/reference/README.md) op by op, like the exporter of
+// the compiler, so that the reference is tested without the compiler.
 //
 //   ProgramBuilder f;
 //   int slopes = f.parameter("slopes", {heads});
@@ -26,13 +26,13 @@ namespace pe::test {
 class ProgramBuilder {
 public:
   using Json = nlohmann::json;
-  /// Stands for the number of heads in the shape of a parameter.
+  /// Represents the number of heads in the shape of a parameter.
   static constexpr int64_t heads = -1;
 
   struct Parameter {
     std::string name;
     std::vector<int64_t> dims;
-    /// Random values are drawn from [low, high).
+    /// The range [low, high) of random values.
     double low;
     double high;
   };
@@ -42,23 +42,23 @@ public:
 
   int parameter(const std::string &name, std::vector<int64_t> dims, double low = 0.1,
                 double high = 1.0);
-  /// An argument of unknown sizes that count what `axes` says (pe.axes).
+  /// Adds an argument of dynamic sizes with the axes `axes` (pe.axes).
   int data(const std::string &name, const std::vector<std::string> &axes);
   int coordinate(const std::string &op, std::vector<int> operands = {}, Json attributes = {});
   int bias(const std::string &op, std::vector<int> operands, Json attributes = {});
   int rotation(const std::string &op, Json attributes = {}, std::vector<int> operands = {});
   int mask(const std::string &op, std::vector<int> operands = {}, Json attributes = {});
 
-  /// A pe.bias_fn capturing `tensors`. `write` gets the region's values b, h, i, j and one per
-  /// tensor, adds operations with `scalar`, and returns the value to yield.
+  /// Adds a pe.bias_fn that captures `tensors`. `write` receives the region's values b, h, i, j and
+  /// one per tensor, adds operations with `scalar`, and returns the value to yield.
   template <typename Write> int biasFunction(const std::vector<int> &tensors, Write write) {
     return region("pe.bias_fn", "!pe.bias", 4, tensors, write);
   }
-  /// The same of a pe.score_fn: s comes before b.
+  /// Same for a pe.score_fn, with s before b.
   template <typename Write> int scoreFunction(const std::vector<int> &tensors, Write write) {
     return region("pe.score_fn", "!pe.score", 5, tensors, write);
   }
-  /// The same of a pe.mask_fn, which yields an i1.
+  /// Same for a pe.mask_fn, which yields an i1.
   template <typename Write> int maskFunction(const std::vector<int> &tensors, Write write) {
     return region("pe.mask_fn", "!pe.mask", 4, tensors, write);
   }
@@ -82,17 +82,18 @@ public:
              Json attributes = {});
   int number(double value);
 
-  /// Attention of q, k and v (by default the arguments); its results are returned as `name` and,
-  /// if wanted, `lseName`. Returns the output's value.
+  /// Options of an attention of q, k and v, by default the arguments. The function returns its
+  /// results as `name` and, if not empty, `lseName`.
   struct AttentionOptions {
     std::string normalizer = "softmax";
     double scale = 0.0; ///< 0: absent
     std::string name = "o";
     std::string lseName;
     int q = 0, k = 1, v = 2;
-    int score = -1;                   ///< -1: none
-    Json attributes = Json::object(); ///< besides these
+    int score = -1;                   ///< -1: no score function
+    Json attributes = Json::object(); ///< further attributes
   };
+  /// Adds an attention and returns the value of its output.
   int attention(const std::vector<int> &biases, const std::vector<int> &rotations, int mask,
                 const AttentionOptions &options);
   int attention(const std::vector<int> &biases, const std::vector<int> &rotations, int mask) {
@@ -101,11 +102,11 @@ public:
   static constexpr int noMask = -1;
 
   std::string json() const;
-  /// The parsed program; ends the process if it does not parse.
+  /// Parses the program; ends the process if that fails.
   reference::Program finish() const;
   const std::vector<Parameter> &parameters() const { return parameterList; }
 
-  /// One operation with one result of `types` each; returns the first result.
+  /// Adds an operation with one result per type and returns the first result.
   int add(const std::string &op, const std::vector<int> &operands,
           const std::vector<std::string> &types, Json attributes);
 

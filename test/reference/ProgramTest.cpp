@@ -1,4 +1,4 @@
-//===- ProgramTest.cpp - Reading programs, and what is refused ------------===//
+//===- ProgramTest.cpp - Parsing and refusal of programs ------------------===//
 
 #include "reference/Helpers.h"
 
@@ -41,7 +41,7 @@ TEST(Parse, MalformedJsonIsAnError) {
   }
 }
 
-TEST(Parse, ListsThatAreNoLists) {
+TEST(Parse, NonListsAreRefused) {
   const std::string whole =
       R"({"name":"f","args":[],"ops":[{"op":"a.b","operands":[],"results":[],"types":[],)"
       R"("regions":[{"args":[],"ops":[]}]}],"returns":[]})";
@@ -50,7 +50,7 @@ TEST(Parse, ListsThatAreNoLists) {
     const std::string name = "\"" + std::string(key) + "\":";
     for (size_t at = 0; (at = whole.find(name, at)) != std::string::npos; ++at)
       for (const char *value : {"\"text\"", "3", "null", "{}"}) {
-        // What stood there goes up to the bracket that closes it.
+        // Replaces the original list, up to its closing bracket.
         size_t begin = at + name.size(), end = begin, depth = 0;
         do
           depth += (whole[end] == '[') - (whole[end] == ']');
@@ -62,7 +62,7 @@ TEST(Parse, ListsThatAreNoLists) {
   }
 }
 
-TEST(Parse, IdsMayBeTexts) {
+TEST(Parse, IdsMayBeStrings) {
   auto program = reference::parseProgram(
       R"({"name":"f","args":[{"id":"%0","name":"q","type":"tensor<?xf32>"}],
           "ops":[],"returns":[{"id":"%0","name":"o"}]})");
@@ -74,8 +74,8 @@ TEST(Refusals, UnknownOperationsByNameAndPlace) {
   ProgramBuilder f;
   f.add("linalg.matmul", {0, 1}, {"tensor<?x?x?x?xf32>"}, {});
   f.attention({}, {}, f.noMask);
-  EXPECT_EQ(errorOf(f, inputsFor(f)), "test.mlir:1:1: error: 'linalg.matmul' is no operation that "
-                                      "the reference can evaluate");
+  EXPECT_EQ(errorOf(f, inputsFor(f)), "test.mlir:1:1: error: 'linalg.matmul' is not an operation "
+                                      "that the reference can evaluate");
 }
 
 TEST(Refusals, UnknownBias) {
@@ -85,7 +85,7 @@ TEST(Refusals, UnknownBias) {
             std::string::npos);
 }
 
-TEST(Refusals, UnknownAttributeIsNotPassedOver) {
+TEST(Refusals, UnknownAttributeIsRefused) {
   ProgramBuilder f;
   f.attention({}, {f.rotation("pe.rotary", {{"factor", 4.0}})}, f.noMask);
   EXPECT_NE(errorOf(f, inputsFor(f)).find("attribute 'factor'"), std::string::npos);

@@ -1,6 +1,7 @@
 //===- RegionTest.cpp - User regions in the reference ---------------------===//
 //
-// Every scalar operation's value and derivative at a point, and what regions may hold.
+// Tests the value and derivative of each scalar operation at a point, and the operations that
+// regions may contain.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,8 +15,8 @@ namespace {
 
 using Values = std::vector<int>;
 
-/// The bias of one pair (i = 5, j = 2, head 1 of 3) from a region that gets the value x of a
-/// parameter, and its derivative with respect to x.
+/// The bias of one pair (i = 5, j = 2, head 1 of 3) from a region that reads a parameter of value
+/// x, and its derivative with respect to x.
 struct Point {
   double value = 0.0;
   double derivative = 0.0;
@@ -32,7 +33,7 @@ template <typename Write> Point evaluateRegion(double x, Write write) {
   inputs["x"] = Tensor::scalar(x);
   Point point;
   point.value = biasAt(encoding.program, inputs, {0, 1, 5, 2});
-  // A pair's derivative, by a second evaluation of the same graph in reverse.
+  // Evaluates the same graph again, in reverse, for the derivative of the pair.
   reference::TensorValues tensors;
   tensors.emplace(3, reference::Array{{}, {x}});
   auto definitions = reference::findDefinitions(encoding.program);
@@ -112,7 +113,7 @@ TEST(Region, BinaryOperations) {
       {"math.atan2", [](double a, double b) { return std::atan2(a, b); }},
       {"math.copysign", [](double a, double b) { return std::copysign(a, b); }},
   };
-  // Both operands depend on x, so both partial derivatives are checked at once.
+  // Both operands depend on x, so this checks both partial derivatives.
   constexpr double x = 1.3, h = 1e-5;
   for (const Row &row : rows) {
     Point point = evaluateRegion(x, [&](ProgramBuilder &f, const Values &, int in) {
@@ -144,7 +145,7 @@ TEST(Region, PositionsHeadsAndIntegers) {
     int thousand = f.scalar("arith.constant", {}, "index", {{"value", 1000}});
     int head = f.scalar("pe.global_head", {a[1]}, "index");
     int total = f.scalar("pe.heads_total", {}, "index");
-    // 1000 h + 10 (i - j) + H, through integers.
+    // 1000 h + 10 (i - j) + H in integers.
     int ten = f.scalar("arith.constant", {}, "index", {{"value", "10 : index"}});
     int d = f.scalar("arith.subi", {a[2], a[3]}, "index");
     int sum = f.scalar("arith.addi",
@@ -157,7 +158,7 @@ TEST(Region, PositionsHeadsAndIntegers) {
   EXPECT_EQ(point.value, 1033.0);
 }
 
-/// An operation on two integers of `type`, as a real number.
+/// Returns the result of an operation on two integers of `type` as a real number.
 double onIntegers(const std::string &op, const std::string &type, int64_t a, int64_t b) {
   return evaluateRegion(1.0,
                         [&](ProgramBuilder &f, const Values &, int) {
@@ -276,7 +277,7 @@ TEST(Region, SelectFollowsItsComparison) {
     EXPECT_EQ(point.value, isLess ? 3.0 : -1.0);
     EXPECT_EQ(point.derivative, isLess ? 1.0 : 0.0);
   }
-  // By MLIR's number of the predicate: 4 is olt.
+  // The predicate as MLIR's number: 4 is olt.
   Point point = evaluateRegion(3.0, [&](ProgramBuilder &f, const Values &, int in) {
     int isSmall = f.scalar("arith.cmpf", {in, f.number(4.0)}, "i1", {{"predicate", 4}});
     return f.scalar("arith.uitofp", {isSmall});
@@ -303,7 +304,7 @@ TEST(Region, ReadsOutOfRangeAreClamped) {
   EXPECT_EQ(biasAt(encoding.program, inputs, {0, 0, 5, 5}), 4.0);
 }
 
-TEST(Region, ScalarMlpIsThatOfTheWholeOperation) {
+TEST(Region, ScalarMlpMatchesTheOperation) {
   ProgramBuilder f;
   std::vector<int> layers = {f.parameter("w1", {3}, -1, 1), f.parameter("b1", {3}, -1, 1),
                              f.parameter("w2", {ProgramBuilder::heads, 3}, -1, 1),
@@ -328,7 +329,7 @@ TEST(Region, ScalarMlpIsThatOfTheWholeOperation) {
     EXPECT_EQ(x, 0.0);
 }
 
-TEST(Region, ScalarCosineSumIsThatOfTheWholeOperation) {
+TEST(Region, ScalarCosineSumMatchesTheOperation) {
   ProgramBuilder f;
   int bias = f.biasFunction({}, [&](const Values &a) {
     int i = f.scalar("arith.sitofp", {f.scalar("arith.index_cast", {a[2]}, "i64")});

@@ -1,6 +1,6 @@
-//===- SplitTest.cpp - Starts: parts of a call agree with the whole -------===//
+//===- SplitTest.cpp - Parts of a call agree with the entire call ---------===//
 //
-// Queries, keys and heads are split by their positions; partial results over key ranges are merged
+// Splits queries, keys and heads by their positions, and merges partial results over key ranges
 // with the log-sum-exp (softmax) or the remaining mass (stick-breaking).
 //
 //===----------------------------------------------------------------------===//
@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kKeys = 11, kQueries = 7;
 const CallShape kShape{2, 4, 2, kQueries, kKeys, 4, 4};
 
-/// Parameters of heads [begin, end) only.
+/// Restricts the inputs to the heads [begin, end).
 TensorMap selectHeads(const Encoding &encoding, TensorMap inputs, int64_t begin, int64_t end) {
   int64_t group = kShape.queryHeads / kShape.keyHeads;
   inputs["k"] = inputs["k"].slice(1, begin / group, end / group);
@@ -68,8 +68,8 @@ TEST_P(Splits, HeadsByTheirStart) {
   }
 }
 
-TEST_P(Splits, OnlyProgressiveEncodingsDependOnThePositionsThemselves) {
-  // Every position is shifted by the same number: i - j stays, the query's own position does not.
+TEST_P(Splits, OnlyProgressiveEncodingsDependOnAbsolutePositions) {
+  // Shifts all positions by the same offset, which changes i and j but not i - j.
   auto whole = evaluated(encoding.program, inputs);
   Positions moved;
   moved.keyStart = 40;
@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Split, Splits,
                                          "rse"),
                          [](const auto &info) { return info.param; });
 
-/// Results over the keys [0, split) and [split, kKeys) of the same queries.
+/// Results of the same queries over the keys [0, split) and [split, kKeys).
 struct Halves {
   reference::Results far;
   reference::Results near;
@@ -122,7 +122,7 @@ TEST(SplitKeys, SoftmaxMergesByLogSumExp) {
   encoding = {"lse", f.finish(), f.parameters()};
   TensorMap inputs = randomInputs(encoding, kShape, 17);
   auto whole = evaluated(encoding.program, inputs);
-  // With a split at 8, the first queries (position 4 on) see no near key at all.
+  // With a split at 8, the first queries (from position 4 on) have no near key.
   Halves halves = splitKeys(encoding, inputs, 8);
   auto lse = whole.outputs["lse"].values<double>();
   for (size_t row = 0; row < lse.size(); ++row) {
@@ -158,7 +158,7 @@ TEST(SplitKeys, StickBreakingMergesByRemainingMass) {
   }
 }
 
-// With the remainder the weights of a row add up to 1, on one side and as the mean of both.
+// With the remainder the weights of a row sum to 1, for one side and for the mean of both.
 TEST(Remainder, WeightsAddUpToOne) {
   for (const char *name : {"stick_breaking_own", "both_sides_and_remainder"}) {
     Encoding encoding = encodingNamed(name);
@@ -171,8 +171,8 @@ TEST(Remainder, WeightsAddUpToOne) {
   }
 }
 
-// The keys after a query in reverse are those before it: turning the texts round turns the outputs.
-TEST(BothSides, OutputsTurnWithTheText) {
+// Reversing the order of queries and keys reverses the outputs, because both sides are symmetric.
+TEST(BothSides, ReversedInputsReverseTheOutputs) {
   ProgramBuilder f;
   ProgramBuilder::AttentionOptions options;
   options.normalizer = "stick_breaking";
@@ -216,7 +216,7 @@ TEST(Masked, RowsWithoutKeysAreZeroWithZeroGradients) {
   }
 }
 
-TEST(Masked, NoRowIsEmptyWhereNothingReadsAPosition) {
+TEST(Masked, NoRowIsEmptyIfNothingReadsAPosition) {
   Encoding encoding = encodingNamed("bidirectional");
   TensorMap inputs = randomInputs(encoding, {1, 1, 1, 5, 3, 4, 4}, 17);
   Positions before;
@@ -237,7 +237,7 @@ TEST(Masked, MoreQueriesThanKeysLeaveTheFirstRowsEmpty) {
   auto o = results.outputs["o"].values<double>();
   for (int64_t e = 0; e < 2 * 4; ++e)
     EXPECT_EQ(o[e], 0.0) << "queries at positions -2 and -1";
-  EXPECT_EQ(o[2 * 4], inputs["v"].values<double>()[0]) << "query 0 sees key 0 alone";
+  EXPECT_EQ(o[2 * 4], inputs["v"].values<double>()[0]) << "query 0 sees only key 0";
 }
 
 TEST(Masked, EmptyBatchQueriesAndKeys) {
@@ -271,7 +271,7 @@ TEST(Masked, WindowsAndTheirCombinations) {
   EXPECT_EQ(allowed(either, 4), "11111000");
 }
 
-// A mask whose code says true for every key is no mask; one that never does leaves rows of zeros.
+// A mask whose code is true for every key has no effect; one that is always false gives zero rows.
 TEST(Masked, CodeDecidesPerPair) {
   for (bool isInverted : {false, true}) {
     ProgramBuilder f;
@@ -283,7 +283,7 @@ TEST(Masked, CodeDecidesPerPair) {
     TensorMap inputs = randomInputs(encoding, {1, 1, 1, 4, 4, 4, 4}, 17);
     auto results = evaluated(encoding.program, inputs);
     auto o = results.outputs["o"].values<double>(), v = inputs["v"].values<double>();
-    // i >= j: the first query sees the first key alone. i < j: the third sees the last alone.
+    // i >= j: the first query sees only the first key. i < j: the third sees only the last key.
     const int64_t row = isInverted ? 2 : 0, key = isInverted ? 3 : 0;
     for (int64_t e = 0; e < 4; ++e)
       EXPECT_NEAR(o[row * 4 + e], v[key * 4 + e], 1e-12);

@@ -109,16 +109,15 @@ Status checkOptions(const BenchOptions &options) {
                              std::pair{"--repeats", int64_t{options.repeats}}})
     if (value < 1)
       return makeError(name, ": expected at least 1, found ", value);
-  for (const std::string &name : options.names)
-    if (!std::filesystem::exists(options.encodings + "/" + name + ".mlir"))
-      return makeError("--with: expected encodings in '", options.encodings, "', found no '", name,
-                       ".mlir' there");
+  if (Status exist = checkEncodings(options.encodings, options.names); !exist)
+    return exist;
   if (options.threads < 0 || options.threads > cpu::ThreadPool::Options::kMaxThreads)
     return makeError("--threads: expected 1 to ", cpu::ThreadPool::Options::kMaxThreads,
                      " (0: one per core), found ", options.threads);
   if (options.model != (options.target == "cuda"))
-    return makeError(
-        "expected --model with --target=cuda: on a GPU, scripts/gpu-check.sh measures");
+    return makeError("expected --model and --target=cuda together, found only ",
+                     options.model ? "--model"
+                                   : "--target=cuda; scripts/gpu-check.sh times kernels on a GPU");
   if (options.model && options.views)
     return makeError("expected --views without --model: the model knows no strides");
   if (options.dtype != "bf16" && options.dtype != "f16")
@@ -411,27 +410,28 @@ Action addBench(CLI::App &app) {
   auto options = std::make_shared<BenchOptions>();
   app.add_option("--encodings", options->encodings, "Folder of the encoding files")
       ->capture_default_str();
-  app.add_option("--with", options->names, "Encodings by file name")
+  app.add_option("--with", options->names, "Encodings of that folder, by file name without .mlir")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--lengths", options->lengths, "Sequence lengths")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--heads", options->heads, "Heads")->capture_default_str();
-  app.add_option("--head-dim", options->headDim, "Depth of heads")->capture_default_str();
+  app.add_option("--heads", options->heads, "Number of heads")->capture_default_str();
+  app.add_option("--head-dim", options->headDim, "Head dimension")->capture_default_str();
   app.add_option("--threads", options->threads, "Threads; 0: one per core")->capture_default_str();
   app.add_option("--repeats", options->repeats, "Calls per median")->capture_default_str();
-  app.add_option("--json", options->json, "Also write the table to this file");
+  app.add_option("--json", options->json, "Also write the table to this file, as JSON");
   addSwitch(app, "--views", options->views,
-            "Time views of [B, S, H, D] memory against contiguous tensors");
+            "Time strided views of [B, S, H, D] tensors against contiguous tensors");
   app.add_option("--target", options->target, "cpu, or cuda with --model")
       ->check(oneOf({"cpu", "cuda"}))
       ->capture_default_str();
   addSwitch(app, "--model", options->model,
-            "Predict cycles of GPU kernels from their instructions");
-  app.add_option("--chip", options->chip, "Of the model: sm_80, sm_86, sm_89, sm_90")
+            "Predict the cycles of GPU kernels from their instructions instead of timing");
+  app.add_option("--chip", options->chip, "GPU for --model: sm_80, sm_86, sm_89 or sm_90")
       ->capture_default_str();
-  app.add_option("--dtype", options->dtype, "Of the model: bf16 or f16")->capture_default_str();
+  app.add_option("--dtype", options->dtype, "Type for --model: bf16 or f16")->capture_default_str();
+  app.footer("Example: pe bench --with=nope,alibi,fire --lengths=512");
   return [options] {
     Status status = checkOptions(*options);
     if (status)

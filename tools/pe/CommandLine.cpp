@@ -18,6 +18,21 @@ bool isOption(const std::string &argument) {
   return argument.size() > 1 && argument[0] == '-' && !std::isdigit(argument[1]);
 }
 
+/// Whether the option takes more than one value, each a word of its own.
+bool takesMany(const CLI::Option &option) { return option.get_items_expected_max() > 1; }
+
+/// "; did you mean '--out'?" for -o, or for a misspelt name.
+std::string suggestOption(const std::string &given, const std::vector<std::string> &names) {
+  if (given.size() == 2) {
+    std::vector<std::string> found;
+    for (const std::string &name : names)
+      if (name.starts_with("-" + given))
+        found.push_back(name);
+    return found.size() == 1 ? "; did you mean '" + found.front() + "'?" : "";
+  }
+  return suggestChoice(given, names);
+}
+
 std::vector<std::string> namesOf(const CLI::App &command) {
   std::vector<std::string> names;
   for (const CLI::Option *option : command.get_options())
@@ -42,6 +57,21 @@ Status checkNumber(const CLI::Option &option, const std::string &name, const std
   return Status::success();
 }
 
+/// How the value of a word that no option takes is written: "; write --time=3" after a flag with an
+/// optional value, or with the option that such words are usually meant for.
+std::string suggestFor(const CLI::App &command, const std::string &word,
+                       const std::string &before) {
+  const CLI::Option *flag = isOption(before) ? command.get_option_no_throw(before) : nullptr;
+  if (flag && flag->get_items_expected_max() == 0 && !flag->get_disable_flag_override())
+    return "; write " + before + "=" + word;
+  for (const char *name : {"--in", "--with"})
+    if (const CLI::Option *option = command.get_option_no_throw(name);
+        option &&
+        command.get_options([](const CLI::Option *o) { return o->get_positional(); }).empty())
+      return "; write " + std::string(name) + "=" + word;
+  return "";
+}
+
 Status checkValue(const CLI::Option &option, const std::string &name, const std::string &value) {
   if (value.empty())
     return makeError(name, ": expected a value after '=', found none");
@@ -61,14 +91,25 @@ Status checkValue(const CLI::Option &option, const std::string &name, const std:
 Status findMistake(const CLI::App &command, const std::string &name,
                    const std::vector<std::string> &arguments) {
   std::set<std::string> seen;
+  size_t places =
+      command.get_options([](const CLI::Option *option) { return option->get_positional(); })
+          .size();
   for (size_t n = 0; n < arguments.size(); ++n) {
     const std::string &argument = arguments[n];
-    if (!isOption(argument))
+    if (argument == "-h" || argument == "--help")
+      return Status::success();
+    if (!isOption(argument)) {
+      if (places-- == 0) {
+        const std::string hint = suggestFor(command, argument, n ? arguments[n - 1] : "");
+        return makeError("unexpected argument '", argument, "'",
+                         hint.empty() ? "; see pe " + name + " --help" : hint);
+      }
       continue;
+    }
     const std::string given = nameOf(argument);
     const CLI::Option *option = command.get_option_no_throw(given);
     if (!option) {
-      const std::string hint = suggestChoice(given, namesOf(command));
+      const std::string hint = suggestOption(given, namesOf(command));
       return makeError("unknown option ", given,
                        hint.empty() ? "; see pe " + name + " --help" : hint);
     }
@@ -87,8 +128,23 @@ Status findMistake(const CLI::App &command, const std::string &name,
     const std::string value = hasValue ? argument.substr(given.size() + 1) : arguments[++n];
     if (Status checked = checkValue(*option, given, value); !checked)
       return checked;
+    while (takesMany(*option) && n + 1 < arguments.size() && !isOption(arguments[n + 1]))
+      if (Status checked = checkValue(*option, given, arguments[++n]); !checked)
+        return checked;
   }
   return Status::success();
+}
+
+Error explainMissingCommand(const CLI::App &app, const std::string &option) {
+  const std::string name = nameOf(option);
+  std::string commands;
+  for (const CLI::App *command : app.get_subcommands(nullptr))
+    if (command->get_option_no_throw(name))
+      commands += (commands.empty() ? "pe " : ", pe ") + command->get_name();
+  if (!commands.empty())
+    return makeError("expected a command before ", name, ", which is an option of ", commands);
+  const std::string hint = suggestOption(name, {"--help", "--version"});
+  return makeError("unknown option ", name, hint.empty() ? "; see pe --help" : hint);
 }
 
 std::vector<std::string> joinValues(const std::vector<std::string> &arguments,

@@ -21,6 +21,9 @@ namespace pe::cli {
 Status findMistake(const CLI::App &command, const std::string &name,
                    const std::vector<std::string> &arguments);
 
+/// The error of an option in the place of the command: it names the commands that have the option.
+Error explainMissingCommand(const CLI::App &app, const std::string &option);
+
 /// The arguments with every "--name value" as "--name=value", for commands that read flags of the
 /// second form. `switches` take no value from the next word.
 std::vector<std::string> joinValues(const std::vector<std::string> &arguments,

@@ -129,16 +129,19 @@ Action addCompile(CLI::App &app) {
   auto options = std::make_shared<CompileCommandOptions>();
   addFileOptions(app, *options);
   addEarlyExit(app, *options);
-  app.add_option("--head-dim", options->headDim, "Depth of queries and keys")
+  app.add_option("--head-dim", options->headDim, "Head dimension of queries and keys")
       ->capture_default_str();
-  app.add_option("--value-dim", options->valueDim, "Depth of values")->capture_default_str();
-  addSwitch(app, "--grad", options->grad, "Also the gradients of every floating argument");
-  app.add_option("--emit", options->emit, "pe, tile, llvm, object, ptx (cuda) or package")
+  app.add_option("--value-dim", options->valueDim, "Head dimension of values")
+      ->capture_default_str();
+  addSwitch(app, "--grad", options->grad,
+            "Also compile the gradients of all floating-point arguments");
+  app.add_option("--emit", options->emit,
+                 "Stage to write: pe, tile, llvm, object, ptx (cuda) or package")
       ->required()
       ->check(oneOf({"pe", "tile", "llvm", "object", "ptx", "package"}));
   app.add_option("-o", options->out, "Output file; default: standard output");
   addSwitch(app, "--materialize", options->materialize,
-            "Packages also hold what pe run --materialize calls: 10 to 25 kB more");
+            "Add the function that pe run --materialize calls to a package (10 to 25 kB)");
   app.footer(
       "Examples: pe compile examples/encodings/alibi.mlir --emit=tile\n"
       "  pe compile examples/encodings/fire.mlir --target=cpu,cuda --chip=sm_80,sm_90 --dtype=f32 "
@@ -153,10 +156,11 @@ Action addExplain(CLI::App &app) {
   auto options = std::make_shared<ExplainOptions>();
   options->grad = true;
   addFileOptions(app, *options);
-  app.add_option("--head-dim", options->headDim, "Depth of queries and keys")
+  app.add_option("--head-dim", options->headDim, "Head dimension of queries and keys")
       ->capture_default_str();
-  app.add_option("--value-dim", options->valueDim, "Depth of values")->capture_default_str();
-  addSwitch(app, "--json", options->json, "As JSON");
+  app.add_option("--value-dim", options->valueDim, "Head dimension of values")
+      ->capture_default_str();
+  addSwitch(app, "--json", options->json, "Print JSON");
   app.footer("Example: pe explain examples/encodings/fire.mlir");
   return [options] {
     Status status = explain(*options);

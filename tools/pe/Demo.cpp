@@ -50,17 +50,18 @@ void addOptions(CLI::App &app, DemoOptions &options) {
   app.add_option("--encodings", options.encodings, "Folder of the encoding files")
       ->capture_default_str();
   app.add_option("--out", options.out,
-                 "Folder for results.json, report.html and each finished run, which is not trained "
-                 "again while flags, text, encoding and pe are the same")
+                 "Folder for results.json, report.html and finished runs, which are reused while "
+                 "flags, text, encoding and pe stay the same")
       ->capture_default_str();
   app.add_option("--data", options.data,
                  "Folder of text; default: the machine's Python standard library");
-  app.add_option("--with", options.names, "Encodings by file name")
+  app.add_option("--with", options.names, "Encodings of that folder, by file name without .mlir")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--steps", options.steps, "Training steps of each model")->capture_default_str();
+  app.add_option("--steps", options.steps, "Training steps per model")->capture_default_str();
   app.add_option("--threads", options.threads, "Threads; default: one per core");
-  app.add_option("--seed", options.seed, "Of initial values and batches")->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of initial values and batches")
+      ->capture_default_str();
   addSwitch(app, "--quick", options.quick, "Two encodings and fewer steps: under 90 seconds");
 }
 
@@ -92,6 +93,8 @@ Expected<int> runDemo(const std::vector<std::string> &arguments) {
     options.names = {"alibi", "fire"};
     options.steps = 200;
   }
+  if (Status exist = checkEncodings(options.encodings, options.names); !exist)
+    return exist.takeError();
   const std::vector<std::string> flags = flagsOf(options);
   auto parsed = train::parseTrainOptions(flags);
   if (!parsed)

@@ -111,7 +111,8 @@ int runDoctor(bool asJson) {
 
 Action addDoctor(CLI::App &app) {
   auto json = std::make_shared<bool>(false);
-  addSwitch(app, "--json", *json, "As JSON; exit status 1 if pe is not ready, as without");
+  addSwitch(app, "--json", *json, "Print JSON");
+  app.footer("The exit status is 1 if pe is not ready.");
   return [json] { return runDoctor(*json); };
 }
 

@@ -4,6 +4,7 @@
 #include "tools/pe/Commands.h"
 #include "tools/pe/Run.h"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace pe::cli {
@@ -46,17 +47,32 @@ std::string findFile(const std::string &file) {
   return fs::exists(own, ignored) ? own.string() : file;
 }
 
+/// The names of the encodings in a folder.
+static std::vector<std::string> encodingsIn(const std::string &folder) {
+  std::error_code ignored;
+  std::vector<std::string> names;
+  for (const fs::directory_entry &entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().extension() == ".mlir")
+      names.push_back(entry.path().stem().string());
+  return names;
+}
+
 Status checkFile(const std::string &file) {
   std::error_code ignored;
   const std::string name = exampleNameOf(file);
   if (name.empty() || fs::exists(file, ignored))
     return Status::success();
-  std::vector<std::string> known;
-  for (const fs::directory_entry &entry : fs::directory_iterator(findExamples(), ignored))
-    if (entry.path().extension() == ".mlir")
-      known.push_back(entry.path().stem().string());
   return makeError("cannot open '", file, "': no such file, and no example of pe has this name",
-                   suggestChoice(name, known));
+                   suggestChoice(name, encodingsIn(findExamples())));
+}
+
+Status checkEncodings(const std::string &folder, const std::vector<std::string> &names) {
+  const std::vector<std::string> known = encodingsIn(folder);
+  for (const std::string &name : names)
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      return makeError("--with: expected encodings in '", folder, "', found no '", name,
+                       ".mlir' there", suggestChoice(fs::path(name).stem().string(), known));
+  return Status::success();
 }
 
 Expected<std::shared_ptr<const api::ProgramState>> loadFile(const std::string &file,
@@ -75,6 +91,28 @@ std::string findExperiment(const std::string &name) {
   // Experiments lie beside the encodings, in the source and in the Python package.
   const fs::path own = fs::path(findExamples()).parent_path() / path.filename();
   return fs::exists(own / "experiment.json", ignored) ? own.string() : name;
+}
+
+Status checkExperiment(const std::string &name) {
+  std::error_code ignored;
+  if (fs::is_directory(name, ignored)) {
+    if (fs::exists(fs::path(name) / "experiment.json", ignored))
+      return Status::success();
+    return makeError("expected an experiment, found the folder '", name,
+                     "' without experiment.json");
+  }
+  if (const std::string file = findFile(name); fs::path(file).extension() == ".mlir")
+    return makeError("expected an experiment, found the encoding '", name,
+                     "'; write --encodings=", name, ",OTHER");
+  if (fs::exists(name, ignored))
+    return Status::success();
+  std::vector<std::string> known;
+  for (const fs::directory_entry &entry :
+       fs::directory_iterator(fs::path(findExamples()).parent_path(), ignored))
+    if (fs::exists(entry.path() / "experiment.json", ignored))
+      known.push_back(entry.path().filename().string());
+  return makeError("cannot open '", name, "': no such file, and no experiment of pe has this name",
+                   suggestChoice(fs::path(name).filename().string(), known));
 }
 
 Status checkOutput(const std::string &option, const std::string &file) {
@@ -96,20 +134,21 @@ void addFileOptions(CLI::App &app, FileOptions &options) {
       ->transform(findFile);
   app.add_option("--entry", options.entry, "Public function to use; default: the only one");
   app.add_option("--target", options.target,
-                 "cpu, cuda, gpu-emulator or reference; a list for packages")
+                 "cpu, cuda, gpu-emulator or reference; for a package, a list")
       ->capture_default_str();
   app.add_option("--chip", options.chip,
-                 "For cuda: sm_80, sm_86, sm_89, sm_90a ...; with a PTX version sm_80+ptx83; "
-                 "default when running: this machine's; a list for packages. The emulator takes "
-                 "the chip's block sizes; default: those that fit every chip");
+                 "GPU of --target=cuda: sm_80, sm_86, sm_89, sm_90a ..., also with a PTX version "
+                 "(sm_80+ptx83); default when running: this machine's; for a package, a list. With "
+                 "--target=gpu-emulator, the GPU whose block sizes are used; default: block sizes "
+                 "that fit every GPU");
   app.add_option(
       "--dtype", options.dtype,
-      "Type of activations: f32; on GPUs and as loops also bf16, f16, and tf32 (f32 whose "
-      "contractions round their operands to 10 bits of fraction)");
+      "Type of activations: f32; on GPUs and with --lowering=loops also bf16, f16 and tf32 (f32 "
+      "whose contractions round their operands to 10 bits of fraction)");
   app.add_option("--features", options.features,
-                 "x86-64-v3 or x86-64-v4: compile for that baseline instead of this machine");
+                 "Compile for the baseline x86-64-v3 or x86-64-v4 instead of this machine");
   app.add_option("--lowering", options.lowering,
-                 "cpu: tuned kernels; loops: the naive definition of every tile op")
+                 "cpu: tuned kernels; loops: plain loops that define every tile operation")
       ->capture_default_str();
 }
 
@@ -117,7 +156,7 @@ void addEarlyExit(CLI::App &app, FileOptions &options) {
   app.add_option_function<std::string>(
          "--early-exit",
          [&options](const std::string &value) { options.earlyExit = value == "on"; },
-         "on: stick-breaking may stop at keys that cannot change the result (default); off")
+         "on: stick-breaking stops at keys that cannot change the result (default); off")
       ->check(oneOf({"on", "off"}));
 }
 

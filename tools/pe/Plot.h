@@ -104,7 +104,9 @@ private:
   Expected<TensorMap> argumentsFor(int64_t first, int64_t queries, int64_t keys,
                                    int64_t valueDim) const;
   Expected<std::pair<TensorMap, TensorMap>> runBoth(const CompileOptions &options,
-                                                    const TensorMap &arguments) const;
+                                                    const TensorMap &arguments,
+                                                    const Positions &positions,
+                                                    const std::string &what) const;
   Status removeConstant(const CompileOptions &options, TensorMap arguments, Tensor &found,
                         Tensor &expected) const;
   Status feedData(int64_t first, int64_t queries, int64_t keys, TensorMap &arguments) const;

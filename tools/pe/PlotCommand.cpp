@@ -185,39 +185,43 @@ Status Plot::execute() {
 
 Action addPlot(CLI::App &app) {
   auto options = std::make_shared<PlotOptions>();
-  app.add_option("FILE", options->file,
-                 "An encoding (.mlir, package or the name of one of pe's examples), or a RUN: a "
-                 "log of pe train, results.json of pe "
-                 "demo, a table of pe bench --json, or a folder of them")
+  app.add_option(
+         "FILE", options->file,
+         "An encoding (a .mlir source, a package or the name of one of pe's examples), or a "
+         "RUN: a log of pe train, results.json of pe demo, a table of pe bench --json, or "
+         "a folder of these")
       ->required()
       ->transform(findFile);
   app.add_option("--entry", options->entry, "Public function to use; default: the only one");
-  app.add_option("--kind", options->kinds, "Kinds of pictures (below); default: all that apply")
+  app.add_option("--kind", options->kinds, "Kinds of plots (below); default: all that apply")
       ->delimiter(',');
   app.add_option("--out", options->out, "Folder for the .svg and .csv files")
       ->capture_default_str();
-  app.add_option("--length", options->length, "Positions; every kind has its own default (below)");
+  app.add_option("--length", options->length,
+                 "Number of positions; the default depends on the kind (below)");
   app.add_option("--query", options->queries,
-                 "Queries; default: the middle of the length, and of a bias by distance also 128 "
-                 "and 8192")
+                 "Query positions to plot; default: the middle of the length, and for a bias by "
+                 "distance also 128 and 8192")
       ->delimiter(',');
-  app.add_option("--grid", options->grid, "The side of an image of N x N tokens (kind grid)");
+  app.add_option("--grid", options->grid, "Side N of an image of N x N tokens (kind grid)");
   app.add_flag("--full-range", options->fullRange,
-               "Draw all logits; default: those at most 30 below the largest");
+               "Plot all logits; default: only those at most 30 below the largest");
   app.add_flag("--shared-scale", options->sharedScale,
-               "One scale of colours for all heads; default: each its own");
-  app.add_option("--heads", options->heads, "Heads to draw; default: the first eight")
+               "Use one colour scale for all heads; default: one per head");
+  app.add_option("--heads", options->heads, "Heads to plot; default: the first eight")
       ->delimiter(',');
-  app.add_option("--dims", options->dims, "Dimensions of an embedding; default: five of them")
+  app.add_option("--dims", options->dims,
+                 "Dimensions of an embedding to plot; default: five of them")
       ->delimiter(',');
   app.add_option(
       "--shape", options->shape,
-      "Sizes without --in: h=8,hkv=8,d=64, of tokens dm=64, and axes that the file names");
+      "Sizes without --in: h=8,hkv=8,d=64, dm=64 for tokens, and axes that the file names");
   app.add_option("--in", options->in,
                  "Parameters (safetensors), or a checkpoint of pe train (its folder or file) with "
                  "--layer");
-  app.add_option("--layer", options->layer, "Of a checkpoint")->capture_default_str();
-  app.add_option("--random", options->seed, "Without --in, parameters by their pe.init, and data")
+  app.add_option("--layer", options->layer, "Layer of the checkpoint")->capture_default_str();
+  app.add_option("--random", options->seed,
+                 "Seed of the parameters (by their pe.init, without --in) and of the data")
       ->capture_default_str();
   app.add_option("--threads", options->threads, "Threads; default: one per core");
   std::string kinds = "Kinds:\n";

@@ -345,44 +345,31 @@ Expected<PlottedEncoding::Embedded> PlottedEncoding::embedding(int64_t length) c
   CompileOptions options;
   if (program->packaged)
     options.target = "reference";
-  auto function = api::compileProgram(*program, options);
-  if (!function)
-    return function.takeError();
-  auto run = (*function)->runner->forward(*arguments, positions, *pool);
-  if (!run)
-    return run.takeError();
-  auto parsed = reference::parseProgram(program->description->program);
-  if (!parsed)
-    return parsed.takeError();
-  auto expected = reference::evaluate(*parsed, *arguments, positions, /*grad=*/false);
-  if (!expected)
-    return expected.takeError();
-  TensorMap found = (*run)->results();
-  auto report = reference::compare(*expected, found);
-  if (!report)
-    return report.takeError();
-  if (!report->passes())
-    return makeError("the compiled embedding differs from the float64 reference beyond the stated "
-                     "tolerance\n",
-                     report->table());
+  auto both = runBoth(options, *arguments, positions, "embedding");
+  if (!both)
+    return both.takeError();
   const std::string &output = entry.results.front().name;
   auto ofTokens = [&](const Tensor &tensor) { return tensor.reshape({length, call["dm"]}); };
-  return Embedded{ofTokens(found[output]), ofTokens(expected->outputs[output]), !program->packaged};
+  return Embedded{ofTokens(both->first[output]), ofTokens(both->second[output]),
+                  !program->packaged};
 }
 
-/// The compiled attention's results and the reference's, compared.
-Expected<std::pair<TensorMap, TensorMap>>
-PlottedEncoding::runBoth(const CompileOptions &options, const TensorMap &arguments) const {
+/// Runs the compiled function and the reference. Returns the results of both, or an error that
+/// calls the results `what` if they differ.
+Expected<std::pair<TensorMap, TensorMap>> PlottedEncoding::runBoth(const CompileOptions &options,
+                                                                   const TensorMap &arguments,
+                                                                   const Positions &positions,
+                                                                   const std::string &what) const {
   auto function = api::compileProgram(*program, options);
   if (!function)
     return function.takeError();
-  auto run = (*function)->runner->forward(arguments, {}, *pool);
+  auto run = (*function)->runner->forward(arguments, positions, *pool);
   if (!run)
     return run.takeError();
   auto parsed = reference::parseProgram(program->description->program);
   if (!parsed)
     return parsed.takeError();
-  auto expected = reference::evaluate(*parsed, arguments, {}, /*grad=*/false);
+  auto expected = reference::evaluate(*parsed, arguments, positions, /*grad=*/false);
   if (!expected)
     return expected.takeError();
   TensorMap found = (*run)->results();
@@ -390,9 +377,8 @@ PlottedEncoding::runBoth(const CompileOptions &options, const TensorMap &argumen
   if (!report)
     return report.takeError();
   if (!report->passes())
-    return makeError("the compiled weights differ from the float64 reference beyond the stated "
-                     "tolerance\n",
-                     report->table());
+    return makeError("results differ from the float64 reference beyond the stated tolerance (",
+                     what, ")\n", report->table());
   return std::pair(std::move(found), std::move(expected->outputs));
 }
 
@@ -408,7 +394,7 @@ Status PlottedEncoding::removeConstant(const CompileOptions &options, TensorMap 
   for (const ValueInfo &argument : entry.arguments)
     if (isOperand(argument) && argument.sizes.back() == "e")
       arguments[argument.name] = Tensor::zeros(DType::F32, arguments[argument.name].shape());
-  auto both = runBoth(options, arguments);
+  auto both = runBoth(options, arguments, {}, "weights");
   if (!both)
     return both.takeError();
   const std::string &output = entry.results.front().name;
@@ -457,7 +443,7 @@ Expected<PlottedEncoding::Weights> PlottedEncoding::weights(int64_t length, Scor
   auto masks = reference::materialize(*parsed, *arguments, {});
   if (!masks)
     return masks.takeError();
-  auto both = runBoth(options, *arguments);
+  auto both = runBoth(options, *arguments, {}, "weights");
   if (!both)
     return both.takeError();
   auto &[found, expected] = *both;

@@ -104,24 +104,25 @@ Status run(const ReinitOptions &options) {
 }
 
 void addSelection(CLI::App &app, ReinitOptions &options) {
-  app.add_option("--target", options.target,
-                 "Which weights: all, attention (names with attn or attention) or mlp (mlp, ffn)")
+  app.add_option(
+         "--target", options.target,
+         "Weights to project: all, attention (names with attn or attention) or mlp (mlp, ffn)")
       ->check(oneOf({"all", "attention", "mlp"}))
       ->default_str("all");
   app.add_option("--include", options.job.selection.include,
-                 "Only tensors whose names match this regular expression, instead of all but "
-                 "embed, wte, wpe, head, bias, norm, lambda");
+                 "Project only tensors whose names match this regular expression; default: all but "
+                 "names with embed, wte, wpe, head, bias, norm or lambda");
   app.add_option("--exclude", options.job.selection.exclude,
-                 "Not those whose names match this regular expression");
+                 "Leave out tensors whose names match this regular expression");
   app.add_option("--split-qkv", options.job.selection.splitQkv,
-                 "Fused weights by name: query, key and value are projected apart");
+                 "Names of fused weights, whose query, key and value are projected separately");
   app.add_option("--qkv-sizes", options.job.selection.qkvSizes,
-                 "Outputs of query, key, value in fused weights (default: equal parts)")
+                 "Output sizes of query, key and value in fused weights; default: equal parts")
       ->delimiter(',');
   app.add_option("--batched", options.job.selection.batched,
-                 "Stacks [count, out, in] by name: each matrix is projected by itself");
+                 "Names of stacked weights [count, out, in], projected matrix by matrix");
   app.add_option("--layout", options.layout,
-                 "Of matrices: out-in (PyTorch) or in-out (JAX, GPT-2's Conv1D)")
+                 "Layout of matrices: out-in (PyTorch) or in-out (JAX, GPT-2's Conv1D)")
       ->check(oneOf({"out-in", "in-out"}))
       ->default_str("out-in");
 }
@@ -134,26 +135,32 @@ Action addReinit(CLI::App &app) {
                  "Model: a safetensors file, or a folder with model.safetensors.index.json")
       ->required();
   app.add_option("--out", options->job.out,
-                 "Where the result goes: a file, or a folder of shards; that of --in is replaced")
+                 "Result: a file, or a folder of shards; --in itself is replaced in place")
       ->required();
   app.add_option("--engine", options->engine,
                  "qdwh (float64, exact), quintic (float32, products only) or cubic (published)")
       ->check(oneOf({"qdwh", "quintic", "cubic"}))
       ->default_str("qdwh");
-  app.add_option("--iters", options->iterations, "Exact number of iterations of engine cubic");
-  app.add_option("--norm", options->norm, "What engine cubic divides by: fro or spectral")
+  app.add_option("--iters", options->iterations, "Number of iterations of engine cubic");
+  app.add_option("--norm", options->norm,
+                 "Norm that engine cubic divides by first: fro or spectral")
       ->check(oneOf({"fro", "spectral"}));
   app.add_option("--scale", options->scale,
-                 "Of the isometries: muon (sqrt(out/in)), none, mean-sigma or fro")
+                 "Scale of the isometries: muon (sqrt(out/in)), none, mean-sigma or fro")
       ->check(oneOf({"muon", "none", "mean-sigma", "fro"}))
       ->default_str("muon");
   addSelection(app, *options);
   app.add_option("--against", options->job.against,
-                 "An older checkpoint that the report's SFE is measured to (default: --in)");
-  app.add_option("--report", options->job.report, "JSON list with the numbers of every tensor");
-  app.add_option("--seed", options->seed, "Of the noise that completes rank-deficient matrices");
-  app.add_option("--threads", options->threads, "0: all cores; results do not depend on it");
-  app.add_option("--device", options->device, "cpu")->default_str("cpu");
+                 "Older checkpoint that the report measures SFE from; default: --in");
+  app.add_option("--report", options->job.report,
+                 "Write the numbers of every tensor to this file, as a JSON list");
+  app.add_option("--seed", options->seed,
+                 "Seed of the noise that completes rank-deficient matrices");
+  app.add_option("--threads", options->threads,
+                 "Threads; 0: one per core; results do not depend on it");
+  app.add_option("--device", options->device, "Device: cpu")->default_str("cpu");
+  app.footer(
+      "Example: pe reinit --in=model.safetensors --out=projected.safetensors --report=report.json");
   return [options] {
     Status status = run(*options);
     return status ? 0 : reportError("reinit", status.error());

@@ -92,14 +92,15 @@ Action addRepresent(CLI::App &app) {
       ->required()
       ->transform(findFile);
   app.add_option("--entry", options->entry, "Public function to use; default: the only one");
-  app.add_option("--length", options->length, "The position up to which biases are the same")
+  app.add_option("--length", options->length,
+                 "Largest position at which the new biases equal the old ones")
       ->required();
   app.add_option("--heads", options->heads,
-                 "How many heads slopes that follow a rule (alibi.mlir) are for");
-  app.add_option("--in", options->in, "Safetensors: the parameters of FILE");
-  app.add_option("--out", options->out, "The new source; default: standard output");
+                 "Number of heads, for slopes that follow a rule (alibi.mlir)");
+  app.add_option("--in", options->in, "Parameters of FILE (safetensors)");
+  app.add_option("--out", options->out, "Write the new source here; default: standard output");
   app.add_option("--out-params", options->outParams,
-                 "Safetensors: the parameters of the new source");
+                 "Write the parameters of the new source here (safetensors)");
   app.footer("Example: pe represent examples/encodings/t5.mlir --length=512 --in=t5.safetensors "
              "--out=fire_of_t5.mlir --out-params=fire_of_t5.safetensors");
   return [options] {

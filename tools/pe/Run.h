@@ -37,6 +37,11 @@ Expected<std::shared_ptr<const api::ProgramState>> loadFile(const std::string &f
                                                             const std::string &entry);
 /// The experiment itself if it exists; else pe's own, for NAME and examples/NAME in any folder.
 std::string findExperiment(const std::string &name);
+/// An error if what findExperiment has returned is neither a file nor a folder with
+/// experiment.json: it names the experiment of pe with the nearest name.
+Status checkExperiment(const std::string &name);
+/// An error if the folder has no encoding of one of these names: it names the nearest.
+Status checkEncodings(const std::string &folder, const std::vector<std::string> &names);
 /// "examples/encodings" of this folder, or that of pe.
 std::string findExamples();
 /// An error if a file cannot be written there because its folder is missing; nothing for "".

@@ -58,7 +58,8 @@ private:
 Status Run::readInputsAndSizes() {
   const EntryInfo &entry = description->entry;
   if (options.in.empty() == !options.seed.has_value())
-    return makeError("expected either --in=FILE.safetensors or --random=SEED");
+    return makeError("expected either --in=FILE.safetensors or --random=SEED, found ",
+                     options.in.empty() ? "neither; --random=1 draws inputs" : "both");
   if (!options.in.empty()) {
     auto read = readInputs(options.in, entry);
     if (!read)
@@ -340,31 +341,35 @@ Action addRun(CLI::App &app) {
   auto options = std::make_shared<RunOptions>();
   addFileOptions(app, *options);
   addEarlyExit(app, *options);
-  app.add_option("--in", options->in, "Tensors by name: F32, BF16 or F16 (safetensors)");
-  app.add_option("--out", options->out, "Where results (and gradients) go (safetensors, F32)");
-  app.add_option("--random", options->seed, "Draw inputs with this seed instead of --in");
+  app.add_option("--in", options->in,
+                 "Read inputs by name from this file (safetensors; F32, BF16 or F16)");
+  app.add_option("--out", options->out,
+                 "Write results, and gradients with --grad, to this file (safetensors, F32)");
+  app.add_option("--random", options->seed, "Draw random inputs with this seed instead of --in");
   app.add_option("--shape", options->shape,
-                 "Sizes for --random: b=1,h=8,hkv=8,sq=1024,sk=1024,d=64,dv=64 (of an embedding: "
+                 "Sizes for --random: b=1,h=8,hkv=8,sq=1024,sk=1024,d=64,dv=64 (for an embedding: "
                  "b=1,sq=1024,dm=512)");
-  addSwitch(app, "--grad", options->grad, "Also the gradients of every floating argument");
+  addSwitch(app, "--grad", options->grad,
+            "Also compute the gradients of all floating-point arguments");
   app.add_option("--q-start", options->queryStart,
                  "Position of query row 0; default: k-start + Sk - Sq");
   app.add_option("--k-start", options->keyStart, "Position of key column 0")->capture_default_str();
   app.add_option("--head-start", options->headStart, "Global index of head 0")
       ->capture_default_str();
   app.add_option("--heads-total", options->headsTotal,
-                 "Heads of the whole model; default: those here");
+                 "Heads of the whole model; default: the heads of this call");
   app.add_option("--threads", options->threads, "Threads; default: one per core");
   addSwitch(app, "--check", options->check,
             "Compare with the float64 reference and print the errors");
-  addSwitch(app, "--materialize", options->materialize,
-            "Also write the dense bias as `bias`, from the compiled tables, and the reference's as "
-            "`bias_reference`; both are compared");
+  addSwitch(
+      app, "--materialize", options->materialize,
+      "Also compute the dense bias from the compiled tables, compare it with the reference's, "
+      "and write both with --out (`bias`, `bias_reference`)");
   // Flags: their value comes after '=' only, never from the next word.
   app.add_flag("--time{15}", options->time,
-               "Print one JSON line of medians over this many calls (15)");
+               "Print one JSON line with medians over this many calls (default: 15)");
   app.add_flag("--explain{text}", options->explain,
-               "Print structure, kernel and cost (text or json)");
+               "Print structure, kernel and cost, as text (default) or json");
   app.footer("Example: pe run examples/encodings/fire.mlir --random=1 --shape=b=1,h=8,sq=1024,d=64 "
              "--grad --check --time");
   return [options] {

@@ -230,18 +230,18 @@ static Expected<int> train(const std::vector<std::string> &arguments) {
 }
 
 constexpr const char *kCompareHelp =
-    "pe compare: trains the same model in several ways and compares them\n\n"
-    "  FOLDER, FILE.json     an experiment, such as examples/flip-flop; or\n"
-    "  --encodings=A,B,...   .mlir files, or names of pe's own in examples/encodings; none: "
-    "without\n"
-    "  --quick               the experiment's smaller size\n"
-    "  --data=DIR            text, tokens or a task; by default Python's library\n"
-    "  --out=build/compare   folder for results.json, report.html and each finished run; of an\n"
-    "                        experiment build/NAME or build/NAME-quick\n\n"
-    "and every flag of pe train but --encoding, such as --steps=200 --seeds=0,1,2 "
-    "--eval-interval=50\n"
-    "--jobs=2 --sweep=lr=0.001,0.003. A comparison that was stopped goes on with what is "
-    "missing.\n";
+    "Train the same model in several ways and compare the results\n"
+    "Usage: pe compare EXPERIMENT [--NAME=VALUE ...], or pe compare --encodings=A,B ...\n\n"
+    "  EXPERIMENT            a folder such as examples/flip-flop, or FILE.json\n"
+    "  --encodings=A,B,...   .mlir files or names of pe's examples; none: no encoding\n"
+    "  --quick               the smaller size that the experiment defines\n"
+    "  --data=DIR            text, tokens or a task; default: Python's standard library\n"
+    "  --out=build/compare   folder for results.json, report.html and finished runs; default for\n"
+    "                        an experiment: build/NAME or build/NAME-quick\n\n"
+    "All flags of pe train but --encoding are accepted too, such as --steps=200 --seeds=0,1,2\n"
+    "--eval-interval=50 --jobs=2 --sweep=lr=0.001,0.003. A comparison that was interrupted "
+    "resumes\n"
+    "with the runs that are missing.\n";
 
 /// What `pe compare` is told besides the flags of `pe train`.
 struct Comparison {
@@ -254,19 +254,25 @@ static Expected<Comparison> parseComparison(const std::vector<std::string> &argu
   constexpr std::string_view flag = "--encodings=";
   Comparison result;
   for (const std::string &argument : arguments) {
-    result.help |= argument == "--help";
+    result.help |= argument == "--help" || argument == "-h";
     result.hasOut |= argument.starts_with("--out=");
     if (argument.starts_with("--encoding="))
       return makeError("expected --encodings=A,B, found ", argument);
+    if (argument == "--encodings" || argument == flag)
+      return makeError("--encodings: expected names, found none; write --encodings=alibi,fire");
     if (argument.starts_with(flag)) {
       if (!result.encodings.empty())
         return makeError("--encodings is given twice");
       result.encodings = train::splitList(argument.substr(flag.size()));
+      if (std::ranges::count(result.encodings, ""))
+        return makeError("--encodings: expected names between commas, found '",
+                         argument.substr(flag.size()), "'");
     } else if (argument == "--quick") {
       result.quick = true;
-    } else if (!argument.starts_with("--")) {
+    } else if (!argument.starts_with("-")) {
       if (!result.file.empty())
-        return makeError("expected one experiment, found '", result.file, "' and '", argument, "'");
+        return makeError("expected one experiment, found '", result.file, "' and '", argument,
+                         "'; encodings are written --encodings=A,B");
       result.file = argument;
     } else {
       result.arguments.push_back(argument);
@@ -310,6 +316,9 @@ static Expected<int> compare(const std::vector<std::string> &given) {
     std::printf("%s", kCompareHelp);
     return 0;
   }
+  if (!comparison->file.empty())
+    if (Status exists = checkExperiment(findExperiment(comparison->file)); !exists)
+      return exists.takeError();
   const std::string file = experimentFileOf(comparison->file);
   auto experiment =
       file.empty() ? experimentOf(comparison->encodings) : readExperiment(file, comparison->quick);

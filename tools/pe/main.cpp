@@ -42,6 +42,17 @@ int pe::cli::reportError(const std::string &command, const Error &error) {
   return 1;
 }
 
+/// The error of a word that is no command.
+static pe::Error explainCommand(const CLI::App &app, const std::string &word,
+                                const std::vector<std::string> &known) {
+  if (word.empty())
+    return pe::makeError("expected a command, found none; see pe --help");
+  if (word.starts_with("-"))
+    return pe::cli::explainMissingCommand(app, word);
+  const std::string hint = pe::suggestChoice(word, known);
+  return pe::makeError("unknown command '", word, "'", hint.empty() ? "; see pe --help" : hint);
+}
+
 /// Reports mistakes before anything is read: no command, an unknown one, or a mistake in its
 /// options.
 static std::optional<int> refuse(const CLI::App &app, const std::vector<std::string> &arguments) {
@@ -49,7 +60,7 @@ static std::optional<int> refuse(const CLI::App &app, const std::vector<std::str
   const std::string name = arguments.empty() ? "" : arguments.front();
   if (name == "--help" || name == "-h" || name == "--version")
     return std::nullopt;
-  std::vector<std::string> known = {"train", "compare", "demo"};
+  std::vector<std::string> known = {"train", "compare", "demo", "--help", "--version"};
   for (const CLI::App *command : app.get_subcommands(nullptr)) {
     known.push_back(command->get_name());
     if (command->get_name() != name)
@@ -57,10 +68,7 @@ static std::optional<int> refuse(const CLI::App &app, const std::vector<std::str
     Status mistake = cli::findMistake(*command, name, {arguments.begin() + 1, arguments.end()});
     return mistake ? std::nullopt : std::optional(cli::reportError(name, mistake.error()));
   }
-  const Error error = name.empty() ? makeError("expected a command, found none; see pe --help")
-                                   : makeError("unknown command '", name, "'",
-                                               suggestChoice(name, known), "; see pe --help");
-  std::fprintf(stderr, "%s\n", error.render("pe").c_str());
+  std::fprintf(stderr, "%s\n", explainCommand(app, name, known).render("pe").c_str());
   return 1;
 }
 
@@ -74,24 +82,32 @@ int main(int argc, char **argv) {
     if (std::optional<int> status = runTrainCommand(argv[1], arguments))
       return finish(argv[1], *status);
   }
-  CLI::App app(
-      "pe: positional encodings, compiled.\n"
-      "Write an encoding in the pe dialect; pe finds the cheapest exact way to compute it\n"
-      "and its gradients inside one fused attention kernel.");
+  CLI::App app("pe compiles positional encodings.\n"
+               "Write an encoding in the pe dialect; pe computes it exactly, with its gradients, "
+               "inside one\n"
+               "fused attention kernel, in the cheapest way that it finds.");
   app.require_subcommand(1);
   app.set_version_flag("--version", "pe " + pe::version());
-  app.footer("Also: pe train, pe compare, pe demo (each with --help). First steps: "
-             "pe run examples/encodings/alibi.mlir --random=1 --grad --check");
+  app.footer(
+      "Training:\n"
+      "  train                       Train a small language model with an encoding\n"
+      "  compare                     Train the same model in several ways and compare them\n"
+      "  demo                        Train a model per encoding on real text and compare them\n"
+      "\n"
+      "pe COMMAND --help describes a command. First steps:\n"
+      "  pe run alibi --random=1 --grad --check\n"
+      "  pe explain alibi");
   std::vector<std::pair<CLI::App *, Action>> actions;
   for (auto [name, about, add] :
        {std::tuple{"run", "Compile a file and run it once", &addRun},
-        std::tuple{"compile", "Write a file at one stage of compilation", &addCompile},
-        std::tuple{"explain", "Say which structure and kernel the compiler found", &addExplain},
-        std::tuple{"doctor", "Say what this machine has of what pe needs", &addDoctor},
-        std::tuple{"bench", "Time encodings against unfused attention, checked first", &addBench},
-        std::tuple{"plot", "Draw an encoding or a run: SVG pictures and their numbers as CSV",
+        std::tuple{"compile", "Compile a file and write the result of one stage", &addCompile},
+        std::tuple{"explain", "Show the structure, kernel and cost that the compiler found",
+                   &addExplain},
+        std::tuple{"doctor", "Check this machine for what pe needs", &addDoctor},
+        std::tuple{"bench", "Check encodings, then time them against unfused attention", &addBench},
+        std::tuple{"plot", "Plot an encoding or a training run (SVG, and CSV of the numbers)",
                    &addPlot},
-        std::tuple{"represent", "Write known biases as networks of progressive interpolation",
+        std::tuple{"represent", "Rewrite known biases as networks of progressive interpolation",
                    &addRepresent},
         std::tuple{"reinit", "Project the weights of a checkpoint onto scaled isometries",
                    &addReinit}}) {

@@ -1,4 +1,4 @@
-"""Formulas in Python, traced by overloaded operators and functions of PyTorch."""
+"""Traces Python formulas by overloading operators and PyTorch functions."""
 
 from .emit import Region
 from .graph import REAL, TRUTH, WHOLE, Graph, Place, Source

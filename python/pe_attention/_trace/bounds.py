@@ -1,4 +1,4 @@
-"""Which whole numbers a step of a formula may be: what is known of an index before any call."""
+"""Bounds the integer steps of a formula before any call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from .graph import REAL, WHOLE, Graph, Node
 
-# The least and the largest value; None: not known.
+# The lower and upper bound; None if a bound is unknown.
 Range = tuple[int | None, int | None]
 _ANY: Range = (None, None)
 
@@ -21,12 +21,13 @@ _EXACT: dict[str, Callable[..., int]] = {
 
 
 def inputs_of(graph: Graph, step: int) -> list[str]:
-    """The inputs that a step depends on, without a read of a tensor in between."""
+    """Returns the inputs that a step depends on other than through reads of tensors."""
     return [name for name in graph.inputs if graph.reads_input(step, name)]
 
 
 def values_by_head(graph: Graph, step: int, heads: int) -> list[int] | None:
-    """The value for every head; None for what depends on anything else, or on real numbers."""
+    """Returns the value for each head, or None if the step depends on anything else or on real
+    numbers."""
     found: list[int] = []
     steps = graph.needed([step])
     for head in range(heads):
@@ -53,7 +54,8 @@ def _value(node: Node, operands: list[int], head: int) -> int | None:
 
 
 def range_of(graph: Graph, step: int) -> Range:
-    """A range that holds every value of a whole number: positions, batch and heads begin at 0."""
+    """Returns a range that contains all values of an integer step. Positions, batch and heads start
+    at 0."""
     ranges: dict[int, Range] = {}
     for number in graph.needed([step]):
         node = graph.nodes[number]
@@ -102,7 +104,7 @@ def _both(function: Callable[[int, int], int], a: int | None, b: int | None) -> 
 
 
 def _is_negation(graph: Graph, first: int, second: int) -> bool:
-    """Whether the second step is 0 minus the first: max(x, 0 - x) is |x|."""
+    """Returns whether the second step is 0 minus the first: max(x, 0 - x) is |x|."""
     node = graph.nodes[second]
     if node.op != "sub" or node.operands[1] != first:
         return False
@@ -111,7 +113,7 @@ def _is_negation(graph: Graph, first: int, second: int) -> bool:
 
 
 def _modulus(graph: Graph, node: Node) -> int:
-    """The positive constant n if a step is a - (a // n) n, else 0."""
+    """Returns the positive constant n if a step is a - (a // n) n, else 0."""
     product = graph.nodes[node.operands[1]]
     if product.op != "mul":
         return 0

@@ -1,4 +1,4 @@
-"""Traced formulas as regions of the pe dialect."""
+"""Emits traced formulas as regions of the pe dialect."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .._assemble import Argument, Piece
 from .graph import REAL, TRUTH, WHOLE, Graph, Layers, Node, Place, Source
 from .tracer import constant_as_f32
 
-# The numbers of a clause's region, in the order of its arguments.
+# The block arguments of a clause's region, in order.
 _INPUTS = {"score": ("s", "b", "h", "i", "j"), "rotate": ("h", "p", "n")}
 _PAIR = ("b", "h", "i", "j")
 _REAL = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf",
@@ -28,14 +28,14 @@ _PREDICATES = {"lt": ("slt", "olt"), "le": ("sle", "ole"), "gt": ("sgt", "ogt"),
 
 
 def location(place: Place | None) -> str:
-    """` loc("file":line:column)`, or nothing."""
+    """Returns ` loc("file":line:column)`, or "" without a place."""
     if place is None:
         return ""
     return f" loc({json.dumps(place.file, ensure_ascii=False)}:{place.line}:{place.column})"
 
 
 def number_text(value: float, kind: str = "f32") -> str:
-    """An f32 or f64 as MLIR reads it."""
+    """Formats an f32 or f64 for MLIR."""
     is_wide = kind == "f64"
     value = value if is_wide else constant_as_f32(value)
     if value != value:
@@ -47,8 +47,8 @@ def number_text(value: float, kind: str = "f32") -> str:
 
 
 class Region:
-    """The text of one formula: `pe.bias_fn`, `pe.score_fn`, `pe.mask_fn` or `pe.rotation_fn` and
-    what it reads. `real` is the type of its real numbers, f32 or f64."""
+    """The text of one formula as `pe.bias_fn`, `pe.score_fn`, `pe.mask_fn` or `pe.rotation_fn`,
+    with its captures. `real` is the type of its real numbers, f32 or f64."""
 
     def __init__(self, graph: Graph, result: int, real: str = "f32") -> None:
         self.graph, self.result, self.real = graph, result, real
@@ -59,8 +59,8 @@ class Region:
 
     def piece(self, op: str, clause: str, attributes: Mapping[str, str],
               settings: str = "") -> Piece:
-        """A piece whose one definition is `op`; `attributes` are those of arguments, by name, and
-        `settings` those of the op: ` attributes {...}`."""
+        """Returns a piece whose only definition is `op`. `attributes` maps arguments to their
+        attributes; `settings` are the attributes of the op: ` attributes {...}`."""
         arguments = [self._argument(n, attributes) for n in self.numbers]
         captures = ", ".join(f"%{{{a.place()}}}" for a in arguments)
         types = ", ".join(a.type for a in arguments)
@@ -104,7 +104,7 @@ class Region:
         return f"tensor<{''.join(f'{s if s is not None else chr(63)}x' for s in sizes)}{element}>"
 
     def _axes(self, number: int, source: Source) -> list[str | None]:
-        """What the axes of a captured tensor count; None: a size that is part of the program."""
+        """Returns what each axis of a captured tensor counts; None for a constant size."""
         axes: list[str | None] = [None] * len(source.shape)
         nodes = [self.graph.nodes[s] for s in self.steps]
         reads = [n for n in nodes if n.op == "read" and n.data == number]
@@ -139,7 +139,7 @@ class Region:
         self.lines.append(f"{self._name(step)} = {text}{place}")
 
     def _text(self, step: int, node: Node, names: list[str]) -> tuple[list[str], str]:
-        """Lines before the one that makes the step's value, and its right side."""
+        """Returns the lines before the step's operation, and its right-hand side."""
         if node.op == "constant":
             return [], self._constant(node)
         if node.op == "read":

@@ -1,4 +1,4 @@
-"""What a call of a function of PyTorch, a method or an operator means while a formula is traced."""
+"""Implements the functions, methods and operators of PyTorch for traced values."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from . import values
+from .forms import advice_on
 from .graph import REAL, TRUTH, WHOLE
 from .numbers import FUNCTIONS, Function
 from .place import refuse
@@ -32,7 +33,7 @@ _ALIASES = {
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "tanh": "tanh", "silu": "silu", "cos": "cos"}
 _TRUTHS = ("lt", "le", "gt", "ge", "eq", "ne", "logical_and", "logical_or", "logical_not",
            "logical_xor", "isnan", "bool")
-# Sums of arrays are written out up to this many terms.
+# Sums of arrays are unrolled up to this number of terms.
 _MOST_TERMS = 128
 
 _state = threading.local()
@@ -41,12 +42,12 @@ _state = threading.local()
 def _tracer() -> Tracer:
     tracer: Tracer | None = getattr(_state, "tracer", None)
     if tracer is None:
-        raise refuse("a value of a formula was used after the formula was traced")
+        raise refuse("a traced value was used outside the formula")
     return tracer
 
 
 def call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """The result of torch.NAME, a method or an operator on traced values."""
+    """Evaluates torch.NAME, a method or an operator on traced values."""
     name = _ALIASES.get(name, name)
     if name.startswith("r") and name[1:] in FUNCTIONS and name not in FUNCTIONS:
         name, args = name[1:], tuple(reversed(args))
@@ -64,14 +65,16 @@ def call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
 
 def _unknown(name: str) -> str:
     if name in _TO_PYTHON:
-        return f"{_TO_PYTHON[name]} needs a number that is known now; leave it out, and use the " \
-               f"value itself"
+        return f"{_TO_PYTHON[name]} needs a concrete number, found a traced value; use the " \
+               f"value directly"
+    if known_advice := advice_on(name):
+        return f"{name} is not supported in a formula; {known_advice}"
     known = [*FUNCTIONS, *_STRUCTURAL, *_ALIASES]
-    close = difflib.get_close_matches(name, [n for n in known if n != "plain_add"], 3)
+    close = difflib.get_close_matches(name, [n for n in known if n != "plain_add"], 3, 0.75)
     advice = f"; did you mean {' or '.join(close)}?" if close else (
         "; write it with arithmetic, comparisons, torch.where, clamp, exp, log, sqrt, sin, tanh, "
-        "sigmoid and the like")
-    return f"{name} has no counterpart in a formula, which computes one number per pair{advice}"
+        "sigmoid or similar functions")
+    return f"{name} is not supported in a formula, which computes one number per pair{advice}"
 
 
 # Numbers and arrays of numbers
@@ -86,7 +89,7 @@ def _elementwise(tracer: Tracer, name: str, args: Sequence[Any], kwargs: Mapping
     if name in ("clamp_max",):
         args, kwargs = args[:1], {"max": args[1] if len(args) > 1 else kwargs.get("max")}
     if name in ("max", "min") and (len(args) != 2 or isinstance(args[1], int)):
-        raise refuse(f"torch.{name} of one tensor has no counterpart in a formula; write "
+        raise refuse(f"torch.{name} of one tensor is not supported in a formula; write "
                      f"torch.{name}imum(a, b)")
     keywords = {k: v if v is None or isinstance(v, (str, bool)) else tracer.lift(v)
                 for k, v in kwargs.items()}
@@ -109,7 +112,7 @@ def _number(value: Any) -> Any:
 
 def _over_arrays(tracer: Tracer, name: str, function: Function, args: Sequence[Any],
                  kwargs: Mapping[str, Any]) -> Array:
-    """The function of every element, computed for the elements that are asked for."""
+    """Applies a function elementwise; elements are computed when they are read."""
     from .place import here
 
     arrays = [a for a in [*args, *kwargs.values()] if isinstance(a, Array)]
@@ -134,7 +137,7 @@ def _over_arrays(tracer: Tracer, name: str, function: Function, args: Sequence[A
 
 
 def _broadcast(name: str, arrays: Sequence[Array]) -> list[int]:
-    """The shape of a result: sizes agree from the last axis on, or are 1."""
+    """Returns the broadcast shape: from the last axis on, sizes are equal or 1."""
     rank = max(array.ndim for array in arrays)
     padded = [(1,) * (rank - array.ndim) + array.shape for array in arrays]
     shape: list[int] = []
@@ -142,7 +145,7 @@ def _broadcast(name: str, arrays: Sequence[Array]) -> list[int]:
         wanted = {size for size in sizes if size != 1}
         if len(wanted) > 1:
             found = " and ".join(str(list(array.shape)) for array in arrays)
-            raise refuse(f"{name}: expected tensors whose shapes agree, found {found}")
+            raise refuse(f"{name}: expected tensors with compatible shapes, found {found}")
         shape.append(wanted.pop() if wanted else 1)
     return shape
 
@@ -191,7 +194,7 @@ def _index(tracer: Tracer, array: Array, axis: int, item: Any) -> Number:
         raise refuse(f"expected a number, a : or None as an index of {array!r}, found {item!r}")
     number = _number(tracer.lift(item))
     if not isinstance(number, Number) or number.kind == REAL:
-        raise refuse(f"expected a whole number as index {axis} of {array!r}, found a real one; "
+        raise refuse(f"expected an integer as index {axis} of {array!r}, found a real one; "
                      f"write .long()")
     value = tracer.whole(number).constant
     if value is None:
@@ -204,7 +207,7 @@ def _index(tracer: Tracer, array: Array, axis: int, item: Any) -> Number:
 
 
 def _row(tracer: Tracer, x: Number | Array, axes: int = 1) -> Array:
-    """A number as an array that holds it."""
+    """Returns an array that contains one number."""
     number: Number = _number(x)
     return Array(tracer, (1,) * axes, number.kind, lambda index: number)
 
@@ -233,8 +236,8 @@ def _squeeze(tracer: Tracer, x: Any, dim: int | None = None) -> Any:
 def _reshape(tracer: Tracer, x: Any, *shape: Any) -> Any:
     array = tracer.lift(x)
     if isinstance(array, Array) and array.numel() != 1:
-        raise refuse(f"reshape of {array!r} has no counterpart in a formula; reshape it before, or "
-                     f"index it as it is")
+        raise refuse(f"reshape of {array!r} is not supported in a formula; reshape it before, or "
+                     f"index it without reshape")
     sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     return _row(tracer, array, len(sizes)) if sizes else _number(array)
 
@@ -243,7 +246,7 @@ def _stack(tracer: Tracer, tensors: Sequence[Any], dim: int = 0) -> Array:
     numbers = [_number(tracer.lift(x)) for x in tensors]
     if len(numbers) != 1:
         raise refuse(f"stack: expected one number, as the input of a network, found "
-                     f"{len(numbers)}; write out what is done with each")
+                     f"{len(numbers)}; write an expression for each")
     return _row(tracer, numbers[0])
 
 
@@ -262,7 +265,7 @@ def _linear(tracer: Tracer, x: Any, weight: Any, bias: Any = None) -> Chain:
     else:
         number = tracer.lift(x)
         if isinstance(number, Array) and number.numel() != 1:
-            raise refuse(f"linear: expected one number, as a network of one number has it, found "
+            raise refuse(f"linear: expected one number as the input of the network, found "
                          f"{number!r}")
         inputs, before = 1, None
     if w.shape[1] != inputs:
@@ -287,7 +290,7 @@ def _sum(tracer: Tracer, x: Any, dim: Any = None, keepdim: bool = False, **optio
     if isinstance(array, Number):
         return array
     if array.ndim != 1 or keepdim:
-        raise refuse(f"sum: expected a tensor of one axis, found {array!r}; index the others")
+        raise refuse(f"sum: expected a tensor with one axis, found {array!r}; index the others")
     if array.shape[0] > _MOST_TERMS:
         raise refuse(f"sum: expected at most {_MOST_TERMS} terms, found {array.shape[0]}")
     total: Number | None = None
@@ -339,15 +342,15 @@ _STRUCTURAL: dict[str, Callable[..., Any]] = {
 }
 
 
-# What makes a number of Python of a tensor.
+# Functions that convert a tensor to Python numbers.
 _TO_PYTHON = {"item": ".item()", "tolist": ".tolist()", "numpy": ".numpy()", "__array__": "numpy",
-              "__float__": "float()", "__int__": "int()", "__bool__": "a truth value",
+              "__float__": "float()", "__int__": "int()", "__bool__": "a boolean",
               "__index__": "an index or a bound of range()", "__complex__": "complex()"}
 
 
 class _Watch(TorchFunctionMode):
-    """Sees what a formula does with real tensors too: functions of them that have a counterpart
-    become part of the formula, others are computed and noted."""
+    """Intercepts PyTorch functions during tracing, also on plain tensors: functions that a formula
+    supports become steps, and the results of others are recorded."""
 
     def __init__(self, tracer: Tracer) -> None:
         super().__init__()
@@ -367,9 +370,8 @@ class _Watch(TorchFunctionMode):
         plain = _ALIASES.get(name, name)
         method = getattr(func, "__name__", "")
         if outside and method in _TO_PYTHON:
-            raise refuse(f"{_TO_PYTHON[method]} takes the number that a tensor has now, which "
-                         f"would stay in the formula when the tensor changes; use the tensor "
-                         f"itself, which every call reads")
+            raise refuse(f"{_TO_PYTHON[method]} would make the tensor's current value a constant "
+                         f"of the formula; use the tensor itself, which every call reads")
         if outside and (plain in FUNCTIONS or plain in _STRUCTURAL):
             return call(name, args, kwargs)
         result = func(*args, **kwargs)
@@ -389,7 +391,7 @@ def _flat(values: Iterable[Any]) -> Iterator[Any]:
 
 @contextmanager
 def watch(tracer: Tracer) -> Iterator[None]:
-    """While it lasts, calls on traced values and on tensors are steps of `tracer`."""
+    """Makes calls on traced values and tensors steps of `tracer` within the context."""
     before = getattr(_state, "tracer", None)
     _state.tracer = tracer
     values._dispatch[:] = [call]

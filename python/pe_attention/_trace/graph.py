@@ -1,17 +1,17 @@
-"""What tracing a formula gives: numbered steps, each a number of one of three kinds."""
+"""The graph of a traced formula: numbered steps, each an integer, a real number or a boolean."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-# A whole number (positions, heads, indices), a real number, or a truth value.
+# The kinds: integers (positions, heads, indices), real numbers, and booleans.
 WHOLE, REAL, TRUTH = "whole", "real", "truth"
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where in the user's file a step was written; lines and columns count from 1."""
+    """The location of a step in the user's file; lines and columns start at 1."""
 
     file: str
     line: int
@@ -20,10 +20,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Source:
-    """A tensor that a formula reads: a parameter by its name, or a captured tensor.
+    """A tensor that a formula reads: a declared parameter or a captured tensor.
 
-    `flat` is the same tensor as one row (the weight of a layer with one input), which is an
-    argument of its own.
+    `flat` views the tensor as one row, for the weight of a layer with one input. It is a separate
+    argument.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Layers:
-    """The network of a step `mlp`: sources by number (weight, bias, weight, bias, ...)."""
+    """The network of a step `mlp`, as numbers of sources (weight, bias, weight, bias, ...)."""
 
     sources: tuple[int, ...]
     activation: str
@@ -45,7 +45,7 @@ class Layers:
 
 @dataclass(frozen=True)
 class Node:
-    """One step. `data` is what the op needs beyond numbers: a constant, a name, a source."""
+    """One step. `data` is an attribute of the op: a constant, a name or a source."""
 
     op: str
     operands: tuple[int, ...]
@@ -56,7 +56,7 @@ class Node:
 
 @dataclass
 class Graph:
-    """Steps in order; `inputs` are the names of the formula's own numbers (b, h, i, j, score)."""
+    """Steps in order. `inputs` are the names of the formula's inputs (b, h, i, j, score)."""
 
     inputs: tuple[str, ...]
     nodes: list[Node] = field(default_factory=list)
@@ -68,13 +68,13 @@ class Graph:
         return len(self.nodes) - 1
 
     def source(self, source: Source) -> int:
-        """The number of the source, which is added if it is new."""
+        """Returns the number of a source, and adds it if it is new."""
         if source not in self.sources:
             self.sources.append(source)
         return self.sources.index(source)
 
     def needed(self, results: Iterable[int]) -> list[int]:
-        """The steps that the results need, themselves included, in order."""
+        """Returns the steps that the results depend on, including the results, in order."""
         found: set[int] = set()
         waiting = list(results)
         while waiting:
@@ -89,7 +89,7 @@ class Graph:
                    for n in self.needed([result]))
 
     def read_sources(self, results: Iterable[int]) -> list[int]:
-        """The numbers of the sources that the results read, in the order of first use."""
+        """Returns the numbers of the sources that the results read, in the order of first use."""
         used: list[int] = []
         for step in self.needed(results):
             data = self.nodes[step].data

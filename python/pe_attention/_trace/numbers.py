@@ -1,4 +1,4 @@
-"""The functions of numbers that a formula may use, as steps."""
+"""The scalar functions that formulas support."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .tracer import Tracer
 from .values import Number
 
 Function = Callable[..., Number]
-# A name, as torch.NAME, Tensor.NAME, functional.NAME or an operator has it.
+# Functions by the name used in torch, Tensor, torch.nn.functional or operator.
 FUNCTIONS: dict[str, Function] = {}
 
 
@@ -25,7 +25,7 @@ def _named(*names: str) -> Callable[[Function], Function]:
 
 
 def common(t: Tracer, *numbers: Number) -> tuple[str, list[Number]]:
-    """The kind that numbers have together, and the numbers in it; truth values become whole."""
+    """Returns the common kind of numbers and the numbers; booleans become integers."""
     if any(x.kind == REAL for x in numbers):
         return REAL, [t.real(x) for x in numbers]
     return WHOLE, [t.whole(x) for x in numbers]
@@ -68,7 +68,7 @@ def _bits(op: str) -> Function:
         if a.kind == TRUTH and b.kind == TRUTH:
             return t.step(op, TRUTH, a, b)
         if REAL in (a.kind, b.kind):
-            raise refuse("&, | and ^ join truth values or whole numbers, found a real number")
+            raise refuse("&, | and ^ join booleans or integers, found a real number")
         return t.step(op, WHOLE, t.whole(a), t.whole(b))
 
     return function
@@ -84,7 +84,7 @@ def _logic(op: str) -> Function:
 def _shift(op: str) -> Function:
     def function(t: Tracer, a: Number, b: Number) -> Number:
         if REAL in (a.kind, b.kind):
-            raise refuse("<< and >> shift whole numbers, found a real number")
+            raise refuse("<< and >> shift integers, found a real number")
         return t.step(op, WHOLE, t.whole(a), t.whole(b))
 
     return function
@@ -145,7 +145,7 @@ def magnitude(t: Tracer, x: Number) -> Number:
 @_named("bitwise_not")
 def bitwise_not(t: Tracer, x: Number) -> Number:
     if x.kind == REAL:
-        raise refuse("~ takes a truth value or a whole number, found a real number")
+        raise refuse("~ takes a boolean or an integer, found a real number")
     if x.kind == TRUTH:
         return t.step("not", TRUTH, x)
     return t.step("sub", WHOLE, t.constant(-1), x)
@@ -172,7 +172,7 @@ def div(t: Tracer, a: Number, b: Number, *, rounding_mode: str | None = None) ->
 
 @_named("floor_divide")
 def floor_divide(t: Tracer, a: Number, b: Number) -> Number:
-    """The quotient rounded down."""
+    """Returns the quotient rounded down."""
     kind, operands = common(t, a, b)
     if kind == WHOLE:
         return t.step("div_floor", WHOLE, *operands)
@@ -181,22 +181,22 @@ def floor_divide(t: Tracer, a: Number, b: Number) -> Number:
 
 @_named("remainder")
 def remainder(t: Tracer, a: Number, b: Number) -> Number:
-    """a - (a // b) b, which has the sign of b."""
+    """Returns a - (a // b) b, which has the sign of b."""
     kind, (a, b) = common(t, a, b)
     return t.step("sub", kind, a, t.step("mul", kind, floor_divide(t, a, b), b))
 
 
 @_named("fmod")
 def fmod(t: Tracer, a: Number, b: Number) -> Number:
-    """The remainder of the quotient rounded toward 0, which has the sign of a."""
+    """Returns the remainder of the quotient rounded toward 0, which has the sign of a."""
     kind, (a, b) = common(t, a, b)
     return t.step("sub", kind, a, t.step("mul", kind, div(t, a, b, rounding_mode="trunc"), b))
 
 
 @_named("pow", "float_power")
 def power(t: Tracer, a: Number, b: Number) -> Number:
-    """Powers by whole numbers up to 16 are products, which have values and gradients for negative
-    numbers too."""
+    """Expands integer powers up to 16 to products, whose values and gradients are defined for
+    negative bases too."""
     exponent = b.constant
     if exponent is not None and exponent == int(exponent) and 1 <= exponent <= 16:
         base = a if a.kind == REAL or b.kind == REAL else t.whole(a)
@@ -241,7 +241,7 @@ def masked_fill(t: Tracer, x: Number, condition: Number, value: Number) -> Numbe
 
 @_named("clamp", "hardtanh", "clamp_min", "clamp_max")
 def clamp(t: Tracer, x: Number, min: Number | None = None, max: Number | None = None) -> Number:
-    """x between bounds, which pass the gradient of x on; whole numbers stay whole."""
+    """Clamps x. The gradient passes at the bounds; integers stay integers."""
     if min is None and max is None:
         raise refuse("clamp: expected min, max or both, found neither")
     kind, (x, *_) = common(t, x, *(bound for bound in (min, max) if bound is not None))
@@ -279,7 +279,7 @@ def sigmoid(t: Tracer, x: Number) -> Number:
 @_named("softplus")
 def softplus(t: Tracer, x: Number, beta: Number | None = None, threshold: Number | None = None,
              ) -> Number:
-    """log(1 + exp(x)), everywhere within rounding of what PyTorch has above its threshold."""
+    """Returns log(1 + exp(x)), which equals PyTorch's result above its threshold up to rounding."""
     if beta is not None and beta.constant != 1:
         x = FUNCTIONS["mul"](t, x, beta)
         return div(t, softplus(t, x), beta)

@@ -1,4 +1,4 @@
-"""Finds the line and column of the user's code that is being traced."""
+"""Locates the line and column of the traced user code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _skipped() -> tuple[str, ...]:
 
 
 def user_frame() -> FrameType | None:
-    """The innermost frame that is neither this package's nor PyTorch's."""
+    """Returns the innermost frame outside this package and PyTorch."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_skipped()):
         frame = frame.f_back
@@ -44,7 +44,7 @@ def _span(frame: FrameType) -> Span:
 
 
 def here() -> Place | None:
-    """The place of the expression that the user's code is computing."""
+    """Returns the location of the expression that the user's code is evaluating."""
     frame = user_frame()
     if frame is None:
         return None
@@ -53,7 +53,7 @@ def here() -> Place | None:
 
 
 def definition(function: Callable[..., Any]) -> Place | None:
-    """Where a function is defined: its first line, decorators included."""
+    """Returns the location of a function's definition: its first line, including decorators."""
     code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
     if code is None:
         return None
@@ -62,7 +62,7 @@ def definition(function: Callable[..., Any]) -> Place | None:
 
 
 def expression_here() -> str:
-    """The text of that expression if it stands on one line, else an empty text."""
+    """Returns the text of the current expression if it is on one line, else ""."""
     frame = user_frame()
     if frame is None:
         return ""
@@ -74,7 +74,7 @@ def expression_here() -> str:
 
 
 def refuse(message: str, place: Place | None = None) -> CompileError:
-    """The error to raise for what the user's code is doing, or did at `place`."""
+    """Returns the error to raise at `place`, or at the current location of the user's code."""
     place = place or here()
     if place is None:
         return CompileError(message)

@@ -1,9 +1,9 @@
-"""What a function refers to beyond its arguments, and whether that is still what it was.
+"""Detects changes of the values that a function refers to.
 
-A formula is traced once. Python numbers of its closure, of globals and of objects such as `self`
-become constants, and tensors become arguments. So each call reads them again, by code that loads
-the same names and attributes as the function does, and compares: numbers by value, tensors by
-identity. In compiled PyTorch code the names become guards of the graph, as those of other code.
+A formula is traced once. Python numbers in its closure, in globals and in objects such as `self`
+become constants, and tensors become arguments. Each call therefore reads these values again, by
+code that loads the same names and attributes as the function, and compares them: numbers by value,
+tensors by identity. In compiled PyTorch code the reads become guards of the graph.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ import torch
 
 from .place import _skipped
 
-# A name and the attributes behind it: ("self", "t") of self.t.
+# A name followed by attributes: ("self", "t") is self.t.
 Path = tuple[str, ...]
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), frozenset, torch.dtype, torch.device)
-# Containers with more items are compared by identity alone.
+# Larger containers are compared by identity only.
 _MOST_ITEMS = 256
 
 
 class Surroundings:
-    """The values that one function, and the functions of the user's code that it calls, read."""
+    """The values read by a function and by the user's functions that it calls."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.names: list[str] = []
         self.reads: list[Callable[[], tuple[Any, ...]]] = []
         self.seen: list[tuple[Any, ...]] = []
-        # Tensors inside modules that the function calls: their owners and names.
+        # Tensors of modules that the function calls, as (module, name, tensor).
         self.places: list[tuple[torch.nn.Module, str, torch.Tensor]] = []
         self._visited: set[tuple[int, int]] = set()
         self._modules: list[torch.nn.Module] = []
         self._visit(function)
 
     def changed(self) -> str | None:
-        """The name of a value that is not what it was, or None. Runs in compiled code too."""
+        """Returns the name of a value that has changed, or None. Dynamo traces this function."""
         at = 0
         for read, seen in zip(self.reads, self.seen):
             for value, before in zip(read(), seen):
@@ -53,15 +53,15 @@ class Surroundings:
         return None
 
     def owned(self) -> set[int]:
-        """The ids of the parameters that modules of the function's surroundings have."""
+        """Returns the ids of the parameters of all modules that the function refers to."""
         return {id(p) for module in self._modules for p in module.parameters()}
 
     def watch_only(self, tensors: Iterable[torch.Tensor]) -> None:
-        """Forgets the tensors of modules but those that the formula reads."""
+        """Keeps only those tensors of modules that the formula reads."""
         read = {id(tensor) for tensor in tensors}
         self.places = [place for place in self.places if id(place[2]) in read]
 
-    # What is read
+    # Collecting values
 
     def _visit(self, function: Any) -> None:
         while isinstance(function, functools.partial):
@@ -87,7 +87,7 @@ class Surroundings:
         self._read(plain, owner, first)
 
     def _read(self, plain: types.FunctionType, owner: Any, first: str) -> None:
-        """Adds a reader of the paths whose values may change."""
+        """Adds a reader for the paths whose values may change."""
         chosen: list[Path] = []
         for path in dict.fromkeys(_paths(plain.__code__, first)):
             path, value = self._follow(plain, owner, first, path)
@@ -105,15 +105,16 @@ class Surroundings:
 
     def _follow(self, plain: types.FunctionType, owner: Any, first: str,
                 path: Path) -> tuple[Path, Any]:
-        """The path as far as it has values that are stored, and its value; () if it has none. A
-        property is code, which is visited in its place."""
+        """Returns the longest prefix of the path that refers to a stored value, and the value; ()
+        if there is none. Properties are visited as code instead."""
         try:
             value = _root(plain, owner, first, path[0])
-        except (KeyError, ValueError):  # a builtin, or a cell that is empty yet
+        except (KeyError, ValueError):  # a builtin, or an empty cell
             return (), None
         for depth, name in enumerate(path[1:], 1):
             if isinstance(value, torch.Tensor):
-                return path[:depth], value  # its shape and the like are the tensor's own
+                # the remaining attributes, such as its shape, belong to the tensor
+                return path[:depth], value
             if isinstance(value, torch.nn.Module):
                 self._modules.append(value)
             static = inspect.getattr_static(type(value), name, None)
@@ -128,7 +129,7 @@ class Surroundings:
         return path, value
 
     def _is_followed(self, value: Any) -> bool:
-        """Whether the value is one to compare. Functions and modules are visited."""
+        """Returns whether the value must be compared. Functions and modules are visited."""
         if isinstance(value, (types.ModuleType, type, types.BuiltinFunctionType)):
             return False
         if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
@@ -142,7 +143,8 @@ class Surroundings:
             bool(getattr(value, "__dict__", None))
 
     def _add_module(self, module: torch.nn.Module) -> None:
-        """A module that the function calls: its tensors, and what `forward` of the user reads."""
+        """Adds the tensors of a module that the function calls, and the values that a user-defined
+        `forward` reads."""
         self._modules.append(module)
         for part in module.modules():
             for name, tensor in [*part._parameters.items(), *part._buffers.items()]:
@@ -163,7 +165,7 @@ def _root(plain: types.FunctionType, owner: Any, first: str, name: str) -> Any:
 
 
 def _paths(code: types.CodeType, first: str, free: Sequence[str] | None = None) -> Iterator[Path]:
-    """The names of the surroundings that code loads, each with the attributes that follow it."""
+    """Yields the closure and global names that code loads, each with the attributes that follow."""
     free = code.co_freevars if free is None else free
     path: list[str] = []
     for instruction in dis.get_instructions(code):
@@ -189,9 +191,9 @@ def _paths(code: types.CodeType, first: str, free: Sequence[str] | None = None) 
 
 def _reader(plain: types.FunctionType, owner: Any, first: str,
             paths: Sequence[Path]) -> Callable[[], tuple[Any, ...]]:
-    """A function that loads the paths as `plain` does: from its cells and its globals."""
+    """Returns a function that loads the paths from the cells and globals of `plain`."""
     free = plain.__code__.co_freevars
-    # The object that a method belongs to is a default of the reader.
+    # The owner of a method becomes a default argument of the reader.
     given = "owner" if first else ""
     texts = [".".join([given if part == first and first else part, *rest])
              for part, *rest in paths]
@@ -206,7 +208,7 @@ def _reader(plain: types.FunctionType, owner: Any, first: str,
 
 
 class _Items:
-    """The items of a container, or the plain attributes of an object, as they were."""
+    """A copy of a container's items or of an object's plain attributes."""
 
     def __init__(self, of: Any, items: tuple[Any, ...]) -> None:
         self.of, self.items = of, items

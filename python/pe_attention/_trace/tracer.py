@@ -1,4 +1,4 @@
-"""Traces a formula: runs it once on values that note what is done with them."""
+"""Traces a formula by running it once on values that record operations."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ from .values import Array, Chain, Index, Number, Value
 if TYPE_CHECKING:
     import torch
 
-# Names that mean something else in a program.
+# Reserved argument names of a program.
 _TAKEN = frozenset({"q", "k", "v", "o", "lse", "seed", "sink", "b", "h", "i", "j", "s"})
 
 
 class Tracer:
-    """The graph that grows, and the tensors that the formula reads from outside."""
+    """The graph under construction, and the tensors that the formula captures."""
 
     def __init__(self, inputs: Mapping[str, str], names: Mapping[int, str], *,
                  wraps: bool = False, heads: int | None = None) -> None:
         self.graph = Graph(tuple(inputs))
-        # Whether negative indices count from the end, as PyTorch has it, and the number of heads.
+        # Whether negative indices count from the end, as in PyTorch; the number of heads.
         self.wraps, self.heads = wraps, heads
         self.surroundings: list[Surroundings] = []
         self.inputs = {name: Number(self, self.graph.add(Node("input", (), kind, name)), kind)
                        for name, kind in inputs.items()}
         self.captured: dict[str, torch.Tensor] = {}
-        # Tensors by id: names in the user's code, and those that the formula itself made, which
-        # are kept so that no id is used twice. True: of numbers alone.
+        # Tensors by id: their names in the user's code. Tensors made by the formula are kept alive
+        # so that no id is reused; for these the value True marks tensors computed from numbers
+        # only.
         self.names = names
         self.made: dict[int, tuple[torch.Tensor, bool]] = {}
-        self.place: Place | None = None  # of the steps that are made late, for elements of arrays
+        self.place: Place | None = None  # the place of steps added lazily, for elements of arrays
 
     # Numbers
 
@@ -49,7 +50,7 @@ class Tracer:
 
     @contextmanager
     def at(self, place: Place | None) -> Iterator[None]:
-        """Steps are those of the user's code at `place`, unless they are of another place yet."""
+        """Assigns `place` to the steps added within the context, unless they have one."""
         before, self.place = self.place, self.place or place
         try:
             yield
@@ -59,11 +60,11 @@ class Tracer:
     def constant(self, value: bool | int | float) -> Number:
         kind = TRUTH if isinstance(value, bool) else WHOLE if isinstance(value, int) else REAL
         if kind == WHOLE and abs(value) > 10**15:
-            raise refuse(f"expected a whole number of at most 10^15, found {value}")
+            raise refuse(f"expected an integer of at most 10^15, found {value}")
         return self.step("constant", kind, data=value)
 
     def real(self, x: Number) -> Number:
-        """The same as a real number; of a truth value 0 or 1."""
+        """Converts to a real number; booleans become 0 or 1."""
         if x.kind == REAL:
             return x
         if x.constant is not None:
@@ -71,7 +72,7 @@ class Tracer:
         return self.step("to_real", REAL, self.whole(x))
 
     def whole(self, x: Number) -> Number:
-        """A truth value as 0 or 1; real numbers are rounded toward 0."""
+        """Converts booleans to 0 or 1, and rounds real numbers toward 0."""
         if x.kind == WHOLE:
             return x
         if x.constant is not None:
@@ -99,12 +100,12 @@ class Tracer:
         return Array(self, source.shape, source.kind, read, number, source.name)
 
     def _index(self, source: Source, axis: int, index: Number) -> Number:
-        """The index of a read of this axis, checked. It counts from the end below 0 if it wraps."""
+        """Checks an index of this axis. With `wraps`, negative indices count from the end."""
         size, name = source.shape[axis], source.name or "the tensor"
         if source.per_head and axis == 0:
             self._check_head_index(source, index)
         if index.is_input("h") and source.captured:
-            return index  # such an axis counts heads, which every call checks
+            return index  # such an axis counts heads, and every call checks its size
         if not self.wraps:
             self._check_range(name, axis, size, index)
             return index
@@ -120,29 +121,29 @@ class Tracer:
         if not found:
             return
         what = found[0] if index.is_input(found[0]) else \
-            f"an index that depends on {' and '.join(found)}"
+            f"an expression of {' and '.join(found)}"
         rank = len(source.shape)
         axis = "the axis" if rank == 1 else "the first axis"
         raise refuse(f"{axis} of {source.name} counts heads and is read at {what}; did you mean "
                      f"{source.name}[h{', ...' if rank > 1 else ''}]?", self.place)
 
     def _check_range(self, name: str, axis: int, size: int, index: Number) -> None:
-        """Refuses an index that is outside the axis for every pair, or for some head."""
+        """Refuses an index that is out of range for every pair or for some head."""
         values = values_by_head(self.graph, index.step, self.heads) if self.heads else None
         low, high = (min(values), max(values)) if values else range_of(self.graph, index.step)
         found = ""
         if values and (min(values) < 0 or max(values) >= size):
             found = f"{low} to {high} over the {self.heads} heads"
         elif high is not None and high < 0:
-            found = f"one that is at most {high} at every pair, where element 0 would be read"
+            found = f"at most {high} for every pair, which would read element 0"
         elif low is not None and low >= size:
-            found = f"one that is at least {low} at every pair"
+            found = f"at least {low} for every pair"
         if found:
             raise refuse(f"axis {axis} of {name}: expected an index from 0 to {size - 1}, found "
                          f"{found}", self.place)
 
     def flat(self, array: Array) -> Array:
-        """A weight [n, 1] as [n]."""
+        """Views a weight [n, 1] as [n]."""
         assert array.source is not None
         source = self.graph.sources[array.source]
         flat = Source(source.name, source.shape[:1], source.kind, source.per_head,
@@ -150,7 +151,7 @@ class Tracer:
         return self.tensor(flat)
 
     def lift(self, value: Any) -> Number | Array:
-        """A value of a formula as a traced one."""
+        """Converts a value in a formula to a traced value."""
         if isinstance(value, (Number, Array)):
             return value
         if isinstance(value, (bool, int, float)):
@@ -159,21 +160,21 @@ class Tracer:
 
         if isinstance(value, torch.Tensor):
             return self.capture(value)
-        if hasattr(value, "item") and getattr(value, "shape", None) == ():  # a number of NumPy
+        if hasattr(value, "item") and getattr(value, "shape", None) == ():  # a NumPy scalar
             return self.constant(value.item())
         raise refuse(f"expected a number or a tensor, found {type(value).__name__}")
 
     def capture(self, tensor: torch.Tensor) -> Number | Array:
-        """A tensor of the user's code as a tensor that the program reads."""
+        """Captures a tensor of the user's code as an argument of the program."""
         if id(tensor) in self.made:
             if not self.made[id(tensor)][1]:
                 raise refuse("this tensor was computed inside the formula from another one, by "
-                             "a function that has no counterpart; compute it before, or index the "
-                             "other tensor and compute with the number")
+                             "a function that formulas do not support; compute it before, or index "
+                             "the other tensor and compute with its elements")
             if tensor.numel() == 1:
                 return self.constant(tensor.item())
         if tensor.is_complex() or tensor.is_quantized or tensor.is_sparse:
-            raise refuse(f"expected a dense tensor of real or whole numbers, found "
+            raise refuse(f"expected a dense tensor of real numbers or integers, found "
                          f"{tensor.dtype}, {tensor.layout}")
         for name, known in self.captured.items():
             if known is tensor:
@@ -199,12 +200,12 @@ class Tracer:
     # Networks
 
     def network(self, chain: Chain, index: Number) -> Number:
-        """Output `index` of a network of one number."""
+        """Returns output `index` of a network with one input."""
         *hidden, last = [*chain.activations, "identity"][:len(chain.layers)]
         kinds = set(hidden)
         if len(kinds) > 1:
-            raise refuse(f"expected one activation behind all hidden layers of a network, found "
-                         f"{', '.join(sorted(kinds))}")
+            raise refuse(f"expected the same activation after all hidden layers of a network, "
+                         f"found {', '.join(sorted(kinds))}")
         rows = chain.shape[0]
         if rows > 1 and not index.is_input("h"):
             raise refuse(f"expected [h], one output of the network per head, or a network with one "
@@ -219,7 +220,8 @@ class Tracer:
 
 
 def names_of(function: Callable[..., Any]) -> dict[int, str]:
-    """Names of the tensors that a function sees, by id; attributes of objects it sees as well."""
+    """Returns the names of the tensors that a function refers to, by id, including attributes of
+    objects."""
     import torch
 
     found: dict[int, str] = {}
@@ -242,7 +244,7 @@ def names_of(function: Callable[..., Any]) -> dict[int, str]:
         for name, cell in zip(code.co_freevars, plain.__closure__ or (), strict=True):
             try:
                 note(name, cell.cell_contents)
-            except ValueError:  # a cell that is empty yet
+            except ValueError:  # an empty cell
                 continue
         for name in code.co_names:
             note(name, plain.__globals__.get(name))
@@ -254,23 +256,23 @@ def names_of(function: Callable[..., Any]) -> dict[int, str]:
 
 
 def refuse_compiled() -> None:
-    """Raises where a formula is first traced while PyTorch compiles the code around it."""
+    """Raises an error if a formula is first traced under torch.compile."""
     import torch
 
     if torch.compiler.is_compiling():
-        raise InputError("formula: expected it outside of compiled code, found it in a function "
-                         "that torch.compile traces; make the encoding or mask before, and use it "
-                         "in the function")
+        raise InputError("formula: expected a definition outside of compiled code, found one in a "
+                         "function that torch.compile traces; make the encoding or mask before, "
+                         "and use it in the function")
 
 
 def trace(function: Callable[..., Any], inputs: Mapping[str, str],
           parameters: Mapping[str, Source] | None = None, *, truth: bool = False,
           into: Tracer | None = None, wraps: bool = False,
           heads: int | None = None) -> tuple[Tracer, int]:
-    """The steps of `function` over numbers `inputs` (name: kind) and tensors `parameters`, and the
-    number of its result: a truth value with `truth`, else a real number. `into` is a tracer of
-    another function, whose inputs and captured tensors are shared. With `wraps` negative indices
-    count from the end."""
+    """Traces `function` with inputs `inputs` (name: kind) and tensors `parameters`, and returns the
+    tracer with the step of the result: a boolean with `truth`, else a real number. `into` is the
+    tracer of another function, to share its inputs and captured tensors. With `wraps`, negative
+    indices count from the end."""
     from .functions import watch
 
     names = names_of(function)
@@ -286,24 +288,30 @@ def trace(function: Callable[..., Any], inputs: Mapping[str, str],
 
 
 def _result(tracer: Tracer, result: Any, truth: bool, place: Place | None) -> int:
-    """The step of what a function gave."""
-    wanted = "truth value" if truth else "number"
+    """Returns the step of a function's result."""
+    wanted = "boolean" if truth else "number"
     if isinstance(result, tuple) or result is None:
         found = "None" if result is None else "a tuple"
-        raise refuse(f"the formula gives {found}; expected a {wanted}", place)
+        raise refuse(f"the formula returns {found}; expected a {wanted}", place)
     try:
         with tracer.at(place):
             number = tracer.lift(result)
             number = number.only() if isinstance(number, Array) else number
             if number.kind == REAL and truth:
-                raise refuse("expected a truth value, as in j <= i; found a real number", place)
+                raise refuse("expected a boolean, found a real number; a mask is only the condition, "
+                             "as in j <= i; torch.where(condition, 0.0, -math.inf) is a bias, for "
+                             "pe.bias", place)
+            if number.kind == TRUTH and not truth:
+                raise refuse("expected a number, found a boolean; a bias is "
+                             "torch.where(condition, 0.0, -math.inf), the condition itself is a "
+                             "mask, for pe.mask, and condition.float() is 0 or 1", place)
             return (tracer.truth(number) if truth else tracer.real(number)).step
     except CompileError as error:
-        raise refuse(f"the formula gives no {wanted}: {error.message}", place) from None
+        raise refuse(f"the formula does not return a {wanted}: {error.message}", place) from None
 
 
 def constant_as_f32(value: float) -> float:
-    """The f32 nearest to a number."""
+    """Returns the nearest f32."""
     try:
         return float(struct.unpack("f", struct.pack("f", value))[0])
     except OverflowError:

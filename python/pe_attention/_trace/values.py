@@ -1,4 +1,4 @@
-"""What stands for numbers and tensors while a formula is traced."""
+"""Values that represent numbers and tensors during tracing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .tracer import Tracer
 
 Index = tuple["Number", ...]
-# How a handler of functions.py is called for a name; set by that module.
+# The dispatch to the handlers of functions.py, which sets it.
 Dispatch = Callable[..., Any]
 _dispatch: list[Dispatch] = []
 
@@ -25,7 +25,7 @@ def _call(name: str, *args: Any, **kwargs: Any) -> Any:
 
 
 class Value:
-    """A traced value: a `Number`, or an `Array` of numbers."""
+    """A traced value: a `Number` or an `Array`."""
 
     tracer: Tracer
     kind: str
@@ -41,7 +41,7 @@ class Value:
                      f"torch.{ufunc.__name__}")
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise refuse("numpy cannot take a traced number; write the function of torch")
+        raise refuse("numpy cannot take a traced number; use the function of torch")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -63,19 +63,19 @@ class Value:
     __hash__ = object.__hash__
 
     def __bool__(self) -> NoReturn:
-        raise refuse("this has no value while the formula is traced, so that `if`, `and`, `or`, "
-                     "`not`, min() and max() cannot ask for it; write torch.where(condition, a, "
-                     "b), &, | and ~, torch.minimum and torch.maximum, and (a <= x) & (x < b) for "
-                     "a <= x < b")
+        raise refuse("this has no value while the formula is traced, so it cannot be used in `if`, "
+                     "`and`, `or`, `not`, min() and max(); write torch.where(condition, a, b), &, "
+                     "| and ~, torch.minimum and torch.maximum, and (a <= x) & (x < b) for a <= x "
+                     "< b")
 
     def _no_number(self, function: str) -> NoReturn:
         text = expression_here()
         if text.startswith("math.") and "(" in text:
             name = text[len("math."):text.index("(")]
-            raise refuse(f"math.{name} needs a number that is known now; write torch.{name}")
-        raise refuse(f"{function} needs a number that is known now, and this one is not while the "
-                     f"formula is traced; write a function of torch, such as torch.exp, .float() "
-                     f"or .long()")
+            raise refuse(f"math.{name} needs a concrete number, found a traced value; write "
+                         f"torch.{name}")
+        raise refuse(f"{function} needs a concrete number, found a traced value; use a function of "
+                     f"torch, such as torch.exp, .float() or .long()")
 
     def __float__(self) -> NoReturn:
         self._no_number("float()")
@@ -105,11 +105,12 @@ class Value:
         raise refuse("a traced value cannot be iterated over; index it, as in table[h]")
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        raise refuse("a formula changes nothing; write torch.where(condition, a, b)")
+        raise refuse("a formula cannot assign to elements; write torch.where(condition, a, b)")
 
 
 def function_name(func: Callable[..., Any]) -> str:
-    """The name of a function of torch without underscores: add of torch.add, radd of __radd__."""
+    """Returns the name of a torch function without underscores: add for torch.add, radd for
+    __radd__."""
     name = getattr(func, "__name__", str(func))
     if name == "__get__":  # an attribute of a tensor, such as .T
         name = getattr(getattr(func, "__self__", None), "__name__", name)
@@ -153,7 +154,7 @@ class Number(Value):
 
     @property
     def constant(self) -> bool | int | float | None:
-        """Its value if it is known."""
+        """Returns the value if it is constant."""
         node = self.tracer.graph.nodes[self.step]
         if node.op != "constant":
             return None
@@ -166,8 +167,8 @@ class Number(Value):
 
 
 class Array(Value):
-    """Numbers by index, made when they are asked for. `source` is the number of the tensor whose
-    elements they are, of an array that is a whole tensor."""
+    """Numbers by index, computed on demand. `source` is the number of the tensor if the array is a
+    whole tensor."""
 
     def __init__(self, tracer: Tracer, shape: Sequence[int], kind: str,
                  element: Callable[[Index], Number], source: int | None = None,
@@ -194,7 +195,7 @@ class Array(Value):
         return math.prod(self.shape)
 
     def only(self) -> Number:
-        """The number of an array that holds one."""
+        """Returns the number of an array with one element."""
         if self.numel() != 1:
             head = ", as in " + (self.name or "it") + "[h]" if self.ndim == 1 else ""
             raise refuse(f"expected a number, found {self.name or 'a tensor'} of shape "
@@ -203,7 +204,7 @@ class Array(Value):
 
 
 class Chain(Array):
-    """The outputs of a network of one number, whose last layer may still get an activation."""
+    """The outputs of a network with one input, whose last layer may still receive an activation."""
 
     def __init__(self, tracer: Tracer, x: Number, layers: Sequence[tuple[Array, Array]],
                  activations: Sequence[str]) -> None:
@@ -211,7 +212,7 @@ class Chain(Array):
         super().__init__(tracer, layers[-1][0].shape[:1], REAL, self._output, name="a layer")
 
     def with_activation(self, name: str) -> Chain | None:
-        """The chain behind that activation; None if it has one already."""
+        """Returns the chain with an activation appended, or None if it already has one."""
         if len(self.activations) == len(self.layers):
             return None
         return Chain(self.tracer, self.x, self.layers, (*self.activations, name))

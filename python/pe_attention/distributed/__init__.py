@@ -1,6 +1,5 @@
-"""One attention over several processes, on PyTorch's process groups: a sequence that is split over
-them (`context_parallel_attention`), and heads and batches of DTensors, which `pe.attention` takes.
-"""
+"""Attention over several processes with PyTorch's process groups. `context_parallel_attention`
+splits the sequence; `pe.attention` accepts DTensors that split batches and heads."""
 
 from ._context import context_parallel_attention
 from ._gather import shard, unshard

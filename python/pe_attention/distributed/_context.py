@@ -1,4 +1,4 @@
-"""`context_parallel_attention`: one attention whose sequence is split over ranks."""
+"""Implements `context_parallel_attention`, an attention whose sequence is split over ranks."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ def context_parallel_attention(
         head_start: int = 0, heads_total: int | None = None, dropout_p: float = 0.0,
         sink: torch.Tensor | None = None, documents: torch.Tensor | None = None,
         lengths: Sequence[int] | None = None, target: str | None = None) -> torch.Tensor:
-    """Self-attention over a sequence of which every rank of `group` has a part: this rank's rows
-    of what `pe.attention` gives for the whole.
+    """Computes self-attention over a sequence that is split over the ranks of `group`, and returns
+    this rank's rows of the result of `pe.attention` on the whole sequence.
 
     `query` [B, Hq, S, D], `key` [B, Hkv, S, D] and `value` [B, Hkv, S, E] are this rank's
-    positions. In the layout "contiguous" the ranks' parts follow one another, and may differ in
-    length; with "zigzag" rank r of W has the chunks r and 2 W - 1 - r of 2 W equal ones, which
-    gives all ranks the same work under a causal mask (`shard` and `unshard` do this). `group` is a
-    process group, a device mesh of one dimension, or None for all processes.
+    positions. In the layout "contiguous" the ranks hold consecutive parts, which may differ in
+    length. In "zigzag", rank r of W holds the chunks r and 2 W - 1 - r of 2 W equal chunks, which
+    balances the work under a causal mask (see `shard` and `unshard`). `group` is a process group, a
+    one-dimensional device mesh, or None for all processes.
 
-    With the method "ring" keys and values travel from rank to rank while attention is computed,
-    and partial results are merged; pairs of chunks that the mask hides as a whole cost nothing.
-    With "all_gather" every rank has all keys for the time of the call. The order of all sums is
-    fixed: the same call gives the same bits again.
+    With the method "ring", keys and values are passed from rank to rank during the computation, and
+    partial results are merged; pairs of chunks that the mask hides entirely are skipped. With
+    "all_gather", every rank holds all keys during the call. The order of all sums is fixed, so
+    results are bitwise reproducible.
 
-    Tensors with a key axis (`pe.nn.KeyBias`, `k_pos`) and with a query axis are this rank's part
-    too. All others, parameters included, are the same on every rank, and their gradients are this
-    rank's share of the sum, as DDP and FSDP expect. `documents` are boundaries in the whole
-    sequence. Seeds of dropout come from each rank's generator.
+    Tensors with an axis of keys (`pe.nn.KeyBias`, `k_pos`) or of queries are this rank's part too.
+    All other tensors, including parameters, are the same on every rank, and their gradients are
+    this rank's share of the sum, as DDP and FSDP expect. `documents` are boundaries in the whole
+    sequence. Dropout seeds come from each rank's generator.
 
-    `lengths` are those of all ranks; given, they save the collective call in which the ranks
-    otherwise compare their arguments. Raises `InputError`, on all ranks if they compared them.
+    `lengths` are the lengths on all ranks; they avoid the collective call in which the ranks
+    otherwise compare their arguments. Raises `InputError`, on all ranks if they compare arguments.
 
         q, k, v = (pe.distributed.shard(t, layout="zigzag") for t in (q, k, v))
         o = pe.distributed.context_parallel_attention(q, k, v, encoding, layout="zigzag",
@@ -81,7 +81,7 @@ def context_parallel_attention(
 
 
 class _Prepared(NamedTuple):
-    """A call that this rank has found nothing wrong with; `given` is the type of its result."""
+    """A call that passed this rank's checks. `given` is the type of its result."""
 
     tensors: list[torch.Tensor]
     problem: Problem
@@ -97,14 +97,14 @@ def _prepared(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
         if not isinstance(given, str) or given not in known:
             raise InputError(f"{name}: expected {' or '.join(map(repr, known))}, found "
                              f"{found(given)}")
-    # A ring merges parts of softmax by their log-sum-exp, those of stick-breaking by their mass.
+    # A ring merges softmax parts by their log-sum-exp, and stick-breaking parts by their mass.
     options = options_of(scale, dropout_p, sink, documents, method == "ring")
     starts = starts_of(0, 0, head_start, heads_total)
     ready = prepare(query, key, value, encoding, mask, options, target, heads_total, sink,
                     documents)
     if query.shape[2] != key.shape[2]:
-        raise InputError(f"key: expected the {query.shape[2]} positions of query, as the sequence "
-                         f"attends to itself, found {key.shape[2]}")
+        raise InputError(f"key: expected {query.shape[2]} positions like query, for "
+                         f"self-attention, found {key.shape[2]}")
     structure = structure_of(ready.program.text)
     if method == "ring":
         check_ring(structure)
@@ -117,7 +117,7 @@ def _prepared(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                                               strict=True):
         if kind in (QUERIES, KEYS) and tensor.shape[axis] != query.shape[2]:
             raise InputError(f"{argument.name}: expected this rank's {query.shape[2]} positions, "
-                             f"found {tensor.shape[axis]}; pass the same part as of query")
+                             f"found {tensor.shape[axis]}; pass the part of this rank")
     return _Prepared(ready.tensors, Problem(call, function, structure, kinds, needs), ready.given)
 
 
@@ -126,7 +126,7 @@ _FACTS = ("length", "method", "layout", "batch", "heads of query", "heads of key
 
 
 def _facts(call: _Prepared | None, method: str, layout: str) -> dict[str, int]:
-    """What has to be the same on all ranks, except for the length."""
+    """Returns the facts that must be equal on all ranks, and the length."""
     if call is None:
         return dict.fromkeys(_FACTS, 0)
     query, key, value = call.tensors[:3]
@@ -140,8 +140,8 @@ def _chunks(ranks: Group, lengths: Sequence[int], layout: str,
             own: int) -> list[tuple[Chunk, ...]]:
     if (not isinstance(lengths, Sequence) or not all(map(is_whole, lengths))
             or len(lengths) != ranks.world or lengths[ranks.rank] != own):
-        raise InputError(f"lengths: expected those of {ranks.world} ranks with {own} on rank "
-                         f"{ranks.rank}, found {found(lengths)}")
+        raise InputError(f"lengths: expected a length for each of {ranks.world} ranks, {own} for "
+                         f"rank {ranks.rank}, found {found(lengths)}")
     return chunks_of(lengths, layout)
 
 
@@ -152,7 +152,7 @@ def _ring(split: Split, call: _Prepared) -> torch.Tensor:
 
 
 def _all_gather(split: Split, call: _Prepared) -> torch.Tensor:
-    """Each chunk of queries against all keys, in one call of the kernel."""
+    """Computes each chunk of queries against all keys, with one kernel call per chunk."""
     problem, tensors = call.problem, call.tensors
     axes = [axis for kind, axis in problem.kinds if kind == KEYS]
     whole = iter(gather(split, axes, problem.travelling(tensors)))

@@ -1,4 +1,4 @@
-"""`pe.attention` on DTensors that are split over batches and heads."""
+"""Implements `pe.attention` for DTensors that are split over batches and heads."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .._encoding import Encoding
     from .._module import Bound
 
-_ELSEWHERE = "redistribute it, or take pe.distributed.context_parallel_attention for sequences"
-# The axes of a program's arguments that follow a dim of the query.
+_ELSEWHERE = "redistribute it, or use pe.distributed.context_parallel_attention for sequences"
+# The axes of a program's arguments that are sharded like a dim of the query.
 _DIMS = {"batch": 0, "head": 1, "kv_head": 1}
 
 
@@ -30,19 +30,19 @@ def attention_of_shards(query: torch.Tensor, key: torch.Tensor, value: torch.Ten
                         heads_total: int | None, dropout_p: float, sink: torch.Tensor | None,
                         documents: torch.Tensor | None, return_lse: bool,
                         target: str | None) -> Any:
-    """As `pe.attention`, of DTensors that lie in the same way, and gives such.
+    """Computes `pe.attention` of DTensors with equal placements, and returns DTensors.
 
-    Each rank computes its batches and heads. Parameters may be plain tensors, which count as the
-    same on all ranks, or DTensors; their gradients are those of the whole.
+    Each rank computes its batches and heads. Parameters may be plain tensors, which must be equal
+    on all ranks, or DTensors; their gradients are those of the whole.
     """
     mesh, placements = _checked({"query": query, "key": key, "value": value})
     if dropout_p:
-        raise InputError("dropout_p: expected 0 for DTensors, whose ranks would have to draw from "
-                         "one generator, found another number; pass local tensors with head_start")
+        raise InputError("dropout_p: expected 0 for DTensors, because ranks have separate "
+                         f"generators, found {dropout_p}; pass local tensors with head_start")
     starts = starts_of(q_start, k_start, head_start, heads_total)
     if heads_total is not None or head_start:
-        raise InputError("head_start, heads_total: expected none with DTensors, which know their "
-                         "heads, found some; leave them out")
+        raise InputError("head_start, heads_total: expected the defaults for DTensors, whose "
+                         "placements determine the heads, found other values; leave them out")
     whole = cast(DTensor, query)
     q, k, v = (cast(DTensor, t).to_local(grad_placements=placements) for t in (query, key, value))
     _, offsets = compute_local_shape_and_global_offset(whole.shape, mesh, placements)
@@ -65,37 +65,37 @@ def attention_of_shards(query: torch.Tensor, key: torch.Tensor, value: torch.Ten
 
 
 def _checked(tensors: dict[str, torch.Tensor]) -> tuple[Any, tuple[Placement, ...]]:
-    """The mesh and the placements that all tensors share."""
+    """Returns the mesh and the placements that all tensors share."""
     first = tensors["query"]
     assert isinstance(first, DTensor)
     for name, tensor in tensors.items():
         if not isinstance(tensor, DTensor):
-            raise InputError(f"{name}: expected a DTensor as query is, found a plain tensor; "
-                             f"convert all three or none")
+            raise InputError(f"{name}: expected a DTensor like query, found a plain tensor; "
+                             f"convert query, key and value, or none of them")
         if tensor.device_mesh != first.device_mesh or tensor.placements != first.placements:
             raise InputError(f"{name}: expected the mesh and placements of query, "
                              f"{first.placements}, found {tensor.placements} on "
                              f"{tensor.device_mesh}; {_ELSEWHERE}")
         if tensor.dim() != 4:
-            raise InputError(f"{name}: expected [batch, heads, length, depth], found a shape of "
+            raise InputError(f"{name}: expected [batch, heads, length, depth], found "
                              f"{tensor.dim()} dimensions, {list(tensor.shape)}")
     for placement in first.placements:
         if not (placement.is_replicate() or type(placement) is Shard and placement.dim < 2):
-            raise InputError(f"query: expected a DTensor that is split over batches or heads, "
-                             f"Shard(0) or Shard(1), found {placement}; {_ELSEWHERE}")
+            raise InputError(f"query: expected a DTensor split over batches or heads, Shard(0) or "
+                             f"Shard(1), found {placement}; {_ELSEWHERE}")
     ranks = 1
     for size, placement in zip(first.device_mesh.shape, first.placements, strict=True):
         ranks *= size if placement.is_shard(1) else 1
     if tensors["key"].shape[1] % ranks or first.shape[1] % ranks:
-        raise InputError(f"key: expected heads that {ranks} ranks divide evenly, found "
+        raise InputError(f"key: expected multiples of {ranks} heads for {ranks} ranks, found "
                          f"{tensors['key'].shape[1]} of key and {first.shape[1]} of query")
     return first.device_mesh, first.placements
 
 
 def _local(tensor: torch.Tensor, axes: Sequence[str | None], mesh: Any,
            placements: Sequence[Placement]) -> torch.Tensor:
-    """This rank's part of an argument beyond q, k and v; its gradient is summed over the ranks
-    that share it."""
+    """Returns this rank's part of an argument other than q, k and v. Its gradient is summed over
+    the ranks that share it."""
     if not isinstance(tensor, DTensor):
         tensor = DTensor.from_local(tensor, mesh, [Replicate()] * mesh.ndim, run_check=False)
     elif tensor.device_mesh != mesh:

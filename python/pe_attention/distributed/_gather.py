@@ -1,4 +1,4 @@
-"""Whole sequences from their shards, and the other way round."""
+"""Gathers sequences from shards, and splits sequences into shards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._parcel import Parcel, resized
 
 
 class Split(NamedTuple):
-    """How a sequence lies on the ranks of a group."""
+    """The distribution of a sequence over the ranks of a group."""
 
     group: Group
     chunks: list[tuple[Chunk, ...]]
@@ -33,14 +33,14 @@ class Split(NamedTuple):
 
 def parcel_of(tensors: Sequence[torch.Tensor], axes: Sequence[int], length: int,
               dtypes: Sequence[torch.dtype] | None = None) -> Parcel:
-    """These tensors with another length."""
+    """Returns a parcel of these tensors with another length."""
     return Parcel([resized(t.shape, axis, length) for t, axis in zip(tensors, axes, strict=True)],
                   dtypes or [t.dtype for t in tensors])
 
 
 class Gather(torch.autograd.Function):
-    """Tensors whose axes `axes` are split, whole on every rank. Each rank gets the sum of all
-    ranks' gradients of its shard, added up in the order of the ranks."""
+    """Gathers tensors that are split along `axes`. In the backward pass each rank receives the sum
+    of all ranks' gradients of its shard, added in the order of the ranks."""
 
     @staticmethod
     def forward(ctx: Any, split: Split, axes: Sequence[int], *shards: torch.Tensor) -> Any:
@@ -71,7 +71,7 @@ class Gather(torch.autograd.Function):
 
 def _sum_of_shards(split: Split, axes: Sequence[int],
                    gradients: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Of whole gradients this rank's shards, summed over ranks."""
+    """Returns this rank's shards of whole gradients, summed over the ranks."""
     group, longest = split.group, split.longest()
     parcel = parcel_of(gradients, axes, longest)
     parts = torch.zeros((group.world, parcel.size), dtype=torch.uint8, device=gradients[0].device)
@@ -101,9 +101,10 @@ def gather(split: Split, axes: Sequence[int],
 @checked()
 def shard(tensor: torch.Tensor, group: Any = None, *, layout: str = "contiguous",
           dim: int = 2) -> torch.Tensor:
-    """This rank's part of a tensor that every rank has whole, along `dim`, for
-    `context_parallel_attention` in the same layout. Without `layout="zigzag"`, which needs a
-    multiple of 2 W, the first ranks have one position more where W ranks do not divide the length.
+    """Returns this rank's part of a tensor along `dim`, for `context_parallel_attention` with the
+    same layout. Every rank passes the whole tensor. On W ranks, `layout="zigzag"` requires a
+    multiple of 2 W positions; otherwise, if W does not divide the length, the first ranks get one
+    more position.
 
         tokens = pe.distributed.shard(tokens, group, layout="zigzag", dim=1)
     """
@@ -112,7 +113,7 @@ def shard(tensor: torch.Tensor, group: Any = None, *, layout: str = "contiguous"
     length, world = tensor.shape[axis], ranks.world
     if layout == "zigzag" and length % (2 * world):
         raise InputError(f"tensor: expected a length that is a multiple of {2 * world} for "
-                         f"'zigzag' on {world} ranks, found {length}; pad it, or take "
+                         f"'zigzag' on {world} ranks, found {length}; pad it, or use "
                          f"layout='contiguous'")
     lengths = [length // world + (rank < length % world) for rank in range(world)]
     own = chunks_of(lengths, layout)[ranks.rank]
@@ -122,8 +123,8 @@ def shard(tensor: torch.Tensor, group: Any = None, *, layout: str = "contiguous"
 @checked()
 def unshard(tensor: torch.Tensor, group: Any = None, *, layout: str = "contiguous",
             dim: int = 2) -> torch.Tensor:
-    """The whole of a tensor that is split along `dim`, on every rank; the reverse of `shard`. In
-    the backward pass each rank gets the sum of all ranks' gradients of its part.
+    """Gathers a tensor that is split along `dim`; the inverse of `shard`. In the backward pass each
+    rank receives the sum of all ranks' gradients of its part.
 
         logits = pe.distributed.unshard(logits, group, layout="zigzag", dim=1)
     """

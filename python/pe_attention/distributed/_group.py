@@ -1,4 +1,4 @@
-"""A process group, what its ranks agree on, and neighbours in a ring of them."""
+"""Process groups: agreement between ranks, and communication between neighbors in a ring."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .._errors import InputError
 
 
 class Group:
-    """The processes that share a sequence: a process group, a device mesh of one dimension, or
-    None for all processes."""
+    """The processes that share a sequence: a process group, a one-dimensional device mesh, or None
+    for all processes."""
 
     def __init__(self, group: Any) -> None:
         if not dist.is_available() or not dist.is_initialized():
@@ -22,8 +22,8 @@ class Group:
                              "torch.distributed.init_process_group first")
         if isinstance(group, DeviceMesh):
             if group.ndim != 1:
-                raise InputError(f"group: expected a device mesh of one dimension, found one of "
-                                 f"{group.ndim}; take one of them by its name, mesh['context']")
+                raise InputError(f"group: expected a one-dimensional device mesh, found "
+                                 f"{group.ndim} dimensions; select one, as in mesh['context']")
             group = group.get_group()
         if group is not None and not isinstance(group, dist.ProcessGroup):
             raise InputError(f"group: expected a process group, a device mesh or None, found "
@@ -33,14 +33,14 @@ class Group:
         self.group: dist.ProcessGroup = whole if group is None else group
         self.rank, self.world = dist.get_rank(group), dist.get_world_size(group)
         if self.rank < 0:
-            raise InputError("group: expected a group that this process is part of, found another")
+            raise InputError("group: expected a group that contains this process, found another")
 
     def peer(self, rank: int) -> int:
-        """The number in the world of a rank of this group."""
+        """Returns the global rank of a rank of this group."""
         return dist.get_global_rank(self.group, rank % self.world)
 
     def pass_on(self, give: torch.Tensor, take: torch.Tensor, tag: int) -> Pending:
-        """Begins to send bytes to the next rank and to receive others from the one before."""
+        """Starts to send bytes to the next rank and to receive bytes from the previous one."""
         operations = []
         if give.numel():
             operations.append(dist.P2POp(dist.isend, give, self.peer(self.rank + 1), self.group,
@@ -52,20 +52,21 @@ class Group:
         return Pending(works, give, take)
 
     def gather(self, own: torch.Tensor) -> list[torch.Tensor]:
-        """Tensors of one shape and type from all ranks."""
+        """Gathers tensors of equal shape and type from all ranks."""
         found = [torch.empty_like(own) for _ in range(self.world)]
         dist.all_gather(found, own, self.group)
         return found
 
     def exchange(self, parts: torch.Tensor) -> torch.Tensor:
-        """`parts` [world, bytes] has a row for each rank; the result has one from each."""
+        """Exchanges bytes: row r of `parts` [world, bytes] is sent to rank r, and row r of the
+        result comes from rank r."""
         found = torch.empty_like(parts)
         dist.all_to_all_single(found, parts, group=self.group)
         return found
 
 
 class Pending:
-    """A message on its way; its buffers live until it has arrived."""
+    """A message in transit. It owns its buffers until completion."""
 
     def __init__(self, works: Sequence[Any], given: torch.Tensor, taken: torch.Tensor) -> None:
         self.works, self.given, self.taken = works, given, taken
@@ -78,15 +79,16 @@ class Pending:
 
 def agree(group: Group, facts: dict[str, int], device: torch.device,
           error: Exception | None) -> list[int]:
-    """The lengths of all ranks, if their other facts are the same and none has an error. One
-    message that is refused by one rank is refused by all: none waits for another in vain."""
+    """Returns the lengths of all ranks after checking that the other facts are equal and that no
+    rank reports an error. An error on one rank raises an error on all ranks, so that no rank waits
+    forever."""
     own = torch.tensor([int(error is not None), *facts.values()], dtype=torch.int64, device=device)
     everyone = torch.stack(group.gather(own)).tolist()
     if error is not None:
         raise error
     for rank, (failed, *_) in enumerate(everyone):
         if failed:
-            raise InputError(f"rank {rank} has refused its arguments; its own message says why")
+            raise InputError(f"rank {rank} has refused its arguments; see its error message")
     for at, name in enumerate(facts, 1):
         for rank, numbers in enumerate(everyone):
             if name != "length" and numbers[at] != everyone[0][at]:

@@ -1,4 +1,4 @@
-"""Which positions of a sequence each rank has."""
+"""Assigns the positions of a sequence to ranks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LAYOUTS = ("contiguous", "zigzag")
 
 
 class Chunk(NamedTuple):
-    """Neighbouring positions: where they begin in the sequence and in the rank's own tensor."""
+    """Consecutive positions: their start in the sequence and in the rank's tensor."""
 
     start: int
     length: int
@@ -23,8 +23,8 @@ class Chunk(NamedTuple):
 
 
 def chunks_of(lengths: Sequence[int], layout: str) -> list[tuple[Chunk, ...]]:
-    """The chunks of every rank. With "zigzag" rank r of W has the chunks r and 2 W - 1 - r of 2 W,
-    so that all have as much to do under a causal mask."""
+    """Returns the chunks of every rank. With "zigzag", rank r of W holds the chunks r and 2 W - 1 -
+    r of 2 W, which balances the work under a causal mask."""
     world = len(lengths)
     if layout == "contiguous":
         return [(Chunk(sum(lengths[:rank]), lengths[rank], 0),) for rank in range(world)]
@@ -32,7 +32,7 @@ def chunks_of(lengths: Sequence[int], layout: str) -> list[tuple[Chunk, ...]]:
         raise InputError(f"layout: expected {' or '.join(map(repr, LAYOUTS))}, found {layout!r}")
     if len(set(lengths)) > 1 or lengths[0] % 2:
         raise InputError(f"layout: expected the same even length on every rank for 'zigzag', found "
-                         f"{list(lengths)}; pad the sequence to a multiple of {2 * world}, or take "
+                         f"{list(lengths)}; pad the sequence to a multiple of {2 * world}, or use "
                          f"layout='contiguous'")
     half = lengths[0] // 2
     return [(Chunk(rank * half, half, 0), Chunk((2 * world - 1 - rank) * half, half, half))
@@ -40,7 +40,7 @@ def chunks_of(lengths: Sequence[int], layout: str) -> list[tuple[Chunk, ...]]:
 
 
 def in_order(chunks: Sequence[tuple[Chunk, ...]]) -> list[tuple[int, Chunk]]:
-    """All chunks with their ranks, as they follow one another in the sequence. Two of them may
-    begin at the same position if one is empty."""
+    """Returns all chunks with their ranks, in the order of the sequence. Two chunks have the same
+    start if one is empty."""
     return sorted(((rank, chunk) for rank, own in enumerate(chunks) for chunk in own),
                   key=lambda pair: (pair[1].start, pair[1].stop))

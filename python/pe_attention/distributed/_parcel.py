@@ -1,4 +1,4 @@
-"""Several tensors as one message."""
+"""Packs several tensors into one message."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import torch
 
-# Kernels use rows at multiples of 16 bytes where they are; 64 are a line of the cache.
+# Kernels need rows at multiples of 16 bytes to use them in place; a cache line has 64.
 _ALIGNMENT = 64
 
 
 class Parcel:
-    """How tensors of these shapes and types lie in one buffer of bytes."""
+    """The layout of tensors with these shapes and types in one buffer."""
 
     def __init__(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[torch.dtype]) -> None:
         self.shapes, self.dtypes = [tuple(shape) for shape in shapes], list(dtypes)
@@ -30,13 +30,13 @@ class Parcel:
         return torch.zeros(self.size, dtype=torch.uint8, device=device)
 
     def views(self, buffer: torch.Tensor) -> list[torch.Tensor]:
-        """The tensors in a buffer."""
+        """Returns the tensors in a buffer."""
         return [buffer[offset:offset + math.prod(shape) * dtype.itemsize].view(dtype).view(shape)
                 for offset, shape, dtype in zip(self.offsets, self.shapes, self.dtypes,
                                                 strict=True)]
 
     def pack(self, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-        # Zeros, so that no message has bytes that nobody wrote.
+        # Zeros, so that no message contains uninitialized bytes.
         buffer = self.zeros(tensors[0].device)
         for view, tensor in zip(self.views(buffer), tensors, strict=True):
             view.copy_(tensor)

@@ -1,4 +1,4 @@
-"""One rank's queries against one rank's keys, block by block, and the rows they add up to."""
+"""Computes one rank's queries against one rank's keys, block by block, and merges the results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._structure import DOCUMENTS, KEYS, QUERIES, SINK, Structure
 
 
 class Problem(NamedTuple):
-    """What all parts of a call share."""
+    """The data that all parts of a call share."""
 
     call: Call
     function: Function
@@ -34,7 +34,8 @@ class Problem(NamedTuple):
 
     def arguments(self, own: Sequence[torch.Tensor], travelling: Sequence[torch.Tensor],
                   queries: Chunk, keys: Chunk, is_first: bool) -> list[torch.Tensor]:
-        """The arguments of a part. A row's denominator counts a sink once: in its first part."""
+        """Returns the arguments of a part. A sink is added to a row's denominator once, in the
+        row's first part."""
         arrived = iter(travelling)
         result = []
         for tensor, (kind, axis) in zip(own, self.kinds, strict=True):
@@ -44,13 +45,14 @@ class Problem(NamedTuple):
                 tensor = next(arrived).narrow(axis, keys.offset, keys.length)
             elif kind == SINK and not is_first:
                 tensor = torch.full_like(tensor, -torch.inf)
-            elif kind == DOCUMENTS:  # which end where a call ends
+            elif kind == DOCUMENTS:  # the boundaries of this call
                 tensor = tensor.clamp(max=max(queries.stop, keys.stop))
             result.append(tensor)
         return result
 
     def logs(self) -> list[str]:
-        """The names of logarithms of denominators: the result, and what backward reads."""
+        """Returns the names of the logarithms of denominators: the result, and the one that
+        backward reads."""
         saved = [t.name for t in self.function.saved] if self.keeps else []
         return ["lse", *(name for name in saved if name.endswith("_lse"))]
 
@@ -62,9 +64,9 @@ class Problem(NamedTuple):
 class Part:
     """A block of queries against a block of keys, from the rank `source`.
 
-    `kept` is what its backward pass needs, by name: what forward left for it without what is
-    merged; under stick-breaking its own output, the logarithm of the mass that it leaves, and
-    `BEFORE`, the mass that it finds.
+    `kept` maps names to the tensors that the backward pass needs: the saved tensors of forward
+    except those that are merged. Under stick-breaking these include the part's output, the
+    logarithm of the mass that it leaves, and `BEFORE`, the mass that it receives.
     """
 
     keys: Chunk
@@ -78,15 +80,15 @@ BEFORE = "mass before"
 
 @dataclass
 class Rows:
-    """What a chunk of queries has of the keys so far. Under softmax the parts are merged as they
-    come, under stick-breaking when all are there, nearest first."""
+    """The accumulated results of a chunk of queries. Under softmax, parts are merged as they
+    arrive; under stick-breaking, when all are available, nearest first."""
 
     problem: Problem
     queries: Chunk
     parts: list[Part] = field(default_factory=list)
-    # Merged: the output, in float32 once there are two parts, and logarithms of denominators in
-    # float64 by their names: the result's, and what backward reads, which lacks terms of the query
-    # alone.
+    # Merged results: the output, in float32 if there are two parts or more, and the logarithms of
+    # denominators in float64 by name. The one that backward reads omits terms that depend only on
+    # the query.
     o: torch.Tensor | None = None
     logs: dict[str, torch.Tensor] = field(default_factory=dict)
     type_of_logs: torch.dtype = torch.float32
@@ -115,7 +117,7 @@ class Rows:
                      softmax_weights((self.logs[name], log))[1] for name, log in logs.items()}
 
     def finish(self) -> torch.Tensor | None:
-        """The output; None if no key is seen."""
+        """Returns the output, or None if no key takes part."""
         if self.problem.structure.stick_breaking and self.parts:
             self.parts.sort(key=lambda part: part.keys.start, reverse=True)
             weights, _ = stick_breaking_weights(tuple([p.kept["lse"] for p in self.parts]))
@@ -127,10 +129,11 @@ class Rows:
 
 def cotangents(problem: Problem, parts: Sequence[Part], d_o: torch.Tensor) \
         -> list[list[torch.Tensor | None]]:
-    """Of the results of each part, o and lse, by the cotangent of the whole.
+    """Returns the cotangents of each part's results, o and lse, for the cotangent of the output.
 
-    Under softmax backward passes on merged results take that as it is. Under stick-breaking the
-    parts stand nearest first, and the mass that one leaves meets all that are farther.
+    Under softmax, backward passes on merged results use the cotangent unchanged. Under
+    stick-breaking, parts are in order from the nearest, and the mass that a part leaves scales all
+    farther parts.
     """
     if not problem.structure.stick_breaking:
         return [[d_o, None] for _ in parts]
@@ -146,7 +149,7 @@ def cotangents(problem: Problem, parts: Sequence[Part], d_o: torch.Tensor) \
 def gradients(problem: Problem, own: Sequence[torch.Tensor], travelling: Sequence[torch.Tensor],
               queries: Chunk, part: Part, merged: dict[str, torch.Tensor],
               given: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
-    """One for each argument of the part, None where none is needed."""
+    """Returns a gradient per argument of the part, or None where no gradient is needed."""
     arguments = problem.arguments(own, travelling, queries, part.keys, part.is_first)
     kept = {**part.kept, **merged}
     outputs = _run.outputs_of(problem.function, True)

@@ -1,4 +1,4 @@
-"""Attention whose keys travel round a ring of ranks, forward and backward."""
+"""Ring attention: keys travel around a ring of ranks, in the forward and the backward pass."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _KEYS_TAG, _GRADIENTS_TAG = 0, 1
 
 
 class Ring(torch.autograd.Function):
-    """In step s rank r has the keys of rank r - s. Parts are merged in the order of the steps;
-    gradients of keys travel with them, so that each rank in turn adds its own."""
+    """In step s, rank r holds the keys of rank r - s. Parts are merged in the order of the steps.
+    Gradients of keys travel with the keys, and each rank adds its contribution."""
 
     @staticmethod
     def forward(ctx: Any, split: Split, problem: Problem, *own: torch.Tensor) -> Any:
@@ -66,8 +66,8 @@ class Ring(torch.autograd.Function):
 
 def _rounds(split: Split, problem: Problem,
             own: Sequence[torch.Tensor]) -> Iterator[tuple[int, list[torch.Tensor]]]:
-    """Each rank's tensors of keys in turn, this one's first. While one is used the next is on its
-    way."""
+    """Yields each rank's tensors of keys, starting with this rank's. The next ones are received
+    while the current ones are used."""
     group = split.group
     current = problem.travelling(own)
     axes = [axis for kind, axis in problem.kinds if kind == KEYS]
@@ -86,8 +86,8 @@ def _rounds(split: Split, problem: Problem,
 
 
 def _blocks(split: Split, problem: Problem, source: int) -> Iterator[tuple[int, Chunk]]:
-    """The pairs of a chunk of this rank's queries and one of the source's keys that the mask does
-    not leave out as a whole."""
+    """Yields the pairs of a chunk of this rank's queries and a chunk of the source's keys, except
+    pairs that the mask hides entirely."""
     for number, queries in enumerate(split.own):
         for keys in split.chunks[source]:
             if problem.structure.sees(queries, keys):
@@ -99,7 +99,7 @@ def _blocks(split: Split, problem: Problem, source: int) -> Iterator[tuple[int, 
 
 def _save(ctx: Any, split: Split, problem: Problem, own: Sequence[torch.Tensor], o: torch.Tensor,
           rows: Sequence[Rows]) -> None:
-    """All tensors go to autograd, which frees them and shows them to its hooks."""
+    """Passes all tensors to autograd, which frees them and applies saved-tensor hooks."""
     tensors = [*own, o]
     for row in rows:
         tensors += [log.to(row.type_of_logs) for log in row.logs.values()]
@@ -113,7 +113,7 @@ def _save(ctx: Any, split: Split, problem: Problem, own: Sequence[torch.Tensor],
 
 def _restore(ctx: Any) \
         -> tuple[list[torch.Tensor], list[list[Part]], list[dict[str, torch.Tensor]]]:
-    """The arguments, and of each chunk of queries its parts and what is merged of them."""
+    """Returns the arguments and, for each chunk of queries, its parts and merged results."""
     count = len(ctx.problem.kinds)
     tensors = iter(ctx.saved_tensors)
     own = [next(tensors) for _ in range(count)]
@@ -137,7 +137,7 @@ def _wide(dtype: torch.dtype) -> torch.dtype:
 
 
 class _Sums:
-    """Gradients of what stays on this rank: of queries by their rows, of the rest as a whole."""
+    """Gradients of tensors that stay on this rank: of queries by rows, of others as a whole."""
 
     def __init__(self, problem: Problem, own: Sequence[torch.Tensor]) -> None:
         self.problem, self.own = problem, own
@@ -160,8 +160,8 @@ class _Sums:
 
 
 class _Carried:
-    """Gradients of what travels, which travel behind it: each rank adds its own and passes the sum
-    on, the last one to the rank that they belong to."""
+    """Gradients of the tensors that travel. They follow these: each rank adds its contribution and
+    passes the sum on, and the last rank sends it to the owner."""
 
     def __init__(self, split: Split, problem: Problem, own: Sequence[torch.Tensor]) -> None:
         self.split = split
@@ -176,7 +176,7 @@ class _Carried:
                          [_wide(t.dtype) for t in self.own])
 
     def start(self, source: int) -> None:
-        """Begins with the keys of a rank."""
+        """Starts with the keys of a rank."""
         if not self.numbers:
             return
         self.source, self.parcel = source, self._parcel(source)
@@ -190,7 +190,7 @@ class _Carried:
             view.narrow(axis, keys.offset, keys.length).add_(gradient)
 
     def pass_on(self) -> None:
-        """Adds what the ranks before have found and sends the sum to the next one."""
+        """Adds the sum of the previous ranks and sends the result to the next one."""
         if not self.numbers:
             return
         if self.pending is not None:

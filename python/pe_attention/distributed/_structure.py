@@ -1,4 +1,4 @@
-"""What a program's attention is, as far as splitting its keys depends on it."""
+"""The properties of a program's attention that determine how its keys can be split."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _GATHER = "take method='all_gather'"
 
 @dataclass(frozen=True)
 class Structure:
-    """`low` and `high` bound i - j of the pairs that the mask lets through; `sink` and `documents`
-    are the names of the arguments with the sink's logits and with boundaries of documents."""
+    """`low` and `high` bound i - j for the pairs that the mask lets through. `sink` and `documents`
+    are the names of the arguments with the sink's logits and with the boundaries of documents."""
 
     stick_breaking: bool
     remainder: bool
@@ -30,7 +30,7 @@ class Structure:
     high: float
 
     def sees(self, queries: Chunk, keys: Chunk) -> bool:
-        """Whether a query of one chunk may see a key of the other."""
+        """Returns whether a query of one chunk may attend to a key of the other."""
         return (queries.length > 0 and keys.length > 0
                 and queries.stop - 1 - keys.start >= self.low
                 and queries.start - (keys.stop - 1) <= self.high)
@@ -38,11 +38,11 @@ class Structure:
 
 @lru_cache(maxsize=1024)
 def structure_of(text: str) -> Structure:
-    """Of a program's text."""
+    """Parses the structure from a program's text."""
     text = without_comments(text)
     sink, documents = (frozenset(_name(text, value) for value in re.findall(op + _VALUE, text))
                        for op in (r"\bsink\(\s*", r"\bpe\.documents\s+"))
-    # Positions that a call brings may be any: the rows say nothing of them.
+    # Explicit positions are arbitrary: rows do not bound them.
     given = re.search(r"\bpositions\(", text)
     low, high = (-math.inf, math.inf) if given else _range(text)
     return Structure("#pe.normalizer<stick_breaking>" in text, "#pe.remainder<value>" in text,
@@ -58,8 +58,8 @@ def _name(text: str, value: str) -> str:
 
 
 def _range(text: str) -> tuple[float, float]:
-    """The least and the greatest i - j that the mask lets through, as far as it is made of ops
-    that say so."""
+    """Returns bounds of i - j for the pairs that the mask lets through, derived from the mask ops
+    that have such bounds."""
     ops = {match[1]: (match[2], match[3]) for match in
            re.finditer(_VALUE + r"\s*=\s*pe\.(\w+)([^\n]*)", text)}
     mask = re.search(r"\bmask\(\s*" + _VALUE, text)
@@ -80,19 +80,19 @@ def _range(text: str) -> tuple[float, float]:
     return visit(mask[1]) if mask else (-math.inf, math.inf)
 
 
-# What becomes of a tensor beyond q, k and v when queries and keys are split.
+# How a tensor other than q, k and v is split along with queries and keys.
 SAME, QUERIES, KEYS, SINK, DOCUMENTS = "same", "queries", "keys", "sink", "documents"
 
 
 def kinds_of(function: Function, structure: Structure) -> list[tuple[str, int]]:
-    """For every argument what becomes of it, and its axis that is split."""
+    """Returns, for every argument, how it is split and along which axis."""
     kinds = [(QUERIES, 2), (KEYS, 2), (KEYS, 2)]
     for argument in function.arguments[3:]:
         split = [axis for axis in ("query", "key") if axis in argument.axes]
         if len(split) > 1:
-            raise InputError(f"encoding or mask: expected tensors of queries or of keys, found "
-                             f"'{argument.name}' of both, which no rank has; write it as a formula "
-                             f"over positions")
+            raise InputError(f"encoding or mask: expected tensors with an axis of queries or of "
+                             f"keys, found both in '{argument.name}', which no rank has; write it "
+                             f"as a formula of positions")
         if split:
             kinds.append((QUERIES if split == ["query"] else KEYS, argument.axes.index(split[0])))
         else:
@@ -102,11 +102,10 @@ def kinds_of(function: Function, structure: Structure) -> list[tuple[str, int]]:
 
 
 def check_ring(structure: Structure) -> None:
-    """Refuses what has no partial results that can be merged."""
+    """Refuses programs whose partial results cannot be merged."""
     if structure.both_sides:
-        raise InputError("encoding: expected stick-breaking to one side for method='ring', found "
-                         "one to both, whose sides leave a mass each; " + _GATHER)
+        raise InputError("encoding: expected unidirectional stick-breaking for method='ring', "
+                         "found bidirectional=True; " + _GATHER)
     if structure.remainder:
-        raise InputError("encoding: expected stick-breaking that drops its remainder for "
-                         "method='ring', found remainder=True, which one part of the keys alone "
-                         "can give; " + _GATHER)
+        raise InputError("encoding: expected stick-breaking without remainder for "
+                         "method='ring', found remainder=True; " + _GATHER)

@@ -1,5 +1,5 @@
-"""Other libraries with pe's kernels. A module of this name is imported when it is first used, and
-the library itself when one of its functions is called: `pe.integrations.transformers`."""
+"""Integrations with other libraries. Submodules such as `pe.integrations.transformers` are imported
+on first use, and the library itself when one of their functions is called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The attention of transformers' models: what `AttentionInterface` calls in every layer."""
+"""The attention function of transformers models, which `AttentionInterface` calls in every
+layer."""
 
 from __future__ import annotations
 
@@ -16,26 +17,26 @@ from .._module import Bound, Encoding, Sum
 from ._hf_masks import AttentionMask, Rule
 
 NAME = "pe_attention"
-# Where a layer keeps what `use` has made of it.
+# The attribute of a layer that holds the data of `use`.
 PLACE = "_pe_layer"
 
-# What models pass that says nothing about which numbers come out.
+# Arguments of models that do not affect the result.
 _HARMLESS = frozenset({
     "position_ids", "use_cache", "cache_position", "output_hidden_states", "return_dict",
     "num_items_in_batch", "output_router_logits", "logits_to_keep", "sliding_window",
     "deterministic", "past_key_values", "position_embeddings", "labels", "token_type_ids"})
 _INSTEAD = {
-    "output_attentions": "pe's kernels hold no matrix of weights; restore() the model and set "
-                         "attn_implementation='eager' to look at them",
-    "cu_seq_lens_q": "pass packed sequences by position_ids alone",
+    "output_attentions": "pe's kernels do not store the weights; restore() the model and set "
+                         "attn_implementation='eager' to get them",
+    "cu_seq_lens_q": "pass packed sequences by position_ids",
     "head_mask": "leave it out",
     "cache": "paged caches are not supported; use the model's own cache",
 }
 
 
 class OwnBias(Encoding):
-    """The relative bias that a T5 model has itself, from its table [buckets, heads], which comes
-    with each call."""
+    """The relative bias of a T5 model, computed from its table [buckets, heads], which each call
+    provides."""
 
     def __init__(self, buckets: int, max_distance: int, bidirectional: bool) -> None:
         super().__init__()
@@ -48,16 +49,16 @@ class OwnBias(Encoding):
 
 @dataclass
 class Attached:
-    """What `use` has made of a layer. It is kept in the layer's `__dict__`, so that it is copied
-    and pickled with it."""
+    """The data of `use` for a layer. It is in the layer's `__dict__`, so that it is copied and
+    pickled with the layer."""
 
     name: str
     encoding: Encoding | None = None
-    # The model's relative bias: computed by pe, or left out as one layer's share of nothing.
+    # The model's relative bias, or None if pe does not compute it.
     own: OwnBias | None = None
     drops_bias: bool = False
     hides_rotation: bool = False
-    # Whether an encoding reads positions themselves, not their differences alone.
+    # Whether an encoding depends on absolute positions.
     reads_positions: bool = False
     _sums: dict[tuple[float | None, bool], Encoding | None] = field(default_factory=dict)
 
@@ -65,13 +66,14 @@ class Attached:
         return [part for part in (self.own, self.encoding) if part is not None]
 
     def settle(self, softcap: float | None) -> None:
-        """Makes what calls need, so that compiled code finds it."""
+        """Creates the encodings of calls in advance, so that compiled code finds them."""
         self.reads_positions = any(not by_difference(part) for part in self.parts())
         for placed in (False, True):
             self.whole(softcap, placed)
 
     def whole(self, softcap: float | None, placed: bool) -> Encoding | None:
-        """The encoding with the model's own bias and softcap, and with positions of a call."""
+        """Returns the encoding combined with the model's bias, softcap and the positions of a
+        call."""
         key = (softcap, placed)
         if key not in self._sums:
             parts = self.parts()
@@ -93,8 +95,8 @@ def attend(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, valu
            scaling: float | None = None, is_causal: bool | None = None,
            position_bias: torch.Tensor | None = None, softcap: float | None = None,
            s_aux: torch.Tensor | None = None, **others: Any) -> tuple[torch.Tensor, None]:
-    """The function for transformers' `AttentionInterface`. query [B, H, Sq, D], key and value
-    [B, Hkv, Sk, D]; gives o [B, Sq, H, D] and no weights."""
+    """The function for transformers' `AttentionInterface`. Takes query [B, H, Sq, D], key and value
+    [B, Hkv, Sk, D]; returns o [B, Sq, H, D] and None for the weights."""
     here = attached(module) or Attached(type(module).__name__)
     _check_others(module, here.name, others)
     rule = _rule(module, here, query, key, attention_mask, is_causal)
@@ -119,7 +121,7 @@ def _check_others(module: torch.nn.Module, name: str, others: dict[str, Any]) ->
     for key, value in others.items():
         if value is None or value is False or key in _HARMLESS:
             continue
-        hint = _INSTEAD.get(key, "pe's attention does not know what it means")
+        hint = _INSTEAD.get(key, "pe's attention does not support it")
         raise InputError(f"{name}: {key}: expected none, found {_shown(value)}; {hint}")
 
 
@@ -144,21 +146,22 @@ def _rule(module: torch.nn.Module, here: Attached, query: torch.Tensor, key: tor
     if rule is None:
         assert isinstance(mask, torch.Tensor)
         raise InputError(f"{here.name}: attention_mask: expected 0s and 1s [batch, tokens], found "
-                         f"a mask {list(mask.shape)} of the caller's or the model's own making; "
-                         f"pe's kernels take no matrix of pairs")
+                         f"a mask {list(mask.shape)}; pe's kernels do not support masks with a "
+                         f"value per pair")
     if (rule.q_length, rule.k_length) != (q_length, k_length):
         raise InputError(f"{here.name}: expected {rule.q_length} queries and {rule.k_length} keys, "
-                         f"for which the mask was made, found {q_length} and {k_length}")
+                         f"the sizes of the mask, found {q_length} and {k_length}")
     if here.encoding is not None and not rule.is_causal and q_length != k_length:
-        raise InputError(f"{here.name}: expected an attention of tokens to themselves, as its "
-                         f"encoding needs positions; found {q_length} queries and {k_length} "
-                         f"keys. Return None for this layer")
+        raise InputError(f"{here.name}: expected self-attention, because its encoding needs "
+                         f"positions; found {q_length} queries and {k_length} keys. Return None "
+                         f"for this layer")
     return rule
 
 
 def _own_table(here: Attached, bias: torch.Tensor | None,
                query: torch.Tensor) -> dict[str, torch.Tensor]:
-    """The table of the model's own bias, which its first layer hands on in place of the bias."""
+    """Returns the table of the model's relative bias, which its first layer passes on instead of
+    the bias."""
     if here.own is None:
         if bias is not None and not here.drops_bias:
             raise InputError(f"{here.name}: position_bias: expected none, found "
@@ -172,7 +175,7 @@ def _own_table(here: Attached, bias: torch.Tensor | None,
     return {"table": bias[0, 0]}
 
 
-# --- Positions that rows do not say ----------------------------------------------
+# --- Explicit positions ------------------------------------------------------
 
 _OF_DIFFERENCES = frozenset({
     "pe.distance", "pe.relative", "pe.bucket", "pe.log_distance", "pe.clamped_log", "pe.linear",
@@ -182,8 +185,8 @@ _LINE = re.compile(r'%\{\w+\} = ([\w.]+)(?:.*expr "(.*)")?')
 
 
 def by_difference(encoding: Encoding) -> bool:
-    """Whether the text shows that nothing but i - j is read, so that positions may count from
-    anywhere. Of formulas that have been traced this is not known, and the answer is no."""
+    """Returns whether the text shows that the encoding depends only on i - j, so that positions may
+    start anywhere. For traced formulas this is unknown, and the result is False."""
     for line in filter(None, map(str.strip, encoding.piece().definitions.split("\n"))):
         match = _LINE.match(line)
         if match is None:
@@ -201,7 +204,7 @@ def _check_placed(here: Attached, parts: list[Encoding]) -> None:
     for clause in (clause for part in parts for clause in part.piece().clauses):
         kind = clause.partition("(")[0].partition(" ")[0]
         if kind in ("prologue", "content", "value_content", "normalizer"):
-            raise InputError(f"{here.name}: expected texts that begin in the first column, found "
-                             f"padding in front of them or several texts in a row: the encoding "
-                             f"depends on where a text begins, and its {kind} takes no positions; "
-                             f"pad on the right")
+            raise InputError(f"{here.name}: expected sequences that start in the first column, "
+                             f"found left padding or packed sequences: the encoding depends on "
+                             f"the start of a sequence, and its {kind} does not support explicit "
+                             f"positions; pad on the right")

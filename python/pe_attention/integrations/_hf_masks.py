@@ -1,8 +1,8 @@
-"""The masks of transformers' models, as masks of pe.
+"""Converts the masks of transformers models to masks of pe.
 
-A model asks for a mask once per forward pass and kind of layer, with a function of (batch, head,
-query, key) that its library has put together and the 0s and 1s of padding. What is returned here
-stands for the mask and holds no number per pair.
+A model requests a mask once per forward pass and kind of layer, with a function of (batch, head,
+query, key) composed by transformers, and the 0s and 1s of the padding. The objects returned here
+represent the mask without a value per pair.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _LIBRARY = "transformers.masking_utils"
 
 
 class _Plain:
-    """The library's functions that compiled code knows by being these: it cannot look inside."""
+    """The functions of transformers that compiled code recognizes by identity; it cannot inspect
+    them."""
 
     causal: Any = None
     bidirectional: Any = None
@@ -34,8 +35,8 @@ PLAIN = _Plain()
 
 @dataclass(frozen=True)
 class Pattern:
-    """What a mask's function says: keys up to the query, keys fewer than `left` before it and
-    `right` behind it, and the number of each token's document where several are packed."""
+    """The meaning of a mask function: causal or not, keys fewer than `left` positions before the
+    query and `right` after it, and the document number of each token if sequences are packed."""
 
     causal: bool = False
     left: int | None = None
@@ -45,7 +46,7 @@ class Pattern:
 
 
 class PatternMask(Mask):
-    """A pattern with the tensors of a call: `keep` [batch, keys], which is 0 for padding."""
+    """A pattern with the tensors of a call: `keep` [batch, keys] is 0 for padding."""
 
     def __init__(self, pattern: Pattern, keep: torch.Tensor | None) -> None:
         self.structure = _structure(pattern.causal, pattern.left, pattern.right, keep is not None,
@@ -96,9 +97,9 @@ def _formula(text: str, tensors: dict[str, str]) -> Piece:
 
 @dataclass(frozen=True)
 class Rule:
-    """What an attention is told. Query r is at `q_start` + r and key c at `k_start` + c; where a
-    text begins with padding, or several are packed, `positions` are [batch, queries] and
-    [batch, keys] counted from each text's first token."""
+    """The mask and the positions of an attention. Query r is at `q_start` + r and key c at
+    `k_start` + c. With left padding or packed sequences, `positions` are [batch, queries] and
+    [batch, keys], counted from the first token of each sequence."""
 
     mask: Mask | None
     q_length: int
@@ -115,8 +116,8 @@ class Rule:
 
 
 class AttentionMask(torch.Tensor):
-    """Stands for a mask [batch, 1, queries, keys] between a model and its attention. Models pass it
-    on as it is; one that computes with it gets a plain tensor, which the attention refuses."""
+    """Represents a mask [batch, 1, queries, keys] between a model and its attention. Models pass it
+    on unchanged; computing with it gives a plain tensor, which the attention refuses."""
 
     rule: Rule
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
@@ -145,8 +146,8 @@ def make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int | to
               kv_offset: int = 0, mask_function: Callable[..., Any] | None = None,
               attention_mask: torch.Tensor | None = None, device: torch.device | str = "cpu",
               **_: Any) -> AttentionMask | Rule:
-    """The function for transformers' `AttentionMaskInterface`. `attention_mask` [batch, tokens] is
-    False where padding is, of all tokens from the text's beginning."""
+    """The function for transformers' `AttentionMaskInterface`. `attention_mask` [batch, tokens]
+    covers all tokens from the start of the sequence and is False for padding."""
     if torch.compiler.is_compiling() and not isinstance(q_offset, torch.Tensor):
         is_causal = mask_function is None or mask_function is PLAIN.causal
         if is_causal or mask_function is PLAIN.bidirectional:
@@ -158,8 +159,8 @@ def make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int | to
 
 def _in_graph(is_causal: bool, q_length: int, k_length: int, q_start: int, k_start: int,
               attention_mask: torch.Tensor | None) -> Rule:
-    """As `_make_mask` without looking at numbers: a text may begin with padding wherever there is
-    an attention mask. A tensor that stands for a mask could not be made in a graph."""
+    """Implements `_make_mask` without reading values: any attention mask may imply left padding. A
+    graph cannot create an `AttentionMask`."""
     pattern = Pattern(causal=is_causal)
     if attention_mask is None:
         return Rule(causal if is_causal else None, q_length, k_length, q_start, k_start, is_causal)
@@ -172,8 +173,8 @@ def _in_graph(is_causal: bool, q_length: int, k_length: int, q_start: int, k_sta
 
 def _positions(keep: torch.Tensor, q_start: int, q_length: int, k_start: int,
                k_length: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of queries and keys, counted from the first column that is no padding. Tokens in front of
-    that are padding and take no part: they may be at 0."""
+    """Returns the positions of queries and keys, counted from the first column without padding.
+    Tokens before it are padding and take no part; their position is 0."""
     first = keep.to(torch.int32).argmax(-1, keepdim=True)
     queries = torch.arange(q_start, q_start + q_length, device=keep.device) - first
     keys = torch.arange(k_start, k_start + k_length, device=keep.device) - first
@@ -181,9 +182,9 @@ def _positions(keep: torch.Tensor, q_start: int, q_length: int, k_start: int,
 
 
 @torch.compiler.disable(  # type: ignore[untyped-decorator]
-    reason="pe.integrations.transformers reads masks of windows, packed texts and static caches in "
-           "Python: compile without fullgraph=True. Without an attention_mask and without a cache "
-           "transformers looks for packed texts: pass attention_mask=torch.ones_like(input_ids)")
+    reason="pe.integrations.transformers reads masks of windows, packed sequences and static "
+           "caches in Python: compile without fullgraph=True. Without attention_mask and cache, "
+           "transformers detects packed sequences: pass attention_mask=torch.ones_like(input_ids)")
 def _make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int | torch.Tensor,
                kv_offset: int, mask_function: Callable[..., Any] | None,
                attention_mask: torch.Tensor | None,
@@ -208,8 +209,8 @@ def _make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int | t
 
 def _padding(mask: torch.Tensor | None, q_end: int, k_end: int,
              is_causal: bool) -> torch.Tensor | None:
-    """The mask with an entry for each key up to `k_end`; None where it leaves out no key that the
-    pattern allows. Keys behind a mask's end are places of a cache that no token has yet."""
+    """Returns the mask with an entry for each key up to `k_end`, or None if it hides no key that
+    the pattern allows. Keys after the end of the mask are unused entries of a cache."""
     if mask is None:
         return None
     missing = k_end - mask.shape[-1]
@@ -219,11 +220,12 @@ def _padding(mask: torch.Tensor | None, q_end: int, k_end: int,
     return torch.nn.functional.pad(mask, (0, missing)) if missing > 0 else mask
 
 
-# --- The functions that the library puts together -------------------------------
+# --- Composed mask functions -------------------------------------------------
 
 
 def read_pattern(function: Callable[..., Any] | None) -> Pattern:
-    """What a function of `transformers.masking_utils` says, by the parts that it was made of."""
+    """Returns the pattern of a function of `transformers.masking_utils`, from the functions that it
+    is composed of."""
     pattern = Pattern(causal=True)
     if function is not None:
         pattern = Pattern()
@@ -252,7 +254,8 @@ def _add(pattern: Pattern, part: Callable[..., Any]) -> Pattern:
     if name == "packed_sequence_mask_function":
         return replace(pattern, documents=_inside(part)["packed_sequence_mask"])
     if name == "remap_positions_for_packed_sequence":
-        # Inside a document positions differ as rows do, so that what it says holds for rows.
+        # Within a document, differences of positions equal differences of rows, so bounds on
+        # positions hold for rows.
         inside = _inside(part)
         for inner in _parts(inside["mask_function"]):
             pattern = _add(pattern, inner)
@@ -269,14 +272,15 @@ def _narrowed(pattern: Pattern, left: int, right: int | None) -> Pattern:
 
 
 def _name(function: Callable[..., Any]) -> str:
-    """The library's function that this is, or that has made it; elsewhere its own name."""
+    """Returns the name of the function of transformers that this function is or was created by, or
+    its `__name__`."""
     name = str(getattr(function, "__qualname__", repr(function)))
     known = getattr(function, "__module__", "") == _LIBRARY
     return name.partition(".")[0] if known else f"the function {name}"
 
 
 def _inside(function: Callable[..., Any]) -> dict[str, Any]:
-    """The variables of the function that has made this one."""
+    """Returns the variables of the enclosing function."""
     made: Any = function
     return {name: cell.cell_contents
             for name, cell in zip(made.__code__.co_freevars, made.__closure__, strict=True)}

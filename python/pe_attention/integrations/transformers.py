@@ -1,6 +1,6 @@
-"""Models of Hugging Face's transformers with pe's kernels and encodings: `use`.
+"""Runs Hugging Face transformers models on pe's kernels and encodings: `use`.
 
-Tested with transformers 5.23.0. Nothing of it is imported before `use` is called.
+Tested with transformers 5.23.0, which is not imported before `use` is called.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Make = Callable[[nn.Module], Encoding | None]
 
 @dataclass(frozen=True)
 class Layer:
-    """One attention of a model: its path, its class, its encoding, and what of the model's own
-    positions it no longer has."""
+    """An attention layer of a model: its path, its class, its encoding, and the model's positional
+    parts that were replaced."""
 
     name: str
     kind: str
@@ -43,12 +43,13 @@ class Layer:
 
     def __str__(self) -> str:
         kept = "no encoding" if self.encoding is None else type(self.encoding).__name__
-        gone = f" in place of {' and '.join(self.replaced)}" if self.replaced else ""
+        gone = f" instead of {' and '.join(self.replaced)}" if self.replaced else ""
         return f"{self.name} ({self.kind}): {kept}{gone}"
 
 
 class Replaced(Sequence[Layer]):
-    """What `use` has done to a model: a sequence of `Layer`. `restore()` undoes it."""
+    """The changes that `use` made to a model, as a sequence of `Layer`. `restore()` reverts
+    them."""
 
     def __init__(self, model: nn.Module) -> None:
         self._model: nn.Module | None = model
@@ -71,8 +72,8 @@ class Replaced(Sequence[Layer]):
         return "\n".join(map(str, self._layers))
 
     def restore(self) -> None:
-        """Gives the model its own attention and positions back, without the encodings. A second
-        call does nothing, as does one after another `use` of the model."""
+        """Restores the model's attention and positional parts, and removes the encodings. This is a
+        no-op on a second call, or after another `use` of the model."""
         model, self._model = self._model, None
         if model is None:
             return
@@ -94,18 +95,19 @@ def use(model: nn.Module, encoding: Encoding | Make | None = None, *, replace_ro
         replace_bias: bool = False) -> Replaced:
     """Runs the attention of a transformers model on pe's kernels, with encodings of pe.
 
-    `encoding` is called with each attention module of tokens to themselves and gives its encoding,
-    or None for none; the same object for several layers is shared by them, as is an encoding that
-    is given itself. Encodings become submodules `pe_encoding` of their (first) layer: they are
-    trained, moved and saved with the model. Without `encoding` the model computes what it did.
+    `encoding` is called with each self-attention module and returns its encoding, or None. Layers
+    for which it returns the same object share it; an encoding passed directly is shared by all
+    layers. Encodings become submodules `pe_encoding` of their (first) layer: they are trained,
+    moved and saved with the model. Without `encoding` the model computes the same results as
+    before.
 
-    `replace_rope` takes the model's own rotation away where a layer has an encoding, `replace_bias`
-    the relative bias of T5 models; otherwise both stay, and the encoding's bias is added. Attention
-    between two texts (cross-attention) keeps what it has, on pe's kernels.
+    `replace_rope` removes the model's rotation in layers with an encoding, and `replace_bias` the
+    relative bias of T5 models; by default both remain, and the encoding's bias is added.
+    Cross-attention keeps its positional parts and runs on pe's kernels.
 
-    Refuses a model whose attention does not go through transformers' `AttentionInterface`, an
-    encoding for another number of heads, and a library that is too old, and has then changed
-    nothing. A second `use` replaces the first.
+    Refuses a model whose attention does not use transformers' `AttentionInterface`, an encoding for
+    another number of heads, and a version of transformers that is too old; the model is then
+    unchanged. A second `use` replaces the first.
 
     Example: `pe.integrations.transformers.use(model, lambda layer: pe.nn.FIRE(heads=8),
     replace_rope=True)`
@@ -130,11 +132,11 @@ def use(model: nn.Module, encoding: Encoding | Make | None = None, *, replace_ro
     return replaced
 
 
-# --- The library ---------------------------------------------------------------
+# --- Registration ------------------------------------------------------------
 
 
 def _register() -> None:
-    """Makes pe's functions known to the library, of which there has to be one, new enough."""
+    """Registers pe's functions with transformers. Raises an error if it is missing or too old."""
     wanted = f"{_OLDEST[0]}.{_OLDEST[1]}"
     try:
         library = importlib.import_module("transformers")
@@ -155,7 +157,7 @@ def _register() -> None:
 
 
 def _attentions(model: nn.Module) -> list[tuple[str, nn.Module, bool]]:
-    """Name, module and whether it is cross-attention of all that call the library's registry."""
+    """Returns name, module and a flag for cross-attention of all modules that use the registry."""
     if not isinstance(model, nn.Module):
         raise InputError(f"model: expected a model of transformers, found {type(model).__name__}")
     found = []
@@ -174,7 +176,8 @@ def _attentions(model: nn.Module) -> list[tuple[str, nn.Module, bool]]:
 
 
 def _switch(model: nn.Module, replaced: Replaced, layers: Sequence[nn.Module]) -> None:
-    """Sets the attention's name in the configurations of the model and all models in it."""
+    """Sets the attention implementation in the configurations of the model and of all models in
+    it."""
     models: list[Any] = [m for m in model.modules() if hasattr(m, "set_attn_implementation")]
     configs = {id(m.config): m.config for m in models}
     configs |= {id(layer.config): layer.config for layer in layers if hasattr(layer, "config")}
@@ -215,11 +218,11 @@ def _plan(name: str, layer: nn.Module, is_cross: bool, make: Encoding | Make | N
     rotated = any(c.startswith("rotate(") for c in encoding.piece().clauses)
     if replace_rope and not turns:
         hint = "; replace_bias=True replaces its relative bias" if has_table else ""
-        raise InputError(f"replace_rope: expected layers that are given position_embeddings, found "
-                         f"{type(layer).__name__} ({name}), which has no rotation{hint}")
+        raise InputError(f"replace_rope: expected layers with an argument position_embeddings, "
+                         f"found {type(layer).__name__} ({name}), which has no rotation{hint}")
     if turns and rotated and not replace_rope:
-        raise InputError(f"encoding: expected one without a rotation, as {name} rotates queries "
-                         f"and keys itself, found {type(encoding).__name__}; pass "
+        raise InputError(f"encoding: expected one without a rotation, because {name} rotates "
+                         f"queries and keys, found {type(encoding).__name__}; pass "
                          f"replace_rope=True")
     if replace_bias and not has_table:
         raise InputError(f"replace_bias: expected layers with T5's relative bias, found "
@@ -230,12 +233,12 @@ def _plan(name: str, layer: nn.Module, is_cross: bool, make: Encoding | Make | N
 
 def _checked(name: str, layer: nn.Module, encoding: Any) -> Encoding:
     if not isinstance(encoding, Encoding):
-        raise InputError(f"encoding: expected an encoding of pe.nn, pe.bias or the like for "
-                         f"{name}, or None, found {type(encoding).__name__}")
+        raise InputError(f"encoding: expected None or an encoding such as pe.nn.ALiBi(heads) "
+                         f"for {name}, found {type(encoding).__name__}")
     if encoding._data:
         raise InputError(f"encoding: expected one whose tensors are parameters, found "
-                         f"{type(encoding).__name__}, which needs {', '.join(encoding._data)} with "
-                         f"each call; a model does not bring them")
+                         f"{type(encoding).__name__}, which needs {', '.join(encoding._data)} in "
+                         f"each call; models do not pass them")
     heads = getattr(layer, "n_heads", None) or getattr(
         getattr(layer, "config", None), "num_attention_heads", None)
     if encoding.heads is not None and heads is not None and encoding.heads != heads:
@@ -253,7 +256,8 @@ def _attach(name: str, layer: nn.Module, plan: Attached, replaced: Replaced,
     if plan.encoding is not None:
         device = next((p.device for p in layer.parameters()), None)
         if id(plan.encoding) not in seen:
-            # Saved files hold each tensor once: a shared encoding is a part of its first layer.
+            # A shared encoding is a submodule of its first layer only, because saved files contain
+            # each tensor once.
             seen.add(id(plan.encoding))
             layer.add_module("pe_encoding", plan.encoding.to(device).train(layer.training))
         if plan.hides_rotation:
@@ -269,7 +273,7 @@ def _attach(name: str, layer: nn.Module, plan: Attached, replaced: Replaced,
 
 def _unturned(layer: nn.Module, args: tuple[Any, ...],
               kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a layer with a rotation by nothing: cosines of 1 and sines of 0."""
+    """Returns the arguments of a layer with an identity rotation: cosines of 1 and sines of 0."""
     names = [*inspect.signature(type(layer).forward).parameters][1:]
     place = names.index("position_embeddings")
     given = args[place] if place < len(args) else kwargs.get("position_embeddings")
@@ -292,10 +296,10 @@ def _replace_bias(layer: nn.Module, plan: Attached, replaced: Replaced) -> None:
     if not isinstance(table, nn.Embedding):
         return
     if plan.own is None:
-        # Without a gradient nobody waits for one.
+        # The table is unused, and DDP would wait for its gradient.
         replaced._frozen.append((table.weight, table.weight.requires_grad))
         table.weight.requires_grad_(False)
-    # What the first layer computes is handed on to all: the table, from which kernels read.
+    # The first layer computes the table instead of the bias and passes it on to all layers.
     layer.__dict__["compute_bias"] = functools.partial(_table_of, table, plan.own is None)
 
 

@@ -1,7 +1,6 @@
-"""Encodings as modules: what `pe.attention` takes as `encoding`."""
+"""Positional encodings as modules, for the `encoding` argument of `pe.attention`."""
 
 from .._arguments import check_constructor
-from ._arguments import check_arguments
 from ._biases import (ALiBi, Forgetting, KerpleLog, KerplePower, KeyBias, RelativeTable, Sandwich,
                       T5)
 from ._content import MusicTransformer, Shaw, TransformerXL
@@ -9,6 +8,7 @@ from ._embeddings import Algebraic, Binary, Learned, Mixture, Sinusoidal
 from ._fire import FIRE, ClampedFIRE
 from ._rotations import RSE, RoPE, RotationTable
 from ._scores import AttentionSink, LengthScale, NoPE, Positions, Softcap, StickBreaking
+from ._words import words_of
 
 __all__ = ["ALiBi", "Algebraic", "AttentionSink", "Binary", "ClampedFIRE", "FIRE", "Forgetting",
            "KerpleLog", "KerplePower", "KeyBias", "Learned", "LengthScale", "Mixture",
@@ -16,5 +16,4 @@ __all__ = ["ALiBi", "Algebraic", "AttentionSink", "Binary", "ClampedFIRE", "FIRE
            "Sandwich", "Shaw", "Sinusoidal", "Softcap", "StickBreaking", "T5", "TransformerXL"]
 
 for _name in __all__:
-    check_constructor(globals()[_name])
-    check_arguments(globals()[_name])
+    check_constructor(globals()[_name], words_of(_name))

@@ -15,14 +15,15 @@ Tensors = Mapping[str, torch.Tensor]
 
 
 def pick(tensor: torch.Tensor, head: torch.Tensor) -> torch.Tensor:
-    """A number per head."""
+    """Returns the number of each head."""
     return tensor[head]
 
 
 class ALiBi(Encoding):
-    """-m_h |i - j| with the slopes 2^(-8 (h + 1) / H), or slopes that are learned from there.
+    """The bias -m_h |i - j| with slopes 2^(-8 (h + 1) / H), or with learned slopes that are
+    initialized to these.
 
-    Fixed slopes are those of the head's number in the whole model (`head_start`, `heads_total`).
+    Fixed slopes depend on the head's number in the whole model (`head_start`, `heads_total`).
     """
 
     def __init__(self, heads: int, *, learned: bool = False) -> None:
@@ -47,8 +48,9 @@ class ALiBi(Encoding):
 
 
 class T5(Encoding):
-    """A learned number per head and bucket of i - j: exact up to half the buckets, logarithmic to
-    `max_distance`. `bidirectional` gives keys behind the query buckets of their own."""
+    """A learned number per head and bucket of i - j. Buckets are exact up to half their number,
+    then logarithmic up to `max_distance`. With `bidirectional`, keys after the query have separate
+    buckets."""
 
     def __init__(self, heads: int, *, buckets: int = 32, max_distance: int = 128,
                  bidirectional: bool = False) -> None:
@@ -71,7 +73,7 @@ class T5(Encoding):
 
 
 class KerpleLog(Encoding):
-    """-r1_h log(1 + r2_h |i - j|) (Kerple, logarithmic)."""
+    """The bias -r1_h log(1 + r2_h |i - j|) (Kerple, logarithmic)."""
 
     def __init__(self, heads: int) -> None:
         super().__init__(heads)
@@ -86,7 +88,7 @@ class KerpleLog(Encoding):
 
 
 class KerplePower(Encoding):
-    """-r1_h |i - j|^(r2_h) (Kerple, power)."""
+    """The bias -r1_h |i - j|^(r2_h) (Kerple, power)."""
 
     def __init__(self, heads: int) -> None:
         super().__init__(heads)
@@ -107,7 +109,7 @@ def _declare_kerple(encoding: Encoding) -> None:
 
 
 class Sandwich(Encoding):
-    """r1_h sum_k cos((i - j) / base^(k / terms)), k from 1 to `terms`."""
+    """The bias r1_h sum_k cos((i - j) / base^(k / terms)), with k from 1 to `terms`."""
 
     def __init__(self, heads: int, *, terms: int = 64, base: float = 10000.0) -> None:
         super().__init__(heads)
@@ -139,7 +141,7 @@ class RelativeTable(Encoding):
 
 
 class KeyBias(Encoding):
-    """A number per key that a call brings, `encoding(key_bias=...)` with [batch, keys]."""
+    """A number per key, given by each call: `encoding(key_bias=...)` with shape [batch, keys]."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -152,9 +154,9 @@ class KeyBias(Encoding):
 
 
 class Forgetting(Encoding):
-    """f_i - f_j with f [batch, heads, keys], the sums of log forget gates up to each key, that a
-    call brings: `encoding(f=f)`. A query uses the f of the key at its own position; where a call
-    has no such key, `encoding(f=f, f_q=f_q)` gives f_q [batch, heads, queries]."""
+    """The bias f_i - f_j, where f [batch, heads, keys] is the cumulative sum of log forget gates,
+    given by each call: `encoding(f=f)`. A query uses the f of the key at its position. If a call
+    has no such key, `encoding(f=f, f_q=f_q)` provides f_q [batch, heads, queries]."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -173,7 +175,7 @@ class Forgetting(Encoding):
         return ("f",)
 
     def expected_data(self) -> str:
-        return "f (f_q may be left out where every query's position has a key)"
+        return "f (f_q is optional if there is a key at the position of every query)"
 
     def heads_of(self, data: Tensors) -> int | None:
         return data["f"].shape[1]
@@ -183,7 +185,7 @@ class Forgetting(Encoding):
 
 
 class _OwnForgetting(Encoding):
-    """`Forgetting` where every query's position has a key."""
+    """`Forgetting` for calls with a key at every query's position."""
 
     def __init__(self, key: tuple[str, str]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Vectors of the distance that meet queries: relative attention."""
+"""Relative attention: products of queries with vectors that depend on the distance."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _SINES = ("let w = 10000 ^ (-2 * (d // 2) / dim) in "
 
 
 class Shaw(Encoding):
-    """<q_i, rel_k[clamp(i - j, -clip, clip)]> beside each score; with `values` a vector rel_v
-    of the distance beside each value too."""
+    """Adds <q_i, rel_k[clamp(i - j, -clip, clip)]> to each score; with `values`, also adds a vector
+    rel_v of the distance to each value."""
 
     def __init__(self, *, head_dim: int, clip: int = 16, values: bool = False,
                  value_dim: int | None = None) -> None:
@@ -33,8 +33,7 @@ class Shaw(Encoding):
 
 
 class MusicTransformer(Encoding):
-    """<q_i, er[length - 1 - (i - j)]> beside each score, for at most `length` positions between a
-    query and a key."""
+    """Adds <q_i, er[length - 1 - (i - j)]> to each score, for distances below `length`."""
 
     def __init__(self, *, head_dim: int, length: int = 2048) -> None:
         super().__init__(None, head_dim)
@@ -45,8 +44,8 @@ class MusicTransformer(Encoding):
 
 
 class TransformerXL(Encoding):
-    """<q_i + u_h, k_j> + <q_i + v_bias_h, r_(i-j)> with sines r of the distance, which are
-    multiplied with a learned matrix if they are `projected`."""
+    """The score <q_i + u_h, k_j> + <q_i + v_bias_h, r_(i-j)>, where r is a sinusoidal vector of the
+    distance, multiplied by a learned matrix with `projected`."""
 
     def __init__(self, heads: int, *, head_dim: int, projected: bool = False) -> None:
         super().__init__(heads, head_dim)

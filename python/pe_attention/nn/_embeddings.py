@@ -1,4 +1,4 @@
-"""Absolute encodings, which are added to tokens before the first layer: plain PyTorch."""
+"""Absolute encodings, which are added to tokens before the first layer, in plain PyTorch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .._errors import InputError
 
 
 class _Embedding(nn.Module):
-    """Adds a vector of the position to tokens [batch, length, dim]; the first one is at `start`."""
+    """Adds a vector per position to tokens [batch, length, dim]; the first token is at `start`."""
 
     @checked(name="encoding")
     def forward(self, x: torch.Tensor, start: int = 0) -> torch.Tensor:
@@ -22,7 +22,7 @@ class _Embedding(nn.Module):
         return x + self.table_of(p, d, dim, length).to(x.dtype)
 
     def table_of(self, p: torch.Tensor, d: torch.Tensor, dim: int, length: int) -> torch.Tensor:
-        """What is added at positions p [length, 1] and dims d [1, dim]."""
+        """Returns the addend at positions p [length, 1] and dims d [1, dim]."""
         raise NotImplementedError
 
 
@@ -34,7 +34,8 @@ def _sines(p: torch.Tensor, d: torch.Tensor, dim: int) -> torch.Tensor:
 
 
 class Sinusoidal(_Embedding):
-    """Sines and cosines of the position, sin(p / 10000^(2 n / dim)) in dim 2 n, cos in 2 n + 1."""
+    """Sines and cosines of the position: sin(p / 10000^(2 n / dim)) in dim 2 n, the cosine in dim 2
+    n + 1."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,7 +61,7 @@ class Learned(_Embedding):
 
 
 class Algebraic(_Embedding):
-    """p / (longest - 1)^(d / (dim - 1)); `normalized` (p / (longest - 1))^(d / (dim - 1))."""
+    """p / (longest - 1)^(d / (dim - 1)); with `normalized`, (p / (longest - 1))^(d / (dim - 1))."""
 
     def __init__(self, *, longest: int = 5000, normalized: bool = False) -> None:
         super().__init__()
@@ -72,7 +73,7 @@ class Algebraic(_Embedding):
 
 
 class Binary(_Embedding):
-    """The binary digits of the position, lowest first, `bits` of them."""
+    """The lowest `bits` binary digits of the position, least significant first."""
 
     def __init__(self, *, bits: int = 13) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""FIRE: a network of the distance, normalised by the query's position."""
+"""FIRE: a network of the distance, normalized by the query's position."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ def _check_activation(name: str, value: str) -> None:
 
 
 def _layers(name: str, hidden: int | Sequence[int]) -> tuple[int, ...]:
-    """The sizes of the hidden layers; a number is one layer of that size."""
+    """Returns the sizes of the hidden layers; a number is one layer of that size."""
     sizes = hidden if isinstance(hidden, (list, tuple)) else (hidden,)
     if not all(type(size) is int and size > 0 for size in sizes):
-        raise InputError(f"{name}: hidden: expected whole numbers of at least 1, as in "
+        raise InputError(f"{name}: hidden: expected integers of at least 1, as in "
                          f"hidden=(32, 32), found {hidden!r}")
     return tuple(sizes)
 
 
 class FIRE(Encoding):
-    """f_h(log(|c (i - j)| + 1) / (log(|c max(i, L)| + 1) + epsilon)) with a network f.
+    """The bias f_h(log(|c (i - j)| + 1) / (log(|c max(i, L)| + 1) + epsilon)) with a network f.
 
-    `hidden` are the sizes of its hidden layers; a number is one layer. `threshold` is "learned"
-    (L = |L_multiplier initial_length|), "fixed" (L = initial_length) or "none" (i in place of
-    max(i, L)); with `log=False` t is |i - j| over max(i, L) or i. One object in several layers is
-    FIRE-S.
+    `hidden` is a list of the sizes of the hidden layers, or the size of a single one. `threshold`
+    is "learned" (L = |L_multiplier initial_length|), "fixed" (L = initial_length) or "none" (i
+    instead of max(i, L)). With `log=False` the input of f is |i - j| divided by max(i, L) or i. To
+    get FIRE-S, use one object in several layers.
     """
 
     def __init__(self, heads: int, *, hidden: int | Sequence[int] = (32,),
@@ -84,8 +84,8 @@ class FIRE(Encoding):
 
 
 class ClampedFIRE(Encoding):
-    """f(clamp(log(1 + |i - j|) / log(1 + L_h), 0, 1)) with a threshold L_h = exp(log_threshold_h)
-    per head and one network for all heads."""
+    """The bias f(clamp(log(1 + |i - j|) / log(1 + L_h), 0, 1)) with a threshold L_h =
+    exp(log_threshold_h) per head and one network for all heads."""
 
     def __init__(self, heads: int, *, hidden: int | Sequence[int] = (32,),
                  activation: str = "gelu", length: float = 8192.0) -> None:
@@ -107,7 +107,8 @@ class ClampedFIRE(Encoding):
 
 def _declare_layers(encoding: Encoding, sizes: Sequence[int], last: Size,
                     weight: str = "linear", bias: float | str = "linear") -> list[str]:
-    """Parameters w1, b1, w2, b2, ... of a network with these inputs of its layers."""
+    """Declares parameters w1, b1, w2, b2, ... of a network whose layers have these numbers of
+    inputs."""
     names: list[str] = []
     for number, inputs in enumerate(sizes, 1):
         outputs: Size = sizes[number] if number < len(sizes) else last

@@ -10,7 +10,7 @@ from .._declare import per_head
 from .._errors import InputError
 from .._module import Bound, Encoding
 
-# The numbers of each kind of scaling that have to be there, and those that may.
+# The required and the optional numbers of each kind of scaling.
 _SCALINGS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "linear": (("factor",), ()),
     "ntk": (("factor",), ()),
@@ -21,7 +21,8 @@ _SCALINGS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def _scaling(scaling: Mapping[str, float | str]) -> str:
-    """The attribute of a rotation: {"kind": "yarn", "factor": 4.0, "original_length": 2048}."""
+    """Returns the attribute for a scaling such as {"kind": "yarn", "factor": 4.0,
+    "original_length": 2048}."""
     given = dict(scaling)
     kind = str(given.pop("kind", ""))
     if kind not in _SCALINGS:
@@ -42,7 +43,7 @@ def _scaling(scaling: Mapping[str, float | str]) -> str:
 
 def rotary(base: float | None, interleaved: bool, rotary_dims: int | None,
            scaling: Mapping[str, float | str] | None) -> str:
-    """The attributes of `pe.rotary`."""
+    """Returns the attributes of `pe.rotary`."""
     parts: list[str] = []
     if base is not None:
         if not base > 1:
@@ -60,10 +61,10 @@ def rotary(base: float | None, interleaved: bool, rotary_dims: int | None,
 class RoPE(Encoding):
     """Rotates pairs of dims of queries and keys by angles i base^(-2 n / dims).
 
-    The pairs are (n, n + dims / 2), neighbours with `interleaved`. `rotary_dims` are the first dims
-    that are turned, all without it. `scaling` is one for longer texts, such as {"kind": "yarn",
-    "factor": 4.0, "original_length": 2048}, of the kinds linear, ntk, dynamic_ntk, yarn and llama3.
-    `learned` makes the base a parameter of each of `heads` heads.
+    The pairs are (n, n + dims / 2), or adjacent dims with `interleaved`. Only the first
+    `rotary_dims` dims are rotated; the default is all. `scaling` extends the context length, as in
+    {"kind": "yarn", "factor": 4.0, "original_length": 2048}; the kinds are linear, ntk,
+    dynamic_ntk, yarn and llama3. With `learned`, the base is a parameter of each of `heads` heads.
     """
 
     def __init__(self, *, base: float = 10000.0, interleaved: bool = False,
@@ -82,12 +83,12 @@ class RoPE(Encoding):
 
 
 class RotationTable(Encoding):
-    """Rotates queries and keys by cosines and sines that a call brings, with gradients:
+    """Rotates queries and keys by cosines and sines that each call provides, with gradients:
     `encoding(cos=cos, sin=sin)`.
 
-    They are [positions, dims / 2], or [batch, positions, dims / 2] where every batch entry has its
-    own; in a sum of encodings the latter need `per_batch`. `rotary_dims` and `interleaved` are as
-    in `RoPE`.
+    The tables have shape [positions, dims / 2], or [batch, positions, dims / 2] for separate tables
+    per batch entry. In a sum of encodings, the latter require `per_batch=True`. `rotary_dims` and
+    `interleaved` are as in `RoPE`.
     """
 
     def __init__(self, *, per_batch: bool = False, interleaved: bool = False,
@@ -99,7 +100,7 @@ class RotationTable(Encoding):
         self.define(f"%{{rotation}} = pe.rotation_table %{{cos}}, %{{sin}}{self.settings} : "
                     f"{table}, {table}",
                     "rotate(%{rotation})", data={"cos": (table, ""), "sin": (table, "")})
-        # The same for tables of every batch entry; no module of this one's.
+        # The variant with tables per batch entry, hidden from the submodules of this module.
         self.__dict__["batched"] = None if per_batch else RotationTable(
             per_batch=True, interleaved=interleaved, rotary_dims=rotary_dims)
 
@@ -124,9 +125,11 @@ class RotationTable(Encoding):
 
 
 class RSE(Encoding):
-    """Rotary stick-breaking: the weights of `StickBreaking`, a decay -decay_h (i - j), a rotation.
+    """Rotary stick-breaking: the weights of `StickBreaking`, a decay -decay_h (i - j) and a
+    rotation.
 
-    With `bidirectional` the mean of a pass over earlier and one over later keys, under no mask.
+    With `bidirectional`, the result is the mean of a pass over earlier keys and one over later
+    keys, without a mask.
     """
 
     def __init__(self, heads: int, *, base: float = 10000.0, bidirectional: bool = False,

@@ -1,4 +1,4 @@
-"""What becomes of scores: functions of them, sinks, other normalisers, other positions."""
+"""Changes of scores: functions, sinks, normalizers and explicit positions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._module import Encoding
 
 
 class NoPE(Encoding):
-    """No positional encoding: the mask alone says where tokens are."""
+    """No positional encoding: only the mask provides order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class NoPE(Encoding):
 
 
 class Softcap(Encoding):
-    """cap tanh(s / cap) in place of the score s."""
+    """Replaces the score s by cap tanh(s / cap)."""
 
     def __init__(self, *, cap: float = 30.0) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Softcap(Encoding):
 
 
 class LengthScale(Encoding):
-    """s log(1 + i) g_h in place of the score s: attention stays as sharp at greater lengths."""
+    """Replaces the score s by s log(1 + i) g_h, which keeps attention sharp at long lengths."""
 
     def __init__(self, heads: int) -> None:
         super().__init__(heads)
@@ -45,7 +45,7 @@ class LengthScale(Encoding):
 
 
 class AttentionSink(Encoding):
-    """A learned logit per head that joins each row's denominator and has no value."""
+    """A learned logit per head that is added to each row's denominator and has no value."""
 
     def __init__(self, heads: int) -> None:
         super().__init__(heads)
@@ -54,12 +54,12 @@ class AttentionSink(Encoding):
 
 
 class StickBreaking(Encoding):
-    """Stick-breaking in place of softmax: from the query backward, each key takes its share
-    sigmoid(s) of what is left.
+    """Stick-breaking instead of softmax: starting at the query and going backward, each key takes
+    the fraction sigmoid(s) of the remaining mass.
 
-    `attend_current` lets the query's own key take part, `remainder` gives what is left to the
-    query's own value, `bidirectional` takes the mean of a pass over earlier and one over later
-    keys.
+    With `attend_current` the key at the query's position takes part. With `remainder` the remaining
+    mass goes to the value at the query's position. With `bidirectional` the result is the mean of a
+    pass over earlier keys and one over later keys.
     """
 
     def __init__(self, *, attend_current: bool = False, remainder: bool = False,
@@ -76,8 +76,8 @@ class StickBreaking(Encoding):
 
 
 class Positions(Encoding):
-    """Positions that a call brings, whole numbers q_pos [batch, queries] and k_pos [batch, keys]
-    in place of those that count from the starts: `(alibi + Positions())(q_pos=..., k_pos=...)`."""
+    """Positions that each call provides instead of consecutive ones: integers q_pos [batch,
+    queries] and k_pos [batch, keys], as in `(alibi + Positions())(q_pos=..., k_pos=...)`."""
 
     def __init__(self) -> None:
         super().__init__()

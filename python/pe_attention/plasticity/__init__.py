@@ -1,4 +1,5 @@
-"""Keeping networks able to learn: isometries, optimizer states, dormant neurons, shrinking."""
+"""Methods that keep networks able to learn: isometries, optimizer resets, dormant neurons,
+shrinking."""
 
 from ._dash import dash_
 from ._dormancy import Dormancy, Recycled

@@ -16,8 +16,9 @@ Batch = TypeVar("Batch")
 
 
 def _parameters(model: nn.Module) -> dict[str, tuple[Tensor, int]]:
-    """Weights of linear layers and convolutions with their biases, and the first axis of what is
-    compared: rows, of convolutions the taps of one input channel, of biases everything."""
+    """Returns the weights and biases of linear layers and convolutions, with the first axis of each
+    compared block: rows of linear layers, taps of one input channel of convolutions, whole
+    biases."""
     found: dict[str, tuple[Tensor, int]] = {}
     seen: set[int] = set()
     for path, module in model.named_modules():
@@ -47,17 +48,17 @@ def dash_(model: nn.Module,
           *,
           alpha: float = 0.3,
           least: float = 0.3) -> dict[str, Tensor]:
-    """Shrinks weights that point away from where new data pulls them, in place, once, before
-    training on that data.
+    """Shrinks weights that point away from the direction of new data, in place; call it once,
+    before training on that data.
 
-    Over `batches`, -gradient of `loss(batch)` is averaged, G <- (1 - alpha) G - alpha gradient.
-    Each row of a linear layer, each input channel's taps of a convolution and each bias are
-    multiplied by their cosine with G, clamped to [least, 1]. Returns these factors by name.
-    Gradients of the model stay as they are.
+    Over `batches`, the negative gradient of `loss(batch)` is averaged: G <- (1 - alpha) G - alpha
+    gradient. Each row of a linear layer, the taps of each input channel of a convolution, and each
+    bias are multiplied by their cosine with G, clamped to [least, 1]. Returns these factors by
+    name. The gradients of the model are not changed.
     """
     for name, value in (("alpha", alpha), ("least", least)):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
-            raise InputError(f"{name}: expected a number above 0, at most 1, found {value!r}")
+            raise InputError(f"{name}: expected a number in (0, 1], found {value!r}")
     found = _parameters(model)
     parameters = [parameter for parameter, _ in found.values()]
     averages: list[Tensor] | None = None
@@ -76,7 +77,8 @@ def dash_(model: nn.Module,
         raise InputError("batches: expected at least one, found none")
     for name, average in zip(found, averages):
         if not bool(torch.isfinite(average).all()):
-            raise InputError(f"parameter '{name}': expected finite gradients, found others")
+            raise InputError(f"parameter '{name}': expected finite gradients, found NaN or "
+                             "infinity")
     factors = {}
     with torch.no_grad():
         for (name, (parameter, axis)), average in zip(found.items(), averages):

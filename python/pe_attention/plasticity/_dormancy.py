@@ -1,4 +1,4 @@
-"""Dormant neurons, found while a model runs and made new (ReDo; Sokar et al. 2023)."""
+"""Finds and recycles dormant neurons while a model runs (ReDo; Sokar et al. 2023)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Recycled:
 
 
 class Watch:
-    """The mean activity of neurons, summed where they are computed: nothing waits for a device."""
+    """The mean activity of neurons, accumulated on their device without synchronization."""
 
     def __init__(self, neurons: Neurons) -> None:
         self.neurons = neurons
@@ -61,7 +61,7 @@ class Watch:
             self.seen += x.numel() // neurons.count
 
     def mean(self, group: dist.ProcessGroup | None) -> Tensor | None:
-        """The mean |activity| of each neuron, over all processes."""
+        """Returns the mean |activity| of each neuron over all processes."""
         total = self.total
         if group is not None:
             device = self.neurons.reader.weight.device
@@ -82,13 +82,13 @@ def _dimension(values: Tensor, axis: int, mask: Tensor) -> tuple[slice | Tensor,
 
 
 class Dormancy:
-    """Watches the neurons of a model, and makes dormant ones new.
+    """Monitors the neurons of a model and recycles dormant ones.
 
     A neuron is dormant if its mean |activity| is at most `tau` times the mean over the neurons of
-    its layer. Watched are the inputs of layers that read others through activations: in chains
-    (nn.Sequential), in feed-forward blocks of two linear layers or a gate, an up and a down
-    projection (fused too), and in `pairs`, (names of the layers before, name of the layer that
-    reads them).
+    its layer. The monitored neurons are the inputs of layers that read others through activations:
+    in chains (nn.Sequential), in feed-forward blocks of two linear layers or of a gate, an up and a
+    down projection (fused or not), and in `pairs`, given as (names of the layers before, name of
+    the layer that reads them).
 
         dormancy = Dormancy(model, tau=0.025)
         ...                                     # training
@@ -104,7 +104,7 @@ class Dormancy:
                  seed: int = 0,
                  group: dist.ProcessGroup | None = None) -> None:
         if isinstance(tau, bool) or not isinstance(tau, (int, float)) or not 0 <= tau < 1:
-            raise InputError(f"tau: expected a number from 0 to below 1, found {tau!r}")
+            raise InputError(f"tau: expected a number in [0, 1), found {tau!r}")
         if not isinstance(model, nn.Module):
             raise InputError(f"model: expected a torch.nn.Module, found {type(model).__name__}")
         if group is not None and not (dist.is_available() and isinstance(group, dist.ProcessGroup)):
@@ -131,7 +131,7 @@ class Dormancy:
         self.watches = [Watch(each) for each in self.watched]
 
     def close(self) -> None:
-        """Stops watching."""
+        """Stops monitoring."""
         for watch in self.watches:
             watch.handle.remove()
 
@@ -147,7 +147,8 @@ class Dormancy:
         return self.group
 
     def scores(self) -> dict[str, Tensor]:
-        """The activity of each neuron relative to its layer's mean, by the layer that reads it."""
+        """Returns the activity of each neuron relative to its layer's mean, by the layer that reads
+        it."""
         result = {}
         for watch in self.watches:
             mean = watch.mean(self._process_group())
@@ -156,10 +157,10 @@ class Dormancy:
         return result
 
     def recycle(self, optimizers: Optimizers = ()) -> list[Recycled]:
-        """Makes dormant neurons new: weights into them are drawn as Xavier-uniform, their biases
-        become zero, and so do the weights out of them: a neuron that was silent leaves the function
-        as it was. What the optimizers have averaged for these weights becomes zero; step counts
-        stay. Watching starts afresh. After an InputError nothing has changed."""
+        """Recycles dormant neurons: incoming weights are drawn from the Xavier-uniform
+        distribution, and biases and outgoing weights are set to zero, so removing a silent neuron
+        does not change the function. Running means of optimizers for these weights are set to zero;
+        step counts are not changed. Statistics restart. After an InputError nothing has changed."""
         listed = as_list(optimizers)
         scores = self.scores()
         work: list[tuple[Neurons, Tensor]] = []
@@ -178,7 +179,7 @@ class Dormancy:
         with torch.no_grad():
             for neurons, mask in work:
                 self._renew(neurons, mask, states)
-            # Afterwards: a layer may be read and read itself.
+            # After all incoming weights: a layer may be both a source and a reader.
             for neurons, mask in work:
                 self._silence(neurons, mask, states)
         self.round += 1
@@ -188,7 +189,8 @@ class Dormancy:
 
     def _states(self, optimizers: list[torch.optim.Optimizer],
                 work: list[Neurons]) -> Callable[[Tensor], list[Tensor]]:
-        """What optimizers have averaged for a parameter; refuses what has no rows and columns."""
+        """Returns the running means of optimizers for a parameter. Refuses states without the
+        parameter's rows and columns."""
         names: dict[int, str] = {}
         found: dict[int, list[Tensor]] = {}
         for neurons in work:
@@ -222,7 +224,7 @@ class Dormancy:
             values[_dimension(values, neurons.reader.in_axis, columns)] = 0
 
     def _fresh(self, layer: Layer) -> Tensor:
-        """A Xavier-uniform weight, the same on every process."""
+        """Returns a Xavier-uniform weight, equal on all processes."""
         weight = layer.weight
         seed = zlib.crc32(f"{self.seed} {self.round} {layer.name}".encode())
         generator = torch.Generator(device="cpu").manual_seed(seed)

@@ -1,4 +1,4 @@
-"""How far matrices are from isometries, and from what they were."""
+"""Measures deviations of matrices from isometries and from earlier values."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ._polar import checked_matrices, exact_products
 
 @checked()
 def measure_dfi(w: Tensor, scale: float | Tensor = 1.0) -> Tensor:
-    """The deviation from isometry |X^T X - I|_F^2 per dimension of the smaller side, of X = w /
-    scale, for each matrix of w[..., m, n], in float64."""
+    """Returns the deviation from isometry |X^T X - I|_F^2 per dimension of the smaller side, where
+    X = w / scale, for each matrix of w[..., m, n], in float64."""
     w = checked_matrices("w", w)
     with exact_products(w.device):
         x = w.detach().double() / scale
@@ -25,8 +25,9 @@ def measure_dfi(w: Tensor, scale: float | Tensor = 1.0) -> Tensor:
 
 @checked()
 def measure_sfe(w: Tensor, old: Tensor) -> Tensor:
-    """The squared Frobenius distance |W - W_old|_F^2 of each matrix of w[..., m, n], in float64."""
+    """Returns the squared Frobenius distance |W - W_old|_F^2 of each matrix of w[..., m, n], in
+    float64."""
     w, old = checked_matrices("w", w), checked_matrices("old", old)
     if w.shape != old.shape:
-        raise InputError(f"old: expected shape {list(w.shape)} as of w, found {list(old.shape)}")
+        raise InputError(f"old: expected shape {list(w.shape)} like w, found {list(old.shape)}")
     return (w.detach().double() - old.detach().double()).square().sum((-2, -1))

@@ -1,8 +1,9 @@
-"""Hidden neurons of a model: the layers that feed them, and the layer that reads them.
+"""Finds the hidden neurons of a model, with the layers that feed them and the layer that reads
+them.
 
-A neuron is a feature that one layer reads, such as the down projection of a feed-forward block.
-What that layer is given is the neuron's activity, whatever was computed before: for SwiGLU the
-product silu(gate) * up.
+A neuron is an input feature of a layer, such as the down projection of a feed-forward block. Its
+activity is the input of that layer, however it was computed: for SwiGLU, the product silu(gate) *
+up.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from .._errors import InputError
 from ._select import ATTENTION, clean_name
 
-# What leaves every neuron (or channel) apart from the others.
+# Modules that process every neuron or channel independently.
 ELEMENTWISE = (nn.Identity, nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout,
                nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.SiLU, nn.Mish,
                nn.Tanh, nn.Sigmoid, nn.Softplus, nn.Softsign, nn.Hardswish, nn.Hardtanh,
@@ -27,7 +28,7 @@ Pair = tuple[str | Sequence[str], str]
 
 @dataclass
 class Layer:
-    """A linear layer or a convolution. Axes of its weight: outputs and inputs."""
+    """A linear layer or a convolution. The axes of its weight are outputs and inputs."""
 
     name: str
     module: nn.Module
@@ -47,8 +48,9 @@ class Layer:
 
 @dataclass
 class Neurons:
-    """`count` neurons: rows of each layer of `sources` (twice as many of a fused gate and up), and
-    groups of `width` columns of `reader`; more than one where channels were flattened."""
+    """`count` neurons: rows of each layer of `sources` (twice as many rows of a fused gate and up
+    projection), and groups of `width` columns of `reader`. `width` exceeds one if channels were
+    flattened."""
 
     sources: list[Layer]
     reader: Layer
@@ -74,14 +76,14 @@ def layer_of(name: str, module: nn.Module) -> Layer | None:
 
 
 def feature_axis(layer: Layer) -> int:
-    """Which axis of a layer's input has the features, counted from the end."""
+    """Returns the axis of a layer's input that holds features, counted from the end."""
     if isinstance(layer.module, nn.modules.conv._ConvNd):
         return -layer.weight.dim() + 1
     return -1
 
 
 def joined(sources: list[Layer], reader: Layer) -> Neurons | None:
-    """The neurons between these layers, if their sizes fit."""
+    """Returns the neurons between these layers, or None if the sizes do not match."""
     sizes = {source.outputs for source in sources}
     if len(sizes) != 1:
         return None
@@ -111,7 +113,8 @@ def _in_chain(path: str, chain: nn.Sequential) -> Iterator[Neurons]:
 
 
 def _in_block(path: str, block: nn.Module) -> Neurons | None:
-    """A feed-forward block: one layer, or a gate and one more, that the last one reads."""
+    """Returns the neurons of a feed-forward block: one layer, or a gate and one more, read by the
+    last layer."""
     layers = [
         layer for name, child in block.named_children()
         if (layer := layer_of(f"{path}.{name}" if path else name, child)) is not None
@@ -126,13 +129,13 @@ def _in_block(path: str, block: nn.Module) -> Neurons | None:
             found = joined(others, reader)
             if found is not None:
                 readers.append(found)
-    # Of square layers the last one registered is the reader.
+    # Among square layers, the last one registered is the reader.
     return readers[-1] if readers else None
 
 
 def find(model: nn.Module) -> Iterator[Neurons]:
-    """What follows from the types: chains, and blocks of two or three linear layers outside
-    attention."""
+    """Yields the neurons that follow from module types: chains, and blocks of two or three linear
+    layers outside attention."""
     for path, module in model.named_modules():
         if isinstance(module, nn.Sequential):
             yield from _in_chain(path, module)
@@ -145,7 +148,7 @@ def find(model: nn.Module) -> Iterator[Neurons]:
 
 
 def given(model: nn.Module, pairs: Sequence[Pair]) -> Iterator[Neurons]:
-    """What the caller named: (sources, reader)."""
+    """Yields the neurons that the caller named as (sources, reader)."""
     for index, pair in enumerate(pairs):
         if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
             raise InputError(f"pairs[{index}]: expected (layers before, layer that reads), found "

@@ -1,4 +1,4 @@
-"""The states that optimizers keep for parameters: what belongs to which, and forgetting it."""
+"""Maps optimizer states to parameters, and deletes them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from torch.optim import Optimizer
 from .._arguments import checked, found as shown
 from .._errors import InputError
 
-# States with an element for each element of their parameter, for which zero means "nothing seen
-# yet".
+# Per-element states whose initial value is zero.
 RUNNING = frozenset({
     "exp_avg", "exp_avg_sq", "max_exp_avg_sq", "exp_inf", "momentum_buffer", "square_avg",
     "grad_avg", "acc_delta", "sum", "hessian", "exp_avg_diff", "neg_pre_grad"
 })
-# They keep the states of one parameter in several processes, or those of many in one tensor.
+# Optimizers that shard the states of a parameter over processes or combine those of many
+# parameters.
 FOREIGN = frozenset({
     "ZeroRedundancyOptimizer", "DeepSpeedZeroOptimizer", "DeepSpeedZeroOptimizer_Stage3",
     "BF16_Optimizer", "DistributedFusedAdam", "_NamedOptimizer"
@@ -38,13 +38,13 @@ def as_list(optimizers: Optimizers) -> list[Optimizer]:
         if found in FOREIGN:
             raise InputError(
                 f"optimizers[{index}]: expected an optimizer whose states belong to one parameter "
-                f"each, found {found}; leave it out and make a new one after the call")
+                f"each, found {found}; leave it out and create a new one after the call")
     return listed  # type: ignore[return-value]
 
 
 def _belongs(state: Tensor, parameter: Tensor) -> bool:
-    """Whether a state has the parameter's shape, or that of a factor of it (Adafactor's), or is a
-    number."""
+    """Returns whether a state has the parameter's shape or that of a factor of it (Adafactor), or
+    is a number."""
     own, shape = list(parameter.shape), list(state.shape)
     if state.numel() == 1 or shape == own:
         return True
@@ -54,8 +54,8 @@ def _belongs(state: Tensor, parameter: Tensor) -> bool:
 
 
 def _check(optimizer: Optimizer, index: int, names: Mapping[int, str]) -> None:
-    """Every state must belong to one parameter: some optimizers keep those of a whole group,
-    stacked, with its first parameter."""
+    """Checks that every state belongs to one parameter. Some optimizers store the states of a whole
+    group with its first parameter."""
     place = f"optimizers[{index}] ({type(optimizer).__name__})"
     held = {
         id(parameter): parameter
@@ -66,7 +66,7 @@ def _check(optimizer: Optimizer, index: int, names: Mapping[int, str]) -> None:
         if id(key) not in held or not isinstance(states, Mapping):
             raise InputError(
                 f"{place}: expected states of its parameters, found one of {type(key).__name__} "
-                f"{key!r:.40}; leave it out and make a new one after the call")
+                f"{key!r:.40}; leave it out and create a new one after the call")
         name = names.get(id(key), "another")
         for what, state in states.items():
             if isinstance(state, Tensor):
@@ -79,12 +79,13 @@ def _check(optimizer: Optimizer, index: int, names: Mapping[int, str]) -> None:
                 found = type(state).__name__
             raise InputError(
                 f"{place}: parameter '{name}' of shape {list(key.shape)}: expected states of that "
-                f"shape, found '{what}' with {found}; leave the optimizer out and make a new one "
-                "after the call")
+                f"shape, found '{what}' with {found}; leave it out and create a new "
+                "optimizer after the call")
 
 
 def check_optimizers(optimizers: list[Optimizer], names: Mapping[int, str]) -> None:
-    """Refuses what cannot be mapped; `names` has the parameters that will change."""
+    """Refuses optimizers whose states cannot be mapped. `names` contains the parameters that will
+    change."""
     if not optimizers:
         return
     held: set[int] = set()
@@ -94,12 +95,12 @@ def check_optimizers(optimizers: list[Optimizer], names: Mapping[int, str]) -> N
     for parameter, name in names.items():
         if parameter not in held:
             raise InputError(
-                f"optimizers: expected one that holds parameter '{name}', found none: its state "
-                "would stay; give every optimizer, made from the model as it is now")
+                f"optimizers: expected an optimizer of parameter '{name}', found none, so its "
+                "state would remain; pass all optimizers, created from the current model")
 
 
 def forget(optimizers: list[Optimizer], parameters: Iterable[Tensor]) -> int:
-    """Drops all that is kept for the parameters; returns how many had something."""
+    """Deletes the states of the parameters, and returns how many parameters had a state."""
     count = 0
     for parameter in parameters:
         for optimizer in optimizers:
@@ -111,10 +112,10 @@ def forget(optimizers: list[Optimizer], parameters: Iterable[Tensor]) -> int:
 
 @checked()
 def reset_optimizer_states(optimizers: Optimizers, parameters: nn.Module | Iterable[Tensor]) -> int:
-    """Makes optimizers start afresh for these parameters, or all of a module's: momenta, second
-    moments and step counts go, the rest stays. Returns the number of states that were dropped.
+    """Deletes the optimizer states of these parameters, or of all parameters of a module: momenta,
+    second moments and step counts. Returns the number of parameters whose state was deleted.
 
-    A state that does not belong to one parameter is refused by name, with nothing changed.
+    Raises an error, without changing anything, for a state that does not belong to one parameter.
     """
     listed = as_list(optimizers)
     if isinstance(parameters, nn.Module):
@@ -136,7 +137,7 @@ def reset_optimizer_states(optimizers: Optimizers, parameters: nn.Module | Itera
 
 
 def local_running_states(optimizers: list[Optimizer], parameter: Tensor, name: str) -> list[Tensor]:
-    """The states whose rows and columns are the parameter's, for clearing some of them."""
+    """Returns the states that have the parameter's rows and columns, for clearing some of them."""
     found = []
     for optimizer in optimizers:
         for what, state in optimizer.state.get(parameter, {}).items():
@@ -145,7 +146,7 @@ def local_running_states(optimizers: list[Optimizer], parameter: Tensor, name: s
             if what not in RUNNING or state.shape != parameter.shape:
                 raise InputError(
                     f"parameter '{name}': expected running means of shape {list(parameter.shape)}, "
-                    f"of which single neurons can be cleared, found state '{what}' of shape "
+                    f"to clear single neurons, found state '{what}' of shape "
                     f"{list(state.shape)} in {type(optimizer).__name__}")
             found.append(state)
     return found

@@ -1,9 +1,9 @@
-"""The orthogonal polar factor of a matrix, and the published Newton-Schulz operators.
+"""The orthogonal polar factor of a matrix, and published Newton-Schulz operators.
 
-W = U P with orthonormal columns of U (rows, if W is wide) and P symmetric positive semidefinite: U
-is the isometry nearest to W. Here are scaling, transposition, the choice of the engine, and what
-happens to matrices that have lost directions: of their many polar factors, all equally close, one
-is chosen with the help of a little seeded noise.
+In W = U P, U has orthonormal columns (rows, if W is wide), and P is symmetric positive
+semidefinite: U is the isometry nearest to W. This file scales and transposes matrices, selects the
+engine, and handles rank-deficient matrices: they have many equally near polar factors, of which
+seeded noise selects one.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from ._quintic import extreme_eigenvalues, quintic
 
 ENGINES = ("auto", "qdwh", "quintic", "cubic")
 NORMS = ("fro", "spectral")
-# Deviation per dimension above which the spectrum had values that the engine lost: a converged run
-# leaves the rounding of float, one lost direction 1/n.
+# The deviation per dimension above which the engine lost singular values: a converged run leaves
+# the rounding error of float, and one lost direction 1/n.
 CONVERGED = 1e-9
-# Deviation per dimension that is left, by the type that keeps the factor.
+# The remaining deviation per dimension, by the type that stores the factor.
 LEFT = {torch.float64: 1e-24}
 LEFT_NARROW = 1e-15
 JITTER = 1e-5
 ATTEMPTS = 4
-# Steps that find the largest singular value to about 1e-8.
+# The number of steps that compute the largest singular value to about 1e-8.
 LANCZOS_STEPS = 200
 
 MUON = ((3.4445, -4.7750, 2.0315), ) * 5
@@ -45,8 +45,8 @@ Coefficients = Sequence[tuple[float, float, float]]
 
 @dataclass(frozen=True)
 class Method:
-    """How a factor is computed: an engine, exact steps and norm of "cubic", the seed of the
-    noise."""
+    """The parameters of a factorization: the engine, the exact steps and norm of "cubic", and the
+    seed of the noise."""
 
     engine: str = "auto"
     iters: int = 10
@@ -56,7 +56,7 @@ class Method:
 
 @dataclass
 class PolarFactor:
-    """`factor` is float64, None for a zero matrix, and of "cubic" what its steps reach."""
+    """`factor` is float64, or None for a zero matrix; for "cubic" it is the result of its steps."""
 
     factor: Tensor | None
     iterations: int
@@ -70,21 +70,21 @@ def checked_method(engine: str, iters: int | None, norm: str | None, seed: int) 
         raise InputError(f"engine: expected one of {', '.join(ENGINES)}, found {engine!r}")
     if engine != "cubic" and (iters is not None or norm is not None):
         argument = "iters" if iters is not None else "norm"
-        raise InputError(f"{argument}: expected engine='cubic', the only one with steps to count, "
+        raise InputError(f"{argument}: expected engine='cubic', the only engine with this option, "
                          f"found engine={engine!r}")
     if iters is not None and (isinstance(iters, bool) or not isinstance(iters, int)
                               or not 1 <= iters <= 1000):
-        raise InputError(f"iters: expected a whole number from 1 to 1000, found {iters!r}")
+        raise InputError(f"iters: expected an integer from 1 to 1000, found {iters!r}")
     if norm is not None and norm not in NORMS:
         raise InputError(f"norm: expected one of {', '.join(NORMS)}, found {norm!r}")
     if isinstance(seed, bool) or not isinstance(seed, int):
-        raise InputError(f"seed: expected a whole number, found {seed!r}")
+        raise InputError(f"seed: expected an integer, found {seed!r}")
     return Method(engine, 10 if iters is None else iters, norm or "fro", seed)
 
 
 @contextlib.contextmanager
 def exact_products(device: torch.device) -> Iterator[None]:
-    """Without gradients, autocast, and products of operands rounded to TF32 or bfloat16."""
+    """Disables gradients, autocast, and matrix products in TF32 or bfloat16."""
     precision = torch.get_float32_matmul_precision()
     with torch.no_grad(), torch.autocast(device.type, enabled=False):
         torch.set_float32_matmul_precision("highest")
@@ -110,7 +110,7 @@ def _stored_deviation(x: Tensor, stored: torch.dtype) -> float:
 
 
 def _tall(x: Tensor, g: Tensor, engine: str, stored: torch.dtype) -> tuple[Tensor, int] | None:
-    """The polar factor of a matrix [m, n], m >= n, or None if singular values were lost."""
+    """Returns the polar factor of a matrix [m, n], m >= n, or None if singular values were lost."""
     n = x.shape[1]
     if engine == "quintic":
         found = quintic(x)
@@ -121,21 +121,21 @@ def _tall(x: Tensor, g: Tensor, engine: str, stored: torch.dtype) -> tuple[Tenso
     found = qdwh(x, g, goal)
     if found is None or x.shape[0] == n or stored != torch.float64:
         return found
-    # Dividing by the triangular factor lost digits that only float64 shows.
+    # Division by the triangular factor loses digits, which is only visible in float64.
     polished = converge(found[0], gram(found[0]), goal)
     return None if polished is None else (polished[0], found[1] + polished[1])
 
 
 def _completed(x: Tensor, g: Tensor, method: Method, engine: str,
                stored: torch.dtype) -> tuple[Tensor, int]:
-    """As `_tall`, of a matrix that has lost directions."""
+    """Computes `_tall` for a rank-deficient matrix."""
     sigma = math.sqrt(float(squared_bound(g)))
     for attempt in range(ATTEMPTS):
         noisy = _noisy(x, sigma, method.seed, attempt)
         found = _tall(noisy, gram(noisy), engine, stored)
         if found is not None:
             return found
-    # Directions of very different sizes: only a decomposition separates them.
+    # If directions differ greatly in size, only a decomposition separates them.
     u, _, vh = torch.linalg.svd(noisy, full_matrices=False)
     return u @ vh, 1
 
@@ -150,14 +150,15 @@ def _cubic(x: Tensor, g: Tensor, method: Method) -> Tensor:
 
 
 def polar_factor(w: Tensor, method: Method, measure: bool = True) -> PolarFactor:
-    """The polar factor of one finite matrix, with its deviation as its type will store it."""
+    """Returns the polar factor of one finite matrix, with its deviation after rounding to the
+    stored type."""
     with exact_products(w.device):
         rows, cols = w.shape
         n, stored = min(rows, cols), w.dtype
         largest = float(w.abs().max())
         if largest == 0:
             return PolarFactor(None, 0, 0, 1.0, 1.0)
-        # A power of two, so that weights of any size keep all their bits in every engine.
+        # A power of two: weights of any magnitude keep all bits in every engine.
         exponent = math.frexp(largest)[1] - 1
         x = torch.ldexp(w.double(), torch.tensor(-exponent, device=w.device))
         x = (x.mT if rows < cols else x).contiguous()
@@ -182,7 +183,7 @@ def polar_factor(w: Tensor, method: Method, measure: bool = True) -> PolarFactor
 
 
 def checked_matrices(name: str, w: object) -> Tensor:
-    """[..., m, n] as it came, or an error."""
+    """Checks that the argument is a tensor [..., m, n], and returns it."""
     if not isinstance(w, Tensor):
         raise InputError(f"{name}: expected a tensor, found {type(w).__name__}")
     if w.dim() < 2 or 0 in w.shape:
@@ -192,7 +193,7 @@ def checked_matrices(name: str, w: object) -> Tensor:
     if not w.dtype.is_floating_point or w.dtype.itemsize < 2:
         raise InputError(f"{name}: expected float64, float32, bfloat16 or float16, found {w.dtype}")
     if hasattr(w, "full_tensor"):
-        raise InputError(f"{name}: expected a tensor of this process, found a DTensor; give "
+        raise InputError(f"{name}: expected a tensor of this process, found a DTensor; pass "
                          "tensor.full_tensor(), or the model to reinit")
     if w.is_meta:
         raise InputError(f"{name}: expected values, found a tensor on the meta device")
@@ -212,15 +213,15 @@ def first_not_finite(w: Tensor) -> tuple[int, ...] | None:
 
 @checked()
 def polar(w: Tensor, engine: str = "auto", *, seed: int = 0) -> Tensor:
-    """The isometry nearest to each matrix of w[..., m, n], in w's type and on its device.
+    """Returns the isometry nearest to each matrix of w[..., m, n], with w's type and device.
 
-    Engines are "qdwh" (float64, for every condition up to a million), "quintic" (float32, products
-    alone) and "auto": qdwh on CPUs and for float64. A zero matrix has no nearest isometry and
-    stays.
+    Engines are "qdwh" (float64, for condition numbers up to a million), "quintic" (float32, only
+    products) and "auto": qdwh on CPUs and for float64. A zero matrix has no nearest isometry and is
+    returned unchanged.
     """
     method = checked_method(engine, None, None, seed)
     if engine == "cubic":
-        raise InputError("engine: expected one that converges, found 'cubic'; use newton_schulz")
+        raise InputError("engine: expected a converging engine, found 'cubic'; use newton_schulz")
     w = checked_matrices("w", w)
     result = w.detach().clone(memory_format=torch.contiguous_format)
     for matrix in result.view(-1, *w.shape[-2:]):
@@ -237,13 +238,13 @@ def _are_coefficients(steps: object) -> bool:
 
 
 def _coefficients(steps: str | Coefficients, iters: int | None) -> tuple[Coefficients, float]:
-    """The list of steps, and what the norm is multiplied by before the first."""
+    """Returns the list of steps, and the factor on the norm before the first step."""
     if isinstance(steps, str) and steps == "cubic":
         count = checked_method("cubic", iters, None, 0).iters
         return ((1.5, -0.5, 0.0), ) * count, 1.0
     if iters is not None:
         raise InputError(
-            f"iters: expected steps='cubic', whose steps are all alike, found {steps!r}")
+            f"iters: expected steps='cubic', the only list of variable length, found {steps!r}")
     if isinstance(steps, str) and steps == "muon":
         return MUON, 1.0
     if isinstance(steps, str) and steps == "polar-express":
@@ -260,12 +261,14 @@ def newton_schulz(w: Tensor,
                   *,
                   iters: int | None = None,
                   norm: str = "fro") -> Tensor:
-    """Published operators, X <- a X + b X X^T X + c (X X^T)^2 X, on each matrix of w[..., m, n].
+    """Applies published operators, X <- a X + b X X^T X + c (X X^T)^2 X, to each matrix of w[...,
+    m, n].
 
     `steps` is "cubic" (`iters` times 1.5 X - 0.5 X X^T X; 10 by default), "muon", "polar-express"
     or a list of (a, b, c). X is first divided by its Frobenius norm or its largest singular value
-    (`norm`). A fixed number of steps need not reach an isometry: that is `polar`. Computed in
-    float32, or float64 for float64; zero matrices stay.
+    (`norm`). A fixed number of steps may not reach an isometry; use `polar` for that. The
+    computation is in float32, or in float64 for float64 inputs; zero matrices are returned
+    unchanged.
     """
     chosen, margin = _coefficients(steps, iters)
     checked_method("cubic", None, norm, 0)
@@ -274,7 +277,7 @@ def newton_schulz(w: Tensor,
         x = w.to(torch.promote_types(w.dtype, torch.float32))
         wide = x.shape[-2] < x.shape[-1]
         x = x.mT if wide else x
-        # The largest element first: squares of values near the ends of the range would be lost.
+        # Dividing by the largest element first avoids overflow and underflow of squares.
         largest = x.abs().amax((-2, -1), keepdim=True)
         x = x / torch.where(largest > 0, largest, 1)
         size = torch.linalg.matrix_norm(x, ord=2 if norm == "spectral" else "fro", keepdim=True)

@@ -1,4 +1,4 @@
-"""One matrix onto a scaled isometry, with its report."""
+"""Projects one matrix onto a scaled isometry, with a report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCALES = ("muon", "none", "mean-sigma", "fro")
 def scale_of(scale: str, w: Tensor, factor: Tensor, out_axis: int, taps: int) -> float:
     rows, cols = w.shape
     if scale == "muon":
-        # The sum of all taps is then at most what one matrix would be.
+        # The sum of all taps is then at most that of a single matrix.
         return math.sqrt(cols / rows if out_axis else rows / cols) / taps
     if scale == "none":
         return 1.0
@@ -36,7 +36,7 @@ def project_matrix(name: str,
                    out_axis: int = 0,
                    taps: int = 1) -> MatrixReport:
     """Replaces w, which is finite, by its scaled polar factor, rounded once."""
-    # The noise of a rank-deficient matrix must not depend on the order of the work.
+    # The noise of a rank-deficient matrix must not depend on the order of processing.
     method = replace(method, seed=(method.seed * 0x9E3779B1 + zlib.crc32(name.encode())) % 2**60)
     found = polar_factor(w, method)
     report = MatrixReport(name,
@@ -62,7 +62,7 @@ def project_matrix(name: str,
 
 
 def project_unit(unit: Unit, values: Tensor, method: Method, scale: str) -> list[MatrixReport]:
-    """Projects each matrix of the unit, whose values these are, in place."""
+    """Projects each matrix of a unit with these values, in place."""
     taps = math.prod(values.shape[2:]) if unit.taps else 1
     return [
         project_matrix(name, matrix, method, scale, unit.out_axis, taps)
@@ -71,7 +71,8 @@ def project_unit(unit: Unit, values: Tensor, method: Method, scale: str) -> list
 
 
 def check_finite(name: str, values: Tensor, offset: tuple[int, ...] = ()) -> None:
-    """`offset` is where the values begin in the parameter."""
+    """Raises an error for non-finite values. `offset` is the start of the values in the
+    parameter."""
     place = first_not_finite(values)
     if place is not None:
         there = [a + b for a, b in zip(place, offset or (0, ) * len(place))]

@@ -2,11 +2,11 @@
 
     X <- (b/c) X + (a - b/c) X (I + c X^T X)^-1
 
-with weights a, b, c from a lower bound of the spectrum, in float64. The bound is an estimate, and
-only the number of steps depends on it: every weight carries every singular value towards one, and
-the iteration goes on until |X^T X - I| says that all have arrived. The last digits come from
-Newton-Schulz steps, which cost less. A tall matrix is first divided by the Cholesky factor of its
-Gram matrix, so that the iteration works on the small triangular factor alone.
+The weights a, b, c follow from a lower bound of the spectrum, in float64. The bound is an estimate,
+which only affects the number of steps: any weights move all singular values towards one, and the
+iteration continues until |X^T X - I| shows convergence. Newton-Schulz steps, which are cheaper,
+compute the last digits. A tall matrix is first divided by the Cholesky factor of its Gram matrix,
+so that the iteration works on the small triangular factor.
 """
 
 from __future__ import annotations
@@ -17,26 +17,25 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-# The least singular value, relative to the largest, that is told from zero.
+# The smallest singular value, relative to the largest, that is distinguished from zero.
 LOWER_BOUND = 1e-8
-# What estimates from a few steps of the power method are multiplied by: they lie inside the
-# spectrum.
+# Factors for estimates from a few power iterations, which lie inside the spectrum.
 MARGIN, LOWER_MARGIN = 1.2, 0.7
 POWER_STEPS, INVERSE_STEPS = 8, 4
-# The total deviation from which Newton-Schulz steps double the digits.
+# The total deviation below which Newton-Schulz steps double the number of digits.
 NEAR = 1e-2
-# Steps after the bound has arrived at one, each of which triples what has not: an estimate may have
-# been off by a thousand. The least value that counts needs no such allowance.
+# The number of steps after the bound has reached one, each of which triples smaller values: an
+# estimate may be off by a factor of a thousand. The smallest distinguished value needs fewer.
 FLAT, FLAT_STEPS, FLAT_STEPS_OF_LEAST = 0.999, 8, 2
 # The ratio of the triangular factor's diagonal elements above which a tall matrix is divided twice.
-# It underestimates the condition, which enters squared: 1e-16 * (100 * 30)^2 is still 1e-9.
+# It underestimates the condition number, which enters squared: 1e-16 * (100 * 30)^2 is still 1e-9.
 SECOND_PASS = 30.0
-# Columns of a block of `gram`; below two blocks one product is as fast.
+# The block width of `gram`; below two blocks, one product is as fast.
 BLOCK = 96
 
 
 def gram(x: Tensor) -> Tensor:
-    """x^T x: on CPUs the blocks on and above the diagonal are computed and mirrored."""
+    """Returns x^T x. On CPUs the blocks on and above the diagonal are computed and mirrored."""
     n = x.shape[1]
     if x.device.type != "cpu" or n < 2 * BLOCK:
         return x.mT @ x
@@ -49,24 +48,24 @@ def gram(x: Tensor) -> Tensor:
 
 
 def squared_bound(g: Tensor) -> Tensor:
-    """An upper bound of the largest eigenvalue of a Gram matrix, from two norms."""
+    """Returns an upper bound of the largest eigenvalue of a Gram matrix, from two norms."""
     return torch.minimum(torch.linalg.matrix_norm(g), torch.linalg.matrix_norm(g, ord=math.inf))
 
 
 def deviation(g: Tensor) -> float:
-    """|G - I|_F^2."""
+    """Returns |G - I|_F^2."""
     apart = g.clone()
     apart.diagonal().sub_(1)
     return float(apart.square_().sum())
 
 
 def cubic_step(x: Tensor, g: Tensor) -> Tensor:
-    """One Newton-Schulz step, 1.5 x - 0.5 x g with g = x^T x."""
+    """Returns one Newton-Schulz step, 1.5 x - 0.5 x g with g = x^T x."""
     return torch.addmm(x, x, g, beta=1.5, alpha=-0.5)
 
 
 def _weights(low: float) -> tuple[float, float, float]:
-    """The weights of one step for a spectrum in [low, 1]."""
+    """Returns the weights of one step for a spectrum in [low, 1]."""
     square = low * low
     d = (4 * (1 - square) / (square * square))**(1 / 3)
     root = math.sqrt(1 + d)
@@ -76,8 +75,8 @@ def _weights(low: float) -> tuple[float, float, float]:
 
 
 def _extent(g: Tensor) -> tuple[float, float]:
-    """Estimates of the largest eigenvalue of a Gram matrix, and of the least singular value
-    relative to the largest."""
+    """Estimates the largest eigenvalue of a Gram matrix, and the smallest singular value relative
+    to the largest."""
     generator = torch.Generator(device="cpu").manual_seed(0)
     start = torch.randn(g.shape[0], 1, generator=generator, dtype=g.dtype,
                         device="cpu").to(g.device)
@@ -100,7 +99,7 @@ def _extent(g: Tensor) -> tuple[float, float]:
 
 
 def _halley(x: Tensor, g: Tensor, low: float) -> tuple[Tensor, float] | None:
-    """One step, and the lower bound after it."""
+    """Returns the result of one step, and the lower bound after it."""
     a, b, c = _weights(low)
     g.mul_(c).diagonal().add_(1)
     lower, info = torch.linalg.cholesky_ex(g)
@@ -114,9 +113,9 @@ def _halley(x: Tensor, g: Tensor, low: float) -> tuple[Tensor, float] | None:
 
 
 def converge(x: Tensor, g: Tensor, goal: float, low: float = 1.0) -> tuple[Tensor, int] | None:
-    """Halley and Newton-Schulz steps on a matrix with its Gram matrix, until |x^T x - I|_F^2 is at
-    most `goal` or as small as rounding lets it be; with the number of steps. None if singular
-    values were lost."""
+    """Applies Halley and Newton-Schulz steps to a matrix with its Gram matrix until |x^T x - I|_F^2
+    is at most `goal` or at the level of rounding. Returns the result and the number of steps, or
+    None if singular values were lost."""
     steps = flat = 0
     allowed = FLAT_STEPS if low > LOWER_BOUND else FLAT_STEPS_OF_LEAST
     near = math.inf
@@ -140,14 +139,14 @@ def converge(x: Tensor, g: Tensor, goal: float, low: float = 1.0) -> tuple[Tenso
 
 
 def _square(x: Tensor, g: Tensor, goal: float) -> tuple[Tensor, int] | None:
-    """The polar factor of a square matrix with its Gram matrix."""
+    """Returns the polar factor of a square matrix with its Gram matrix, and the number of steps."""
     most, least = _extent(g)
     return converge(x / math.sqrt(most), g / most, goal, least)
 
 
 def qdwh(x: Tensor, g: Tensor, goal: float) -> tuple[Tensor, int] | None:
-    """The polar factor of a matrix [m, n], m >= n, with its Gram matrix, and the number of steps;
-    None if singular values were lost on the way, as those of rank-deficient matrices are."""
+    """Returns the polar factor of a matrix [m, n], m >= n, with its Gram matrix, and the number of
+    steps; None if singular values were lost, as for rank-deficient matrices."""
     if x.shape[0] == x.shape[1]:
         return _square(x, g, goal)
     upper, info = torch.linalg.cholesky_ex(g, upper=True)
@@ -156,7 +155,7 @@ def qdwh(x: Tensor, g: Tensor, goal: float) -> tuple[Tensor, int] | None:
     factor, squared, basis = upper, g, x
     diagonal = upper.diagonal().abs()
     if float(diagonal.max()) > SECOND_PASS * float(diagonal.min()):
-        # x = Q R lost the square of R's condition; factoring Q once more restores it.
+        # x = Q R loses the square of R's condition number; factoring Q again restores it.
         basis = torch.linalg.solve_triangular(upper, x, upper=True, left=False)
         again = gram(basis)
         second, info = torch.linalg.cholesky_ex(again, upper=True)

@@ -1,10 +1,10 @@
-"""Polar factors by products alone, in float32: odd quintics that follow the spectrum.
+"""Polar factors by matrix products in float32: odd quintics that adapt to the spectrum.
 
     X <- X (a I + b G + c G^2),     G = X^T X
 
-Each step takes the polynomial that is nearest to one on the part of the spectrum that Lanczos finds
-and that the steps before guarantee. The guarantee ends the iteration: after it has reached one,
-what is still far from an isometry is a direction that float32 cannot see.
+Each step uses the polynomial nearest to one on the part of the spectrum that Lanczos iterations
+find and that the previous steps guarantee. The guarantee ends the iteration: once it has reached
+one, any remaining deviation is a direction that float32 cannot resolve.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from torch import Tensor
 from ._qdwh import deviation, gram, squared_bound
 
 LANCZOS_STEPS = 12
-# Ritz values lie inside the spectrum, by more where nothing has been flattened yet.
+# Ritz values lie inside the spectrum, farther inside before the first step.
 FIRST_MARGIN, MARGIN, LOWER_MARGIN = 1.02, 1.005, 0.9
 CUSHION = 0.1
-# Deviations: per dimension at the end, and in total where Taylor's polynomial takes over.
+# Deviations: per dimension at convergence, and in total where the Taylor polynomial takes over.
 CONVERGED, NEAR = 1e-12, 0.25
 FLAT = 0.99
 MOST_STEPS = 24
@@ -34,8 +34,8 @@ def value(p: Polynomial, x: float) -> float:
 
 
 def nearest_to_one(low: float) -> Polynomial:
-    """The odd quintic nearest to one on [low, 1], by Remez exchanges: its error alternates at low,
-    at two extrema between, and at one."""
+    """Returns the odd quintic nearest to one on [low, 1], by the Remez exchange algorithm: its
+    error alternates at low, at two extrema between, and at one."""
     if low >= 1 - 5e-6:
         return TAYLOR
     first, second, error = (3 * low + 1) / 4, (low + 3) / 4, 0.0
@@ -56,8 +56,8 @@ def nearest_to_one(low: float) -> Polynomial:
 
 
 def cushioned(low: float) -> Polynomial:
-    """The best polynomial on at least [0.1, 1], whose values on [low, 1] lie around one: without
-    the lower end far from zero, rounding grows with the polynomial's size."""
+    """Returns the best polynomial on at least [0.1, 1], with values on [low, 1] around one. A
+    smaller lower end would amplify rounding errors by the size of the polynomial."""
     p = nearest_to_one(max(low, CUSHION))
     if low >= CUSHION:
         return p
@@ -66,7 +66,8 @@ def cushioned(low: float) -> Polynomial:
 
 
 def extreme_eigenvalues(g: Tensor, steps: int) -> tuple[float, float]:
-    """The least and the largest Ritz value of a symmetric matrix after that many Lanczos steps."""
+    """Returns the smallest and the largest Ritz value of a symmetric matrix after `steps` Lanczos
+    steps."""
     n = g.shape[0]
     wide = g.double()
     generator = torch.Generator(device="cpu").manual_seed(0)
@@ -76,7 +77,8 @@ def extreme_eigenvalues(g: Tensor, steps: int) -> tuple[float, float]:
     norms: list[Tensor] = []
     for k in range(basis.shape[0]):
         norm = torch.linalg.vector_norm(following)
-        # An exhausted Krylov space leaves rounding, which must not be blown up to a direction.
+        # An exhausted Krylov space leaves only rounding errors, which must not be normalized to a
+        # direction.
         known = torch.stack([*diagonal, *norms[1:]]).abs().max() if diagonal else norm
         alive = (norm > 1e-14 * known).to(norm.dtype)
         norms.append(norm * alive)
@@ -97,8 +99,8 @@ def _apply(x: Tensor, g: Tensor, p: Polynomial) -> Tensor:
 
 
 def quintic(start: Tensor) -> tuple[Tensor, int] | None:
-    """The polar factor of a matrix [m, n], m >= n, and the number of steps; None if singular values
-    were too small for float32."""
+    """Returns the polar factor of a matrix [m, n], m >= n, and the number of steps; None if
+    singular values were too small for float32."""
     x = start.float()
     floor = 10 * EPSILON
     for step in range(MOST_STEPS):

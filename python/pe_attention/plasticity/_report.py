@@ -1,4 +1,4 @@
-"""What a projection did, matrix by matrix: the keys of `pe reinit --report`."""
+"""Reports of a projection, one per matrix, with the keys of `pe reinit --report`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 
 @dataclass
 class MatrixReport:
-    """One matrix, or a parameter that was left alone. Deviations from an isometry, |X^T X - I|_F^2
-    per dimension of the smaller side, are of the weights before and of the new ones without the
-    scale; sfe is |W - W_new|_F^2."""
+    """The report of one matrix, or of a parameter that was not changed. Deviations from an
+    isometry, |X^T X - I|_F^2 per dimension of the smaller side, are those of the old weights and of
+    the new weights divided by the scale; sfe is |W - W_new|_F^2."""
 
     name: str
     shape: list[int]
@@ -38,7 +38,7 @@ class MatrixReport:
 
 @dataclass
 class Report(Sequence[MatrixReport]):
-    """The matrices of a model in its order. `str` has a line for each that was projected."""
+    """The matrices of a model in order. `str` gives a line per projected matrix."""
 
     entries: list[MatrixReport]
     optimizer_states: int = 0
@@ -60,7 +60,7 @@ class Report(Sequence[MatrixReport]):
         return {entry.name: entry for entry in self.entries}
 
     def to_json(self) -> str:
-        """A JSON list, as `pe reinit --report` writes it."""
+        """Returns the report as a JSON list, in the format of `pe reinit --report`."""
         keys = ("name", "shape", "chosen", "why", "dfi_before", "dfi_after", "sfe", "iterations",
                 "rank", "scale")
         table = [{key: asdict(entry)[key] for key in keys} for entry in self.entries]

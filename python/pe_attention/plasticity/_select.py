@@ -1,8 +1,8 @@
-"""Which parameters of a model are matrices, and into which parts they fall.
+"""Selects the parameters of a model that are matrices, and splits fused ones into parts.
 
-What a parameter is follows from the type of its module: the weight of a Linear, the taps of a
-convolution, fused projections, stacks of experts. Names only tell attention from feed-forward
-layers and find output heads.
+The type of a module determines what its parameters are: the weight of a Linear, the taps of a
+convolution, fused projections, stacks of experts. Names only distinguish attention from
+feed-forward layers and identify output heads.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ HEADS = frozenset({
     "output_projection", "vocab_projection"
 })
 NO_HEADS = ("multi", "attn", "attention")
-# What wrappers put into the names of what they wrap.
+# Prefixes that wrappers add to the names of parameters.
 WRAPPERS = ("_orig_mod.", "_checkpoint_wrapped_module.", "_fsdp_wrapped_module.")
 FLOATING = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 
 @dataclass
 class Kind:
-    """Where the outputs of a parameter are, and what it is made of."""
+    """The output axis of a parameter, and its composition."""
 
     out_axis: int = 0
     parts: int = 1
@@ -49,7 +49,7 @@ class Kind:
 
 @dataclass
 class Unit:
-    """Matrices that are projected together: one, or the taps of a convolution."""
+    """Matrices that are projected together: one matrix, or the taps of a convolution."""
 
     name: str
     parameter: Tensor
@@ -58,7 +58,7 @@ class Unit:
     taps: bool
 
     def matrices(self, values: Tensor) -> Iterator[tuple[str, Tensor]]:
-        """The matrices of the unit's values, as views, with their names."""
+        """Yields views of the matrices in the unit's values, with their names."""
         if not self.taps:
             yield self.name, values.reshape(values.shape[-2:]) if values.dim() == 3 else values
             return
@@ -74,8 +74,8 @@ class Unit:
 
 @dataclass
 class Candidate:
-    """A parameter with its names, the modules above it, and why it is left alone ("" if it is
-    not)."""
+    """A parameter with its names, the modules that contain it, and the reason for not projecting it
+    ("" if it is projected)."""
 
     name: str
     module: nn.Module
@@ -92,7 +92,8 @@ def clean_name(name: str) -> str:
 
 
 def kind_of(module: nn.Module, own: str, parameter: Tensor, path: str) -> Kind | None:
-    """What the parameter `own` of the module is, or None where the module's type does not say."""
+    """Returns the kind of the parameter `own` of the module, or None if the module's type does not
+    determine it."""
     if isinstance(module, nn.Linear):
         return Kind() if own == "weight" else None
     if isinstance(module, nn.modules.conv._ConvNd):
@@ -106,7 +107,8 @@ def kind_of(module: nn.Module, own: str, parameter: Tensor, path: str) -> Kind |
         gates = 4 if "LSTM" in type(module).__name__ else 3 if "GRU" in type(module).__name__ else 1
         return Kind(
             parts=1 if own.startswith("weight_hr") else gates) if own.startswith("weight") else None
-    if type(module).__name__ == "Conv1D" and hasattr(module, "nf"):  # GPT-2's, of transformers
+    # GPT-2's Conv1D of transformers
+    if type(module).__name__ == "Conv1D" and hasattr(module, "nf"):
         return Kind(out_axis=1) if own == "weight" else None
     if parameter.dim() == 3 and any(word in path for word in EXPERTS):
         return Kind(out_axis=2 if getattr(module, "is_transposed", False) else 1, stack=True)
@@ -114,7 +116,7 @@ def kind_of(module: nn.Module, own: str, parameter: Tensor, path: str) -> Kind |
 
 
 class Selection:
-    """The candidates of a model, and among them those that a target takes."""
+    """The candidates of a model, including those that a target selects."""
     def __init__(self, model: nn.Module, target: Target, split: Split | None) -> None:
         if not callable(target) and target not in TARGETS:
             raise InputError(
@@ -156,7 +158,7 @@ class Selection:
                 found.append(candidate)
         if self.unused:
             raise InputError(f"split: expected names of parameters that are projected, found "
-                             f"{sorted(self.unused)[0]!r}, which is none")
+                             f"{sorted(self.unused)[0]!r}, which is not")
         return found
 
     def _why_not(self, candidate: Candidate, types: str, above: Sequence[nn.Module]) -> str:
@@ -188,7 +190,7 @@ class Selection:
             if candidate.parameter.dim() > 3:
                 raise InputError(
                     f"parameter '{candidate.name}': expected a matrix or a stack of matrices, "
-                    f"found shape {list(candidate.parameter.shape)}; let target leave it out")
+                    f"found shape {list(candidate.parameter.shape)}; exclude it by target")
             stack = candidate.parameter.dim() == 3
             candidate.kind = Kind(out_axis=int(stack), stack=stack)
         return ""
@@ -228,7 +230,7 @@ class Selection:
         ]
 
     def _sizes(self, candidate: Candidate, kind: Kind) -> list[int]:
-        """The sizes of the parts along the outputs."""
+        """Returns the sizes of the parts along the outputs."""
         outputs = candidate.parameter.shape[kind.out_axis]
         given: int | Sequence[int] = kind.parts
         layer = candidate.name.removesuffix(".weight")
@@ -242,7 +244,7 @@ class Selection:
             if given < 1 or outputs % given:
                 raise InputError(
                     f"split: parameter '{candidate.name}': expected outputs for {given} equal "
-                    f"parts, found {outputs}; give their sizes")
+                    f"parts, found {outputs}; pass their sizes")
             given = [outputs // given] * given
         if sum(given) != outputs or min(given) < 1:
             raise InputError(
@@ -251,7 +253,7 @@ class Selection:
         if len(given) > 1 and kind.groups > 1:
             raise InputError(
                 f"split: parameter '{candidate.name}': expected a convolution without groups, "
-                f"found {kind.groups}")
+                f"found {kind.groups} groups")
         return list(given)
 
 
@@ -260,14 +262,14 @@ def is_embedding(module: nn.Module) -> bool:
 
 
 def _grouped(candidate: Candidate) -> list[int]:
-    """Rows and columns of one tap of one group."""
+    """Returns the rows and columns of one tap of one group."""
     assert candidate.kind is not None
     rows, cols = candidate.parameter.shape[:2]
     return [rows // candidate.kind.groups, cols]
 
 
 def _modules(model: nn.Module) -> Iterator[tuple[str, nn.Module, tuple[nn.Module, ...]]]:
-    """Every module once, with its path and the modules above it."""
+    """Yields every module once, with its path and the modules that contain it."""
     above: dict[str, nn.Module] = {}
     for path, module in model.named_modules():
         above[path] = module
@@ -277,7 +279,7 @@ def _modules(model: nn.Module) -> Iterator[tuple[str, nn.Module, tuple[nn.Module
 
 
 def _heads(model: nn.Module) -> Iterator[nn.Module]:
-    """Projections to the vocabulary or to classes."""
+    """Yields projections to the vocabulary or to classes."""
     output = getattr(model, "get_output_embeddings", lambda: None)
     try:
         declared = output()
@@ -296,6 +298,7 @@ def _heads(model: nn.Module) -> Iterator[nn.Module]:
             if piece in HEADS or (piece.endswith("_head") and not any(word in piece
                                                                       for word in NO_HEADS)):
                 yield module
-    # Earlier layers may have such a shape by chance: a feed-forward layer of 256 over bytes.
+    # Earlier layers may have this shape by coincidence, such as a feed-forward layer of size 256
+    # over bytes.
     if last is not None and (last.out_features, last.in_features) in tables:
         yield last

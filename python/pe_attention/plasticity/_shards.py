@@ -1,10 +1,10 @@
-"""Matrices that are spread over processes as DTensors: one owner gathers, projects and scatters
-each.
+"""Projects matrices that are spread over processes as DTensors: one owner gathers, projects and
+scatters each.
 
-All processes of a mesh first exchange where their shards lie, and whether any of them found a
-mistake. From then on they work from the same table: which rank owns which matrix in which round,
-and which piece goes from whom to whom. So all of them take part in the same transfers in the same
-order, whatever the shards' sizes; where a shard is empty, nothing is sent.
+All processes of a mesh first exchange the locations of their shards and any errors. Then all derive
+the same schedule: the owner of each matrix in each round, and the transfers of its pieces. All
+processes therefore take part in the same transfers in the same order, whatever the sizes of the
+shards; empty pieces are not sent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from ._select import Box, Unit
 
 @dataclass
 class Transfer:
-    """One piece of a unit: the part of the parameter, the rank whose shard has it, its owner."""
+    """One piece of a unit: the part of the parameter, the rank whose shard contains it, and the
+    owner."""
 
     unit: int
     box: Box
@@ -38,13 +39,13 @@ class Transfer:
 
 
 def local_of(parameter: DTensor) -> Tensor:
-    """This process's shard, whose memory it is."""
+    """Returns this process's shard, which shares its memory."""
     with torch.no_grad():
         return parameter.to_local()
 
 
 def local_box(parameter: DTensor, name: str) -> Box:
-    """Which part of the whole parameter the shard is."""
+    """Returns the part of the whole parameter that the shard covers."""
     if any(placement.is_partial() for placement in parameter.placements):
         raise InputError(
             f"parameter '{name}': expected shards or copies, found partial sums; reduce them first")
@@ -53,8 +54,8 @@ def local_box(parameter: DTensor, name: str) -> Box:
     local = local_of(parameter)
     if tuple(local.shape) != tuple(shape):
         raise InputError(
-            f"parameter '{name}': expected a shard of shape {list(shape)}, as its placements "
-            f"{list(parameter.placements)} have it, found {list(local.shape)}")
+            f"parameter '{name}': expected a shard of shape {list(shape)}, by its placements "
+            f"{list(parameter.placements)}, found {list(local.shape)}")
     return tuple((begin, begin + size) for begin, size in zip(offset, shape))
 
 
@@ -64,7 +65,7 @@ def intersection(a: Box, b: Box) -> Box | None:
 
 
 def inside(box: Box, outer: Box) -> tuple[slice, ...]:
-    """The box within the tensor whose box is `outer`."""
+    """Returns the slices of a box in the tensor whose box is `outer`."""
     return tuple(
         slice(begin - outer[axis][0], end - outer[axis][0])
         for axis, (begin, end) in enumerate(box))
@@ -101,19 +102,19 @@ class Fleet:
             dist.destroy_process_group(self.group)
 
     def gathered(self, value: object) -> dict[int, object]:
-        """The value of every rank."""
+        """Returns the value of every rank."""
         result: list[object] = [None] * len(self.ranks)
         dist.all_gather_object(result, (self.me, value), group=self.group)
         return dict(pair for pair in result if isinstance(pair, tuple))
 
     def agree(self, mistake: str) -> str:
-        """The mistake of this rank or, without one, that of another."""
+        """Returns the error of this rank or, if it has none, of another rank."""
         answers = self.gathered(mistake)
         others = [f"rank {rank}: {found}" for rank, found in sorted(answers.items()) if found]
         return mistake or (others[0] if others else "")
 
     def plan(self, units: Sequence[Unit]) -> str:
-        """Exchanges where the shards lie; the mistake that was found, if any."""
+        """Exchanges the locations of the shards, and returns an error message or ""."""
         own: list[tuple[str, Box]] = []
         mistake = ""
         try:
@@ -150,7 +151,7 @@ class Fleet:
         return ""
 
     def pieces(self, index: int, owner: int) -> Iterator[Transfer]:
-        """The pieces of a unit, each once, from the owner itself where it has a copy."""
+        """Yields the pieces of a unit, each once, from the owner itself if it has a copy."""
         unit = self.units[index]
         seen: dict[Box, int] = {}
         for rank in (owner, *self.ranks):
@@ -163,14 +164,14 @@ class Fleet:
             yield Transfer(index, part, rank, owner)
 
     def copies(self, index: int, owner: int) -> Iterator[Transfer]:
-        """What every rank that has a part of a unit gets back."""
+        """Yields the transfers that return a unit's parts to every rank."""
         for rank in self.ranks:
             part = intersection(self.boxes[rank][index][1], self.units[index].box)
             if part is not None:
                 yield Transfer(index, part, rank, owner)
 
     def rounds(self) -> Iterator[list[tuple[int, int]]]:
-        """Units with their owners, at most one for each rank, of similar cost."""
+        """Yields rounds of units with their owners, at most one per rank, of similar cost."""
         def cost(index: int) -> int:
             shape = self.units[index].shape
             return math.prod(shape) * min(shape[-2:])
@@ -180,7 +181,7 @@ class Fleet:
             yield list(zip(order[begin:begin + len(self.ranks)], self.ranks))
 
     def view(self, transfer: Transfer) -> Tensor:
-        """The piece within this process's shard."""
+        """Returns the piece within this process's shard."""
         unit = self.units[transfer.unit]
         assert isinstance(unit.parameter, DTensor)
         return local_of(unit.parameter)[inside(transfer.box, self.boxes[self.me][transfer.unit][1])]
@@ -197,7 +198,7 @@ class Fleet:
         return like, room, dist.P2POp(dist.irecv, room, of, self.group)
 
     def gather(self, work: list[tuple[int, int]]) -> Tensor | None:
-        """The values of the unit that this process owns in a round, if any."""
+        """Returns the values of the unit that this process owns in a round, or None."""
         mine: Tensor | None = None
         sends, receives = [], []
         for index, owner in work:
@@ -235,7 +236,7 @@ class Fleet:
             part.copy_(room)
 
     def project(self, method: Method, scale: str) -> dict[str, list[MatrixReport]]:
-        """Projects all units; the reports of all ranks, by the units' names."""
+        """Projects all units, and returns the reports of all ranks by the units' names."""
         reports: dict[str, list[MatrixReport]] = {}
         with torch.no_grad():
             for work in self.rounds():

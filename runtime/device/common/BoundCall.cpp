@@ -1,4 +1,4 @@
-//===- BoundCall.cpp - One call: what lies where --------------------------===//
+//===- BoundCall.cpp - The memory layout and stages of a call -------------===//
 
 #include "runtime/device/common/BoundCall.h"
 
@@ -26,7 +26,7 @@ bool isContiguous(const View &view) {
   return true;
 }
 
-/// The axes in the order of the view's strides, so that its memory is read from front to back.
+/// Orders the axes by the strides of the view, so that its memory is accessed sequentially.
 StridedCopy packingOf(const View &view, bool intoView) {
   int order[PE_MAX_RANK];
   int64_t packed[PE_MAX_RANK];
@@ -107,7 +107,7 @@ Status BoundCall::placeAll() {
   return layOut();
 }
 
-/// Which half a tensor of that role belongs to; what any half may be given is of all.
+/// Returns the halves that accept tensor `index`.
 static Halves halvesOf(const BoundPlan &plan, int index) {
   if (index >= static_cast<int>(plan.buffers().size()))
     return kPrepare | kForward | kBackward;
@@ -122,7 +122,7 @@ static Halves halvesOf(const BoundPlan &plan, int index) {
   }
 }
 
-/// Elements and reach of a view are numbers that can be computed with.
+/// Checks that the element count and the extent of a view in memory do not overflow.
 static Status checkExtents(const View &view) {
   __int128 reach = 0;
   int64_t elements = 1;
@@ -165,13 +165,13 @@ Status BoundCall::checkView(const View &view, int index, int position) const {
     const auto found = static_cast<unsigned>(view.dtype);
     const bool isKnown = found < std::size(detail::kDTypes);
     return makeError("tensor '", view.name, "': expected element type ", nameOf(expected),
-                     ", found ", isKnown ? nameOf(static_cast<DType>(found)) : "number ",
+                     ", found ", isKnown ? nameOf(static_cast<DType>(found)) : "unknown type ",
                      isKnown ? "" : std::to_string(static_cast<int>(view.dtype)));
   }
   const int known = isGroup ? groupViews[index - plan.buffers().size()] : slots[index].view;
   if (known >= 0)
-    return makeError("tensor '", view.name, "': expected once, found as tensors ", known, " and ",
-                     position);
+    return makeError("tensor '", view.name, "': expected it once, found it as tensors ", known,
+                     " and ", position);
   return checkExtents(view);
 }
 
@@ -192,8 +192,8 @@ Status BoundCall::matchViews() {
   return Status::success();
 }
 
-/// Takes the sizes of the arguments one after the other, with messages that say who gave which.
-/// It allocates: only for what did not fit, and at the end of what did.
+/// Binds the sizes of the arguments one by one, with messages that name the tensors that define
+/// them. Allocates, so it is used only on error paths.
 Status BoundCall::bindSlowly(plan::ShapeBinder &binder) const {
   const plan::Plan &p = plan.getPlan();
   if (p.headDim)
@@ -217,14 +217,14 @@ Status BoundCall::bindSlowly(plan::ShapeBinder &binder) const {
   return Status::success();
 }
 
-/// The message for arguments that do not fit each other: who gave which size.
+/// Returns the error for inconsistent shapes, which names the tensors that define each size.
 Error BoundCall::explainMismatch() const {
   plan::ShapeBinder binder(plan.getLayout());
   Status s = bindSlowly(binder);
-  return s ? makeError("expected arguments of shapes that fit each other") : s.takeError();
+  return s ? makeError("expected arguments with consistent shapes") : s.takeError();
 }
 
-/// First the sizes that stand alone, then the expressions made of them.
+/// Reads the dimensions that are single names, then checks those that are expressions.
 Status BoundCall::collectSizes(SizeTable &found) const {
   const plan::Plan &p = plan.getPlan();
   for (const auto &[name, depth] : {std::pair{"d", p.headDim}, {"e", p.valueDim}})
@@ -254,15 +254,15 @@ Status BoundCall::collectSizes(SizeTable &found) const {
   return Status::success();
 }
 
-/// Which of the arguments that may be left out are given.
+/// Records which optional arguments are given.
 void BoundCall::noteGiven(SizeTable &found) const {
   for (size_t i = 0; i < slots.size(); ++i)
     if (const int word = plan.buffers()[i].givenWord; word >= 0)
       found.set(word, slots[i].view >= 0);
 }
 
-/// Data of queries that is left out is read from that of the keys: each query needs a key at its
-/// own position. Queries at negative positions attend to nothing.
+/// If an optional argument of the queries is absent, the argument of the keys is read instead, so
+/// each query needs a key at its own position. Queries at negative positions attend to no key.
 Status BoundCall::checkAbsent() const {
   const int64_t keyEnd = sizes.keyStart + sizes.keys;
   const int64_t firstQuery = std::max<int64_t>(sizes.queryStart, 0);
@@ -278,10 +278,10 @@ Status BoundCall::checkAbsent() const {
     for (size_t k = 0; k < buffers[i].shape.size() && k < buffers[absent].shape.size(); ++k)
       if (buffers[i].shape[k] == "r" && buffers[absent].shape[k] == "c")
         return makeError("tensor '", buffers[i].name,
-                         "': expected it for queries whose position has no key in the call, found "
-                         "none; queries are at positions ",
-                         firstQuery, " to ", queryEnd - 1, ", keys, and so '", buffers[absent].name,
-                         "', at ", sizes.keyStart, " to ", keyEnd - 1);
+                         "': expected it because the call has queries at positions without a key, "
+                         "found none; queries are at positions ",
+                         firstQuery, " to ", queryEnd - 1, ", keys (and '", buffers[absent].name,
+                         "') at ", sizes.keyStart, " to ", keyEnd - 1);
   }
   return Status::success();
 }
@@ -295,8 +295,8 @@ Status BoundCall::findSizes(const plan::Scalars &scalars) {
     if (p.buffers[i].role == Role::Argument && slots[i].view < 0)
       for (const SizeExpression &dim : plan.buffers()[i].shape)
         if (dim.asName() && !found.has(dim.getSteps()[0].value))
-          return makeError("tensor '", p.buffers[i].name, "': expected as argument of '", p.entry,
-                           "', found none; its shape gives ", dim.text());
+          return makeError("tensor '", p.buffers[i].name, "': expected as an argument of '",
+                           p.entry, "', found none; its shape defines ", dim.text());
   for (const auto &[name, depth] : {std::pair{"d", p.headDim}, {"e", p.valueDim}})
     if (const int word = plan.getLayout().find(name); word >= 0 && !found.has(word))
       found.set(word, depth);
@@ -304,7 +304,7 @@ Status BoundCall::findSizes(const plan::Scalars &scalars) {
   values = found;
   Status placed = values.complete(plan.getLayout(), scalars);
   sizes = values.sizesOf(plan.getLayout());
-  if (!placed && !plan::headsAreGrouped(sizes)) { // with who gave them
+  if (!placed && !plan::headsAreGrouped(sizes)) { // repeat, for a message that names the tensors
     plan::ShapeBinder binder(plan.getLayout());
     if (Status s = bindSlowly(binder); !s)
       return s;
@@ -313,7 +313,7 @@ Status BoundCall::findSizes(const plan::Scalars &scalars) {
   return placed;
 }
 
-/// Everything but the arguments, whose shapes gave the sizes.
+/// Checks the shapes of all tensors except arguments, which defined the sizes.
 Status BoundCall::checkShapes() const {
   const auto mismatch = [](const View &view, std::span<const int64_t> expected) {
     return makeError("tensor '", view.name, "': expected shape ",
@@ -365,8 +365,8 @@ void BoundCall::markWanted() {
   }
 }
 
-/// From the last stage to the first: a stage that writes something wanted runs, and wants all that
-/// it reads. Prepared tensors that the caller passes are not computed again.
+/// Visits the stages from last to first. A stage runs if one of its outputs is wanted; its inputs
+/// are then wanted. Prepared tensors that the caller passes are not computed again.
 void BoundCall::chooseStages() {
   for (size_t i = 0; i < slots.size(); ++i)
     slots[i].isUsed = slots[i].isWritten = wanted[i] && plan.buffers()[i].writtenBy == 0;
@@ -389,7 +389,7 @@ void BoundCall::chooseStages() {
   }
 }
 
-/// A call that would do nothing is a mistake of its caller.
+/// Reports a call that would not write anything as an error of the caller.
 Status BoundCall::checkWanted() const {
   const std::vector<Buffer> &buffers = plan.getPlan().buffers;
   const auto isAnyGiven = [&](auto isOfKind) {
@@ -407,7 +407,7 @@ Status BoundCall::checkWanted() const {
     });
   };
   if ((halves & kForward) && !(halves & kBackward) && !isAnyGiven(isOutput))
-    return makeError("expected at least one tensor that the forward call is to write (",
+    return makeError("expected at least one tensor for the forward call to write (",
                      namesOf(isOutput), "), found none");
   if (!(halves & kBackward))
     return Status::success();
@@ -418,7 +418,7 @@ Status BoundCall::checkWanted() const {
     return makeError("expected at least one cotangent (", namesOf(isOfRole(Role::Cotangent)),
                      "), found none");
   if (!isAnyGiven(isOfRole(Role::Gradient)))
-    return makeError("expected at least one gradient that the backward call is to write (",
+    return makeError("expected at least one gradient for the backward call to write (",
                      namesOf(isOfRole(Role::Gradient)), "), found none");
   return Status::success();
 }

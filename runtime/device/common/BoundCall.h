@@ -1,21 +1,21 @@
-//===- BoundCall.h - One call: what lies where ------------------*- C++ -*-===//
+//===- BoundCall.h - The memory layout and stages of a call -----*- C++ -*-===//
 //
-// Binds the views of a caller to a plan: finds the call's sizes, checks every name, type, shape and
-// address, finds the stages to run, and gives every buffer they use a place:
+// Binds a caller's views to a plan: determines the sizes of the call, checks every name, type,
+// shape and address, selects the stages to run, and assigns each buffer they use a location:
 //
-//   in a view     the caller's memory, as it lies, its strides in the frame;
-//   packed        a view that kernels cannot take as it lies, or that a CPU reads faster from a
-//                 copy: a copy in the workspace, filled before the stages run or written back
-//                 behind them;
-//   workspace     temporaries, and whatever else the caller did not pass.
+//   in a view     the caller's memory, used in place, with its strides in the frame;
+//   packed        a contiguous copy in the workspace of a view whose layout kernels cannot use, or
+//                 that a CPU reads faster from a copy. Inputs are copied before the stages run,
+//                 outputs are written back after them;
+//   workspace     temporaries, and everything else that the caller did not pass.
 //
-// A stage runs if it writes something that is wanted: a result, saved tensor or gradient that the
-// caller passed, a prepared tensor that is asked for or missing, or what another stage that runs
-// needs. The workspace begins with all that has to be zero, so that one clear does it:
+// A stage runs if it writes a result, saved tensor or gradient that the caller passed, a prepared
+// tensor that is requested or missing, or an input of another stage that runs. The workspace begins
+// with the buffers that must be zero, so that a single clear suffices:
 //
 //   | zeroed temporaries, absent cotangents | packed views | other temporaries |
 //
-// Devices (Runner.h) run what is bound here; nothing is allocated for plans of usual size.
+// Devices (Runner.h) run bound calls. Binding a plan of the usual size does not allocate.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,43 +29,43 @@
 
 namespace pe::device {
 
-/// Where a buffer of a call lies.
+/// The location of a buffer in a call.
 struct Slot {
   enum class Place : uint8_t { Nowhere, View, Workspace };
   Place place = Place::Nowhere;
-  /// Whether a stage that runs has the buffer, and whether one writes it.
+  /// True if a stage that runs uses, or writes, the buffer.
   bool isUsed = false, isWritten = false;
-  /// The view is copied: the buffer itself is in the workspace.
+  /// The buffer is a copy of the view in the workspace.
   bool isPacked = false;
-  /// An argument without elements, for which zeros in the workspace stand.
+  /// An argument without elements. Zeros in the workspace replace it.
   bool isEmpty = false;
-  /// The memory is the caller's and is filled with zeros first.
+  /// The memory belongs to the caller and is zeroed before the stages run.
   bool isCleared = false;
   /// Index of the view, or -1.
   int view = -1;
-  /// In the workspace, or in the view (members of a prepared tensor).
+  /// Offset in the workspace, or in the view of a prepared tensor.
   int64_t offset = 0;
   int64_t bytes = 0;
-  /// From the first byte to behind the last: more than `bytes` where a view has gaps.
+  /// Bytes from the first byte to one past the last; exceeds `bytes` if a view has gaps.
   int64_t reach = 0;
 };
 
 class BoundCall {
 public:
-  /// The plan and the views outlive the call.
+  /// The plan and the views must outlive the call.
   BoundCall(const BoundPlan &plan, Halves halves, std::span<const View> views)
       : plan(plan), halves(halves), views(views) {}
   BoundCall(const BoundCall &) = delete;
 
-  /// Everything that can be checked without looking at memory. Errors name the tensor, what was
-  /// expected and what was found.
+  /// Performs every check that does not access memory. Errors name the tensor, the expected and
+  /// the found property.
   Status bind(const plan::Scalars &scalars);
-  /// Finds the workspace of these views, which is the same for all scalars: what the plan requires
-  /// of starts and distances is for `bind` to check.
+  /// Computes the workspace size for these views. It does not depend on scalars, so the
+  /// requirements of the plan on them are checked only by `bind`.
   Status measure();
-  /// Only the sizes that the arguments among the views give; others stay absent.
+  /// Sets only the sizes that the arguments among the views define; others stay absent.
   Status findShapes(SizeTable &found);
-  /// What is left: addresses, overlapping memory, the size of the workspace.
+  /// Checks addresses, overlapping memory and the size of the workspace.
   Status checkMemory(const void *workspace, int64_t workspaceBytes) const;
 
   const BoundPlan &getPlan() const { return plan; }
@@ -77,15 +77,17 @@ public:
   const Slot &slot(size_t buffer) const { return slots[buffer]; }
   bool runs(size_t stage) const { return active[stage]; }
 
-  /// Bytes of workspace at any address, and how many of them are zeroed from `firstByte` on.
+  /// Bytes of a workspace at any address, including alignment.
   int64_t workspaceBytes() const { return total ? total + kAlignment - 1 : 0; }
+  /// The number of bytes from `firstByte` on that are zeroed.
   int64_t zeroedBytes() const { return zeroed; }
   int64_t usedBytes() const { return total; }
   static char *firstByte(void *workspace) {
     const auto address = reinterpret_cast<uintptr_t>(workspace);
     return reinterpret_cast<char *>((address + kAlignment - 1) & ~uintptr_t(kAlignment - 1));
   }
-  /// Where buffer `index` is, with the workspace's first byte; null if the call does not have it.
+  /// Returns the address of buffer `index`, given the first byte of the workspace, or null if the
+  /// call does not use the buffer.
   void *address(size_t index, char *first) const {
     const Slot &s = slots[index];
     if (s.place == Slot::Place::Workspace)
@@ -94,7 +96,7 @@ public:
       return nullptr;
     return static_cast<char *>(viewAt(s.view).data) + s.offset;
   }
-  /// Multiplications and additions of all pairs, roughly: whether other threads are worth waking.
+  /// Estimates the multiply-adds of all pairs, to decide if waking other threads pays off.
   double work() const;
 
 private:
@@ -129,7 +131,7 @@ private:
   SizeTable values;
   int64_t total = 0, zeroed = 0;
   InlineVector<Slot, 48> slots;
-  /// By group: its view, or -1.
+  /// The view of each group, or -1.
   InlineVector<int, 8> groupViews;
   InlineVector<bool, 32> active;
   InlineVector<bool, 48> wanted;
@@ -137,10 +139,10 @@ private:
 
 Shape shapeOf(const View &view);
 
-/// The view's elements lie in row-major order without gaps.
+/// Returns true if the view is in row-major order without gaps.
 bool isContiguous(const View &view);
 
-/// The copy between a view and its packed form.
+/// Describes the copy between a view and its packed form.
 StridedCopy packingOf(const View &view, bool intoView);
 
 } // namespace pe::device

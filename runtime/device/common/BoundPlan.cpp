@@ -38,7 +38,7 @@ Expected<BoundPlan> BoundPlan::create(plan::Plan plan) {
                      plan.frame.size());
   BoundPlan bound;
   bound.layout = *plan::FrameLayout::create(plan.frame);
-  // They were validated.
+  // `validate` has parsed and resolved the expressions, so this cannot fail.
   const auto resolved = [&](const std::string &text) {
     SizeExpression expression = *SizeExpression::parse(text);
     (void)expression.resolve(bound.layout.getNames());
@@ -92,13 +92,13 @@ void BoundPlan::addToGroup(int buffer, int group) {
 }
 
 void BoundPlan::findGroups() {
-  // What each buffer is made of, as prepare stages write it one after the other.
+  // The arguments that each buffer depends on, through the prepare stages before it.
   std::vector<std::set<int>> of(boundBuffers.size());
   const auto isPrepared = [&](int index) {
     const BoundBuffer &buffer = boundBuffers[index];
     return buffer.writtenBy == kPrepare && (buffer.usedBy & ~kPrepare);
   };
-  std::vector<int> leader(boundBuffers.size()); // of buffers that one group is to hold
+  std::vector<int> leader(boundBuffers.size()); // union-find over the buffers of a group
   for (size_t i = 0; i < leader.size(); ++i)
     leader[i] = static_cast<int>(i);
   const auto leaderOf = [&](int index) {
@@ -118,7 +118,7 @@ void BoundPlan::findGroups() {
     for (int index : plan.stages[i].writes)
       of[index].insert(sources.begin(), sources.end());
   }
-  // Parameters and sizes may be shared where data is not.
+  // Buffers may share a group if they depend on the same data; their parameters may differ.
   const auto dataOf = [&](int index) {
     std::set<int> data;
     for (int source : of[index])
@@ -280,7 +280,7 @@ Status BoundPlan::checkRequirements(const SizeTable &sizes) const {
       return size ? least.takeError() : size.takeError();
     if (*size >= *least)
       continue;
-    if (requirements[i].size.asConstant()) // a number bounds what the call gives
+    if (requirements[i].size.asConstant()) // a constant is an upper bound on `least`
       return makeError(plan.requirements[i].what, ": expected at most ", *size, ", found ", *least);
     return makeError(plan.requirements[i].what, ": expected at least ", *least, ", found ", *size);
   }

@@ -1,12 +1,13 @@
 //===- BoundPlan.h - A plan with its size expressions parsed ----*- C++ -*-===//
 //
-// What is known of a plan before any call: its size expressions parsed, which half of a call reads
-// and writes which buffer, and the prepared tensors. Calls are bound to it (BoundCall.h).
+// Holds everything about a plan that does not depend on a call: the parsed size expressions, the
+// halves of a call that read and write each buffer, and the prepared tensors. Calls are bound to it
+// (BoundCall.h).
 //
 // A prepared tensor is a group of buffers that prepare stages write and other stages read: the
-// tables of one bias term, or of one rotation, or turned queries or keys. Buffers of one group were
-// made by stages that they have in common and of the same data; a caller sees one tensor of bytes,
-// named as its first member.
+// tables of one bias term or one rotation, or rotated queries or keys. Buffers belong to one group
+// if the same stages use them and they are computed from the same data. The caller sees a group as
+// one tensor of bytes with the name of its first member.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,27 +23,27 @@
 
 namespace pe::device {
 
-/// The halves of a call, as bits of a number (PE_PREPARE ... of pe-c.h).
+/// A bit set of the halves of a call (PE_PREPARE, PE_FORWARD and PE_BACKWARD of pe-c.h).
 using Halves = int;
 inline constexpr Halves kPrepare = 1, kForward = 2, kBackward = 4;
 
-/// A call runs the prepare stages that it needs, whatever its halves are.
+/// Returns the half that runs a phase. Every call also runs the prepare stages that it needs.
 constexpr Halves halfOf(plan::Phase phase) {
   return phase == plan::Phase::Prepare   ? kPrepare
          : phase == plan::Phase::Forward ? kForward
                                          : kBackward;
 }
 
-/// Buffers and prepared tensors begin at multiples of this in the memory they share.
+/// The alignment, in bytes, of buffers in the workspace and of members in prepared tensors.
 inline constexpr int64_t kAlignment = 64;
 constexpr int64_t aligned(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// The frame of a call (plan::Frame) as far as its words are known; without allocation.
+/// A partially known frame of a call (plan::Frame), in a fixed array to avoid allocation.
 class SizeTable {
 public:
-  /// Words of the largest frame.
+  /// The largest number of words of a frame.
   static constexpr size_t kMost = 256;
 
   bool has(int64_t index) const { return known[index]; }
@@ -56,14 +57,14 @@ public:
       set(static_cast<int64_t>(i), all[i]);
   }
   const int64_t *data() const { return values; }
-  /// Gives the words that are not known the layout's defaults, and parameters what the caller gave.
+  /// Sets unknown words to the defaults of the layout, and parameters to the caller's scalars.
   Status complete(const plan::FrameLayout &layout, const plan::Scalars &scalars);
   plan::CallSizes sizesOf(const plan::FrameLayout &layout) const {
     return layout.sizesOf({values, layout.getWords().size()});
   }
-  /// The value of an expression whose names were resolved; one that is not known is an error.
+  /// Evaluates an expression whose names were resolved; an unknown word is an error.
   Expected<int64_t> evaluate(const plan::SizeExpression &expression) const;
-  /// The same where all are known and the value may be negative.
+  /// Evaluates an expression that may be negative. Every word must be known.
   Expected<int64_t> evaluateSigned(const plan::SizeExpression &expression) const {
     return expression.evaluateSigned(std::span<const int64_t>(values));
   }
@@ -75,14 +76,14 @@ private:
 
 struct BoundBuffer {
   plan::SymbolicShape shape;
-  /// The places of its strides in the frame, first axis first; empty where it has none.
+  /// Frame indices of its strides, first axis first; empty if the buffer has no strides.
   std::vector<int> strideWords;
-  /// Halves whose stages have the buffer, and whose stages write it.
+  /// Halves whose stages use, and write, the buffer.
   Halves usedBy = 0, writtenBy = 0;
-  /// The prepared tensor that it is part of, or -1.
+  /// The prepared tensor that contains it, or -1.
   int group = -1;
-  /// Of an argument that may be left out: the buffer that is read then, and the place in the frame
-  /// of the word that says whether it is given; or -1.
+  /// For an optional argument: the buffer that is read if it is absent, and the frame index of the
+  /// word that is nonzero if it is given; otherwise -1.
   int absent = -1, givenWord = -1;
 };
 
@@ -91,26 +92,26 @@ struct BoundStage {
   Halves half = kForward;
 };
 
-/// What a call must fulfil.
+/// A requirement of the plan on a call: size >= least.
 struct BoundRequirement {
   plan::SizeExpression size, least;
 };
 
-/// What the numbers of an argument must be.
+/// The bounds, inclusive, on the elements of an argument.
 struct BoundValues {
   plan::SizeExpression first, last;
 };
 
 struct PreparedGroup {
   std::string name;
-  /// Buffers, in the order in which they lie in the tensor, each at a multiple of kAlignment.
+  /// Buffers in the order of their offsets in the tensor, each at a multiple of kAlignment.
   std::vector<int> members;
-  /// The arguments that it is made of, and the halves that read it.
+  /// The arguments that it is computed from, and the halves that read it.
   std::vector<int> of;
   Halves readBy = 0;
 };
 
-/// A shape without allocation.
+/// A shape in a fixed array, to avoid allocation.
 struct Extents {
   int64_t dims[plan::kMaxRank] = {};
   int rank = 0;
@@ -124,46 +125,49 @@ public:
 
   const plan::Plan &getPlan() const { return plan; }
   const plan::FrameLayout &getLayout() const { return layout; }
-  /// Stands for this function, and for its copies, as long as anything holds it.
+  /// A token that identifies this function and its copies while a reference to it exists.
   const std::shared_ptr<const void> &getIdentity() const { return identity; }
 
   const std::vector<BoundBuffer> &buffers() const { return boundBuffers; }
   const std::vector<BoundStage> &stages() const { return boundStages; }
   const std::vector<PreparedGroup> &groups() const { return preparedGroups; }
-  /// Whether the forward half writes it for the backward half, and it is no result.
+  /// Returns true if the forward half saves the buffer for the backward half. Results and prepared
+  /// tensors do not count.
   bool isSaved(size_t index) const {
     return plan.buffers[index].role == plan::Role::Residual && boundBuffers[index].group < 0;
   }
-  /// Addresses of views are multiples of this, or the view is copied.
+  /// The alignment that kernels require of a view's address; other views are copied.
   int64_t addressMultiple(size_t index) const {
     return plan.target == "cpu" && boundBuffers[index].strideWords.empty()
                ? static_cast<int64_t>(sizeOf(plan.buffers[index].dtype))
                : 16;
   }
 
-  /// Whether stages can use a tensor of the caller's for buffer `index` where it lies: packed or,
-  /// where the buffer has strides, with neighbours along the last axis, every row at a multiple of
-  /// 16 bytes and rows less than 16 MiB apart; and at a multiple of addressMultiple. Any other
-  /// needs a packed copy. Strides are in elements.
+  /// Returns true if stages can use the caller's tensor for buffer `index` in place. Its address
+  /// must be a multiple of addressMultiple. Its layout must be packed or, if the buffer has
+  /// strides, have unit stride along the last axis, strides of nonnegative multiples of 16 bytes
+  /// along the others, and a row stride below 16 MiB. Any other tensor needs a packed copy.
+  /// `strides` are in elements.
   bool canUse(size_t index, const void *data, std::span<const int64_t> shape,
               std::span<const int64_t> strides) const;
-  /// Writes the strides of a tensor that stages can use, or those of one without gaps, to the
-  /// frame.
+  /// Writes the strides of a tensor that passes `canUse`, or the strides of a contiguous tensor, to
+  /// the frame.
   void setStrides(size_t index, std::span<const int64_t> strides, SizeTable &frame) const;
   void setPackedStrides(size_t index, std::span<const int64_t> shape, SizeTable &frame) const;
 
-  /// The frame of these sizes, which were placed, with tensors without gaps.
+  /// Builds the frame of a call with these validated sizes and contiguous tensors.
   Expected<plan::Frame> frameOf(const plan::CallSizes &sizes) const;
 
-  /// The tensor a caller may pass by this name: a buffer, or behind them a group; -1 if there is
-  /// none. `position` is where to look first and becomes the next place: tensors often come in
-  /// order.
+  /// Returns the index of the tensor that a caller may pass by this name, or -1 if there is none.
+  /// Indices from `buffers().size()` on are groups. The search starts at `position`, which is set
+  /// to the entry after the result, because tensors usually come in order.
   int find(std::string_view name, size_t &position) const;
   int find(std::string_view name) const {
     size_t position = 0;
     return find(name, position);
   }
-  /// The names it may pass, of those that `isWanted` (an index as find's).
+  /// Lists the names of the tensors that a caller may pass and whose index (as returned by `find`)
+  /// satisfies `isWanted`.
   template <typename Predicate> std::string names(Predicate isWanted) const {
     std::string known;
     for (int index : callable)
@@ -173,18 +177,18 @@ public:
   }
   std::string_view nameOf(int index) const;
 
-  /// What a call of these sizes does not fulfil, as an error.
+  /// Returns an error if a call of these sizes violates a requirement of the plan.
   Status checkRequirements(const SizeTable &sizes) const;
-  /// The numbers that requirement `index` of values speaks of.
+  /// Evaluates the bounds of value requirement `index`.
   Status valuesOf(size_t index, const SizeTable &sizes, int64_t &first, int64_t &last) const;
-  /// Shape and bytes of buffer `index` in a call of these sizes.
+  /// Computes the shape, and the bytes, of buffer `index` in a call of these sizes.
   Status shapeOf(size_t index, const SizeTable &sizes, Extents &shape) const;
   Status bytesOf(size_t index, const SizeTable &sizes, int64_t &bytes) const;
-  /// The bytes of a prepared tensor.
+  /// Computes the bytes of a prepared tensor.
   Status groupBytes(size_t group, const SizeTable &sizes, int64_t &bytes) const;
-  /// The same as an expression, for people and other languages.
+  /// Returns the size of a prepared tensor as an expression, for users and language bindings.
   std::string groupExpression(size_t group) const;
-  /// The number of work items of stage `index`.
+  /// Computes the number of work items of stage `index`.
   Status itemsOf(size_t index, const SizeTable &sizes, int64_t &items) const;
 
 private:

@@ -1,6 +1,7 @@
 //===- CallMemory.cpp - The memory of a bound call ------------------------===//
 //
-// The second half of BoundCall: a place for every buffer, the workspace, addresses and overlap.
+// The second half of BoundCall: locations of buffers, the workspace, and checks of addresses and
+// overlap.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +17,8 @@ using plan::Buffer;
 using plan::Role;
 using Place = Slot::Place;
 
-/// The bytes from the first element of a view that stages can use to behind the last.
+/// Returns the bytes from the first element of a view to one past the last. Strides must be
+/// nonnegative (BoundPlan::canUse).
 static int64_t reachOf(const View &view) {
   int64_t last = 0;
   for (int k = 0; k < view.rank; ++k)
@@ -24,11 +26,12 @@ static int64_t reachOf(const View &view) {
   return (last + 1) * static_cast<int64_t>(sizeOf(static_cast<DType>(view.dtype)));
 }
 
-/// Whether reading the view costs a CPU more than copying it once. Rows that lie a multiple of 1
-/// KiB apart share so few sets of the caches that what is read again and again comes from far away
-/// each time: forward, the keys and values of a head, past which every block of queries goes;
-/// backward, its queries and cotangents, past which every block of keys goes. Measured with `pe
-/// bench --views` ([B, S, H, D] with 8, 12 and 16 heads of 64; decision 28).
+/// Returns true if a CPU reads the view more slowly than a copy of it, including the copy itself.
+/// Rows with a stride of a multiple of 1 KiB share so few cache sets that data that is read
+/// repeatedly is evicted in between: in the forward half the keys and values of a head, which every
+/// block of queries reads; in the backward half its queries and cotangents, which every block of
+/// keys reads. Measured with `pe bench --views` ([B, S, H, D] with 8, 12 and 16 heads of 64;
+/// decision 28).
 bool BoundCall::areRowsColliding(size_t index) const {
   constexpr int64_t kBytes = 1024, kManyReads = 512;
   constexpr int64_t kPageBytes = 4096, kManyReadsOfPages = 192; // all rows share one set of L1
@@ -45,11 +48,11 @@ bool BoundCall::areRowsColliding(size_t index) const {
   return isReadAgain && bytes % kBytes == 0 && std::min(sizes.queries, sizes.keys) >= least;
 }
 
-/// The buffer lies where the caller's view does.
+/// Uses the caller's view in place and writes its strides to the frame.
 void BoundCall::useView(size_t index) {
   const View &view = viewAt(slots[index].view);
   slots[index].reach = reachOf(view);
-  Extents strides; // of an axis of size 1 the caller's may be anything
+  Extents strides; // axes of size 1 get the packed stride, because the caller's is arbitrary
   strides.rank = view.rank;
   int64_t packed = 1;
   for (int k = view.rank; k-- > 0;) {
@@ -59,7 +62,7 @@ void BoundCall::useView(size_t index) {
   plan.setStrides(index, strides.span(), values);
 }
 
-/// A place for one buffer that a stage uses.
+/// Assigns a location to one buffer that a stage uses.
 Status BoundCall::placeBuffer(size_t index) {
   Slot &slot = slots[index];
   const Buffer &buffer = plan.getPlan().buffers[index];
@@ -69,20 +72,20 @@ Status BoundCall::placeBuffer(size_t index) {
   if (measured)
     measured = plan.bytesOf(index, values, slot.bytes);
   if (!measured) {
-    // The shape of an optional argument that is not there may be anything.
+    // The shape of an absent optional argument may have unknown sizes.
     if (buffer.role == Role::Argument && buffer.optional && slot.view < 0)
       return Status::success();
     return measured;
   }
-  // Where an axis is empty an index has no place to be clamped to: a stage whose items do not
-  // depend on that axis reads zeros, and nothing comes of them.
+  // Kernels clamp indices into an axis, which an empty axis does not allow. A stage whose items do
+  // not depend on that axis reads zeros instead, which do not affect its results.
   slot.isEmpty = slot.bytes == 0 && buffer.role == Role::Argument;
   if (slot.isEmpty)
     slot.bytes = kAlignment;
   slot.reach = slot.bytes;
   plan.setPackedStrides(index, shape.span(), values);
   if (group >= 0 && groupViews[group] >= 0) {
-    slot.place = Place::View; // the offset is layOut's
+    slot.place = Place::View; // layOut sets the offset
     slot.view = groupViews[group];
     return Status::success();
   }
@@ -100,20 +103,21 @@ Status BoundCall::placeBuffer(size_t index) {
     return Status::success();
   }
   slot.place = Place::Workspace;
-  // A sum that nothing is added to is read as zero.
+  // An absent cotangent is read as zero.
   if ((slot.isEmpty && slot.view >= 0) || slot.isWritten || buffer.role == Role::Cotangent ||
       buffer.role == Role::Temporary)
     return Status::success();
   if (buffer.role == Role::Argument) {
-    // What is read of an argument that may be left out is discarded, but it is read.
+    // Kernels read an absent optional argument and discard the values, so it needs memory.
     if (buffer.optional)
       return Status::success();
     slot.place = Place::Nowhere;
-    return makeError("tensor '", buffer.name, "': expected as argument of '", plan.getPlan().entry,
-                     "', found none");
+    return makeError("tensor '", buffer.name, "': expected as an argument of '",
+                     plan.getPlan().entry, "', found none");
   }
   return makeError("tensor '", buffer.name,
-                   "': expected what the forward call wrote, found none; pass it to both");
+                   "': expected the tensor that the forward call wrote, found none; pass it to "
+                   "both calls");
 }
 
 Status BoundCall::placeBuffers() {
@@ -187,11 +191,11 @@ Status BoundCall::checkAddresses() const {
       return makeError("tensor '", view.name, "': expected an address, found none");
     if (view.dtype == PE_U8 && address % 16)
       return makeError("tensor '", view.name,
-                       "': expected an address that is a multiple of 16, found one ", address % 16,
-                       " bytes behind");
+                       "': expected an address that is a multiple of 16, found remainder ",
+                       address % 16);
     if (slot.isWritten && overlapsItself(view))
       return makeError("tensor '", view.name,
-                       "': expected elements of their own to be written, found strides ",
+                       "': expected an output whose elements do not overlap, found strides ",
                        toString(Shape(view.strides, view.strides + view.rank)), " of shape ",
                        toString(shapeOf(view)));
   }
@@ -199,7 +203,7 @@ Status BoundCall::checkAddresses() const {
 }
 
 namespace {
-/// The addresses from the first to behind the last byte of a view.
+/// The address range of a view, from its first byte to one past its last.
 struct Range {
   intptr_t begin = 0, end = 0;
   bool isWritten = false;
@@ -234,12 +238,12 @@ Status BoundCall::checkOverlap(const void *workspace) const {
   for (size_t i = 0; i < ranges.size(); ++i) {
     if (own.meets(ranges[i]))
       return makeError("tensor '", views[i].name,
-                       "': expected memory apart from the workspace, found some inside it");
+                       "': expected memory outside the workspace, found an overlap with it");
     for (size_t j = 0; j < ranges.size() && ranges[i].isWritten; ++j)
       if (j != i && ranges[i].meets(ranges[j]) && doOverlap(views[i], views[j]))
         return makeError("tensor '", views[i].name,
-                         "': expected memory of its own to write, found "
-                         "some of tensor '",
+                         "': expected an output that overlaps no other tensor, found an overlap "
+                         "with tensor '",
                          views[j].name, "'");
   }
   return Status::success();

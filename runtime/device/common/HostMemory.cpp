@@ -1,4 +1,4 @@
-//===- HostMemory.cpp - Before and behind the stages, on the host ---------===//
+//===- HostMemory.cpp - Clears and copies around host stages --------------===//
 
 #include "runtime/device/common/HostMemory.h"
 
@@ -12,7 +12,7 @@ namespace pe::device {
 
 namespace {
 
-/// Sets bytes, on all threads when there are many.
+/// Sets bytes, in parallel pieces of 1 MiB.
 void fillBytes(void *begin, int64_t bytes, int byte, ParallelFor &pool) {
   constexpr int64_t kPiece = int64_t(1) << 20;
   char *first = static_cast<char *>(begin);
@@ -22,7 +22,7 @@ void fillBytes(void *begin, int64_t bytes, int byte, ParallelFor &pool) {
   });
 }
 
-/// Copies between a view and its packed copy, the first axis on all threads.
+/// Copies between a view and its packed copy, in parallel over the first axis.
 void copyView(const View &view, char *packed, bool intoView, ParallelFor &pool) {
   StridedCopy copy = packingOf(view, intoView);
   char *strided = static_cast<char *>(view.data);
@@ -31,7 +31,7 @@ void copyView(const View &view, char *packed, bool intoView, ParallelFor &pool) 
   parallelFor(pool, copy.parts(), [&](int64_t part) { copy.run(part, to, from); });
 }
 
-/// NaN where the call is to write, and nothing between the rows of a view.
+/// Fills the elements that the call will write with NaN, but not the gaps between rows of a view.
 void poisonBuffer(const BoundCall &call, size_t index, char *first, ParallelFor &pool) {
   const Slot &slot = call.slot(index);
   if (slot.bytes == slot.reach) {

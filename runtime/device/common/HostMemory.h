@@ -1,7 +1,7 @@
-//===- HostMemory.h - Before and behind the stages, on the host -*- C++ -*-===//
+//===- HostMemory.h - Clears and copies around host stages ------*- C++ -*-===//
 //
-// What every device that computes on the host does around the stages of a bound call: clear what
-// has to be zero, copy packed views into the workspace, and write packed results back.
+// The work of every host device before and after the stages of a bound call: it clears buffers that
+// must be zero, copies packed views into the workspace, and writes packed results back.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,9 +13,10 @@
 
 namespace pe::device {
 
-/// `first` is the workspace's first byte (BoundCall::firstByte). With `poison`, whatever the call
-/// is to write is NaN first.
+/// Clears buffers and copies packed inputs. `first` is the first byte of the workspace
+/// (BoundCall::firstByte). With `poison`, everything that the call writes is first set to NaN.
 void beginOnHost(const BoundCall &call, char *first, bool poison, ParallelFor &pool);
+/// Writes packed outputs back to the caller's views.
 void endOnHost(const BoundCall &call, char *first, ParallelFor &pool);
 
 } // namespace pe::device

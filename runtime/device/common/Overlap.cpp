@@ -1,4 +1,4 @@
-//===- Overlap.cpp - Whether strided views share memory -------------------===//
+//===- Overlap.cpp - Overlap of strided views -----------------------------===//
 
 #include "runtime/device/common/Overlap.h"
 
@@ -8,7 +8,7 @@ namespace pe::device {
 
 namespace {
 
-/// An unknown of the sum: lowest .. highest, times stride bytes (at least 0).
+/// An unknown of the sum: an integer in [lowest, highest], times a nonnegative stride in bytes.
 struct Axis {
   int64_t stride = 0, lowest = 0, highest = 0;
 };
@@ -35,7 +35,7 @@ struct Axes {
   }
 };
 
-/// Searches a solution of sum(axis value * stride) = wanted over the axes from `first` on.
+/// Searches for a solution of sum(value * stride) = wanted over the axes from `first` on.
 class Search {
 public:
   explicit Search(Axes &given) : axes(given) {
@@ -47,14 +47,14 @@ public:
     }
   }
 
-  /// True if there is one, or the search became too long.
+  /// Returns true if there is a solution, or if the search exceeds kMostSteps.
   bool find(int first, __int128 wanted) {
     if (wanted < least[first] || wanted > most[first])
       return false;
     if (first == axes.count)
       return true; // wanted is 0
     const Axis &axis = axes.axes[first];
-    // The values of this axis for which the others can make up the rest.
+    // The values of this axis for which the remaining axes can reach the remainder.
     const __int128 low =
         std::max<__int128>(axis.lowest, ceilDivide(wanted - most[first + 1], axis.stride));
     const __int128 high =
@@ -93,7 +93,7 @@ bool doOverlap(const View &a, const View &b) {
     axes.add(a.strides[k] * elementA, 0, a.shape[k] - 1);
   for (int k = 0; k < b.rank; ++k)
     axes.add(b.strides[k] * elementB, -(b.shape[k] - 1), 0);
-  // The bytes of two elements.
+  // The offset between bytes inside the two elements.
   axes.add(1, -(elementB - 1), elementA - 1);
   const auto address = [](const View &view) { return reinterpret_cast<intptr_t>(view.data); };
   return Search(axes).find(0, __int128(address(b)) - address(a));

@@ -1,14 +1,15 @@
-//===- Overlap.h - Whether strided views share memory -----------*- C++ -*-===//
+//===- Overlap.h - Overlap of strided views ---------------------*- C++ -*-===//
 //
-// What a call writes may not share a byte with anything else it uses. Views of one tensor may lie
-// between each other: q, k and v of a packed projection [B, S, 3, H, D] share a range of addresses
-// and no element. So it is decided by the elements, exactly: two of them meet if
+// The outputs of a call must not share a byte with any other tensor of the call. Comparing address
+// ranges is not enough because views of one tensor may be interleaved: q, k and v of a packed
+// projection [B, S, 3, H, D] share a range of addresses and no element. The test is therefore exact
+// and compares elements. Two of them overlap if
 //
 //   sum_k i_k s_k - sum_k j_k t_k = distance of the views
 //
-// has a solution with indices inside the shapes. Axes of equal stride are one unknown; the search
-// goes from the largest stride down and leaves out what the smaller ones cannot reach, which for
-// views of one tensor is all but one or two values an axis.
+// has a solution with indices inside the shapes. Axes of equal stride form one unknown. The search
+// proceeds from the largest stride down and skips values whose remainder the smaller strides cannot
+// reach; for views of one tensor, one or two values per axis are left.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,12 +20,12 @@
 
 namespace pe::device {
 
-/// Whether the views have a byte in common. Views so tangled that the search is given up count as
-/// overlapping. Ranks, shapes and addresses were checked.
+/// Returns true if the views share a byte. The number of search steps is bounded; views that exceed
+/// it count as overlapping. Ranks, shapes and addresses must have been checked.
 bool doOverlap(const View &a, const View &b);
 
-/// Whether two elements of one view share memory (an axis of stride 0, rows closer than they are
-/// long ...); also true for some tangled views where none do.
+/// Returns true if two elements of one view share memory, for example along an axis of stride 0.
+/// The test is conservative: it is also true for some interleaved views without overlap.
 bool overlapsItself(const View &view);
 
 } // namespace pe::device

@@ -70,7 +70,8 @@ static std::vector<View> viewsOf(const TensorMap &tensors) {
   return views;
 }
 
-/// Names and defined tensors of rank 8 at most; the rest is the call's to check.
+/// Checks the names of the tensors, and that they are defined and of rank 8 at most. BoundCall
+/// checks everything else.
 static Status checkTensors(const BoundPlan &plan, const TensorMap &tensors, Role role,
                            const char *what) {
   for (const auto &[name, tensor] : tensors) {
@@ -90,7 +91,7 @@ static Status checkTensors(const BoundPlan &plan, const TensorMap &tensors, Role
   return Status::success();
 }
 
-/// Adds the tensors, in the device's memory, to `there`.
+/// Copies the tensors to device memory and adds them to `there`.
 static Status uploadAll(const TensorMap &tensors, TensorMap &there, Runner::Queue &queue) {
   for (const auto &[name, tensor] : tensors) {
     Expected<Tensor> uploaded = queue.upload(tensor);
@@ -101,7 +102,7 @@ static Status uploadAll(const TensorMap &tensors, TensorMap &there, Runner::Queu
   return Status::success();
 }
 
-/// One half of a call on tensors in the device's memory, and its workspace.
+/// One half of a call on tensors in device memory, and its workspace.
 struct Runner::Request {
   Request(const BoundPlan &plan, Halves halves, const TensorMap &tensors)
       : views(viewsOf(tensors)), call(plan, halves, views) {}
@@ -128,7 +129,8 @@ Status Runner::Request::prepare(const plan::Scalars &scalars, Queue &queue, Para
   return call.checkMemory(context.workspace, context.workspaceBytes);
 }
 
-/// Runs what was prepared and waits: nothing may outlive the memory that it uses.
+/// Runs the request, downloads the tensors of `role` and waits, because the request owns memory
+/// that the work uses.
 Status Runner::finish(Request &request, TensorMap &found, Role role, Queue &queue) const {
   Status status = run(request.call, request.context);
   if (status)
@@ -159,14 +161,14 @@ Expected<plan::CallSizes> Runner::bind(const TensorMap &arguments,
   return sizes;
 }
 
-/// Whether a gradient is that of an argument which the call leaves out.
+/// Returns true if the gradient belongs to an optional argument that the call omits.
 bool Runner::isLeftOut(const plan::Buffer &gradient, const SizeTable &sizes) const {
   const int argument = getPlan().findBuffer(gradient.name.substr(2));
   const int word = argument < 0 ? -1 : bound().buffers()[argument].givenWord;
   return word >= 0 && sizes[word] == 0;
 }
 
-/// What the half writes for the caller, in fresh memory.
+/// Allocates the tensors that the half writes for the caller.
 Status Runner::allocateFor(const SizeTable &sizes, Halves half, TensorMap &tensors,
                            Queue &queue) const {
   const BoundPlan &plan = bound();
@@ -212,7 +214,7 @@ Status Runner::allocateGroup(size_t group, const SizeTable &sizes, TensorMap &te
   return Status::success();
 }
 
-/// Leaves those of the role, on the host.
+/// Replaces `tensors` by host copies of those with the given role.
 Status Runner::download(TensorMap &tensors, Role role, Queue &queue) const {
   TensorMap found;
   for (const Buffer &buffer : getPlan().buffers) {
@@ -277,7 +279,7 @@ Runner::prepare(const TensorMap &arguments, const plan::Scalars &scalars, Parall
       if (auto given = arguments.find(getPlan().buffers[argument].name); given != arguments.end())
         prepared->arguments.insert(*given);
   }
-  if (prepared->tensors.empty()) // calls have nothing to share
+  if (prepared->tensors.empty()) // there is nothing to share between calls
     return std::shared_ptr<const Prepared>(std::move(prepared));
   Request request(bound(), kPrepare, tensors);
   if (Status s = request.prepare(scalars, **queue, pool); !s)
@@ -289,31 +291,31 @@ Runner::prepare(const TensorMap &arguments, const plan::Scalars &scalars, Parall
   return std::shared_ptr<const Prepared>(std::move(prepared));
 }
 
-/// They are of this function, of the call's sizes and positions, and of its tensors.
+/// Checks that the prepared tensors come from this function and from the sizes, positions and
+/// tensors of the call.
 Status Runner::checkPrepared(const Prepared &prepared, const TensorMap &arguments,
                              const SizeTable &sizes) const {
   if (prepared.function != bound().getIdentity())
     return makeError("expected tables that this function, '", getPlan().entry,
-                     "', prepared, found those of another one");
+                     "', prepared, found tables of another function");
   const std::vector<plan::FrameWord> &words = bound().getLayout().getWords();
   for (size_t n = 0; n < words.size(); ++n)
     if (words[n].kind != plan::FrameWord::Kind::Stride && prepared.values[n] != sizes[n])
-      return makeError("expected a call of the sizes and positions that its tables were prepared "
-                       "for, ",
+      return makeError("expected the sizes and positions that the tables were prepared for, ",
                        words[n].name, " = ", prepared.values[n], ", found ", sizes[n],
-                       "; prepare others");
+                       "; prepare new tables");
   for (const auto &[name, tensor] : prepared.arguments) {
     auto given = arguments.find(name);
     if (given == arguments.end() || given->second.rawData() != tensor.rawData() ||
         given->second.strides() != tensor.strides())
       return makeError("tensor '", name,
-                       "': expected the one that the call's tables were prepared from, found ",
-                       given == arguments.end() ? "none" : "another", "; prepare others");
+                       "': expected the tensor that the tables were prepared from, found ",
+                       given == arguments.end() ? "none" : "another", "; prepare new tables");
   }
   return Status::success();
 }
 
-/// Prepares what the backward half will read and nobody has prepared.
+/// Computes the prepared tensors that the backward half reads and `prepared` does not contain.
 Status Runner::prepareOthers(const Call &call, const Prepared &prepared, Queue &queue,
                              ParallelFor &pool) const {
   TensorMap tensors;
@@ -332,7 +334,7 @@ Status Runner::prepareOthers(const Call &call, const Prepared &prepared, Queue &
   if (Status s = request.prepare(call.scalars, queue, pool); !s)
     return s;
   Status status = run(request.call, request.context);
-  Status waited = queue.synchronize(); // the workspace goes
+  Status waited = queue.synchronize(); // before the workspace is freed
   return status ? std::move(waited) : std::move(status);
 }
 
@@ -360,12 +362,13 @@ Expected<std::shared_ptr<const Call>> Runner::forward(const TensorMap &arguments
   return std::shared_ptr<const Call>(*std::move(call));
 }
 
-/// The tensors of a backward call: those of the forward call, cotangents, fresh gradients.
+/// Collects the tensors of a backward call: those of the forward call, the cotangents and newly
+/// allocated gradients.
 Expected<TensorMap> Runner::startBackward(const Call &call, const TensorMap &cotangents,
                                           Queue &queue, ParallelFor &pool) const {
   if (call.function != bound().getIdentity())
     return makeError("expected a forward call of this function, '", getPlan().entry,
-                     "', found one that another function made");
+                     "', found a call of another function");
   if (!getPlan().hasBackward())
     return makeError("'", getPlan().entry,
                      "' was compiled without gradients; compile it with them");

@@ -1,10 +1,10 @@
-//===- Runner.h - What runs a compiled function -----------------*- C++ -*-===//
+//===- Runner.h - The interface of devices ----------------------*- C++ -*-===//
 //
-// The one interface of the devices. A device does one thing: it runs a call that was bound to the
-// caller's memory (BoundCall.h), on the workspace, stream and threads of a context. Calls on host
-// tensors, which allocate, are a few lines on top and the same for all devices.
+// The interface that every device implements. A device runs a call that was bound to the caller's
+// memory (BoundCall.h), on the workspace, stream and threads of a context. Calls on host tensors,
+// which allocate, are implemented on top of it once for all devices.
 //
-// Runners do not change after they were made; threads may share them.
+// Runners are immutable; threads may share them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,19 +18,19 @@
 
 namespace pe::device {
 
-/// What a call is given besides its tensors.
+/// The resources of a call other than its tensors.
 struct CallContext {
   void *workspace = nullptr;
   int64_t workspaceBytes = 0;
-  /// Of a GPU.
+  /// Used by GPUs only.
   void *stream = nullptr;
   int device = 0;
-  /// Of devices that compute on the host; never null there.
+  /// Used by host devices only, which require it.
   ParallelFor *pool = nullptr;
 };
 
-/// What a forward call on host tensors leaves behind: its results, and all that its backward calls
-/// need. Arguments are used where they are and kept alive.
+/// The state of a forward call on host tensors: its results, and everything that its backward calls
+/// read. Arguments are not copied and are kept alive.
 class Call {
 public:
   const TensorMap &results() const { return outputs; }
@@ -44,23 +44,23 @@ private:
   SizeTable values;
   plan::Scalars scalars;
   TensorMap outputs;
-  /// In the device's memory: arguments, results, saved and prepared tensors by name.
+  /// Arguments, results, saved and prepared tensors by name, in device memory.
   TensorMap tensors;
 };
 
-/// Prepared tensors that calls of one function may share: those made of parameters alone.
+/// Prepared tensors that depend only on parameters, so that calls of one function may share them.
 class Prepared {
 private:
   friend class Runner;
   std::shared_ptr<const void> function; // BoundPlan::getIdentity
   SizeTable values;
-  /// As they were given: kept alive, and calls must be given the same.
+  /// The arguments that the tensors were computed from. Calls must pass the same ones.
   TensorMap arguments;
-  /// In the device's memory, by the names of their groups.
+  /// The tensors in device memory, by the names of their groups.
   TensorMap tensors;
 };
 
-/// Seconds of one call, without compilation and without copies between host and device.
+/// Seconds of one call, excluding compilation and copies between host and device.
 struct CallTimes {
   double forward = 0;
   double backward = 0; // 0 without cotangents
@@ -72,52 +72,52 @@ public:
   virtual const BoundPlan &bound() const = 0;
   const plan::Plan &getPlan() const { return bound().getPlan(); }
 
-  /// Runs a call that was bound to this runner's plan and whose memory was checked. Neither
-  /// allocates nor waits, but on the host for the end of the work itself.
+  /// Runs a call that was bound to this runner's plan and whose memory was checked. Does not
+  /// allocate. GPUs return without waiting for the work; host devices return when it is done.
   virtual Status run(const BoundCall &call, const CallContext &context) const = 0;
 
   /// Binds, checks and runs a call.
   Status run(Halves halves, std::span<const View> views, const plan::Scalars &scalars,
              const CallContext &context) const;
 
-  /// Sets type, shape and contiguous strides of the tensor that `tensor.name` names, in a call with
+  /// Sets the type, shape and contiguous strides of the tensor called `tensor.name` in a call with
   /// these arguments.
   Status shapeOf(std::span<const View> arguments, View &tensor) const;
 
-  /// Checks the arguments and runs the prepare and forward stages on host tensors. `pool` is used
-  /// by devices that compute on the host.
-  /// What is `prepared` is read instead of being made again.
+  /// Checks the arguments and runs the prepare and forward stages on host tensors. Host devices run
+  /// them on `pool`. Tensors in `prepared` are not computed again.
   Expected<std::shared_ptr<const Call>> forward(const TensorMap &arguments,
                                                 const plan::Scalars &scalars, ParallelFor &pool,
                                                 const Prepared *prepared = nullptr) const;
-  /// The prepared tensors of a call with these arguments that no tensor which calls may give with
-  /// strides (q, k, v) is part of.
+  /// Computes the prepared tensors of a call with these arguments, except those that depend on a
+  /// tensor with strides in the frame (q, k, v).
   Expected<std::shared_ptr<const Prepared>>
   prepare(const TensorMap &arguments, const plan::Scalars &scalars, ParallelFor &pool) const;
-  /// Runs the backward and finish stages on what `call`, of this runner, kept. Absent cotangents
-  /// are zero, but at least one is needed. Returns the gradients.
+  /// Runs the backward and finish stages on the tensors of `call`, which this runner made. Absent
+  /// cotangents are zero, but at least one is required. Returns the gradients.
   Expected<TensorMap> backward(const Call &call, const TensorMap &cotangents,
                                ParallelFor &pool) const;
-  /// Runs a forward call, and with cotangents a backward call, and measures them.
+  /// Measures a forward call and, if there are cotangents, a backward call.
   Expected<CallTimes> time(const TensorMap &arguments, const plan::Scalars &scalars,
                            const TensorMap &cotangents, ParallelFor &pool) const;
-  /// The sizes of a call; checks the arguments.
+  /// Checks the arguments and returns the sizes of the call.
   Expected<plan::CallSizes> bind(const TensorMap &arguments, const plan::Scalars &scalars) const;
 
-  /// A device's stream for calls on host tensors, and its memory. On the host there is nothing to
-  /// do: tensors are where they are needed.
+  /// A stream and memory of a device, for calls on host tensors. The default implementation is for
+  /// host devices, which need no copies.
   class Queue {
   public:
     virtual ~Queue() = default;
     virtual void *stream() { return nullptr; }
     virtual Expected<Tensor> allocate(DType dtype, Shape shape);
-    /// The tensor in the device's memory, packed; the host's is kept until the queue ends.
+    /// Returns a packed copy in device memory. The queue keeps the host tensor alive.
     virtual Expected<Tensor> upload(const Tensor &tensor) { return tensor; }
-    /// A host tensor that is filled when synchronize has returned.
+    /// Returns a host tensor whose contents are valid after `synchronize`.
     virtual Expected<Tensor> download(const Tensor &tensor) { return tensor; }
     virtual Status synchronize() { return Status::success(); }
-    /// Marks a place in the work, from 0 on; `seconds` lie between two of them when it is done.
+    /// Records a time mark in the stream. Marks are numbered from 0.
     virtual Status mark();
+    /// Returns the seconds between two marks. Call it after `synchronize`.
     virtual Expected<double> seconds(size_t begin, size_t end);
 
   private:

@@ -1,4 +1,4 @@
-//===- ValueChecks.cpp - Numbers that a call relies on --------------------===//
+//===- ValueChecks.cpp - Checks of the elements of arguments --------------===//
 
 #include "runtime/device/common/ValueChecks.h"
 
@@ -6,10 +6,10 @@ namespace pe::device {
 
 namespace {
 
-/// The numbers of a view in row-major order.
-class Numbers {
+/// The i32 elements of a view in row-major order.
+class Elements {
 public:
-  explicit Numbers(const View &view) : view(view) {
+  explicit Elements(const View &view) : view(view) {
     for (int k = 0; k < view.rank; ++k)
       count *= view.shape[k];
   }
@@ -28,28 +28,28 @@ private:
 
 } // namespace
 
-static Status checkWithin(const std::string &tensor, const Numbers &numbers, int64_t first,
+static Status checkWithin(const std::string &tensor, const Elements &elements, int64_t first,
                           int64_t last) {
-  for (int64_t n = 0; n < numbers.size(); ++n)
-    if (numbers[n] < first || numbers[n] > last)
-      return makeError("tensor '", tensor, "': expected numbers of ", first, " to ", last,
-                       ", found ", numbers[n], " as number ", n);
+  for (int64_t n = 0; n < elements.size(); ++n)
+    if (elements[n] < first || elements[n] > last)
+      return makeError("tensor '", tensor, "': expected values from ", first, " to ", last,
+                       ", found ", elements[n], " at index ", n);
   return Status::success();
 }
 
-static Status checkAscending(const std::string &tensor, const Numbers &numbers, int64_t first,
+static Status checkAscending(const std::string &tensor, const Elements &elements, int64_t first,
                              int64_t last) {
-  if (numbers.size() == 0)
-    return makeError("tensor '", tensor, "': expected numbers from ", first, " to ", last,
+  if (elements.size() == 0)
+    return makeError("tensor '", tensor, "': expected values from ", first, " to ", last,
                      ", found none");
-  if (numbers[0] != first)
+  if (elements[0] != first)
     return makeError("tensor '", tensor, "': expected it to begin at ", first, ", found ",
-                     numbers[0]);
-  for (int64_t n = 1; n < numbers.size(); ++n)
-    if (numbers[n] < numbers[n - 1])
-      return makeError("tensor '", tensor, "': expected numbers that do not fall, found ",
-                       numbers[n], " after ", numbers[n - 1], " as number ", n);
-  if (int64_t end = numbers[numbers.size() - 1]; end != last)
+                     elements[0]);
+  for (int64_t n = 1; n < elements.size(); ++n)
+    if (elements[n] < elements[n - 1])
+      return makeError("tensor '", tensor, "': expected values in nondecreasing order, found ",
+                       elements[n], " after ", elements[n - 1], " at index ", n);
+  if (int64_t end = elements[elements.size() - 1]; end != last)
     return makeError("tensor '", tensor, "': expected it to end at ", last,
                      ", where the call ends, found ", end);
   return Status::success();
@@ -65,9 +65,9 @@ Status checkValues(const BoundCall &call) {
     int64_t first = 0, last = 0;
     if (Status s = call.getPlan().valuesOf(i, call.sizeValues(), first, last); !s)
       return s;
-    const Numbers numbers(call.viewAt(slot.view));
-    Status s = requirement.isAscending ? checkAscending(requirement.tensor, numbers, first, last)
-                                       : checkWithin(requirement.tensor, numbers, first, last);
+    const Elements elements(call.viewAt(slot.view));
+    Status s = requirement.isAscending ? checkAscending(requirement.tensor, elements, first, last)
+                                       : checkWithin(requirement.tensor, elements, first, last);
     if (!s)
       return s;
   }

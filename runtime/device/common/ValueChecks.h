@@ -1,4 +1,4 @@
-//===- ValueChecks.h - Numbers that a call relies on ------------*- C++ -*-===//
+//===- ValueChecks.h - Checks of the elements of arguments ------*- C++ -*-===//
 #ifndef PE_RUNTIME_DEVICE_COMMON_VALUECHECKS_H
 #define PE_RUNTIME_DEVICE_COMMON_VALUECHECKS_H
 
@@ -6,8 +6,8 @@
 
 namespace pe::device {
 
-/// Checks the arguments whose numbers a plan says something about (plan::ValueRequirement). Their
-/// memory is the host's.
+/// Checks the elements of the arguments that have a plan::ValueRequirement. The arguments must be
+/// in host memory.
 Status checkValues(const BoundCall &call);
 
 } // namespace pe::device

@@ -1,4 +1,4 @@
-//===- CpuInfo.cpp - The machine we run on --------------------------------===//
+//===- CpuInfo.cpp - Properties of the host processor ---------------------===//
 
 #include "runtime/device/cpu/CpuInfo.h"
 
@@ -29,7 +29,7 @@ static std::string brandString() {
                                     : name.substr(first, last - first + 1);
 }
 
-/// Family, model and stepping distinguish processors with the same marketing name.
+/// Returns family, model and stepping, which distinguish processors with the same brand string.
 static std::string signature() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   __get_cpuid(1, &a, &b, &c, &d);
@@ -42,7 +42,7 @@ static std::string signature() {
 static CpuInfo detect() {
   CpuInfo info;
   info.name = brandString() + " (" + signature() + ")";
-  // The compiler's builtin also checks whether the system saves the wide registers.
+  // The builtin also checks that the operating system saves the wide registers.
   __builtin_cpu_init();
   if (__builtin_cpu_supports("x86-64-v4"))
     info.level = Level::V4;
@@ -89,7 +89,8 @@ Level levelOf(const std::string &features) {
   return features.empty() ? hostCpu().level : Level::Unsupported;
 }
 
-/// The number of cores that the control group's quota allows, rounded up; large without a quota.
+/// Returns the number of cores that the control group quota allows, rounded up, or a large number
+/// if there is no quota.
 static int quotaCores() {
   std::ifstream file("/sys/fs/cgroup/cpu.max");
   std::string quota;

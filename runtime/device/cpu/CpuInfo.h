@@ -1,6 +1,6 @@
-//===- CpuInfo.h - The machine we run on ------------------------*- C++ -*-===//
+//===- CpuInfo.h - Properties of the host processor -------------*- C++ -*-===//
 //
-// What the processor is and can do, and how many of its cores this process may use.
+// Detects the name of the host processor, its x86-64 level and its instruction set extensions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,28 +13,29 @@
 
 namespace pe::cpu {
 
-/// The x86-64 levels kernels are compiled for.
+/// The x86-64 levels that kernels are compiled for.
 enum class Level { Unsupported, V3, V4 };
 
 struct CpuInfo {
-  /// The processor's own name (brand string).
+  /// The brand string, with family, model and stepping.
   std::string name;
-  /// The best level this processor and system support: AVX2 with FMA (V3) or AVX-512 (V4).
+  /// The best level that this processor and system support: AVX2 with FMA (V3) or AVX-512 (V4).
   Level level = Level::Unsupported;
   bool hasAvx512Bf16 = false;
-  /// Features that kernels may use, as LLVM spells them.
+  /// Features that kernels may use, in LLVM's spelling.
   std::vector<std::string> features;
 
-  /// Name and features in one line: part of the disk cache's key.
+  /// Returns the name and features in one line. The key of the disk cache includes it.
   std::string fingerprint() const;
 };
 
-/// For this machine; determined once.
+/// Returns the properties of this machine, which are detected once.
 const CpuInfo &hostCpu();
 
-/// "x86-64-v3", "x86-64-v4"; for Unsupported "x86-64".
+/// Returns "x86-64-v3", "x86-64-v4", or "x86-64" for Unsupported.
 const char *nameOf(Level level);
-/// The level called `features` by nameOf, or by an LLVM processor name the empty string (the host).
+/// Returns the level with this name. The empty string is the level of the host; every other string
+/// is Unsupported.
 Level levelOf(const std::string &features);
 
 inline void pause() { _mm_pause(); }

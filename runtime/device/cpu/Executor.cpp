@@ -50,7 +50,7 @@ public:
   }
 };
 
-/// Calls below this many multiplications (of all pairs) end before another thread has woken up.
+/// Calls with less work (BoundCall::work) end before another thread has woken up.
 constexpr double kWorthSharing = 1 << 17;
 
 } // namespace
@@ -90,7 +90,7 @@ Status Executor::runStages(const BoundCall &call, char *first, ParallelFor &pool
 
 Status Executor::run(const BoundCall &call, const CallContext &context) const {
   OwnThread own;
-  // Emulated kernels need the threads that they were promised.
+  // Emulated kernels require all threads of the pool.
   const bool isSmall = !options.guard && call.work() < kWorthSharing;
   ParallelFor &pool = isSmall ? own : *context.pool;
   char *first = BoundCall::firstByte(context.workspace);

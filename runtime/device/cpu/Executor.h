@@ -1,10 +1,10 @@
 //===- Executor.h - Runs a plan on the CPU ----------------------*- C++ -*-===//
 //
-// Binds a plan to its compiled code and runs bound calls: clears what has to be zero, packs views
-// that kernels do not take as they lie, runs the stages in order, each over its work items on a
-// pool, and writes packed results back. It knows nothing of attention.
+// Binds a plan to its compiled code and runs bound calls: clears buffers that must be zero, packs
+// views whose layout kernels cannot use, runs the stages in order, each over its work items on a
+// pool, and writes packed results back. Nothing here is specific to attention.
 //
-// An Executor does not change after it was made; threads may share it.
+// Executors are immutable; threads may share them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,34 +23,34 @@ using StageFunction = void (*)(void *const *buffers, const int64_t *frame, int64
 /// Finds a stage by its symbol; null if there is none.
 using SymbolLookup = std::function<void *(const std::string &)>;
 
-/// Memory that a stage may touch.
+/// Memory that a stage may access.
 struct Region {
   const void *begin = nullptr;
   int64_t bytes = 0;
 };
 
-/// Stands around every stage of a call: another device that executes stages on the host.
+/// Hooks before and after every stage of a call, for devices that emulate stages on the host.
 class StageGuard {
 public:
   virtual ~StageGuard() = default;
-  /// The stage's buffers are known and none of its items has begun; at most `threads` of them run
-  /// at once. Calls of other threads wait until `end`.
+  /// Called before the first item of the stage starts. At most `threads` items run concurrently.
+  /// Other threads that call it wait until `end`.
   virtual void begin(const plan::Stage &stage, std::span<const Region> buffers, int64_t items,
                      int threads) = 0;
-  /// All its items have ended; an error ends the call.
+  /// Called after the last item of the stage. An error aborts the call.
   virtual Status end(const plan::Stage &stage) = 0;
 };
 
 class Executor : public device::Runner {
 public:
   struct Options {
-    /// Fills what the call will write with NaN first, so that what no stage wrote cannot look
-    /// right.
+    /// Fills everything that the call writes with NaN first, so that elements that no stage wrote
+    /// are noticed.
     bool poison = false;
     std::shared_ptr<StageGuard> guard = nullptr;
   };
 
-  /// `code` is kept alive as long as the executor.
+  /// Creates an executor, which keeps `code` alive.
   static Expected<Executor> create(plan::Plan plan, const SymbolLookup &lookup,
                                    std::shared_ptr<void> code, Options options);
   static Expected<Executor> create(plan::Plan plan, const SymbolLookup &lookup,

@@ -1,9 +1,9 @@
-//===- FloatingPointMode.h - the rounding and subnormal mode of kernels ---===//
+//===- FloatingPointMode.h - Rounding and subnormal mode of kernels -------===//
 //
-// Compiled stages run with round to nearest, all exceptions masked, and subnormal numbers read and
-// written as zero, whatever the calling thread's mode: results are then the same on every thread,
-// and a probability that decays below 1.2e-38 costs no microcode assist (a slowdown of 10 to 25 %
-// of a whole stick-breaking call was measured). GPU kernels flush the same way.
+// Compiled stages run with round to nearest, all exceptions masked, and subnormals read and written
+// as zero (DAZ and FTZ), independent of the mode of the calling thread. Results are then the same
+// on every thread, and a probability that decays below 1.2e-38 does not cause microcode assists,
+// which slowed stick-breaking calls by 10 to 25 %. GPU kernels flush subnormals the same way.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_RUNTIME_DEVICE_CPU_FLOATINGPOINTMODE_H
@@ -22,7 +22,7 @@ public:
   FloatingPointMode &operator=(const FloatingPointMode &) = delete;
 
 private:
-  /// Masks of all exceptions, flush to zero (bit 15), subnormal operands are zero (bit 6).
+  /// All exceptions masked, flush to zero (bit 15), denormals are zero (bit 6).
   static constexpr unsigned kKernelMode = 0x1F80u | 0x8000u | 0x0040u;
   unsigned before;
 };

@@ -1,4 +1,4 @@
-//===- HostPool.cpp - The threads of a host program -----------------------===//
+//===- HostPool.cpp - Thread pool of the calling application --------------===//
 
 #include "runtime/device/cpu/HostPool.h"
 

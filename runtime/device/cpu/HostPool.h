@@ -1,8 +1,9 @@
-//===- HostPool.h - The threads of a host program ---------------*- C++ -*-===//
+//===- HostPool.h - Thread pool of the calling application ------*- C++ -*-===//
 //
-// A ParallelFor on top of a host's own parallel_for (pe-c.h, pe_pool). The host divides a range
-// among its threads as it likes; each part takes work items one by one until none is left, so that
-// items of different length do not wait for each other. What the host did not run, the caller runs.
+// Implements ParallelFor with the application's own parallel_for (pe_pool in pe-c.h). The
+// application distributes a range of parts among its threads in any way. Each part takes work items
+// one by one until none is left, so that items of different length are balanced. The calling thread
+// runs the items that the application did not.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,14 +18,14 @@ namespace pe::cpu {
 
 class HostPool final : public ParallelFor {
 public:
-  /// Both functions of `pool` are there; it outlives this object.
+  /// Both functions of `pool` must be set, and it must outlive this object.
   explicit HostPool(const pe_pool &pool) : pool(pool) {}
 
   /// At least 1.
   int threads() const override;
   void run(int64_t items, Body body, void *context) override;
 
-  /// The first error of the host's functions; the items were run nevertheless.
+  /// Returns the first error of the application's functions. All items were run even so.
   Status status() const;
 
 private:

@@ -1,7 +1,8 @@
-//===- ObjectLoader.cpp - Compiled code into memory -----------------------===//
+//===- ObjectLoader.cpp - Loader of compiled ELF objects ------------------===//
 //
-// The mapping holds, page by page: code and jump stubs | constants and the global offset table |
-// variables. Everything in the file is checked before it is used: a damaged object is an error.
+// The mapping has three page-aligned segments: code and jump stubs | constants and the global
+// offset table | variables. Everything in the file is checked before it is used, so a damaged
+// object is reported as an error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +32,7 @@ void *LoadedCode::lookup(const std::string &symbol) const {
 
 namespace {
 
-/// Larger objects are refused before anything is mapped.
+/// The size limit of an object, checked before anything is mapped.
 constexpr uint64_t kMaxImage = uint64_t(1) << 30;
 constexpr uint64_t kStubSize = 16;
 
@@ -61,7 +62,7 @@ private:
   struct Section {
     Elf64_Shdr header;
     std::string name;
-    /// Offset in the mapping; absent if it is not loaded.
+    /// The offset in the mapping, or absent if the section is not loaded.
     std::optional<uint64_t> place;
   };
   struct Symbol {
@@ -72,7 +73,7 @@ private:
     bool hasSlot = false;
   };
 
-  /// The `count` structures at `offset` of the file, or null if they reach beyond its end.
+  /// Reads `count` structures at `offset` of the file. Returns false if they reach past its end.
   template <typename T> bool read(uint64_t offset, uint64_t count, std::vector<T> &out) const {
     if (offset > bytes.size() || count > (bytes.size() - offset) / sizeof(T))
       return false;
@@ -82,7 +83,7 @@ private:
     return true;
   }
 
-  /// The text at `offset` of a string section.
+  /// Returns the string at `offset` of a string table, or nothing if the table is damaged.
   std::optional<std::string> text(const Elf64_Shdr &strings, uint64_t offset) const {
     if (strings.sh_type != SHT_STRTAB || strings.sh_offset > bytes.size() ||
         strings.sh_size > bytes.size() - strings.sh_offset || offset >= strings.sh_size)
@@ -119,7 +120,7 @@ private:
 };
 
 static bool isLoaded(const Elf64_Shdr &header, const std::string &name) {
-  // Nothing unwinds through kernels: the unwind table is left out.
+  // Kernels are never unwound, so the unwind table is omitted.
   return (header.sh_flags & SHF_ALLOC) && header.sh_size > 0 && name != ".eh_frame";
 }
 
@@ -236,7 +237,7 @@ Status ObjectLoader::resolveSymbols() {
       if (!symbol.address)
         symbol.address = static_cast<char *>(findRuntimeSymbol(symbol.name));
       if (!symbol.address && symbol.name != "_GLOBAL_OFFSET_TABLE_")
-        return makeError("expected it to call only pe's runtime and the C library, found '",
+        return makeError("expected calls of only pe's runtime and the C library, found '",
                          symbol.name, "'");
       continue;
     }
@@ -251,7 +252,7 @@ Status ObjectLoader::resolveSymbols() {
     if (!section.place)
       continue;
     if (entry.st_value > section.header.sh_size)
-      return makeError("symbol '", symbol.name, "': expected a place within section '",
+      return makeError("symbol '", symbol.name, "': expected an offset within section '",
                        section.name, "'");
     symbol.address = at(*section.place + entry.st_value);
     if (binding == STB_GLOBAL || binding == STB_WEAK)
@@ -260,7 +261,7 @@ Status ObjectLoader::resolveSymbols() {
   return Status::success();
 }
 
-/// The offset in the mapping of the table entry that holds the symbol's address.
+/// Returns the offset, in the mapping, of the symbol's entry in the global offset table.
 uint64_t ObjectLoader::slotOf(uint32_t index) {
   const uint64_t slot = table + uint64_t(index) * 8;
   if (!symbols[index].hasSlot) {
@@ -270,7 +271,8 @@ uint64_t ObjectLoader::slotOf(uint32_t index) {
   return slot;
 }
 
-/// A near address that jumps to the symbol: jmp *0(%rip), followed by the address.
+/// Returns a jump to the symbol that is within 32-bit reach of the code: jmp *0(%rip), followed by
+/// the address.
 char *ObjectLoader::stubOf(uint32_t index) {
   char *stub = at(stubs + uint64_t(index) * kStubSize);
   if (!symbols[index].hasStub) {
@@ -288,7 +290,7 @@ Status ObjectLoader::relocate() {
     if (section.header.sh_type != SHT_RELA)
       continue;
     if (section.header.sh_info >= sections.size())
-      return makeError("expected relocations of a section of the file; it is damaged");
+      return makeError("expected relocations for a section of the file; it is damaged");
     const Section &target = sections[section.header.sh_info];
     if (!target.place)
       continue;
@@ -323,7 +325,7 @@ static bool isWide(uint32_t type) {
   }
 }
 
-/// Whether the value of a four-byte relocation fits.
+/// Returns true if the value of a four-byte relocation fits.
 static bool fitsIn32(uint32_t type, uint64_t value) {
   if (type == R_X86_64_32)
     return value <= std::numeric_limits<uint32_t>::max();
@@ -378,12 +380,12 @@ Status ObjectLoader::apply(const Section &target, const Elf64_Rela &relocation) 
     break;
   default:
     return makeError("section '", target.name, "': relocation type ", type, " of symbol '",
-                     symbol.name, "' is not known to the loader");
+                     symbol.name, "' is not supported by the loader");
   }
   if (width == 4 && !fitsIn32(type, value))
     return makeError("section '", target.name, "': the address of '", symbol.name,
                      "' does not fit in 32 bits; compile position-independent code");
-  std::memcpy(place, &value, width); // the low bytes come first
+  std::memcpy(place, &value, width); // little-endian: copies the low bytes
   return Status::success();
 }
 

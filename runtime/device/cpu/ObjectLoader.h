@@ -1,12 +1,12 @@
-//===- ObjectLoader.h - Compiled code into memory ---------------*- C++ -*-===//
+//===- ObjectLoader.h - Loader of compiled ELF objects ----------*- C++ -*-===//
 //
 // Loads a relocatable ELF object for x86-64 as the compiler emits it: copies its sections into one
-// mapping, applies the relocations, makes code executable and constant data read-only. Loading LLVM
-// to do this takes 40 ms, this takes microseconds; it lets a cached kernel start at once and
-// packages run on machines without LLVM.
+// mapping, applies the relocations, and makes code executable and constant data read-only. This
+// takes microseconds, while loading LLVM to do it takes 40 ms. Cached kernels therefore start
+// immediately, and packages run on machines without LLVM.
 //
-// Undefined symbols are looked up by findRuntimeSymbol (RuntimeSymbols.h). Anything this
-// loader does not know (a relocation, a thread-local variable) is an error that names it.
+// Undefined symbols are resolved by findRuntimeSymbol (RuntimeSymbols.h). Unsupported features,
+// such as an unknown relocation type or thread-local variables, are reported as errors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@
 
 namespace pe::cpu {
 
-/// Code in memory; symbols stay valid while it lives.
+/// Loaded code. Its symbols are valid during its lifetime.
 class LoadedCode {
 public:
   LoadedCode(void *base, size_t size) : base(base), size(size) {}
@@ -30,7 +30,7 @@ public:
   LoadedCode(const LoadedCode &) = delete;
   LoadedCode &operator=(const LoadedCode &) = delete;
 
-  /// The address of a global symbol the object defines, or null.
+  /// Returns the address of a global symbol that the object defines, or null.
   void *lookup(const std::string &symbol) const;
 
 private:
@@ -40,8 +40,10 @@ private:
   std::map<std::string, void *> symbols;
 };
 
-/// `extra` is tried first for undefined symbols; it returns null for unknown ones.
+/// Returns the address of a symbol, or null if it is unknown.
 using SymbolSource = void *(*)(const std::string &name);
+
+/// Loads the object. Undefined symbols are resolved by `extra` first.
 Expected<std::shared_ptr<LoadedCode>> loadObject(std::string_view bytes,
                                                  SymbolSource extra = nullptr);
 

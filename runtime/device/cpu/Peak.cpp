@@ -1,4 +1,4 @@
-//===- Peak.cpp - The multiply-add peak of this machine -------------------===//
+//===- Peak.cpp - Peak FMA and copy rates of this machine -----------------===//
 
 #include "runtime/device/cpu/Peak.h"
 
@@ -14,8 +14,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// 12 chains hide a latency of 4 at two instructions per cycle, with registers to spare. Assembly,
-/// so that the loop does not depend on the build's optimisation level.
+/// Runs 12 independent chains of FMAs, more than the 8 that hide a latency of 4 cycles at two
+/// instructions per cycle. Written in assembly to be independent of the optimization level.
 void runAvx2(long rounds) {
   asm volatile("vpxor %%xmm13, %%xmm13, %%xmm13\n"
                "vpxor %%xmm14, %%xmm14, %%xmm14\n"
@@ -54,17 +54,18 @@ double seconds(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-/// One thread's rate while all of them run: each waits for the others before its clock starts.
+/// Returns the sum of the GFLOP/s of all threads. Each thread waits for the others before its clock
+/// starts, so that all run concurrently.
 double measureOnce(ParallelFor &pool, void (*loop)(long), double lanes) {
   constexpr long kRounds = 1 << 20;
   const int threads = pool.threads();
   std::atomic<int> arrived{0};
   std::atomic<double> total{0};
   parallelFor(pool, threads, [&](int64_t) {
-    // A host's pool may run several items on one thread; then the others never arrive.
-    const Clock::time_point patience = Clock::now() + std::chrono::milliseconds(20);
+    // The pool may run several items on one thread, so the wait must time out.
+    const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(20);
     ++arrived;
-    while (arrived < threads && Clock::now() < patience)
+    while (arrived < threads && Clock::now() < deadline)
       pause();
     const Clock::time_point start = Clock::now();
     loop(kRounds);
@@ -93,7 +94,7 @@ double measureCopyRate(ParallelFor &pool, int repeats) {
     return 0;
   const size_t part = kBytes / static_cast<size_t>(pool.threads());
   double best = 0;
-  for (int i = -1; i < repeats; ++i) { // the first round only brings the pages in
+  for (int i = -1; i < repeats; ++i) { // the first round only maps the pages
     const Clock::time_point start = Clock::now();
     parallelFor(pool, pool.threads(), [&](int64_t n) {
       const size_t begin = static_cast<size_t>(n) * part;

@@ -1,8 +1,8 @@
-//===- Peak.h - The multiply-add peak of this machine -----------*- C++ -*-===//
+//===- Peak.h - Peak FMA and copy rates of this machine ---------*- C++ -*-===//
 //
-// The peak rate that `--time` divides by: independent fused multiply-adds on the same threads in
-// the same process. Clock rates drift by 10 % between runs, so it is measured next to the kernel.
-// And the rate of copies, the other limit of a roofline.
+// Measures the two limits of a roofline: the rate of independent fused multiply-adds, by which
+// `--time` divides, and the rate of memory copies. Clock rates drift by 10 % between runs, so the
+// peak is measured right next to the kernel, in the same process and on the same threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,12 +14,12 @@
 
 namespace pe::cpu {
 
-/// GFLOP/s of fp32 FMAs with the widest vectors of `level` on all threads of `pool` at once, best
-/// of `repeats` rounds of about 10 ms each; 0 if this machine lacks the level.
+/// Returns the GFLOP/s of fp32 FMAs with the widest vectors of `level` on all threads of `pool` at
+/// once: the best of `repeats` rounds of about 10 ms each, or 0 if this machine lacks the level.
 double measureFmaPeak(ParallelFor &pool, Level level, int repeats = 5);
 
-/// Bytes per second, those read and those written, of copies beyond every cache on all threads of
-/// `pool`, best of `repeats`; 0 if there is no memory for it.
+/// Returns the bytes per second, read plus written, of copies larger than all caches on all threads
+/// of `pool`: the best of `repeats` rounds, or 0 if the buffers cannot be allocated.
 double measureCopyRate(ParallelFor &pool, int repeats = 5);
 
 } // namespace pe::cpu

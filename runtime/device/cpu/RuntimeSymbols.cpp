@@ -1,4 +1,4 @@
-//===- RuntimeSymbols.cpp - What compiled code may call -------------------===//
+//===- RuntimeSymbols.cpp - Functions that compiled code may call ---------===//
 
 #include "runtime/device/cpu/RuntimeSymbols.h"
 
@@ -11,8 +11,8 @@
 namespace pe::cpu {
 namespace {
 
-/// To nearest, ties to even. Processors without an instruction for it, where LLVM moves numbers of
-/// this type about, call it by the name that compiler-rt gives it; Debian 12's libgcc has none.
+/// Rounds to nearest, ties to even. LLVM calls it by its compiler-rt name on processors without an
+/// instruction for the conversion; the libgcc of Debian 12 does not define it.
 __bf16 truncateToBf16(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
@@ -29,7 +29,7 @@ struct RuntimeFunction {
   void *address;
 };
 
-/// Listed here rather than looked up in the process: a static library exports no symbols.
+/// Listed because dlsym does not find functions of a static library.
 const RuntimeFunction kFunctions[] = {
     {"pe_find_segments", reinterpret_cast<void *>(&pe_find_segments)},
     {"__truncsfbf2", reinterpret_cast<void *>(&truncateToBf16)},

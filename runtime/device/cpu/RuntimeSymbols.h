@@ -1,7 +1,7 @@
-//===- RuntimeSymbols.h - What compiled code may call -----------*- C++ -*-===//
+//===- RuntimeSymbols.h - Functions that compiled code may call -*- C++ -*-===//
 //
 // The functions that a compiled object may refer to by name: pe's own, listed in
-// RuntimeSymbols.cpp, and those of the C library.
+// RuntimeSymbols.cpp, and the C library.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,7 +12,7 @@
 
 namespace pe::cpu {
 
-/// The function's address, or null.
+/// Returns the address of the function, or null if it is unknown.
 void *findRuntimeSymbol(const std::string &name);
 
 } // namespace pe::cpu

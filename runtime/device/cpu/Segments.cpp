@@ -1,4 +1,4 @@
-//===- Segments.cpp - the node-value sweep over a chain of maps ------------===//
+//===- Segments.cpp - Pieces of a chain of maps of one variable -----------===//
 #include "runtime/device/cpu/Segments.h"
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 namespace pe::cpu {
 namespace {
 
-/// Knots closer than this, relative to the interval's larger end, differ only by rounding. Merging
-/// them costs at most their distance times the change of slope.
+/// Knots closer than this, relative to the larger end of the interval, differ only by rounding.
+/// Merging them causes an error of at most their distance times the change of slope.
 constexpr double kMergeDistance = 4e-15;
 
 using segments::Function;
 using segments::Link;
 
-/// One thread and the host's functions, for Refine.h.
+/// The platform of Refine.h with one thread and the functions of the C++ library.
 struct HostPlatform {
   int64_t thread() const { return 0; }
   int64_t threads() const { return 1; }
@@ -29,7 +29,7 @@ struct HostPlatform {
   double cos(double x) const { return std::cos(x); }
 };
 
-/// Knots and, for each, the values of all units of a layer.
+/// Knots, and the values of all units of a layer at each knot.
 struct Sweep {
   std::vector<double> knots;
   std::vector<double> values; // [knots][width]
@@ -39,7 +39,7 @@ struct Sweep {
   double *at(size_t knot) { return values.data() + knot * width; }
 };
 
-/// The layer's affine part at every knot.
+/// Applies the affine part of a layer at every knot.
 Sweep applyAffine(const Sweep &in, const Link &layer) {
   Sweep out;
   out.knots = in.knots;
@@ -62,7 +62,7 @@ struct Root {
   double share; // of the cell, from its left end
 };
 
-/// Every unit's root in the cell [knot, knot + 1], ascending.
+/// Finds the roots of all units in the cell [knot, knot + 1], in ascending order.
 void findRoots(const Sweep &z, size_t cell, std::vector<Root> &roots) {
   roots.clear();
   double left = z.knots[cell], width = z.knots[cell + 1] - left;
@@ -71,7 +71,7 @@ void findRoots(const Sweep &z, size_t cell, std::vector<Root> &roots) {
     if (!((a < 0 && b > 0) || (a > 0 && b < 0)))
       continue;
     double share = a / (a - b);
-    if (share > 0 && share < 1) // not so for infinite values
+    if (share > 0 && share < 1) // false for infinite values
       roots.push_back({left + width * share, unit, share});
   }
   std::sort(roots.begin(), roots.end(), [](const Root &x, const Root &y) {
@@ -84,7 +84,7 @@ void append(Sweep &sweep, double knot, const double *values) {
   sweep.values.insert(sweep.values.end(), values, values + sweep.width);
 }
 
-/// `z` with every root as an additional knot, except those within `merge` of another knot.
+/// Adds a knot to `z` at every root, except at roots within `merge` of another knot.
 Sweep insertRoots(const Sweep &z, double merge) {
   Sweep out;
   out.width = z.width;
@@ -107,7 +107,7 @@ Sweep insertRoots(const Sweep &z, double merge) {
   return out;
 }
 
-/// Whether the shapes of the links match each other and the heads of the tables.
+/// Returns true if the shapes of the links match each other and the heads of the tables.
 bool linksFit(std::span<const Link> links, int64_t heads) {
   int64_t inputs = 1;
   for (const Link &layer : links) {
@@ -118,8 +118,9 @@ bool linksFit(std::span<const Link> links, int64_t heads) {
   return !links.empty() && (inputs == 1 || inputs == heads);
 }
 
-/// Rounds to f32. The offset is that of the rounded slope through the knot nearest zero, so that a
-/// slope's rounding error grows from there instead of from zero.
+/// Writes slope and offset of every piece in f32. The offset is computed from the rounded slope at
+/// the end of the piece nearest zero, so that the error of the slope grows from there and not from
+/// zero.
 void writeLines(const Segments &segments, const PeFindSegments &call) {
   for (int64_t head = 0; head < call.heads; ++head) {
     int64_t output = segments.outputs == 1 ? 0 : head;
@@ -137,7 +138,7 @@ void writeLines(const Segments &segments, const PeFindSegments &call) {
 
 using Refiner = segments::Refiner<HostPlatform>;
 
-/// The chain's values in the middle of the pieces.
+/// Writes the values of the chain at the centers of the pieces.
 void writeConstants(Refiner &chain, const Segments &segments, const PeFindSegments &call) {
   for (int64_t k = 0; k < segments.count(); ++k) {
     const double left = segments.knots[k];
@@ -148,7 +149,7 @@ void writeConstants(Refiner &chain, const Segments &segments, const PeFindSegmen
   }
 }
 
-/// A table of one piece with this value everywhere, counted as `count`.
+/// Writes a table of one piece with all coefficients equal to `value`, and sets its count.
 void writeOnePiece(const PeFindSegments &call, float value, int32_t count) {
   *call.count = count;
   if (call.capacity < 1)
@@ -160,7 +161,7 @@ void writeOnePiece(const PeFindSegments &call, float value, int32_t count) {
                 value);
 }
 
-/// Scratch memory for one thread.
+/// Allocates the scratch memory of Refine.h for one thread.
 std::vector<double> scratchOf(std::span<const Link> links, const PeFindSegments &call) {
   int64_t width = 1;
   for (const Link &link : links)
@@ -168,7 +169,7 @@ std::vector<double> scratchOf(std::span<const Link> links, const PeFindSegments 
   return std::vector<double>(segments::refineScratch(1, width, width, call.capacity));
 }
 
-/// Widens `interval` to the finite numbers of `values`.
+/// Extends `interval` to contain the finite elements of `values`.
 void include(Interval &interval, const float *values, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
     if (std::isfinite(values[i])) {
@@ -227,7 +228,7 @@ void pe_find_segments(const PeFindSegments *call) {
   if (!linksFit(links, call->heads) || call->capacity < 1)
     return writeOnePiece(*call, std::numeric_limits<float>::quiet_NaN(), 1);
   auto [low, high] = rangeOfProducts(*call);
-  // A single point: the piece to its right.
+  // The interval is a single point; extend it to the right.
   if (!(low < high))
     high = low + std::max(1.0, std::abs(low)) / 1024;
   Segments segments = findSegments(links, low, high);

@@ -1,4 +1,4 @@
-//===- ThreadPool.cpp - One pool for all work of the process --------------===//
+//===- ThreadPool.cpp - The thread pool of the process --------------------===//
 
 #include "runtime/device/cpu/ThreadPool.h"
 
@@ -9,7 +9,7 @@
 
 namespace pe::cpu {
 
-/// True on a thread that is running an item: calls from there run inline.
+/// True if this thread is running an item, so that nested calls run inline.
 static thread_local bool insideItem = false;
 
 namespace {
@@ -51,7 +51,7 @@ ThreadPool::ThreadPool(Options options) : spin(options.spin) {
     for (int i = 1; i < count; ++i)
       workers.emplace_back([this] { work(); });
   } catch (const std::system_error &) {
-    // The system gives no more threads; the pool works with those it has, and threads() says so.
+    // Thread creation failed; continue with the threads already started, which threads() counts.
   }
 }
 
@@ -78,7 +78,7 @@ void ThreadPool::run(int64_t items, Body body, void *context) {
 
 void ThreadPool::publish(int64_t items, Body body, void *context) {
   const uint32_t generation = generationOf(ticket.load(std::memory_order_relaxed)) + 1;
-  // From here on no late worker can take an item, whatever it has read of the new job.
+  // Close the ticket, so that a late worker that reads parts of the new job cannot take an item.
   ticket.store(makeTicket(generation, kClosed), std::memory_order_seq_cst);
   jobBody.store(body, std::memory_order_relaxed);
   jobContext.store(context, std::memory_order_relaxed);
@@ -94,7 +94,7 @@ void ThreadPool::publish(int64_t items, Body body, void *context) {
   wake.notify_all();
 }
 
-/// Runs items of `generation` until none is left to take. True if it ran any.
+/// Runs items of `generation` until none is left. Returns true if it ran any.
 bool ThreadPool::takeItems(uint32_t generation) {
   InsideItem scope;
   bool any = false;
@@ -125,7 +125,7 @@ bool ThreadPool::takeItems(uint32_t generation) {
   }
 }
 
-/// The caller's wait for items that workers still run.
+/// Waits, on the calling thread, for items that workers still run.
 void ThreadPool::waitForItems() {
   for (int i = 0; i < spin; ++i) {
     if (unfinished.load(std::memory_order_acquire) == 0)
@@ -138,7 +138,7 @@ void ThreadPool::waitForItems() {
   callerSleeps.store(false, std::memory_order_relaxed);
 }
 
-/// A worker's wait for a generation other than `seen`.
+/// Waits, on a worker, for a generation other than `seen`.
 void ThreadPool::waitForGeneration(uint32_t seen) {
   const auto hasNews = [&] {
     const Ticket now = ticket.load(std::memory_order_seq_cst);

@@ -1,16 +1,16 @@
-//===- ThreadPool.h - One pool for all work of the process ------*- C++ -*-===//
+//===- ThreadPool.h - The thread pool of the process ------------*- C++ -*-===//
 //
 // parallelFor(items, body) runs body(0) ... body(items - 1), in any order on any thread, and
 // returns when all have finished. Three properties matter more than any compiler optimization
 // (docs/numerics.md has the measurements):
-//  - the caller works too and then waits for finished ITEMS, never for idle workers: a worker that
-//    the system has not scheduled delays nobody;
-//  - the job's generation and the next index share one 64-bit atomic, so that a late worker can
-//    never take an item of the next job;
+//  - the caller runs items itself and then waits for unfinished items, not for workers, so a worker
+//    that the system has not scheduled causes no delay;
+//  - the generation of the job and the index of the next item share one 64-bit atomic, so a late
+//    worker cannot take an item of the next job;
 //  - workers spin briefly, then sleep on a condition variable.
-// A call made from inside an item runs inline on its thread. Calls from several threads take turns.
+// A call from inside an item runs inline on its thread. Calls from several threads are serialized.
 //
-// A host program with its own threads passes a ParallelFor (pe/Parallel.h) instead of a pool.
+// An application with its own threads passes a ParallelFor (pe/Parallel.h) instead of a pool.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,16 +28,17 @@
 
 namespace pe::cpu {
 
-/// The number of cores this process may use, by its affinity mask and its control group's quota.
+/// Returns the number of cores that the affinity mask and the control group quota allow.
 int usableCores();
 
 class ThreadPool final : public ParallelFor {
 public:
   struct Options {
     static constexpr int kMaxThreads = 1024;
-    /// Including the caller; 0: usableCores(). At most kMaxThreads and what the system allows.
+    /// The number of threads including the caller, or 0 for usableCores(). Limited by kMaxThreads
+    /// and by the system.
     int threads = 0;
-    /// How many pause instructions a worker or a waiting caller spins for before it sleeps.
+    /// The number of pause instructions that an idle worker or caller executes before it sleeps.
     int spin = 4000;
   };
 
@@ -47,15 +48,15 @@ public:
   ThreadPool(const ThreadPool &) = delete;
   ThreadPool &operator=(const ThreadPool &) = delete;
 
-  /// The process-wide pool, for callers without threads of their own. Never destroyed: calls may
-  /// come from static destructors.
+  /// Returns the process-wide pool, for callers without their own threads. It is never destroyed,
+  /// because static destructors may use it.
   static ThreadPool &ofProcess();
 
   int threads() const override { return static_cast<int>(workers.size()) + 1; }
   void run(int64_t items, Body body, void *context) override;
 
 private:
-  /// Generation in the upper half, next chunk in the lower half.
+  /// The generation in the upper half, the next chunk in the lower half.
   using Ticket = uint64_t;
   static constexpr uint32_t kClosed = 0xFFFFFFFFu;
 
@@ -67,8 +68,8 @@ private:
 
   const int spin;
 
-  // The job. Written while the ticket is closed; a reader's items count only if its generation is
-  // still the ticket's when it takes one.
+  // The job, written while the ticket is closed. A reader may use these values only if the ticket
+  // still has the same generation when it takes a chunk.
   std::atomic<Body> jobBody{nullptr};
   std::atomic<void *> jobContext{nullptr};
   std::atomic<int64_t> jobItems{0};

@@ -38,14 +38,14 @@ Expected<const LoadedModule *> CudaRunner::moduleOn(int device) const {
   return (modules[device] = *std::move(module)).get();
 }
 
-/// What kernels count in 32 bits, and copies that would take too long.
+/// Checks that the sizes fit the 32-bit indices of kernels, and the number of copies.
 Status CudaRunner::check(const BoundCall &call) const {
   const plan::Plan &p = getPlan();
   const int64_t most = (int64_t(1) << 31) / (std::max({p.headDim, p.valueDim, int64_t(1)}) * 4) - 1;
   for (int64_t length : {call.getSizes().queries, call.getSizes().keys})
     if (length > most)
-      return makeError("expected at most ", most, " positions of this depth on GPUs, found ",
-                       length);
+      return makeError("expected at most ", most,
+                       " positions with this head dimension on GPUs, found ", length);
   for (size_t i = 0; i < p.stages.size(); ++i) {
     int64_t items = 0;
     if (!call.runs(i))
@@ -115,8 +115,8 @@ Status CudaRunner::launch(const BoundCall &call, char *first, const LoadedModule
           call.address(static_cast<size_t>(stage.buffers[k]), first));
       arguments[k] = &pointers[k];
     }
-    // Of a word that fits in 32 bits the driver reads these: the low half stands first. It only
-    // reads.
+    // For a 32-bit parameter the driver reads the first four bytes, which are the low half of the
+    // word. It does not write, so the const_cast is safe.
     static_assert(std::endian::native == std::endian::little);
     for (size_t k = 0; k < stage.words.size(); ++k)
       arguments[count + k] = const_cast<int64_t *>(&frame[stage.words[k]]);
@@ -153,14 +153,14 @@ Status CudaRunner::run(const BoundCall &call, const CallContext &context) const 
 
 namespace {
 
-/// A stream, the events recorded on it, and host tensors that it still copies from.
+/// A stream, the events recorded on it, and the host tensors that pending copies read.
 class DeviceQueue final : public device::Runner::Queue {
 public:
   explicit DeviceQueue(std::shared_ptr<const Device> given)
       : device(std::move(given)), driver(device->driver), current(*device) {}
   ~DeviceQueue() override {
     if (cudaStream) {
-      driver.streamSynchronize(cudaStream); // nothing may outlive the memory it uses
+      driver.streamSynchronize(cudaStream); // pending work uses memory that is about to be freed
       driver.streamDestroy(cudaStream);
     }
     for (Event event : events)

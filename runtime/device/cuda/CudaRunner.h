@@ -1,8 +1,8 @@
 //===- CudaRunner.h - Calls on a GPU ----------------------------*- C++ -*-===//
 //
-// A call is one clear of the workspace's zeroed part and launches on the caller's stream: no
-// allocation, no synchronisation, so that a CUDA graph can capture it. Kernels are loaded on a
-// device by the first call there.
+// A call clears the zeroed part of the workspace and of the caller's tensors, copies views that
+// must be packed, and launches kernels, all on the caller's stream. It does not allocate or
+// synchronize, so that a CUDA graph can capture it. The first call on a device loads the kernels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,13 +19,13 @@ namespace pe::cuda {
 
 class CudaRunner : public device::Runner {
 public:
-  /// Loads the kernels on `device`; other devices follow when a call names them.
+  /// Loads the kernels on `device`. The first call on another device loads them there.
   static Expected<std::shared_ptr<const CudaRunner>> create(plan::Plan plan, const std::string &ptx,
                                                             int device = 0);
 
   const device::BoundPlan &bound() const override { return plan; }
   using Runner::run;
-  /// Starts the call on the context's stream. Everything that can be refused is refused before.
+  /// Starts the call on the stream of the context, after all checks.
   Status run(const device::BoundCall &call, const device::CallContext &context) const override;
 
 protected:

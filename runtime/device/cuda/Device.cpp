@@ -1,4 +1,4 @@
-//===- Device.cpp - One GPU and a module on it ----------------------------===//
+//===- Device.cpp - A GPU, its memory and its modules ---------------------===//
 
 #include "runtime/device/cuda/Device.h"
 
@@ -17,14 +17,14 @@ Expected<std::shared_ptr<const Device>> Device::open(int ordinal) {
     return s.takeError();
   std::shared_ptr<Device> device(new Device(d, id));
   char name[256] = {};
-  Status status = d.check(d.deviceName(name, sizeof(name), id), "asking for the device's name");
+  Status status = d.check(d.deviceName(name, sizeof(name), id), "reading the name of the device");
   device->name = name;
   for (auto [field, attribute] : {std::pair{&device->computeMajor, kComputeMajor},
                                   {&device->computeMinor, kComputeMinor},
                                   {&device->multiprocessors, kMultiprocessors},
                                   {&device->sharedPerBlock, kSharedPerBlockOptin}})
     if (status)
-      status = d.check(d.deviceAttribute(field, attribute, id), "asking for device attributes");
+      status = d.check(d.deviceAttribute(field, attribute, id), "reading device attributes");
   if (status)
     status = d.check(d.contextRetain(&device->context, id), "starting the device");
   if (!status)
@@ -102,7 +102,8 @@ LoadedModule::load(std::shared_ptr<const Device> device, const std::string &ptx,
   for (const plan::Stage &stage : plan.stages) {
     Kernel kernel = nullptr;
     if (!stage.launch)
-      return makeError("expected launch sizes of stage '", stage.symbol, "' in the plan");
+      return makeError("expected a launch configuration for stage '", stage.symbol,
+                       "' in the plan, found none");
     if (Status s = d.check(d.moduleFunction(&kernel, loaded->module, stage.symbol.c_str()),
                            "finding kernel '" + stage.symbol + "'");
         !s)

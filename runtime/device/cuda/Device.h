@@ -1,4 +1,4 @@
-//===- Device.h - One GPU and a module on it --------------------*- C++ -*-===//
+//===- Device.h - A GPU, its memory and its modules -------------*- C++ -*-===//
 
 #ifndef PE_RUNTIME_DEVICE_CUDA_DEVICE_H
 #define PE_RUNTIME_DEVICE_CUDA_DEVICE_H
@@ -11,7 +11,7 @@
 
 namespace pe::cuda {
 
-/// A device with its primary context (shared with every other user of it in this process).
+/// A device and its primary context, which all users of the device in this process share.
 class Device {
 public:
   static Expected<std::shared_ptr<const Device>> open(int ordinal = 0);
@@ -24,15 +24,15 @@ public:
   int computeMajor = 0, computeMinor = 0;
   int multiprocessors = 0, sharedPerBlock = 0;
 
-  /// "sm_90".
+  /// Returns the architecture, for example "sm_90".
   std::string chip() const { return "sm_" + std::to_string(computeMajor * 10 + computeMinor); }
-  /// The newest chip that the compiler knows and this device runs: "sm_90" ..., from runtime/jit.
+  /// Returns the newest architecture that the compiler supports (runtime/jit) and this device runs.
   std::string compilationChip() const;
-  /// Whether PTX for `chip` ("sm_80", "sm_90a") runs here: chips are upward compatible, but for
-  /// those with a letter, which run on themselves only.
+  /// Returns true if PTX for `chip` ("sm_80", "sm_90a") runs on this device. Newer devices run PTX
+  /// for older architectures, except those with a letter suffix, which require the same one.
   bool runs(const std::string &chip) const;
 
-  /// Makes the context current until it ends.
+  /// Makes the context of a device current during its lifetime.
   class Current {
   public:
     explicit Current(const Device &device) : device(device) {
@@ -55,7 +55,7 @@ private:
   Context context = nullptr;
 };
 
-/// Memory of a device.
+/// An allocation on a device.
 class DeviceMemory {
 public:
   static Expected<DeviceMemory> allocate(std::shared_ptr<const Device> device, size_t bytes);
@@ -81,8 +81,8 @@ private:
 /// The kernels of a plan, loaded from PTX.
 class LoadedModule {
 public:
-  /// Errors: PTX that the driver refuses (with its log), a kernel that is missing, more shared
-  /// memory than the device has.
+  /// Loads the kernels. Fails if the driver rejects the PTX (the error contains its log), a kernel
+  /// is missing, or a kernel needs more shared memory than the device has.
   static Expected<std::shared_ptr<const LoadedModule>>
   load(std::shared_ptr<const Device> device, const std::string &ptx, const plan::Plan &plan);
   ~LoadedModule();

@@ -10,7 +10,8 @@ namespace pe::cuda {
 
 namespace {
 
-/// The axis whose runs one copy of rows can take: the longest with room between them.
+/// Returns the axis that becomes the rows of the 2-D copies: the longest one along which the runs
+/// do not overlap.
 std::optional<int> rowsOf(const StridedCopy &copy) {
   std::optional<int> rows;
   for (int k = 0; k < copy.axisCount(); ++k) {
@@ -22,7 +23,7 @@ std::optional<int> rowsOf(const StridedCopy &copy) {
   return rows;
 }
 
-/// Elements of the axes that are walked by the host.
+/// Returns the number of copies: the product of the sizes of all other axes.
 double copiesOf(const StridedCopy &copy, std::optional<int> rows) {
   double count = 1;
   for (int k = 0; k < copy.axisCount(); ++k)

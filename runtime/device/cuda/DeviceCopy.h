@@ -1,7 +1,8 @@
 //===- DeviceCopy.h - Copies of strided views on a GPU ----------*- C++ -*-===//
 //
-// Views that kernels cannot take as they lie are packed by the driver's copies of rows: of a view
-// [B, H, S, D] with any order of the first three axes, one for each pair of the two smaller ones.
+// Views whose layout kernels cannot use are packed by 2-D copies of the driver. A view [B, H, S, D]
+// with any order of the first three axes takes one copy for each pair of indices into the two
+// smaller of these axes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,13 +14,14 @@
 
 namespace pe::cuda {
 
-/// More copies than these take longer than any call; the caller's framework has kernels for it.
+/// The largest number of copies per view. More would take longer than the call itself, and the
+/// caller's framework has kernels to make a tensor contiguous.
 inline constexpr int64_t kMostCopies = 4096;
 
-/// An error, before anything is started, for a view that takes too many copies.
+/// Returns an error if the view needs too many copies. Called before anything is started.
 Status checkCopies(const View &view);
 
-/// Starts the copies between a view and its packed form.
+/// Starts the copies between a view and its packed form on `stream`.
 Status copyView(const Driver &driver, const View &view, DevicePointer packed, bool intoView,
                 Stream stream);
 

@@ -32,7 +32,7 @@ Expected<Driver> load() {
 #undef PE_CUDA_FIND
   if (Status s = driver.check(driver.init(0), "starting the NVIDIA driver"); !s)
     return s.takeError();
-  if (Status s = driver.check(driver.driverVersion(&driver.version), "asking for its version"); !s)
+  if (Status s = driver.check(driver.driverVersion(&driver.version), "reading its version"); !s)
     return s.takeError();
   if (driver.version < kOldestDriver)
     return makeError("expected an NVIDIA driver for CUDA ", versionText(kOldestDriver),
@@ -52,7 +52,7 @@ Expected<const Driver *> Driver::open() {
   static std::mutex mutex;
   static std::optional<Driver> opened;
   std::lock_guard lock(mutex);
-  if (!opened) { // a failure is tried again: a driver may come later
+  if (!opened) { // retries after a failure, because a driver may be installed later
     Expected<Driver> loaded = load();
     if (!loaded)
       return loaded.takeError();

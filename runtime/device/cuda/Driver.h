@@ -1,7 +1,7 @@
 //===- Driver.h - The CUDA driver, opened at run time -----------*- C++ -*-===//
 //
 // The functions of libcuda that pe uses, with the types of its stable C interface. Nothing links
-// CUDA: a machine without a driver gets an error when it asks for the target, not before.
+// CUDA, so a machine without a driver reports an error only when the target is used.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,11 +25,11 @@ using Kernel = struct KernelTag *;
 using Stream = struct StreamTag *;
 using Event = struct EventTag *;
 
-/// Rows of one length from one pitch to another (CUDA_MEMCPY2D).
+/// A copy of rows of equal length, with a pitch for each side (CUDA_MEMCPY2D).
 struct Copy2D {
   struct Side {
     size_t xInBytes = 0, y = 0;
-    int memoryType = 2; // of the device
+    int memoryType = 2; // device memory
     void *host = nullptr;
     DevicePointer device = 0;
     void *array = nullptr;
@@ -39,7 +39,7 @@ struct Copy2D {
   size_t widthInBytes = 0, height = 0;
 };
 
-/// Attributes of devices and functions, by their numbers in cuda.h.
+/// Attributes of devices and functions, with their values in cuda.h.
 enum DeviceAttribute {
   kMultiprocessors = 16,
   kComputeMajor = 75,
@@ -50,7 +50,7 @@ enum FunctionAttribute { kMaxDynamicShared = 8 };
 /// Options of module loading.
 enum ModuleOption { kErrorLog = 5, kErrorLogBytes = 6 };
 
-/// X(result, name here, symbol of libcuda, arguments)
+/// X(name of the member, symbol in libcuda, arguments)
 #define PE_CUDA_FUNCTIONS(X)                                                                       \
   X(init, cuInit, (unsigned flags))                                                                \
   X(driverVersion, cuDriverGetVersion, (int *version))                                             \
@@ -95,15 +95,16 @@ struct Driver {
 #undef PE_CUDA_MEMBER
   int version = 0; // 12040 for CUDA 12.4
 
-  /// Opens and initialises the driver, once per process: $PE_CUDA_DRIVER, else libcuda.so.1.
-  /// Errors: no driver, a driver older than CUDA 12.0, no device.
+  /// Opens and initializes the driver once per process: $PE_CUDA_DRIVER if set, else libcuda.so.1.
+  /// Fails if there is no driver, it is older than CUDA 12.0, or there is no device.
   static Expected<const Driver *> open();
 
-  /// Success, or an error that says what was being done and the driver's own name and text.
+  /// Returns success, or an error with the operation (`doing`) and the driver's name and
+  /// description of the error.
   Status check(Result result, const std::string &doing) const;
 };
 
-/// Drivers before this one do not read the PTX that pe writes.
+/// The oldest driver that accepts the PTX that pe emits.
 inline constexpr int kOldestDriver = 12000;
 
 } // namespace pe::cuda

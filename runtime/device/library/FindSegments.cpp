@@ -1,9 +1,10 @@
-//===- FindSegments.cpp - the node-value sweep, by a CTA ------------------===//
+//===- FindSegments.cpp - Pieces of a chain of maps, found by a CTA -------===//
 //
-// The algorithm of runtime/device/cpu/Segments.h with its loops divided among threads. The cells
-// of a sweep are divided into one contiguous piece per thread: every thread counts the knots that
-// its cells will have, and after a barrier knows where to write them. Inside a cell the roots are
-// taken in ascending order by searching for the next one, which needs no memory.
+// The algorithm of runtime/device/cpu/Segments.h with its loops distributed over threads. Each
+// thread owns a contiguous range of the cells of a sweep. It counts the knots that its cells will
+// have; after a barrier, the prefix sums of the counts give the offsets to write them at. Inside a
+// cell the roots are visited in ascending order by searching for the next one, which needs no
+// memory.
 //
 //===----------------------------------------------------------------------===//
 #include "DeviceLibrary.h"
@@ -11,7 +12,7 @@
 
 extern "C" {
 
-/// The same words as PeFindSegments; the links follow it.
+/// Has the layout of PeFindSegments and is followed by the links.
 struct PeGpuFindSegments {
   const float *u;
   int64_t uRows, uStride, uCount;
@@ -38,7 +39,7 @@ static void barrier() { pe_emu_barrier("pe_gpu_find_segments"); }
 
 namespace {
 
-/// As in runtime/device/cpu/Segments.cpp.
+/// The same value as in runtime/device/cpu/Segments.cpp.
 constexpr double kMergeDistance = 4e-15;
 
 double magnitude(double x) { return x < 0 ? -x : x; }
@@ -47,7 +48,7 @@ bool isFinite(float x) { return x - x == 0; }
 using pe::segments::Function;
 using pe::segments::Link;
 
-/// The threads of the CTA and the device's functions, for Refine.h.
+/// The platform of Refine.h with the threads of the CTA and the functions of the device.
 struct CtaPlatform {
   int64_t thread() const { return index; }
   int64_t threads() const { return count; }
@@ -60,7 +61,7 @@ struct CtaPlatform {
   int64_t index, count;
 };
 
-/// Knots and, for each, the values of all units of a layer; at most `capacity` knots.
+/// Knots, and the values of all units of a layer at each knot.
 struct Sweep {
   double *knots, *values;
   int64_t count, width;
@@ -104,7 +105,7 @@ bool Finder::linksFit() const {
   return call.linkCount > 0 && (inputs == 1 || inputs == call.heads);
 }
 
-/// The smallest interval with every product of finite entries of u and v.
+/// Finds the smallest interval that contains every product of finite entries of u and v.
 void Finder::findInterval(double &low, double &high) {
   const double infinity = __builtin_huge_val();
   double limits[4] = {infinity, -infinity, infinity, -infinity};
@@ -138,7 +139,7 @@ void Finder::findInterval(double &low, double &high) {
       high = product > high ? product : high;
     }
   }
-  // A single point: the piece to its right.
+  // The interval is a single point; extend it to the right.
   if (!(low < high))
     high = low + (magnitude(low) > 1 ? magnitude(low) : 1.0) / 1024;
 }
@@ -159,7 +160,7 @@ void Finder::applyAffine(const Sweep &from, Sweep &to, const Link &layer) {
   barrier();
 }
 
-/// The first root of the cell after (knot, unit), ordered by knot and then by unit.
+/// Finds the first root of the cell after (knot, unit), ordered by knot and then by unit.
 bool Finder::nextRoot(const Sweep &z, int64_t cell, double &knot, int64_t &unit,
                       double &share) const {
   const double left = z.knots[cell], width = z.knots[cell + 1] - left;
@@ -173,8 +174,8 @@ bool Finder::nextRoot(const Sweep &z, int64_t cell, double &knot, int64_t &unit,
     if (!(s > 0 && s < 1))
       continue;
     const double at = left + width * s;
-    const bool isBehind = at > knot || (at == knot && u > unit);
-    if (isBehind && (bestUnit < 0 || at < bestKnot)) {
+    const bool isAfter = at > knot || (at == knot && u > unit);
+    if (isAfter && (bestUnit < 0 || at < bestKnot)) {
       bestKnot = at;
       bestShare = s;
       bestUnit = u;
@@ -200,7 +201,7 @@ template <typename Take> void Finder::eachRoot(const Sweep &z, int64_t cell, Tak
   }
 }
 
-/// `z` with its roots as additional knots, after the ReLU; false if there are too many.
+/// Adds the roots of `z` as knots and applies the ReLU. Returns false if there are too many knots.
 bool Finder::insertRoots(const Sweep &z, Sweep &out) {
   const int64_t cells = z.count - 1, share = (cells + threads - 1) / threads;
   const int64_t begin = thread * share < cells ? thread * share : cells;
@@ -261,7 +262,7 @@ void Finder::writeLines(const Sweep &f) {
   }
 }
 
-/// The chain's values in the middle of the pieces.
+/// Writes the values of the chain at the centers of the pieces.
 void Finder::writeConstants(pe::segments::Refiner<CtaPlatform> &chain, const Sweep &f) {
   const int64_t count = f.count - 1;
   if (thread == 0)
@@ -276,7 +277,7 @@ void Finder::writeConstants(pe::segments::Refiner<CtaPlatform> &chain, const Swe
   }
 }
 
-/// A table of one piece with this value everywhere, counted as `count`.
+/// Writes a table of one piece with all coefficients equal to `value`, and sets its count.
 void Finder::writeOnePiece(float value, int32_t count) {
   if (thread == 0)
     *call.count = count;
@@ -289,8 +290,8 @@ void Finder::writeOnePiece(float value, int32_t count) {
     call.coefficients[i / powers * call.capacity * powers + i % powers] = value;
 }
 
-/// Kinks of the links up to the first smooth one, or the first that makes all constant, in `h`, and
-/// the values there of what has been applied; false if there are too many.
+/// Finds the kinks of the links before the first smooth function, or up to the first step function,
+/// and stores them and the values of these links in `h`. Returns false if there are too many kinks.
 bool Finder::sweep(Sweep &h, Sweep &z) {
   for (int64_t i = 0; i < call.linkCount; ++i) {
     const auto function = static_cast<Function>(links[i].function);

@@ -1,8 +1,8 @@
-//===- Math.cpp - functions of numbers ------------------------------------===//
+//===- Math.cpp - Mathematical functions ----------------------------------===//
 #include "DeviceLibrary.h"
 
 #ifdef __NVPTX__
-// OpenCL's built-in functions have the names that C++ gives these declarations.
+// The mangled names of these declarations are those of OpenCL's built-in functions.
 #define PE_GPU_DECLARE_BUILTIN_UNARY(name)                                                         \
   float name(float);                                                                               \
   double name(double);

@@ -1,23 +1,22 @@
-//===- Refine.h - pieces of a smooth function of one number ---------------===//
+//===- Refine.h - Piecewise cubics of a smooth function -------------------===//
 //
-// A chain of affine maps and functions of one number, R -> R^heads, is brought to cubic pieces with
-// ends that all heads share:
+// Approximates a chain of affine maps and scalar functions, R -> R^heads, by piecewise cubics. All
+// heads share the ends of the pieces:
 //
-//   cells = the given ones (kinks of earlier links end them)
+//   cells = the initial cells, which end at the kinks of earlier links
 //   until every cell is accepted:
-//     per cell and head: the cubic through the function at the four Chebyshev points of the cell,
-//     compared with the function, value and slope, at kChecks points; a cell is accepted where all
-//     heads are within the tolerance, and divided in two where one is not: at a zero of the last
-//     map, if a function with a kink stands behind it and one lies inside, else in the middle
+//     per cell and head: fit a cubic to the function at the four Chebyshev points of the cell, and
+//     compare its value and slope with the function at kChecks points. Accept the cell if all heads
+//     are within the tolerance. Otherwise split it: if a function with a kink follows the last map,
+//     at a zero of that map inside the cell, else in the middle
 //
-// Points of equal distance see nothing of what happens near 0 in a cell that reaches to 1e6 (a
-// normaliser of a row that sees no key may be that small). Weights and biases near 1 bend a
-// function at x of any size over a length of about x: a cell that spans more than that is divided
-// unseen.
+// Equidistant check points miss the behavior near 0 of a cell that reaches to 1e6 (the normalizer
+// of a row without keys may produce such a cell). With weights and biases near 1, a function at x
+// changes over a length of about x, so a cell that spans more than that is split without a check.
 //
-// Values and slopes are computed in float64, by the chain rule. The work of a round is divided
-// among threads by (cell, point) and by (cell, head); nothing depends on their number.
-// Freestanding: the same code runs on the host (one thread) and in a CTA.
+// Values and slopes are computed in float64, by the chain rule. The work of a round is distributed
+// over threads by (cell, point) and by (cell, head); results do not depend on the number of
+// threads. The code is freestanding: it runs on the host (one thread) and in a CTA.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_RUNTIME_DEVICE_LIBRARY_REFINE_H
@@ -30,7 +29,7 @@ namespace pe::segments {
 /// The functions between the maps (tile.find_segments).
 enum class Function : int64_t { Identity, Relu, Gelu, Tanh, Silu, Cos, Step };
 
-/// x -> function(weight x + bias): weight [outputs, inputs], bias [outputs], row-major.
+/// Maps x to function(weight x + bias), with weight [outputs, inputs] row-major and bias [outputs].
 struct Link {
   const float *weight;
   const float *bias;
@@ -39,37 +38,39 @@ struct Link {
   int64_t function;
 };
 
-/// A value and its derivative with respect to the chain's argument.
+/// A value and its derivative with respect to the argument of the chain.
 struct Dual {
   double value, slope;
 };
 
 inline constexpr int64_t kDegree = 3;
-inline constexpr int64_t kChecks = 12; // points where a cubic is compared
+inline constexpr int64_t kChecks = 12; // points at which a cubic is checked
 inline constexpr int64_t kPoints = kDegree + 1 + kChecks;
 inline constexpr int64_t kBatch = 32; // cells whose values are in memory at once
 inline constexpr int64_t kScalePoints = 64;
-inline constexpr int64_t kRounds = 56; // divisions after which a cell is too narrow for another
-/// Cells end at most this far from 0, or at most this many times as far as they begin.
+inline constexpr int64_t kRounds = 56; // after as many splits a cell is too narrow for another
+/// The far end of an accepted cell has a magnitude of at most this, or at most this times the
+/// magnitude of the near end.
 inline constexpr double kReach = 4;
-/// Slopes are off by at most this, relative to the largest slope of the head.
+/// The largest error of a slope, relative to the largest slope of the head.
 inline constexpr double kSlopeTolerance = 2e-4;
-/// What an f32 result resolves, relative to the value.
+/// The relative resolution of an f32 result.
 inline constexpr double kResolution = 0x1p-22;
 
 /// Chebyshev points of [-1, 1].
 inline constexpr double kNodes[kDegree + 1] = {-0.92387953251128674, -0.38268343236508978,
                                                0.38268343236508978, 0.92387953251128674};
 
-/// The point of a cell, in [-1, 1]: the nodes, then the checks, of which the first and the last are
-/// so near the ends that slopes are as far off as there, but on one side of a kink.
+/// Returns the position of a point in a cell, in [-1, 1]: first the nodes, then the checks. The
+/// first and the last check are close enough to the ends to measure the error of slopes there, but
+/// lie on one side of a kink at the end.
 inline double pointAt(int64_t point) {
   if (point <= kDegree)
     return kNodes[point];
   return 0.9995 * (2.0 * static_cast<double>(point - kDegree - 1) / (kChecks - 1) - 1.0);
 }
 
-/// The coefficients of the cubic through `values` at the nodes, in powers of x in [-1, 1].
+/// Computes the coefficients of the cubic through `values` at the nodes, in powers of x in [-1, 1].
 inline void fitNodes(const double *values, double *coefficients) {
   // Even and odd parts at the squares p < q of the nodes.
   const double p = kNodes[2] * kNodes[2], q = kNodes[3] * kNodes[3];
@@ -82,14 +83,15 @@ inline void fitNodes(const double *values, double *coefficients) {
   coefficients[1] = oddInner - coefficients[3] * p;
 }
 
-/// Doubles of scratch for `threads` threads, `heads` outputs, links of at most `width` outputs and
-/// tables of `capacity` pieces.
+/// Returns the doubles of scratch for `threads` threads, `heads` outputs, links of at most `width`
+/// outputs and tables of `capacity` pieces.
 constexpr int64_t refineScratch(int64_t threads, int64_t heads, int64_t width, int64_t capacity) {
   return threads * 4 * width + kBatch * kPoints * 2 * heads + kScalePoints * heads + heads +
          5 * (capacity + 1) + kBatch;
 }
 
-/// `Platform` has thread(), threads(), barrier() and erf, exp, tanh, sin, cos of doubles.
+/// Splits cells and fits cubics. `Platform` provides thread(), threads(), barrier(), and erf, exp,
+/// tanh, sin and cos of doubles.
 template <typename Platform> class Refiner {
 public:
   Refiner(const Platform &platform, const Link *links, int64_t linkCount, int64_t heads,
@@ -116,16 +118,17 @@ public:
     batch = take(kBatch);
   }
 
-  /// Divides the cells between `count` + 1 ascending ends; false if there are too many.
+  /// Splits the cells between `count` + 1 ascending ends until all are accepted. Returns false if
+  /// there are more than `capacity` cells.
   bool run(const double *given, int64_t count);
-  /// Writes the ends and, about each piece's centre in f32, the cubics.
+  /// Writes the ends of the pieces, and the cubics about the f32 center of each piece.
   void writeCubics(float *knots, float *coefficients);
   int64_t count() const { return cells; }
   double end(int64_t index) const { return ends[index]; }
-  /// The chain's outputs at x, left in `at(output)` of this thread.
+  /// Evaluates the chain at x. `at(output)` then returns the outputs on this thread.
   void evaluate(double x, bool isLastApplied = true);
   Dual at(int64_t output) const { return {current[2 * output], current[2 * output + 1]}; }
-  /// The output of a head: a chain with one output serves all.
+  /// Returns the output of a head. A chain with one output applies to all heads.
   int64_t outputOf(int64_t head) const { return outputs == 1 ? 0 : head; }
 
 private:
@@ -209,8 +212,8 @@ template <typename Platform> void Refiner<Platform>::evaluate(double x, bool isL
   current = in;
 }
 
-/// The largest slope of every output at points of the whole range, every other one near 0 if the
-/// range reaches there.
+/// Finds the largest slope of every output at sample points. Every other point is within kReach of
+/// 0, if the range contains such points; the others cover the entire range.
 template <typename Platform> void Refiner<Platform>::findScales(double low, double high) {
   const bool hasNear = low < kReach && high > -kReach;
   const double nearLow = hasNear && low < -kReach ? -kReach : low;
@@ -233,7 +236,7 @@ template <typename Platform> void Refiner<Platform>::findScales(double low, doub
   platform.barrier();
 }
 
-/// Values and slopes at every point of the batch's cells.
+/// Computes values and slopes at every point of the cells of the batch.
 template <typename Platform> void Refiner<Platform>::evaluateBatch(int64_t size) {
   for (int64_t job = platform.thread(); job < size * kPoints; job += platform.threads()) {
     const int64_t slot = job / kPoints, point = job % kPoints;
@@ -247,8 +250,8 @@ template <typename Platform> void Refiner<Platform>::evaluateBatch(int64_t size)
   platform.barrier();
 }
 
-/// Whether the cubic of an output is within the tolerance at all points. What is not a number is:
-/// it shows in every result.
+/// Returns true if the cubic of an output is within the tolerance at all points. NaN counts as
+/// within the tolerance, because it reaches the results.
 template <typename Platform> bool Refiner<Platform>::isClose(int64_t slot, int64_t output) const {
   double nodes[kDegree + 1], c[kDegree + 1];
   for (int64_t i = 0; i <= kDegree; ++i)
@@ -271,7 +274,7 @@ template <typename Platform> bool Refiner<Platform>::isClose(int64_t slot, int64
   return true;
 }
 
-/// A zero of the last map between a and b, where it has opposite signs.
+/// Finds a zero of the last map between a and b, where it has opposite signs.
 template <typename Platform>
 double Refiner<Platform>::zeroBetween(double a, double b, int64_t output) {
   evaluate(a, /*isLastApplied=*/false);
@@ -286,7 +289,8 @@ double Refiner<Platform>::zeroBetween(double a, double b, int64_t output) {
   return a + (b - a) / 2;
 }
 
-/// Where to divide a cell that reaches too far to be judged by its points, else its left end.
+/// Returns the point at which to split a cell that is too wide to be checked, or its left end if it
+/// is not.
 template <typename Platform>
 double Refiner<Platform>::splitOfWide(double left, double right) const {
   const double far = right > -left ? right : -left;
@@ -300,7 +304,7 @@ double Refiner<Platform>::splitOfWide(double left, double right) const {
   return right > 0 ? right / kReach : left / kReach;
 }
 
-/// Where to divide a cell, or its left end where it is accepted.
+/// Returns the point at which to split a cell, or its left end if the cell is accepted.
 template <typename Platform> double Refiner<Platform>::splitOf(int64_t slot, int64_t cell) {
   const double left = ends[cell], right = ends[cell + 1], half = (right - left) / 2;
   if (const double wide = splitOfWide(left, right); wide > left)
@@ -311,7 +315,7 @@ template <typename Platform> double Refiner<Platform>::splitOf(int64_t slot, int
     areAllClose = areAllClose && isCloseHere;
     if (isCloseHere || !hasKink())
       continue;
-    // Between neighbouring checks where the function becomes zero, or ceases to be.
+    // Look for a zero between adjacent checks, one of which is positive and one is not.
     for (int64_t i = kDegree + 2; i < kPoints; ++i) {
       const bool before = stored(slot, i - 1, o).value > 0, after = stored(slot, i, o).value > 0;
       if (before == after)
@@ -325,7 +329,7 @@ template <typename Platform> double Refiner<Platform>::splitOf(int64_t slot, int
   return areAllClose ? left : left + half;
 }
 
-/// Decides about every open cell: `splits` holds where it is divided, or its left end.
+/// Sets `splits` of every open cell to the result of `splitOf`.
 template <typename Platform> void Refiner<Platform>::examine() {
   int64_t size = 0;
   for (int64_t cell = 0; cell <= cells; ++cell) {
@@ -347,7 +351,7 @@ template <typename Platform> void Refiner<Platform>::examine() {
   }
 }
 
-/// Divides the cells as examined; false if there are too many.
+/// Splits the cells at `splits`. Returns false if there are too many.
 template <typename Platform> bool Refiner<Platform>::divide() {
   auto isDivided = [&](int64_t cell) { return isOpen[cell] != 0 && splits[cell] > ends[cell]; };
   int64_t count = cells;
@@ -395,7 +399,7 @@ template <typename Platform> bool Refiner<Platform>::run(const double *given, in
     if (cells == before)
       return true;
   }
-  return true; // what is left is as narrow as numbers are
+  return true; // the open cells are as narrow as the resolution of doubles
 }
 
 template <typename Platform>
@@ -415,7 +419,7 @@ void Refiner<Platform>::writeCubics(float *knots, float *coefficients) {
     for (int64_t head = 0; head < heads; ++head) {
       double c[kDegree + 1];
       fitNodes(nodes + outputOf(head) * (kDegree + 1), c);
-      // In powers of (t - centre) / half.
+      // In powers of (t - center) / half.
       const double shifted[] = {c[0] + off * (c[1] + off * (c[2] + off * c[3])),
                                 c[1] + off * (2 * c[2] + off * 3 * c[3]), c[2] + 3 * off * c[3],
                                 c[3]};

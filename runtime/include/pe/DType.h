@@ -1,7 +1,7 @@
 //===- DType.h - Element types ----------------------------------*- C++ -*-===//
 //
-// The element types a tensor can have. Kernels compute with f32, f64, bf16, f16, i32 and i64; the
-// others exist so that files holding them can be read and copied bit for bit. tf32 is a compute
+// The element types of tensors. Kernels compute with f32, f64, bf16, f16, i32 and i64; the other
+// types exist so that files containing them can be read and copied bit for bit. tf32 is a compute
 // type only: its tensors are f32, and the operands of contractions are rounded to ten mantissa bits
 // (to nearest, ties away from zero).
 //
@@ -19,6 +19,7 @@
 
 namespace pe {
 
+/// The type of an element.
 enum class DType : uint8_t {
   F32,
   F64,
@@ -51,15 +52,15 @@ inline constexpr DTypeEntry kDTypes[] = {
     {"bool", 1}, {"f8e4m3", 1}, {"f8e5m2", 1}, {"c64", 8}, {"tf32", 4}};
 } // namespace detail
 
-/// Bytes of one element.
+/// Returns the size of one element in bytes.
 constexpr size_t sizeOf(DType dtype) { return detail::kDTypes[static_cast<size_t>(dtype)].size; }
 
-/// pe's spelling: "f32", "bf16", "i64" ...
+/// Returns pe's name of a type: "f32", "bf16", "i64" ...
 constexpr std::string_view nameOf(DType dtype) {
   return detail::kDTypes[static_cast<size_t>(dtype)].name;
 }
 
-/// The type spelled `name` by nameOf.
+/// Returns the type that nameOf calls `name`; the error lists all names.
 inline Expected<DType> parseDType(std::string_view name) {
   std::string known;
   for (size_t i = 0; i < std::size(detail::kDTypes); ++i) {
@@ -70,17 +71,17 @@ inline Expected<DType> parseDType(std::string_view name) {
   return makeError("expected an element type (", known, "), found '", name, "'");
 }
 
-/// f32, f64, bf16 or f16.
+/// Returns true for f32, f64, bf16 and f16.
 constexpr bool isFloating(DType dtype) {
   return dtype == DType::F32 || dtype == DType::F64 || dtype == DType::BF16 || dtype == DType::F16;
 }
 
-/// The element type of activation tensors for that compute type.
+/// Returns the element type of activation tensors for a compute type.
 constexpr DType storageOf(DType computation) {
   return computation == DType::TF32 ? DType::F32 : computation;
 }
 
-/// The DType of a C++ element type: dtypeOf<float>() == DType::F32.
+/// Returns the DType of a C++ element type: dtypeOf<float>() == DType::F32.
 template <typename T> constexpr DType dtypeOf();
 template <> constexpr DType dtypeOf<float>() { return DType::F32; }
 template <> constexpr DType dtypeOf<double>() { return DType::F64; }

@@ -1,9 +1,9 @@
-//===- Error.h - How pe reports what went wrong -----------------*- C++ -*-===//
+//===- Error.h - Error reporting --------------------------------*- C++ -*-===//
 //
 // pe never throws across its interfaces and never ends the process: a function that can fail
-// returns Expected<T> (or Status when there is no value). An Error is one lower-case sentence that
-// says what was expected, what was found and what to change, with the place in the user's file
-// when there is one.
+// returns Expected<T>, or Status if it has no value to return. The message of an Error is one
+// lower-case sentence that states what was expected, what was found and what to change. An Error
+// also has the location in the user's file if it is known.
 //
 //   Expected<int> half(int x) {
 //     if (x % 2)
@@ -27,47 +27,51 @@
 
 namespace pe {
 
-/// Who can do something about an error.
+/// The party that can fix an error.
 enum class ErrorKind {
-  Input = 1,   ///< the caller: what to change is said
-  Compile = 2, ///< whoever wrote the source, or installed the compiler
+  Input = 1,   ///< the caller; the message says what to change
+  Compile = 2, ///< the author of the source, or the installation of the compiler
   Device = 3,  ///< the driver or the machine
   Memory = 4,
-  Internal = 5 ///< pe itself
+  Internal = 5 ///< pe itself: a bug
 };
 
+/// The description of a failure.
 class [[nodiscard]] Error {
 public:
   explicit Error(std::string message) : message(std::move(message)) {}
 
   const std::string &getMessage() const { return message; }
-  /// "FILE:LINE:COL" in the user's source, or empty.
+  /// The location "FILE:LINE:COL" in the user's source, or empty.
   const std::string &getLocation() const { return location; }
-  /// Complete further lines (notes, source excerpts), printed after the first one as they are.
+  /// Further lines (notes, source excerpts), printed verbatim after the first one.
   const std::vector<std::string> &getNotes() const { return notes; }
 
   ErrorKind getKind() const { return kind; }
 
+  /// Sets the kind, which is Input by default.
   Error of(ErrorKind which) && {
     kind = which;
     return std::move(*this);
   }
+  /// Sets the location.
   Error at(std::string where) && {
     location = std::move(where);
     return std::move(*this);
   }
+  /// Appends a line to the notes.
   Error note(std::string line) && {
     notes.push_back(std::move(line));
     return std::move(*this);
   }
-  /// The same error told in a wider context: "CONTEXT: message".
+  /// Prefixes the message with a context: "CONTEXT: message".
   Error within(const std::string &context) && {
     message = context + ": " + message;
     return std::move(*this);
   }
 
-  /// "FILE:LINE:COL: error: ..." or, without a place, "WHO: error: ..."; notes follow, one a line.
-  /// No final newline.
+  /// Formats the error as "FILE:LINE:COL: error: ..." or, if it has no location, as
+  /// "WHO: error: ...", followed by the notes, one per line. No final newline.
   std::string render(const std::string &who) const {
     std::string text = (location.empty() ? who : location) + ": error: " + message;
     for (const std::string &line : notes)
@@ -82,14 +86,14 @@ private:
   ErrorKind kind = ErrorKind::Input;
 };
 
-/// An Error whose message is the parts printed one after the other.
+/// Returns an Error whose message is the concatenation of the parts.
 template <typename... Parts> Error makeError(const Parts &...parts) {
   std::ostringstream out;
   (out << ... << parts);
   return Error(out.str());
 }
 
-/// A T or the Error that says why there is none.
+/// A T, or the Error that explains why there is no value.
 template <typename T> class [[nodiscard]] Expected {
 public:
   Expected(T value) : state(std::in_place_index<0>, std::move(value)) {}

@@ -1,7 +1,7 @@
-//===- LoopOptions.h - Choices of the loops lowering ------------*- C++ -*-===//
+//===- LoopOptions.h - Options of the lowering to loops ---------*- C++ -*-===//
 //
-// The loops lowering runs a block algorithm as it is defined, at any block size and with either
-// outer loop. Every choice gives the same numbers up to rounding, which the tests check.
+// The lowering "loops" runs a block algorithm exactly as it is defined, with any block size and
+// either outer loop. All choices give the same results up to rounding; the tests check this.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,16 +12,18 @@
 
 namespace pe {
 
+/// The options of the lowering.
 struct LoopOptions {
-  /// Which loop is the outer one; Auto: the stage's attribute `owner`, else queries.
+  /// The outer loop. Auto: the one named by the stage's attribute `owner`, or queries if there is
+  /// none.
   enum class Owner { Auto, Rows, Columns };
 
   /// Queries and keys per block.
   int64_t blockRows = 16;
   int64_t blockColumns = 16;
   Owner owner = Owner::Auto;
-  /// Whether the blocks that an algorithm may leave out, forward (stop) and backward (skip), are
-  /// left out or computed.
+  /// Omit the blocks that the algorithm allows to omit, in the forward (stop) and the backward pass
+  /// (skip). False: all blocks are computed.
   bool useStop = false;
   bool useSkip = false;
 

@@ -1,8 +1,8 @@
-//===- Parallel.h - Who runs independent work items -------------*- C++ -*-===//
+//===- Parallel.h - Interface of thread pools -------------------*- C++ -*-===//
 //
-// pe hands all parallel work to a ParallelFor. Its own thread pool is one; a host program with
-// threads of its own derives another and passes it to pe, so that only one pool competes for the
-// cores.
+// pe runs all parallel work on a ParallelFor. Its own thread pool implements it; a host program
+// with its own threads can implement another and pass it to pe, so that only one pool competes for
+// the cores.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,19 +14,20 @@
 
 namespace pe {
 
+/// Runs independent work items on threads.
 class ParallelFor {
 public:
   using Body = void (*)(void *context, int64_t item);
 
   virtual ~ParallelFor() = default;
-  /// The maximum number of threads that run concurrently.
+  /// Returns the maximum number of threads that run concurrently.
   virtual int threads() const = 0;
   /// Calls body(context, item) once for each item in [0, items), in any order on any threads, and
-  /// returns when all calls have returned. The body does not throw.
+  /// returns when all calls have returned. The body must not throw.
   virtual void run(int64_t items, Body body, void *context) = 0;
 };
 
-/// `run` for anything callable with an item.
+/// Calls callable(item) for each item in [0, items), with `run`.
 template <typename Callable>
 void parallelFor(ParallelFor &pool, int64_t items, Callable &&callable) {
   pool.run(

@@ -1,4 +1,4 @@
-//===- Signature.h - What a function takes and returns ----------*- C++ -*-===//
+//===- Signature.h - Arguments and results of a function --------*- C++ -*-===//
 //
 // The arguments and results of an entry function as its source declares them.
 //
@@ -16,17 +16,17 @@
 
 namespace pe {
 
-/// How a parameter is initialised and trained (the `pe.*` attributes of an argument).
+/// The initialisation and training of a parameter (the `pe.*` attributes of an argument).
 struct ParameterInfo {
-  /// A number, "linear", "xavier(gain)", "normal(deviation)", "uniform(a,b)" ... Empty: the
-  /// argument is data, not a parameter.
+  /// A number, "linear", "xavier(gain)", "normal(deviation)", "uniform(a,b)" ... Empty if the
+  /// argument is data rather than a parameter.
   std::string init;
   std::optional<double> min;
-  /// False: no weight decay. The compiler's default is false for scalars and vectors.
+  /// False disables weight decay. The compiler's default is false for scalars and vectors.
   bool decay = true;
   /// Named scalar expressions that training logs.
   std::vector<std::pair<std::string, std::string>> monitor;
-  /// The argument that is read where a call leaves this one out (`pe.absent`); empty: it is needed.
+  /// The argument that is read if a call omits this one (`pe.absent`). Empty: it is required.
   std::string absent;
 };
 
@@ -34,13 +34,13 @@ struct ParameterInfo {
 struct ValueInfo {
   std::string name;
   DType dtype = DType::F32;
-  /// -1: dynamic.
+  /// -1 for a dynamic dimension.
   std::vector<int64_t> dims;
-  /// The size of each dimension, as an expression over the sizes of a call ("b", "hq", "r",
-  /// "d" ...; runtime/plan/SizeExpression.h). Known for the operands of attention and their
-  /// results; empty text where the compiler does not know.
+  /// The size of each dimension as an expression over the sizes of a call ("b", "hq", "r",
+  /// "d" ...; runtime/plan/SizeExpression.h). Set for the operands of attention and their results;
+  /// empty if the compiler cannot derive it.
   std::vector<std::string> sizes;
-  /// What each dimension counts ("batch", "key" ...), from `pe.axes`; empty where unspecified.
+  /// The meaning of each dimension ("batch", "key" ...), from `pe.axes`; empty if unspecified.
   std::vector<std::string> axes;
   bool optional = false;
   ParameterInfo parameter;
@@ -48,18 +48,18 @@ struct ValueInfo {
   std::string location;
 };
 
-/// What a call must fulfil: `size` is at least `least`, both expressions over the sizes and
-/// positions of a call. Otherwise it is refused by `what`, which names what is counted.
+/// A lower bound on a size of a call: `size` must be at least `least`, both expressions over the
+/// sizes and positions of the call. The message of a violation names what is counted, `what`.
 struct Requirement {
   std::string size;
   std::string least;
   std::string what;
 };
 
-/// What the numbers of an i32 argument must be: each of `first` to `last`, or ascending from the
-/// one to the other; both expressions over the sizes and positions of a call. Checked before any
-/// work where the numbers lie in memory of the host; code is safe, and its result has no meaning,
-/// where they are others.
+/// A requirement on the elements of an i32 argument: all are in [`first`, `last`], or they ascend
+/// from `first` to `last`. Both bounds are expressions over the sizes and positions of a call.
+/// Checked before any work if the tensor is in host memory. Otherwise a violation is memory-safe
+/// but the result is meaningless.
 struct ValueRequirement {
   std::string tensor;
   bool isAscending = false;

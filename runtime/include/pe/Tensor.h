@@ -1,8 +1,8 @@
 //===- Tensor.h - A typed n-dimensional array -------------------*- C++ -*-===//
 //
 // A Tensor is a view (shape, strides in elements, offset) on shared storage. Fresh storage is
-// contiguous, row-major and 64-byte aligned, which is what compiled stages require; views share
-// the storage and keep it alive. Copying a Tensor copies the view, `clone` copies the elements.
+// contiguous, row-major and 64-byte aligned, as compiled stages require. Views share the storage
+// and keep it alive. Copying a Tensor copies the view; `clone` copies the elements.
 //
 //   Tensor x = Tensor::zeros(DType::F32, {2, 3});
 //   x.data<float>()[x.offsetOf({1, 2})] = 7;
@@ -27,32 +27,36 @@ namespace pe {
 
 using Shape = std::vector<int64_t>;
 
-/// "[2, 3]".
+/// Formats a shape: "[2, 3]".
 std::string toString(const Shape &shape);
-/// The number of elements, or an error when a dimension is negative or the product overflows.
+/// Returns the number of elements, or an error if a dimension is negative or the product overflows.
 Expected<int64_t> elementCount(const Shape &shape);
 
+/// A view (shape, strides, offset) on shared storage. Indices and axes must be in range.
 class Tensor {
 public:
+  /// The alignment of allocated storage in bytes.
   static constexpr size_t kAlignment = 64;
 
-  /// No storage; isDefined() is false.
+  /// Makes a tensor without storage; isDefined() is false.
   Tensor() = default;
 
-  /// Uninitialised, contiguous. For shapes that come from outside: a shape that is negative,
-  /// overflows or cannot be allocated is an error.
+  /// Returns an uninitialised contiguous tensor. For shapes from outside the program: a shape that
+  /// is negative, overflows or cannot be allocated is an error.
   static Expected<Tensor> allocate(DType dtype, Shape shape);
-  /// As allocate, filled with zero bytes.
+  /// Same as allocate, with all bytes zero.
   static Expected<Tensor> allocateZeros(DType dtype, Shape shape);
-  /// For shapes the program itself made: failure to allocate is std::bad_alloc.
+  /// Same as allocateZeros and allocate, for shapes made by the program itself: they throw
+  /// std::bad_alloc if allocation fails.
   static Tensor zeros(DType dtype, Shape shape);
   static Tensor empty(DType dtype, Shape shape);
-  /// A view on memory of the caller, which `owner` (may be null) keeps alive. Empty `strides` mean
-  /// contiguous.
+  /// Returns a view on the caller's memory, which `owner` (may be null) keeps alive. Empty
+  /// `strides` mean contiguous.
   static Tensor borrow(void *data, DType dtype, Shape shape, Shape strides = {},
                        std::shared_ptr<void> owner = nullptr);
-  /// A one-dimensional (or, given `shape`, reshaped) copy of `values`.
+  /// Returns a copy of `values`, one-dimensional or of shape `shape`.
   template <typename T> static Tensor of(const std::vector<T> &values, Shape shape);
+  /// Returns a tensor of rank 0.
   template <typename T> static Tensor scalar(T value) { return of(std::vector<T>{value}, Shape{}); }
 
   bool isDefined() const { return storage != nullptr; }
@@ -62,19 +66,21 @@ public:
   const Shape &strides() const { return steps; }
   int64_t rank() const { return static_cast<int64_t>(dims.size()); }
   int64_t dim(int64_t axis) const { return dims[axis]; }
+  /// The number of elements.
   int64_t numel() const;
-  /// The size of numel() elements (not the span of a strided view).
+  /// The size in bytes of numel() elements (not the span of a strided view).
   size_t byteSize() const { return static_cast<size_t>(numel()) * sizeOf(type); }
 
-  /// The first element, whatever the strides.
+  /// The address of the first element, for any strides.
   void *rawData() { return first; }
   const void *rawData() const { return first; }
+  /// Same as rawData; T must be the element type.
   template <typename T> T *data() {
     assert(dtypeOf<T>() == type && "element type differs from the tensor's dtype");
     return static_cast<T *>(first);
   }
   template <typename T> const T *data() const { return const_cast<Tensor *>(this)->data<T>(); }
-  /// All elements in row-major order; only for contiguous tensors.
+  /// All elements in row-major order; the tensor must be contiguous.
   template <typename T> std::span<T> values() {
     assert(isContiguous() && "values() needs a contiguous tensor; call contiguous() first");
     return {data<T>(), static_cast<size_t>(numel())};
@@ -82,25 +88,29 @@ public:
   template <typename T> std::span<const T> values() const {
     return const_cast<Tensor *>(this)->values<T>();
   }
-  /// Offset in elements of one element from data().
+  /// The offset of an element from data(), in elements.
   int64_t offsetOf(std::initializer_list<int64_t> index) const;
 
+  /// Returns true if the elements are packed in row-major order.
   bool isContiguous() const;
-  /// True if a compiled stage may read or write it in place: contiguous and 64-byte aligned.
+  /// Returns true if a compiled stage can use it in place: contiguous and 64-byte aligned.
   bool isKernelReady() const;
 
-  // Views. Axes count from 0; `reshape` needs a contiguous tensor and the same element count.
+  // Views. Axes count from 0. `reshape` requires a contiguous tensor and keeps the element count.
+  /// Keeps the elements [begin, end) of `axis`.
   Tensor slice(int64_t axis, int64_t begin, int64_t end) const;
-  /// Drops `axis`, keeping its element `index`.
+  /// Removes `axis`, keeping its element `index`.
   Tensor select(int64_t axis, int64_t index) const;
+  /// Axis i of the result is axis axes[i] of this tensor.
   Tensor permute(const std::vector<int64_t> &axes) const;
+  /// Swaps two axes.
   Tensor transpose(int64_t a, int64_t b) const;
   Tensor reshape(Shape shape) const;
 
   // Copies.
-  /// This tensor if it is contiguous and aligned, else a packed copy.
+  /// Returns this tensor if it is contiguous and aligned, otherwise a packed copy.
   Tensor contiguous() const;
-  /// Always a packed copy.
+  /// Returns a packed copy.
   Tensor clone() const;
   /// Copies the elements of `source` (same shape and dtype, any strides) into this tensor.
   void copyFrom(const Tensor &source);
@@ -113,7 +123,7 @@ private:
   Shape steps;
 };
 
-/// Tensors by name, in name order: the arguments and the results of a call.
+/// Tensors by name, sorted by name: the arguments or the results of a call.
 using TensorMap = std::map<std::string, Tensor>;
 
 template <typename T> Tensor Tensor::of(const std::vector<T> &values, Shape shape) {

@@ -1,7 +1,7 @@
 //===- View.h - Tensors in the caller's memory ------------------*- C++ -*-===//
 //
-// What a call works on: a name, an address, a type, a shape, and strides in elements (pe-c.h). A
-// view owns nothing.
+// The tensors that a call reads and writes: a name, an address, a type, a shape, and strides in
+// elements (pe-c.h). A view does not own its memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@ namespace pe {
 using View = ::pe_view;
 using Scalar = ::pe_scalar;
 
-/// The tensor where it lies; of rank 8 at most. `name` and the tensor outlive the view.
+/// Returns a view of a tensor of rank at most 8; `name` and the tensor must outlive the view.
 inline View viewOf(const char *name, const Tensor &tensor) {
   assert(tensor.rank() <= PE_MAX_RANK && "views have at most eight axes");
   View view = {};

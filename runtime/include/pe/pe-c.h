@@ -1,29 +1,29 @@
 /*===- pe-c.h - Positional encodings, compiled: the C API --------*- C -*-===*\
 |*
-|* For programs in other languages, for frameworks, and for deployment: packages (`pe compile
-|* --emit=package`) run with libpe.so alone, without the compiler.
+|* The interface for other languages, for frameworks and for deployment: packages (`pe compile
+|* --emit=package`) run with libpe.so, without the compiler.
 |*
-|* The way of the data. A call works on the caller's memory: tensors are views (address, shape,
-|* strides) by name, on the host or on a GPU. pe allocates nothing and keeps nothing:
+|* Data flow. A call works on the caller's memory: tensors are named views (address, shape,
+|* strides), on the host or on a GPU. pe allocates nothing and keeps no pointer after a call:
 |*
 |*   pe_open, pe_open_text  ->  pe_function    compiled once, shared by all threads
-|*   pe_describe                               what it takes, gives, saves and prepares (JSON)
-|*   pe_shape, pe_workspace                    how large each of these is, for given views
-|*   pe_run                                    one call, or one half of it, in that memory
+|*   pe_describe                               lists the tensors and scalars of a call (JSON)
+|*   pe_shape, pe_workspace                    compute sizes for given views
+|*   pe_run                                    runs one or several halves of a call
 |*
 |*        arguments   q, k, v, parameters         read by every half that needs them
-|*        prepared    tables, turned q and k      written by PE_PREPARE, read by both other halves
+|*        prepared    tables, rotated q and k     written by PE_PREPARE, read by both other halves
 |*        results     o, lse                      written by PE_FORWARD, o read by PE_BACKWARD
-|*        saved       log-sum-exp and the like    written by PE_FORWARD, read by PE_BACKWARD
-|*        cotangents  d_o                         read by PE_BACKWARD, zero where there is none
-|*        gradients   d_q, d_slopes               written by PE_BACKWARD: those that are passed
-|*        workspace   everything else             dead when the call has ended
+|*        saved       log-sum-exp and others      written by PE_FORWARD, read by PE_BACKWARD
+|*        cotangents  d_o                         read by PE_BACKWARD, zero if not passed
+|*        gradients   d_q, d_slopes               written by PE_BACKWARD if passed
+|*        workspace   everything else             meaningless after the call
 |*
-|* Prepared tensors may be left out: whichever half needs one that is not there computes it again in
-|* the workspace, to the same bits. A caller that keeps them passes them on; layers with the same
-|* parameters, lengths and starts share those that are made of parameters only. Results, saved
-|* tensors and gradients may be left out too; what nothing that was passed depends on is not
-|* computed.
+|* Prepared tensors may be omitted: a half that needs one which was not passed computes it again in
+|* the workspace, bit for bit the same. A caller may keep them and pass them to later calls; layers
+|* with the same parameters, lengths and starts can share those that depend on parameters only.
+|* Results, saved tensors and gradients may also be omitted; values that no passed tensor depends
+|* on are not computed.
 |*
 |*   pe_function *attention;
 |*   if (pe_open("my_encoding.pepkg", NULL, &attention)) return puts(pe_last_error());
@@ -37,12 +37,12 @@
 |* The softmax's log-sum-exp is a natural logarithm: a backward call may be given an output and a
 |* log-sum-exp that were merged from several calls.
 |*
-|* Functions return 0, or 1 after an error, which pe_last_error() and pe_last_error_info() tell (of
-|* this thread, until its next error). Nothing is started after an error in a call's arguments.
-|* Objects are looked up before they are used: one that was closed, is of another kind or was never
-|* opened is an error. All functions may be called from any thread at any time; calls do not wait
-|* for each other but for the threads of the pool they share. (Emulated kernels run one after the
-|* other.) No exception leaves these functions. Example: examples/embed-c.
+|* Functions return 0 on success and 1 after an error, which pe_last_error() and
+|* pe_last_error_info() describe until the next error of the same thread. A call whose arguments
+|* are wrong starts no work. Handles are validated: one that was closed, never opened or has the
+|* wrong kind is an error. All functions may be called from any thread at any time. Calls share the
+|* threads of their pool and otherwise do not wait for each other, except that emulated kernels run
+|* one after the other. No exception leaves these functions. Example: examples/embed-c.
 |*
 \*===----------------------------------------------------------------------===*/
 
@@ -55,7 +55,7 @@
 extern "C" {
 #endif
 
-/* A compiled function; a forward call of pe_forward. */
+/* A compiled function, and a forward call made by pe_forward. */
 typedef struct pe_function pe_function;
 typedef struct pe_call pe_call;
 
@@ -66,8 +66,8 @@ typedef enum pe_dtype {
   PE_F16 = 3,
   PE_I64 = 4,
   PE_I32 = 5,
-  PE_U8 = 11,  /* of prepared tensors */
-  PE_TF32 = 16 /* of computations only: tensors are PE_F32 */
+  PE_U8 = 11,  /* prepared tensors only */
+  PE_TF32 = 16 /* a compute type; its tensors are PE_F32 */
 } pe_dtype;
 
 enum { PE_MAX_RANK = 8 };
@@ -76,68 +76,71 @@ enum { PE_MAX_RANK = 8 };
 
 typedef enum pe_error_kind {
   PE_ERROR_NONE = 0,
-  PE_ERROR_INPUT = 1,   /* an argument of the function called: what to change is said */
-  PE_ERROR_COMPILE = 2, /* a source, a package, or the compiler; `file` is where */
-  PE_ERROR_DEVICE = 3,  /* a driver, a device, or the machine */
+  PE_ERROR_INPUT = 1,   /* an argument of the call; the message says what to change */
+  PE_ERROR_COMPILE = 2, /* the source (`file` names it), the package or the compiler */
+  PE_ERROR_DEVICE = 3,  /* the driver, the device or the machine */
   PE_ERROR_MEMORY = 4,
-  PE_ERROR_INTERNAL = 5 /* a defect of pe */
+  PE_ERROR_INTERNAL = 5 /* a bug in pe */
 } pe_error_kind;
 
-/* Texts live until this thread's next error; `file` is "" and line and column are 0 where no place
-   in a source is known. */
+/* The strings are valid until this thread's next error. `file` is "" and `line` and `column` are 0
+   if no source location is known. */
 typedef struct pe_error_info {
   pe_error_kind kind;
-  const char *message; /* without place and notes */
+  const char *message; /* without the location and the notes */
   const char *file;
   int32_t line, column;
 } pe_error_info;
 
+/* Returns the version, such as "0.1.0". */
 const char *pe_version(void);
-/* The text of this thread's last error with its place and notes; never NULL. */
+/* Returns this thread's last error with its location and notes, or "" if there was none. */
 const char *pe_last_error(void);
+/* Sets `info` to this thread's last error. */
 void pe_last_error_info(pe_error_info *info);
 
 /*===-- Functions ---------------------------------------------------------===*/
 
-/* What to compile, or take from a package. Zeros and NULL are defaults: the only public function,
-   "cpu", for cuda this machine's GPU; depths and type of a package are what it holds, of a source
-   64, 64 and PE_F32. With `grad` a source is compiled with gradients, and a package without them
-   is refused; a package that has them gives them either way. */
+/* Selects what to compile or to take from a package. Zero and NULL mean the default: the only
+   public function; "cpu"; for cuda, this machine's GPU; the depths and the type of a package, or
+   64, 64 and PE_F32 for a source. With `grad` a source is compiled with gradients, and a package
+   without them is an error; a package with gradients provides them in either case. */
 typedef struct pe_options {
-  uint64_t size; /* sizeof(pe_options): which members there are */
+  uint64_t size; /* sizeof(pe_options); identifies the version of the struct */
   const char *entry;
-  const char *target; /* "cpu", "cuda", "gpu-emulator", or "reference": float64, of sources only */
+  const char *target; /* "cpu", "cuda", "gpu-emulator" or "reference" (float64, sources only) */
   const char *chip;
   int64_t head_dim, value_dim;
   pe_dtype dtype; /* PE_F32, PE_BF16, PE_F16 or PE_TF32; for "reference" PE_F32 or PE_F64 */
   int32_t grad;
 } pe_options;
 
-/* From a file: a source (compiled by libpe-jit.so) or a package. `options` may be NULL. */
+/* Opens a file: a source (compiled by libpe-jit.so) or a package. `options` may be NULL. */
 int pe_open(const char *file, const pe_options *options, pe_function **function);
-/* From a source's text; `name` stands in messages as the file's name and may be NULL. */
+/* Opens source text. Messages use `name` as its file name; it may be NULL. */
 int pe_open_text(const char *text, const char *name, const pe_options *options,
                  pe_function **function);
-/* Calls that are running keep it alive; those that come later are errors. */
+/* Closes a function. Running calls keep it alive; later calls with the handle are errors. NULL is
+   allowed. */
 void pe_close(pe_function *function);
 
-/* JSON, which lives as long as the function: "entry", "target", "dtype", "head_dim", "value_dim",
-   "grad", "scalars" (name, default), "structure", "explain", and lists of tensors "arguments",
-   "results", "saved", "prepared", "cotangents", "gradients". Each tensor has "name", "dtype",
-   "shape" (expressions over b, hq, hkv, r, c: batch, query heads, key heads, queries, keys) and
-   "axes"; arguments also "optional", "init", "min", "decay", "monitor", "location", and "read_by"
-   which halves; results and saved tensors "read_by" too; prepared tensors "of": the arguments they
-   are made of. docs/c-api.md has an example. */
+/* Describes a function as JSON, valid as long as the function: "entry", "target", "dtype",
+   "head_dim", "value_dim", "grad", "scalars" (name, default), "structure", "explain", and the lists
+   of tensors "arguments", "results", "saved", "prepared", "cotangents" and "gradients". Each tensor
+   has "name", "dtype", "shape" (expressions over b, hq, hkv, r, c: batch, query heads, key heads,
+   queries, keys) and "axes". Arguments also have "optional", "init", "min", "decay", "monitor" and
+   "location". Arguments, results and saved tensors have "read_by", the halves that read them.
+   Prepared tensors have "of", the arguments they depend on. docs/c-api.md has an example. */
 int pe_describe(const pe_function *function, const char **json);
 
 /*===-- Calls -------------------------------------------------------------===*/
 
-/* A tensor of the caller. Strides are in elements; those of an axis of size 1 are not looked at.
-   What kernels take as it lies begins at a multiple of 16 bytes and is contiguous (row-major) or,
-   for operands of attention, o and their gradients, has contiguous rows at multiples of 16 bytes;
-   any other view is copied once, into or out of the workspace. What a call writes may not overlap
-   anything else that the call uses, nor itself. `data` may be NULL where there are no elements,
-   and for arguments that the half only needs the shape of. */
+/* A tensor of the caller. Strides are in elements; the stride of an axis of size 1 is ignored.
+   Kernels use a view in place if it begins at a multiple of 16 bytes and is contiguous (row-major);
+   for operands of attention, o and their gradients, contiguous rows at multiples of 16 bytes
+   suffice. Any other view is copied once, into or out of the workspace. A view that a call writes
+   must not overlap itself or any other view of the call. `data` may be NULL if there are no
+   elements, and for arguments of which the half needs only the shape. */
 typedef struct pe_view {
   const char *name;
   void *data;
@@ -147,22 +150,24 @@ typedef struct pe_view {
   int64_t strides[PE_MAX_RANK];
 } pe_view;
 
-/* A parameter of the call, as "scalars" of pe_describe names them: q_start (default: the last query
-   meets the last key), k_start (0), head_start (0), heads_total (all heads are here; a head_start
-   above 0 needs it). Positions lie in [-2^30, 2^30), lengths counted. */
+/* An integer parameter of the call, named in "scalars" of pe_describe: q_start (by default the last
+   query aligns with the last key), k_start (0), head_start (0) and heads_total (by default the
+   heads of this call; required if head_start is not 0). Positions, including those of the last
+   query and key, are in [-2^30, 2^30). */
 typedef struct pe_scalar {
   const char *name;
   int64_t value;
 } pe_scalar;
 
-/* Halves of a call, to be combined by |. With PE_PREPARE the prepared tensors that are passed are
-   written, else they are read. */
+/* The halves of a call, combined with |. With PE_PREPARE the prepared tensors that are passed are
+   written; without it they are read. */
 enum { PE_PREPARE = 1, PE_FORWARD = 2, PE_BACKWARD = 4 };
 
-/* A host's own threads, so that one pool competes for the cores. The signatures are those of
-   PyTorch's stable torch_parallel_for and torch_get_num_threads, whose addresses may stand here:
-   0 is success, and body(begin, end, context) is called for parts of [begin, end), on any threads,
-   before parallel_for returns. pe hands out its work items one by one to whoever is free. */
+/* Threads of the host program, so that only one pool competes for the cores. The signatures are
+   those of PyTorch's stable torch_parallel_for and torch_get_num_threads, whose addresses can be
+   used directly. parallel_for returns 0 on success and calls body(begin, end, context) for parts of
+   [begin, end), on any threads, before it returns. pe assigns its work items one by one to the
+   next free thread. */
 typedef void (*pe_range_body)(int64_t begin, int64_t end, void *context);
 typedef struct pe_pool {
   int32_t (*parallel_for)(int64_t begin, int64_t end, int64_t grain, pe_range_body body,
@@ -170,83 +175,93 @@ typedef struct pe_pool {
   int32_t (*threads)(uint32_t *count);
 } pe_pool;
 
+/* The resources of a call. */
 typedef struct pe_context {
-  uint64_t size; /* sizeof(pe_context): which members there are */
-  /* Memory of the device, pe_workspace's bytes of it at least, at any address. Calls that overlap
-     in time need workspaces of their own. NULL where 0 bytes are needed. */
+  uint64_t size; /* sizeof(pe_context); identifies the version of the struct */
+  /* Device memory at any address, at least as many bytes as pe_workspace reports; NULL if that is
+     0. Calls that overlap in time need separate workspaces. */
   void *workspace;
   int64_t workspace_bytes;
-  void *stream;        /* of a GPU: a CUstream (cudaStream_t); a call only starts work on it */
-  const pe_pool *pool; /* on the host: whose threads work; NULL for pe's own */
-  int32_t device;      /* of GPUs: its number */
+  void *stream;        /* GPU: a CUstream (cudaStream_t) on which the call starts its work */
+  const pe_pool *pool; /* host: the threads to use; NULL for pe's own */
+  int32_t device;      /* GPU: the device number */
 } pe_context;
 
-/* The bytes of workspace that pe_run needs for these views, whose data is not looked at. */
+/* Computes the bytes of workspace that pe_run needs for these views; their data is not read. */
 int pe_workspace(const pe_function *function, int32_t half, const pe_view *views, int32_t count,
                  int64_t *bytes);
-/* Sets dtype, rank, shape and contiguous strides of any tensor of the function (`tensor->name`) in
-   a call with these arguments, of which those are enough that give the sizes it depends on. */
+/* Sets dtype, rank, shape and contiguous strides of `tensor`, any tensor of the function, for a
+   call with these arguments. It suffices to pass the arguments that determine its sizes. */
 int pe_shape(const pe_function *function, const pe_view *arguments, int32_t count, pe_view *tensor);
-/* Neither allocates nor waits: on a GPU the work has been started on the stream when it returns
-   (the first call on a device loads the kernels there), on the host it is done. */
+/* Runs the halves. Neither allocates nor waits: on a GPU the work has been started on the stream
+   when the function returns (the first call on a device loads the kernels), on the host it is
+   complete. */
 int pe_run(const pe_function *function, int32_t half, const pe_view *views, int32_t count,
            const pe_scalar *scalars, int32_t scalar_count, const pe_context *context);
 
 /*===-- Calls that allocate, on host memory -------------------------------===*/
 
 /* Runs PE_PREPARE | PE_FORWARD and keeps what pe_backward needs. `scalars` may be NULL. The
-   arguments are used where they are, by pe_backward again. */
+   arguments are used in place and must stay unchanged until the last pe_backward. */
 int pe_forward(const pe_function *function, const pe_view *arguments, int32_t count,
                const pe_scalar *scalars, int32_t scalar_count, pe_call **call);
-/* `call` is a forward call of the same function. Cotangents are named "d_RESULT"; at least one is
-   needed, others are zero. */
+/* Computes the gradients of `call`, a forward call of the same function. Cotangents are named
+   "d_RESULT"; at least one is required, the others are zero. */
 int pe_backward(const pe_function *function, pe_call *call, const pe_view *cotangents,
                 int32_t count);
-/* A result, or behind pe_backward a gradient "d_NAME": a view that is valid until the next
-   pe_backward of the call or pe_call_free. */
+/* Returns a result or, after pe_backward, a gradient "d_NAME", as a view that is valid until the
+   next pe_backward of the call or pe_call_free. */
 int pe_result(const pe_call *call, const char *name, pe_view *tensor);
+/* Frees a call and the views that pe_result returned. NULL is allowed. */
 void pe_call_free(pe_call *call);
 
 /*===-- Checking results --------------------------------------------------===*/
 
-/* Compares results and gradients of a call with the float64 reference, by the bounds of
-   `pe run --check`, and gives JSON: "passes", "message" (empty, or what failed), "max_logit" and a
-   list "tensors", each with "name", "line" (as pe run prints it), "passes", "error", "norm",
-   "bound", "scale", "not_finite" (elements) and "problem". The text lives until this thread's next
-   pe_check. `inputs` are all arguments of the call, and its cotangents if gradients are checked;
-   `found` are its results, and then the gradients of all floating arguments, each "d_NAME".
-   Tensors are contiguous memory of the host. Of functions compiled from a source. */
+/* Compares results and gradients of a call with the float64 reference, with the bounds of
+   `pe run --check`, and returns JSON: "passes", "message" (empty, or what failed), "max_logit" and
+   a list "tensors", each with "name", "line" (as pe run prints it), "passes", "error", "norm",
+   "bound", "scale", "not_finite" (number of elements) and "problem". The JSON is valid until this
+   thread's next pe_check. `inputs` are all arguments of the call, plus its cotangents if gradients
+   are checked; `found` are its results and in that case the gradients of all floating arguments,
+   each named "d_NAME". Tensors are contiguous host memory. Packages cannot be checked: the function
+   must have been compiled from a source. */
 int pe_check(const pe_function *function, const pe_view *inputs, int32_t count,
              const pe_view *found, int32_t found_count, const pe_scalar *scalars,
              int32_t scalar_count, const char **json);
 
-/*===-- Reinit: weights onto scaled isometries ----------------------------===*/
+/*===-- Reinit: projecting weights onto scaled isometries -----------------===*/
 
-/* Zeros and NULL are defaults: "qdwh", 10 steps of "cubic" from its "fro" norm, "muon", "out-in",
-   pe's own threads. pe/reinit.h says what they mean. */
+/* Zero and NULL mean the default: "qdwh", "muon", "out-in", pe's own threads; for "cubic" 10 steps
+   and the norm "fro". pe/reinit.h explains the values. */
 typedef struct pe_reinit_options {
-  uint64_t size;      /* sizeof(pe_reinit_options): which members there are */
+  uint64_t size;      /* sizeof(pe_reinit_options); identifies the version of the struct */
   const char *engine; /* "qdwh", "quintic" or "cubic" */
-  const char *norm;   /* of cubic: "fro" or "spectral" */
+  const char *norm;   /* cubic only: "fro" or "spectral" */
   const char *scale;  /* "muon", "none", "mean-sigma" or "fro" */
   const char *layout; /* "out-in" or "in-out" */
   uint64_t seed;
   const pe_pool *pool;
-  int32_t iterations; /* of cubic */
+  int32_t iterations; /* cubic only */
 } pe_reinit_options;
 
+/* The outcome for one matrix. */
 typedef struct pe_reinit_report {
-  int64_t rows, cols, rank;
-  /* |X^T X - I|_F^2 per dimension before, and after without the scale; |W - W_new|_F^2; |W|_F. */
-  double dfi_before, dfi_after, sfe, norm, scale;
+  int64_t rows, cols;
+  int64_t rank; /* numerical rank of the original weights */
+  /* |X^T X - I|_F^2 per dimension of the smaller side, of the original weights and of the polar
+     factor before scaling */
+  double dfi_before, dfi_after;
+  double sfe;  /* |W - W_new|_F^2 */
+  double norm; /* |W|_F of the original weights */
+  double scale;
   int32_t iterations;
-  int32_t chosen; /* 0: a matrix of zeros, which stays */
+  int32_t chosen; /* 0 for a zero matrix, which is left unchanged */
 } pe_reinit_report;
 
 /* Replaces the matrix [rows, cols], or each matrix of a stack [count, rows, cols], by its scaled
-   polar factor, in the caller's memory: contiguous, PE_F32, PE_F64, PE_BF16 or PE_F16. `options`
-   and `reports` may be NULL; else there are `count` reports, one per matrix. After an error nothing
-   has been changed. Needs OpenBLAS (package libopenblas0-pthread). */
+   polar factor, in place: contiguous, PE_F32, PE_F64, PE_BF16 or PE_F16. `options` and `reports`
+   may be NULL; otherwise `reports` has `count` entries, one per matrix. After an error the weights
+   are unchanged. Requires OpenBLAS (package libopenblas0-pthread). */
 int pe_reinit(const pe_view *weights, const pe_reinit_options *options, pe_reinit_report *reports,
               int32_t count);
 

@@ -1,17 +1,18 @@
-//===- train.h - Training a small language model ----------------*- C++ -*-===//
+//===- train.h - Training of a small language model -------------*- C++ -*-===//
 //
-// What `pe train` does, a step at a time and inside another program (docs/training.md): a
-// transformer with an encoding, on the CPU in float32, the same bits on any number of threads.
+// Runs the training of `pe train` (docs/training.md) inside another program, step by step: a
+// transformer with an encoding, on the CPU in float32. Results are bitwise equal for any number of
+// threads.
 //
 //   auto run = pe::train::Run::open({"--encoding=FILE.mlir", "--steps=100"});
-//   if (!run) ...                                          // an unknown flag, no text: named
+//   if (!run) ...                                          // such as an unknown flag
 //   while (run->steps() < run->totalSteps())
 //     if (auto step = run->step(); step)
 //       std::printf("%g\n", step->loss);
-//   auto bits = run->evaluate();                           // context length -> bits per character
+//   auto bits = run->evaluate();                  // bits per character for each context length
 //
-// The code is in libpe_train.a beside libpe.so, and needs OpenBLAS (package libopenblas0-pthread).
-// Example: examples/train-embed.
+// The code is in libpe_train.a, next to libpe.so, and requires OpenBLAS (package
+// libopenblas0-pthread). Example: examples/train-embed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,67 +31,69 @@
 
 namespace pe::train {
 
-/// What one optimizer did in a step.
+/// One optimizer's part of a step.
 struct OptimizerReport {
   std::string_view name;
-  /// Of its parameters' gradients, before clipping.
+  /// The norm of the gradients of its parameters, before clipping.
   double gradientNorm = 0;
   double learningRate = 0;
 };
 
+/// The outcome of one step.
 struct StepReport {
-  /// Counted from 0.
+  /// Counts from 0.
   int64_t step = 0;
-  /// Mean over the step's targets by their weights, in nats.
+  /// The weighted mean over the targets of the step, in nats.
   double loss = 0;
-  /// Norm of all gradients, before clipping.
+  /// The norm of all gradients, before clipping.
   double gradientNorm = 0;
-  /// Of the first optimizer, AdamW.
+  /// The rate of the first optimizer, AdamW.
   double learningRate = 0;
-  /// Of the encoding's parameters: the same, or --encoding-lr at this step.
+  /// The rate of the encoding's parameters: the same, or --encoding-lr at this step.
   double encodingRate = 0;
   std::vector<OptimizerReport> optimizers;
-  /// True if the loss or the norm was not finite; then nothing was changed.
+  /// True if the loss or the norm was not finite; the step then changed nothing.
   bool skipped = false;
 };
 
-/// A training run: model, optimizers, text, and where between two steps it is. Calls come from one
-/// thread at a time.
+/// A training run between two steps: model, optimizers, data and progress. Not thread-safe: calls
+/// must not overlap.
 class Run {
 public:
-  /// Reads the text, compiles the encoding and draws the initial weights, or reads a checkpoint
-  /// (--resume). `flags` are those of `pe train`; "--config=FILE" reads them from a JSON file.
-  /// Flags of what the program `pe` does around a run (--check, --trace, --help) are refused. Work
-  /// runs on `parallel`, which outlives the run; by default on --threads threads of pe's own.
+  /// Reads the text, compiles the encoding and draws the initial weights or reads a checkpoint
+  /// (--resume). `flags` are the flags of `pe train`; "--config=FILE" reads them from a JSON file.
+  /// Flags that concern the command line only (--check, --trace, --help) are errors. Runs on
+  /// `parallel`, which must outlive the run; by default on --threads threads of pe's own.
   static Expected<Run> open(const std::vector<std::string> &flags, ParallelFor *parallel = nullptr);
 
   Run(Run &&) noexcept;
   Run &operator=(Run &&) noexcept;
   ~Run();
 
-  /// Steps done, and steps of the whole run.
+  /// The number of completed steps, and of all steps of the run.
   int64_t steps() const;
   int64_t totalSteps() const;
 
-  /// The next step, with all that the flags place before and after it: reinit, evaluation, ReDo,
-  /// DASH, checkpoints, the log. After the last step, an error.
+  /// Runs the next step, including everything that the flags schedule before and after it: reinit,
+  /// evaluation, ReDo, DASH, checkpoints, the log. An error after the last step.
   Expected<StepReport> step();
 
-  /// Context length -> bits per character (or byte) of held-out text, the same targets each time.
+  /// Returns the bits per character (or byte) of held-out text for each context length. The targets
+  /// are the same in every call.
   Expected<std::map<int64_t, double>> evaluate();
 
   /// Projects the matrices of attention and feed-forward layers (`target`: "all", "attention" or
-  /// "mlp") and clears what the optimizers remember of them. After an error (weights that are not
-  /// finite, named) nothing has been changed.
+  /// "mlp") and resets their optimizer states. Weights that are not finite are an error that names
+  /// them; after any error nothing has changed.
   Expected<std::vector<reinit::MatrixReport>> reinit(const reinit::Settings &settings = {},
                                                      std::string_view target = "all");
 
-  /// Writes a checkpoint to a folder, which is made if it is missing. `pe train` with the same
-  /// flags, --checkpoint=DIRECTORY and --resume goes on from it.
+  /// Writes a checkpoint to a directory, which is created if necessary. `pe train` with the same
+  /// flags, --checkpoint=DIRECTORY and --resume continues from it.
   Status save(const std::string &directory);
 
-  /// Every parameter where it lies, f32, by its name in checkpoints. Values may be written between
-  /// steps. Names and memory live as long as the run.
+  /// Returns a view of each parameter in place, f32, with its name in checkpoints. The caller may
+  /// write the values between steps. Names and memory are valid as long as the run.
   std::vector<View> parameters();
 
 private:

@@ -62,13 +62,16 @@ Status checkReinit(const ReinitConfig &reinit) {
 std::vector<Flag> flagsOfChanges() {
   return {
     {"reinit-iters", "0",
-     "0: off; otherwise weights are changed at --reinit-at: 4 with engine qdwh, the exact number "
-     "of steps with cubic, 1 in all other cases", setReinitIterations},
-    {"reinit-method", "project", "project (onto scaled isometries), or as baselines shrink-perturb "
-     "or fresh (initial values)",
+     "0: off; otherwise weights are changed at --reinit-at. Expected: 4 with engine qdwh, the "
+     "number of steps with cubic, 1 with others",
+     setReinitIterations},
+    {"reinit-method", "project",
+     "project (onto scaled isometries), or the baselines shrink-perturb and fresh (initial values)",
      choice(reinit::parseMethod, [](C &c) -> auto & { return c.reinit.change.method; })},
-    {"shrink", "0.4", "share of the old weights in shrink-perturb; the rest is fresh", setShrink},
-    {"reinit-engine", "qdwh", "how the projection is computed: qdwh (float64, exact), quintic "
+    {"shrink", "0.4",
+     "fraction of the old weights in shrink-perturb; the rest is fresh",
+     setShrink},
+    {"reinit-engine", "qdwh", "algorithm of the projection: qdwh (float64, exact), quintic "
      "(float32, products only) or cubic (the published steps)",
      choice(reinit::parseEngine, [](C &c) -> auto & { return c.reinit.change.settings.engine; })},
     {"reinit-norm", "fro", "norm that engine cubic divides by first: fro or spectral",
@@ -81,19 +84,21 @@ std::vector<Flag> flagsOfChanges() {
      setReinitTime},
     {"plateau-interval", "20", "steps between the evaluations that detect a plateau",
      number<int64_t>(1, [](C &c) -> auto & { return c.reinit.plateauInterval; })},
-    {"plateau-window", "8", "evaluations that detect a plateau; restarts after each reinit",
+    {"plateau-window", "8",
+     "number of evaluations in which a plateau is detected; as many follow each reinit",
      number<int64_t>(3, [](C &c) -> auto & { return c.reinit.plateauWindow; })},
-    {"redo-interval", "0", "steps between recycling dormant neurons of feed-forward layers; "
+    {"redo-interval", "0", "steps between reinitializations of dormant feed-forward neurons; "
      "0: never", number<int64_t>(0, [](C &c) -> auto & { return c.plasticity.redoInterval; })},
-    {"redo-tau", "0.025", "a neuron is dormant if its mean activity is at most this share of its "
-     "layer's", fraction(Range::HalfOpen, [](C &c) -> auto & { return c.plasticity.redoTau; })},
-    {"dash", "off", "off, published (before every phase except the first, rows of matrices shrink "
-     "by their cosine with the negative gradient of the new text) or rowdecay (every "
-     "--dash-interval steps, rows along the last gradient shrink slightly)",
+    {"redo-tau", "0.025",
+     "a neuron is dormant if its mean activity is at most this fraction of its layer's",
+     fraction(Range::HalfOpen, [](C &c) -> auto & { return c.plasticity.redoTau; })},
+    {"dash", "off", "off; published: before every phase but the first, shrink matrix rows by their "
+     "cosine with the negative gradient on the new text; rowdecay: every --dash-interval steps, "
+     "shrink rows along the last gradient a little",
      choice(parseDash, [](C &c) -> auto & { return c.plasticity.dash; })},
     {"dash-interval", "0", "steps between applications of rowdecay",
      number<int64_t>(0, [](C &c) -> auto & { return c.plasticity.dashInterval; })},
-    {"dash-scope", "all", "matrices that shrink: all, or only those that AdamW updates (adamw)",
+    {"dash-scope", "all", "matrices to shrink: all, or adamw (those that AdamW updates)",
      choice(parseDashScope, [](C &c) -> auto & { return c.plasticity.dashScope; })},
   };
 }

@@ -65,42 +65,44 @@ Status setAttributes(TrainConfig &config, const std::string &list) {
 std::vector<Flag> flagsOfModel() {
   return {
     {"layers", "2",
-     "number of blocks of an attention and a feed-forward layer",
+     "transformer blocks",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.layers; })},
     {"dim", "64", "width of the residual stream",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.dim; })},
     {"heads", "4",
      "query heads; divides --dim",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.heads; })},
-    {"kv-heads", "4", "heads of keys and values; divides --heads",
+    {"kv-heads", "4", "key and value heads; divides --heads",
      number<int64_t>(1, [](C &c) -> auto & { return c.model.keyHeads; })},
     {"activation", "relu2",
      "activation of the feed-forward layer: relu2 (the square of ReLU), gelu, swiglu or a .mlir "
-     "file with @activation", setActivation},
+     "file with @activation",
+     setActivation},
     {"mlp-hidden-mult", "4",
-     "hidden width of the feed-forward layer, in units of --dim; 0: 4, with a gate 8/3 (rounded up "
-     "to blocks of 256, or of 8 below 256)",
+     "hidden width of the feed-forward layer, in units of --dim; 0: 4, or 8/3 with a gate "
+     "(rounded up to multiples of 256, or of 8 below 256)",
      number<int64_t>(0, [](C &c) -> auto & { return c.model.mlpMultiple; })},
     {"norm", "rms", "normalization before every layer: rms or layer, without gain",
      choice(parseNorm, [](C &c) -> auto & { return c.model.norm; })},
-    {"tie-head", "off", "on: the output head uses the embedding's matrix",
+    {"tie-head", "off", "on: the output head uses the embedding matrix",
      onOff([](C &c) -> auto & { return c.model.tieHead; })},
     {"share-encoding", "off", "on: all layers use one set of the encoding's parameters",
      onOff([](C &c) -> auto & { return c.model.shareEncoding; })},
     {"init-proj", "scaled", "initial values of the matrices that write to the residual stream: "
      "scaled (by 1 / sqrt(2 layers)) or zero", setProjections},
-    {"init", "", "NAME=VALUE,...: initial values of the encoding's parameters, replacing pe.init",
+    {"init", "",
+     "NAME=VALUE,...: initial values of the encoding's parameters, in place of their pe.init",
      setInitialTexts},
     {"attr", "",
-     "NAME=VALUE,...: overrides attributes of the encoding file (base, factor ...)",
+     "NAME=VALUE,...: attributes (base, factor ...) that replace those in the encoding's file",
      setAttributes},
-    {"freeze", "", "POSIX extended regular expression of the parameters to freeze",
+    {"freeze", "", "regular expression (POSIX extended) of parameters that are not trained",
      text([](C &c) -> auto & { return c.freeze; })},
-    {"dropout", "0", "dropout probability of the embedding, of the output of each layer, and of "
-     "the attention probabilities unless the encoding file has its own dropout",
+    {"dropout", "0", "dropout probability in the embedding, in what layers add to the residual "
+     "stream, and in the attention weights unless the encoding's file has its own dropout",
      fraction(Range::HalfOpen, [](C &c) -> auto & { return c.model.dropout; })},
-    {"recompute", "off", "on: backward recomputes the activations of a layer, for less memory and "
-     "bitwise identical results", onOff([](C &c) -> auto & { return c.model.recompute; }), false},
+    {"recompute", "off", "on: backward recomputes a layer's activations, which saves memory and "
+     "gives the same bits", onOff([](C &c) -> auto & { return c.model.recompute; }), false},
   };
 }
 // clang-format on

@@ -78,14 +78,23 @@ Status readConfigFile(const std::string &path, Values &values) {
   return Status::success();
 }
 
-/// Reads the flags of the command line. The file of --config, and --resume, --overwrite and --help
-/// are returned separately.
+/// What an argument that is no "--name=value" was meant to be.
+std::string suggestFlag(const std::string &argument) {
+  const std::string text =
+      argument.substr(std::min(argument.find_first_not_of('-'), argument.size()));
+  if (findFlag(text.substr(0, text.find('='))))
+    return "; did you mean '--" + text + "'?";
+  return argument.starts_with("-") ? "" : "; an encoding is written --encoding=" + argument;
+}
+
+/// Flags given on the command line; --config's file, --resume, --overwrite and --help are kept
+/// apart.
 Status readArguments(const std::vector<std::string> &arguments, Values &values,
                      std::string &configFile, TrainOptions &options) {
   std::set<std::string> seen;
   for (const std::string &argument : arguments) {
     size_t equals = argument.find('=');
-    if (argument == "--help") {
+    if (argument == "--help" || argument == "-h") {
       options.help = true;
     } else if (argument == "--resume" || argument == "--resume=if-any") {
       options.config.resume = true;
@@ -100,7 +109,7 @@ Status readArguments(const std::vector<std::string> &arguments, Values &values,
     } else if (argument.starts_with("--") && findFlag(argument.substr(2))) {
       return makeError(argument, ": expected a value, found none; write ", argument, "=VALUE");
     } else if (!argument.starts_with("--") || equals == std::string::npos) {
-      return makeError("expected --name=value, found '", argument, "'");
+      return makeError("expected --name=value, found '", argument, "'", suggestFlag(argument));
     } else {
       std::string name = argument.substr(2, equals - 2), value = argument.substr(equals + 1);
       // Each sweep adds a dimension.
@@ -244,17 +253,20 @@ Expected<TrainOptions> parseTrainOptions(const std::vector<std::string> &argumen
 }
 
 std::string trainHelp() {
-  std::string text = "pe train: trains a small language model with an encoding\n\n";
+  std::string text =
+      "Train a small language model with an encoding\nUsage: pe train [--NAME=VALUE ...]\n\n";
   for (const Flag &flag : flags()) {
     std::string line = "  --" + flag.name + "=" + flag.preset;
     line.resize(std::max<size_t>(line.size() + 2, 40), ' ');
     text += line + flag.help + "\n";
   }
-  return text + "  --config=FILE                         JSON object with these flags as keys\n"
-                "  --resume                              resume from the latest checkpoint;\n"
-                "                                        =if-any: if there is one\n"
-                "  --overwrite                           replace an earlier run's --checkpoint,\n"
-                "                                        --log and --trace, otherwise an error\n";
+  return text +
+         "  --config=FILE                         JSON object with these flags as keys\n"
+         "  --resume                              resume from the latest checkpoint;\n"
+         "                                        =if-any: if there is one\n"
+         "  --overwrite                           replace the --checkpoint, --log and --trace of\n"
+         "                                        an earlier run; otherwise that is an error\n\n"
+         "Example: pe train --encoding=FILE.mlir --steps=200 --log=run.jsonl\n";
 }
 
 } // namespace pe::train

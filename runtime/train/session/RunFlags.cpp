@@ -37,12 +37,13 @@ Status setLengths(TrainConfig &config, const std::string &list) {
 /// Returns the flags for files and outputs.
 std::vector<Flag> flagsOfRun() {
   return {
-    {"eval-lengths", "256,512,1024,2048", "context lengths; all score the same held-out characters",
+    {"eval-lengths", "256,512,1024,2048",
+     "context lengths at which the same held-out tokens are scored",
      setLengths, false},
     {"eval-interval", "0", "steps between evaluations; 0: only after the last step",
      number<int64_t>(0, [](C &c) -> auto & { return c.evaluationInterval; }), false},
-    {"target", "cpu", "device to train on", only("cpu", kOnGpus), false},
-    {"threads", "0", "number of threads; 0: all cores; results do not depend on it",
+    {"target", "cpu", "where the model is trained", only("cpu", kOnGpus), false},
+    {"threads", "0", "threads; 0: one per core; results do not depend on it",
      number<int>(0, [](C &c) -> auto & { return c.threads; }), false},
     {"checkpoint", "", "directory for checkpoints",
      text([](C &c) -> auto & { return c.checkpoint; }), false},
@@ -50,25 +51,27 @@ std::vector<Flag> flagsOfRun() {
      number<int64_t>(1, [](C &c) -> auto & { return c.checkpointInterval; }), false},
     {"keep", "1", "number of latest checkpoints to keep",
      number<int64_t>(1, [](C &c) -> auto & { return c.keepCheckpoints; }), false},
-    {"log", "", "JSON lines: loss, norms, learning rate and every parameter of the encoding",
+    {"log", "",
+     "file of JSON lines: loss, norms, learning rate and every parameter of the encoding",
      text([](C &c) -> auto & { return c.log; }), false},
     {"against", "", "checkpoint directory or model file of older weights: evaluations in the log "
      "contain each matrix's squared distance from it (SFE)",
      text([](C &c) -> auto & { return c.against; }), false},
-    {"max-skips", "20", "consecutive steps without a finite loss and gradient that end the run; "
-     "such steps change nothing",
+    {"max-skips", "20",
+     "consecutive steps without a finite loss and gradient that end the run; such steps change "
+     "nothing",
      number<int64_t>(1, [](C &c) -> auto & { return c.maxSkips; }), false},
-    {"check", "", "instead of training: gradients (compares them with differences of the loss) or "
-     "overfit (the model must memorize one batch within --steps)", setCheck, false},
-    {"trace", "", "file for a time profile in the trace event format",
+    {"check", "", "instead of training, check gradients (against differences of the loss) or "
+     "overfit (the model must learn one batch by heart within --steps)", setCheck, false},
+    {"trace", "", "file for the time of each part, in the trace event format",
      text([](C &c) -> auto & { return c.trace; }), false},
     {"sweep", "", "KEY=A,B,C: a run for each value of a flag; several sweeps form a grid",
      text([](C &c) -> auto & { return c.sweep; }), false},
     {"seeds", "", "N,N,...: a run for each seed; the table shows mean and standard deviation",
      text([](C &c) -> auto & { return c.seeds; }), false},
-    {"jobs", "1", "concurrent runs of --sweep and --seeds",
+    {"jobs", "1", "runs of --sweep and --seeds at the same time",
      number<int>(1, [](C &c) -> auto & { return c.jobs; }), false},
-    {"out", "build/runs", "directory for the results and finished runs of --sweep and --seeds",
+    {"out", "build/runs", "folder for the results of --sweep and --seeds, and finished runs",
      text([](C &c) -> auto & { return c.out; }), false},
   };
 }

@@ -15,14 +15,16 @@ std::vector<Flag> flagsOfTask() {
   return {
     {"data", "", "directory of text files, of which every tenth is held out; FILE.bin of tokens "
      "(uint16, or ?type=uint32); task:flip-flop, copy, addition or dyck (?p=0.8); default: "
-     "Python's library", text([](C &c) -> auto & { return c.phases[0].data; })},
-    {"encoding", "none", ".mlir file with the entry @attention, or none",
+     "Python's standard library", text([](C &c) -> auto & { return c.phases[0].data; })},
+    {"encoding", "none",
+     ".mlir file with a function @attention, the name of one of pe's examples, or none",
      text([](C &c) -> auto & { return c.encoding; })},
-    {"vocab", "char", "tokens of the text: char (96 characters) or byte; for a token file, their "
-     "number", choice(parseVocabulary, [](C &c) -> auto & { return c.vocabulary; })},
-    {"objective", "causal", "causal predicts the next token; masked predicts hidden tokens (15 %: "
-     "80 % as a mask, 10 % as another token, 10 % unchanged), for encodings that see both "
-     "directions", choice(parseObjective, [](C &c) -> auto & { return c.objective; })},
+    {"vocab", "char", "tokens of the text: char (96 characters) or byte; for a token file, "
+     "the number of tokens", choice(parseVocabulary, [](C &c) -> auto & { return c.vocabulary; })},
+    {"objective", "causal",
+     "causal: predict the next token; masked: predict hidden tokens (15 %: 80 % replaced by a "
+     "mask, 10 % by another token, 10 % unchanged), for bidirectional encodings",
+     choice(parseObjective, [](C &c) -> auto & { return c.objective; })},
   };
 }
 
@@ -41,11 +43,11 @@ std::vector<Flag> flagsOfSteps() {
      number<uint64_t>(0, [](C &c) -> auto & { return c.seed; })},
     {"dtype", "f32", "data type of the computation", only("f32", kOnGpus)},
     {"phases", "", "JSON file with a list of {\"steps\": N, \"data\": DIR, ...}, instead of "
-     "--steps: seq, lr, muon-lr, warmup, schedule, reinit, redo, dash, factor of each "
-     "phase", setPhases},
-    {"from", "", "checkpoint directory or model file to load the weights from, instead of initial "
+     "--steps; a phase may also set seq, lr, muon-lr, warmup, schedule, reinit, redo, dash and "
+     "factor", setPhases},
+    {"from", "", "checkpoint folder or model file to load the weights from, in place of initial "
      "values", text([](C &c) -> auto & { return c.from; })},
-    {"from-optimizer", "reset", "optimizer state of that checkpoint: keep or reset",
+    {"from-optimizer", "reset", "state of the optimizers in that checkpoint: keep or reset",
      setFromOptimizer},
   };
 }

@@ -52,7 +52,7 @@ func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:49: error: {{.*}}expected a number, found a truth value; use select(condition, a, b)
+  // CHECK: :[[#@LINE+1]]:49: error: {{.*}}expected a number, found a truth value; a bias is select(condition, 0, -inf)
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "i > j"
 }
 // -----

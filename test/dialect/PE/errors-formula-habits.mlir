@@ -22,7 +22,7 @@ func.func @f(%amp: tensor<?xf32>) {
 }
 // -----
 func.func @f(%amp: tensor<?xf32>) {
-  // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}found '.'; a function stands before its argument, as in abs(x)
+  // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}found '.'; a function is written before its argument, as in abs(x)
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "amp.exp()"
 }
 // -----
@@ -112,11 +112,21 @@ func.func @f(%amp: tensor<?xf32>) {
 }
 // -----
 func.func @f(%amp: tensor<?xf32>) {
-  // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}found '['; the indices of a tensor stand together, as in t[h, i]
+  // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}found '['; write all indices of a tensor in one list, as in t[h, i]
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "amp[h][i]"
 }
 // -----
 func.func @f(%amp: tensor<?xf32>) {
   // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}found '≤'; write <=
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "i ≤ j"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>) {
+  // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}found '.'; write log(x + sqrt(x * x - 1)) without 'torch.'
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "torch.acosh(i)"
+}
+// -----
+func.func @f(%amp: tensor<?xf32>) {
+  // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}found '.'; formulas have no inverse trigonometric functions; a region has math.atan{{$}}
+  %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "np.arctan(i)"
 }

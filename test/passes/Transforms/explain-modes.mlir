@@ -4,11 +4,11 @@
 // With a sink, a term that depends only on the query has a price.
 // CHECK:      attention at {{.*}}: softmax, all keys
 // CHECK-NEXT:   sink s[h]
-// CHECK-NEXT:     forward: the start of a row's statistics; backward: one sum per query
+// CHECK-NEXT:     forward: starts a row's maximum and sum; backward: one sum per query
 // CHECK-NEXT:   dropout of 0.25 of the weights, seed seed
-// CHECK-NEXT:     forward and backward: a quarter of Philox 4x32-10 for every score
+// CHECK-NEXT:     forward and backward: a quarter of a Philox 4x32-10 block for every score
 // CHECK-NEXT:   bias sin(i)
-// CHECK:          forward: one addition per score of a value per query; backward: one sum per query
+// CHECK:          forward: one addition per score: a value per query; backward: one sum per query
 
 // JSON:      "dropout": {
 // JSON-NEXT:   "probability": 0.25,

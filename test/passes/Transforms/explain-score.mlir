@@ -27,14 +27,14 @@ func.func @bounded(%q: !t {pe.name = "q"}, %g: tensor<?xf32> {pe.name = "g"}) ->
 }
 // Infinite at position 0.
 // CHECK:      score s / i
-// CHECK:      forward: its code for every score
+// CHECK:      forward: evaluates its code for every score
 func.func @pole(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
   %s = pe.score_fn expr "s / i"
   %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t
   return %o : !t
 }
 // CHECK:      score s * log(i)
-// CHECK:      forward: its code for every score
+// CHECK:      forward: evaluates its code for every score
 func.func @logarithm(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
   %s = pe.score_fn expr "s * log(i)"
   %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t
@@ -42,28 +42,28 @@ func.func @logarithm(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
 }
 // Possibly infinite: the divisor may be 0 at some position.
 // CHECK:      score
-// CHECK:      forward: its code for every score
+// CHECK:      forward: evaluates its code for every score
 func.func @unknown(%q: !t {pe.name = "q"}, %g: tensor<?xf32> {pe.name = "g"}) -> (!t {pe.name = "o"}) {
   %s = pe.score_fn(%g : tensor<?xf32>) expr "s / (g[h] + i)"
   %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t
   return %o : !t
 }
 // CHECK:      score s * (j + 1)
-// CHECK:      forward: its code for every score
+// CHECK:      forward: evaluates its code for every score
 func.func @of_key(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
   %s = pe.score_fn expr "s * (j + 1)"
   %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t
   return %o : !t
 }
 // CHECK:      score s + 1
-// CHECK:      forward: its code for every score
+// CHECK:      forward: evaluates its code for every score
 func.func @sum(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
   %s = pe.score_fn expr "s + 1"
   %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t
   return %o : !t
 }
 // CHECK:      score s * s
-// CHECK:      forward: its code for every score
+// CHECK:      forward: evaluates its code for every score
 func.func @square(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
   %s = pe.score_fn expr "s * s"
   %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t

@@ -2,11 +2,11 @@
 // RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
 
 // CHECK:      attention at {{.*}}: stick_breaking, all keys
-// CHECK-NEXT:   the query's own key takes part
+// CHECK-NEXT:   the query's own key is included
 // CHECK-NEXT:   the remaining mass goes to the query's own value
 // CHECK-NEXT:     forward: one addition per element of the output; backward: one sum per query, and one addition per element of the values
-// CHECK-NEXT:   keys on both sides
-// CHECK-NEXT:     forward and backward: a pass over the keys before a query, one over the keys after it, and their mean
+// CHECK-NEXT:   attends to keys on both sides
+// CHECK-NEXT:     forward and backward: one pass over the keys before a query, one over the keys after it, and their mean
 
 // JSON:      "sides": {
 // JSON-NEXT:   "attend_current": true,

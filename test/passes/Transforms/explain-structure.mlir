@@ -4,14 +4,14 @@
 // CHECK:      attention at {{.*}}explain-structure.mlir:{{[0-9]+}}:8: softmax, keys with 0 <= i - j <= 127
 // CHECK-NEXT:   bias shift[h]
 // CHECK-NEXT:     at {{.*}}explain-structure.mlir:[[#@LINE + 48]]:8, parameters shift
-// CHECK-NEXT:     class: row, because it is one value per head
-// CHECK-NEXT:     forward: nothing per score, because softmax is unchanged by a constant added to a row; backward: nothing per score
-// CHECK-NEXT:     price: 0 operations per score; attention without a bias has 256
+// CHECK-NEXT:     class: row, because it is one number per head
+// CHECK-NEXT:     forward: nothing per score: softmax is unchanged by a constant added to a row; backward: nothing per score
+// CHECK-NEXT:     price: 0 operations per score; attention without a bias takes 256
 // CHECK-NEXT:   bias s[h] * (i - j)
 // CHECK-NEXT:     at {{.*}}explain-structure.mlir:{{[0-9]+}}:8, parameters s
 // CHECK-NEXT:     class: affine, because it is proportional to i - j
-// CHECK-NEXT:     forward: one addition per score of a multiple of i - j; backward: one sum per distance
-// CHECK-NEXT:     price: 1 operation per score; attention without a bias has 256
+// CHECK-NEXT:     forward: one addition per score: a multiple of i - j; backward: one sum per distance
+// CHECK-NEXT:     price: 1 operation per score; attention without a bias takes 256
 
 // JSON:      "attentions": [
 // JSON:          "dropout": null,
@@ -34,7 +34,7 @@
 // JSON-NEXT:         "class": "affine",
 // JSON-NEXT:         "data": [],
 // JSON-NEXT:         "formula": "s[h] * (i - j)",
-// JSON-NEXT:         "forward": "one addition per score of a multiple of i - j",
+// JSON-NEXT:         "forward": "one addition per score: a multiple of i - j",
 // JSON-NEXT:         "location":
 // JSON-NEXT:         "operations": {
 // JSON-NEXT:           "all": 1,
@@ -45,7 +45,7 @@
 // JSON-NEXT:         "parameters": [
 // JSON-NEXT:           "s"
 // JSON-NEXT:         ],
-// JSON-NEXT:         "price": "1 operation per score; attention without a bias has 256",
+// JSON-NEXT:         "price": "1 operation per score; attention without a bias takes 256",
 // JSON-NEXT:         "reason": "is proportional to i - j"
 func.func @attention(%q: tensor<?x?x?x64xf32> {pe.name = "q"}, %s: tensor<?xf32> {pe.name = "s"},
                      %shift: tensor<?xf32> {pe.name = "shift"})

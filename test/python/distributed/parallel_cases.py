@@ -1,4 +1,4 @@
-"""Calls of one attention, whole, whose numbers the parts have to repeat."""
+"""Attention calls whose results over all data the split calls must reproduce."""
 
 import torch
 
@@ -12,7 +12,8 @@ BATCH, HEADS, KV_HEADS, LENGTH, DEPTH = 2, 4, 2, 48, 16
 
 
 class Case:
-    """`data` are tensors that the encoding's call brings, with the axes that are split."""
+    """One case. `data` are the tensors that the call of the encoding provides, with the axes that
+    are split."""
 
     def __init__(self, name, encoding=None, mask=pe.causal, data=None, bound=2e-6, methods=SOME,
                  batch=BATCH, **options):
@@ -21,7 +22,7 @@ class Case:
         self.methods, self.batch, self.options = methods, batch, options
 
     def inputs(self):
-        """q, k, v and the tensors of the call, whole."""
+        """Returns q, k, v and the tensors of the call, not split."""
         generator = torch.Generator().manual_seed(len(self.name))
         shapes = [(self.batch, heads, LENGTH, DEPTH) for heads in (HEADS, KV_HEADS, KV_HEADS)]
         tensors = [torch.randn(shape, generator=generator) for shape in shapes]
@@ -29,7 +30,7 @@ class Case:
         return tensors + [tensor.clone() for tensor, _ in self.data.values()]
 
     def bound_encoding(self, tensors):
-        """The encoding with the tensors of the call, whole or this rank's."""
+        """Returns the encoding bound to the tensors of the call, whole or of this rank."""
         if not self.data:
             return self.encoding
         return self.encoding(**dict(zip(self.data, tensors, strict=True)))
@@ -40,7 +41,7 @@ class Case:
         return found + ([sink] if sink is not None else [])
 
     def prepare(self):
-        """The expected output and gradients, from one call; the programs of the parts."""
+        """Computes the expected output and gradients, and compiles the programs of the parts."""
         tensors = [t.requires_grad_(t.is_floating_point()) for t in self.inputs()]
         q, k, v, *data = tensors
         options = dict(mask=self.mask, **self.options)
@@ -59,7 +60,7 @@ def _per_key(*shape):
 
 
 def _learned(module):
-    """With parameters that differ from head to head."""
+    """Sets parameters to values that differ between heads."""
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
         for parameter in module.parameters():
@@ -73,7 +74,7 @@ def _forgetting():
 
 
 def _near_a_token():
-    """A mask by a tensor over the whole sequence, the same on every rank."""
+    """Returns a mask that reads a tensor of the whole sequence, equal on all ranks."""
     words = torch.arange(LENGTH).repeat(BATCH, 1) // 5
     return pe.mask(lambda b, h, i, j: (j <= i) & (words[b, i] - words[b, j] < 3))
 

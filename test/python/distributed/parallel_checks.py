@@ -1,4 +1,4 @@
-"""What every process of a group checks of `context_parallel_attention`."""
+"""Checks of `context_parallel_attention` that every process of a group runs."""
 
 import torch
 import torch.distributed as dist
@@ -11,7 +11,8 @@ BY_NAME = {case.name: case for case in CASES}
 
 
 def run(case, method, layout, **options):
-    """The output and gradients of this rank's shards, and those of parameters, its share."""
+    """Returns the output and gradients of this rank's shards, and its share of the gradients of
+    parameters."""
     axes = [2, 2, 2, *(axis for _, axis in case.data.values())]
     local = [shard(t, layout=layout, dim=axis).requires_grad_(t.is_floating_point())
              for t, axis in zip(case.inputs(), axes, strict=True)]
@@ -35,7 +36,7 @@ def expect_whole(case, method, layout):
         dist.all_reduce(share)
     for number, (one, other) in enumerate(zip(found + shares, case.expected, strict=True)):
         assert one.shape == other.shape
-        largest = max(float(other.abs().max()), 1.0)  # of less, terms of about 1 have cancelled
+        largest = max(float(other.abs().max()), 1.0)  # for smaller values, terms of about 1 cancel
         error = float((one - other).abs().max()) / largest
         assert error <= case.bound, f"tensor {number}: error {error:.1e}"
 
@@ -49,7 +50,7 @@ def the_same_bits_again():
 
 
 def parts_of_other_lengths():
-    """Also one without any position."""
+    """Parts of different lengths, including an empty part."""
     case, world, rank = BY_NAME["fire"], dist.get_world_size(), dist.get_rank()
     lengths = [LENGTH - 9, 9] if world == 2 else [20, 0, 5, LENGTH - 25]
     at = sum(lengths[:rank])
@@ -67,7 +68,7 @@ def parts_of_other_lengths():
 
 
 def given_positions_of_parts_of_other_lengths():
-    """A ring gives each block its start: rows may be more than keys."""
+    """A ring passes the start of each block, even if there are more rows than keys."""
     case, world, rank = BY_NAME["positions"], dist.get_world_size(), dist.get_rank()
     lengths = [LENGTH - 9, 9] if world == 2 else [20, 3, 5, LENGTH - 28]
     at = sum(lengths[:rank])
@@ -85,7 +86,7 @@ def given_positions_of_parts_of_other_lengths():
 
 
 def in_a_group_and_a_mesh():
-    """Half of the processes, which do not count from 0; and a mesh."""
+    """A group of half of the processes, whose ranks do not start at 0, and a mesh."""
     world, rank = dist.get_world_size(), dist.get_rank()
     half = dist.new_group(list(range(world // 2, world)))
     case = BY_NAME["nope"]
@@ -101,7 +102,7 @@ def in_a_group_and_a_mesh():
 
 
 def low_precision():
-    """bf16 comes back as bf16, with gradients of the same type."""
+    """bf16 inputs give bf16 results and gradients."""
     case = BY_NAME["nope"]
     for method in ("ring", "all_gather"):
         local = [shard(t).bfloat16().requires_grad_() for t in case.inputs()]
@@ -114,7 +115,7 @@ def low_precision():
 
 
 def unsharding_sums_gradients():
-    """Every rank's loss depends on the whole; each shard gets the sum."""
+    """Every rank's loss depends on the whole tensor; each shard receives the sum."""
     for layout in ("contiguous", "zigzag"):
         whole = torch.arange(2.0 * 16).view(2, 16)
         local = shard(whole, layout=layout, dim=1).requires_grad_()
@@ -135,28 +136,28 @@ def expect_refused(message, *tensors, **options):
 
 
 def refusals():
-    """What one process finds wrong is refused by all: none waits."""
+    """An error on one process is raised on all processes, and none waits."""
     rank = dist.get_rank()
     q, k, v = (torch.randn(BATCH, HEADS, 8, DEPTH) for _ in range(3))
     odd = [torch.randn(BATCH, HEADS, 8 + 2 * (rank == 1), DEPTH) for _ in range(3)]
     expect_refused("expected the same even length on every rank for 'zigzag'", *odd,
                    layout="zigzag")
-    expect_refused("lengths: expected those of", q, k, v, lengths=[8])
+    expect_refused("lengths: expected a length for each of", q, k, v, lengths=[8])
     expect_refused("method: expected 'ring' or 'all_gather', found 'rings'", q, k, v,
                    method="rings")
     expect_refused("layout: expected 'contiguous' or 'zigzag'", q, k, v, layout="striped")
-    expect_refused("key: expected the 8 positions of query", q, k[:, :, :4], v[:, :, :4])
+    expect_refused("key: expected 8 positions like query", q, k[:, :, :4], v[:, :, :4])
     wrong = k[..., :8] if rank == 1 else k
-    expect_refused("key: expected a head dim of 16" if rank == 1 else
+    expect_refused("key: expected the head dim 16" if rank == 1 else
                    "rank 1 has refused its arguments", q, wrong, v)
     expect_refused("batch: expected 2 on rank 1 as on rank 0, found 1",
                    *(t[:1] if rank == 1 else t for t in (q, k, v)))
     expect_refused("tensors that require gradients", q, k.requires_grad_(rank == 1), v)
     ring = dict(method="ring", mask=pe.causal)
     k.requires_grad_(False)
-    expect_refused("expected stick-breaking that drops its remainder for method='ring'", q, k, v,
+    expect_refused("expected stick-breaking without remainder for method='ring'", q, k, v,
                    pe.nn.StickBreaking(remainder=True), **ring)
-    expect_refused("found one to both", q, k, v, pe.nn.StickBreaking(bidirectional=True))
+    expect_refused("found bidirectional=True", q, k, v, pe.nn.StickBreaking(bidirectional=True))
     expect_refused("key_bias: expected this rank's 8 positions, found 16", q, k, v,
                    pe.nn.KeyBias()(key_bias=torch.zeros(BATCH, 16)))
 

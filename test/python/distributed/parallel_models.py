@@ -1,4 +1,4 @@
-"""What every process of a group checks of models: data, tensor and context parallel."""
+"""Checks of models that every process of a group runs: data, tensor and context parallelism."""
 
 import torch
 import torch.distributed as dist
@@ -40,7 +40,7 @@ def split_sequence(q, k, v, encoding):
 
 
 class Model(nn.Module):
-    """Two layers of different encodings, some of whose parameters are numbers, of shape [1]."""
+    """Two layers with different encodings, some of whose parameters have shape [1]."""
 
     def __init__(self, attend=whole_sequence):
         super().__init__()
@@ -70,7 +70,7 @@ def loss_of(model, inputs, targets):
 
 
 def heads_of_all():
-    """q, k, v and a cotangent of as many key heads as query heads."""
+    """Returns q, k, v and a cotangent, with as many key heads as query heads."""
     generator = torch.Generator().manual_seed(2)
     return [torch.randn(4, HEADS, LENGTH, DEPTH, generator=generator) for _ in range(4)]
 
@@ -122,8 +122,8 @@ def ddp():
 
 
 def fsdp2():
-    """Of a layer the encoding's parameters are part; the second step gathers what the first one
-    has changed."""
+    """The encoding's parameters belong to the layer that is sharded; the second step gathers the
+    parameters updated by the first."""
     model = Model()
     for layer in model.layers:
         fully_shard(layer)
@@ -140,7 +140,8 @@ def fsdp2():
 
 
 def fsdp2_of_an_encoding_alone():
-    """Its forward is not what attention calls, so nobody would gather it: refused by name."""
+    """Attention does not call the encoding's forward, so FSDP would not gather it: this is an
+    error."""
     model = Model()
     fully_shard(model.layers[0].encoding)
     try:
@@ -152,7 +153,7 @@ def fsdp2_of_an_encoding_alone():
 
 
 def context_parallel():
-    """The mean of the ranks' mean losses is that of all tokens: what DDP averages."""
+    """The mean of the ranks' mean losses is the mean over all tokens, which DDP computes."""
     model = DistributedDataParallel(Model(split_sequence))
     text = texts()
     inputs, targets = (shard(t, layout="zigzag", dim=1) for t in (text[:, :-1], text[:, 1:]))
@@ -169,7 +170,7 @@ def context_parallel_fsdp2():
 
 
 def tensor_parallel():
-    """Each rank has some heads, and the rows of parameters that are theirs."""
+    """Each rank has some heads, and the rows of parameters for these heads."""
     rank, count = dist.get_rank(), HEADS // dist.get_world_size()
     own = slice(rank * count, (rank + 1) * count)
     whole = encoding_of_heads()
@@ -193,7 +194,7 @@ def tensor_parallel():
 
 
 def dtensors():
-    """Over batches and heads at once, with plain parameters and with DTensors."""
+    """Split over batches and heads at once, with plain parameters and with DTensors."""
     mesh = init_device_mesh("cpu", (2, dist.get_world_size() // 2))
     for placements in ([Shard(0), Shard(1)], [Shard(1), Shard(0)], [Shard(1), Shard(1)],
                        [Replicate(), Shard(0)]):
@@ -226,9 +227,9 @@ def dtensors_refused():
     few = [heads[0], *(distribute_tensor(t[:, :1], mesh, [Shard(1)]) for t in inputs[1:])]
     for message, tensors, options in (
             ("pe.distributed.context_parallel_attention", rows, {}),
-            ("value: expected a DTensor as query is", [*heads[:2], inputs[2]], {}),
+            ("value: expected a DTensor like query", [*heads[:2], inputs[2]], {}),
             ("key: expected the mesh and placements of query", [heads[0], rows[1], rows[2]], {}),
-            ("expected heads that", few, {}),
+            ("key: expected multiples of", few, {}),
             ("dropout_p: expected 0 for DTensors", heads, {"dropout_p": 0.1}),
             ("head_start", heads, {"head_start": 1})):
         try:

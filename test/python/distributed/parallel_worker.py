@@ -1,8 +1,8 @@
-"""Groups of two and of four processes against one: argv has an empty folder; prints "ok NAME of N"
-per check.
+"""Compares groups of two and of four processes with one process: argv is an empty directory; prints
+"ok NAME of N" per check.
 
-The expected numbers are computed, and every program compiled, before the processes are forked,
-which keeps this cheap; every process group has a time limit, so that a deadlock is an error.
+The expected values are computed, and all programs compiled, before the processes are forked, which
+saves time; every process group has a time limit, so that a deadlock is an error.
 """
 
 import datetime
@@ -43,7 +43,8 @@ def process(rank, world, folder):
             check()
             dist.barrier()
         except Exception:
-            # The others may wait for this process in any transfer: what follows would mean nothing.
+            # Other processes may wait for this one in a transfer: later checks would be
+            # meaningless.
             print(f"FAILED {name} of {world} on rank {rank}\n{traceback.format_exc()}", flush=True)
             os._exit(1)
         if rank == 0:

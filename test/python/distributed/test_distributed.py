@@ -1,4 +1,4 @@
-"""Sequences, heads and batches split over two and over four processes must give what one gives
+"""Sequences, heads and batches split over two and four processes give the results of one process
 (parallel_worker.py)."""
 
 import pathlib
@@ -9,7 +9,7 @@ from conftest import output_of_processes
 from parallel_worker import WORLDS, every_check
 
 WORKER = pathlib.Path(__file__).with_name("parallel_worker.py")
-LIMIT = 900  # seconds, many times what it takes: a deadlock must end
+LIMIT = 900  # seconds, many times the usual duration: a deadlock must end
 
 
 @pytest.fixture(scope="module")

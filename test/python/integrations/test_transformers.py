@@ -1,5 +1,5 @@
-"""pe.integrations.transformers: a tiny Llama and a tiny T5 against their own eager attention,
-against themselves without padding, decoding against one pass, and training."""
+"""Tests of pe.integrations.transformers: a tiny Llama and a tiny T5 compared with their eager
+attention, with unpadded inputs, decoding compared with one pass, and training."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tiny_models import (HEADS, TOKENS, close, gradients, llama, needs_transform
 
 @needs_transformers
 @pytest.mark.parametrize("side", [None, "left", "right"])
-def test_llama_computes_what_it_did(side):
+def test_llama_without_an_encoding(side):
     """Without an encoding: logits and all gradients, with padding on either side."""
     model = llama()
     tokens, mask = padded(side) if side else (TOKENS, torch.ones_like(TOKENS))
@@ -36,9 +36,9 @@ def test_llama_computes_what_it_did(side):
 
 @needs_transformers
 @pytest.mark.parametrize("replace_rope", [True, False])
-def test_bias_as_a_matrix(replace_rope):
-    """FIRE in place of the rotation or beside it, against its dense bias as an additive mask of
-    the model's eager attention; gradients of its parameters too."""
+def test_bias_equals_a_dense_bias(replace_rope):
+    """FIRE instead of the rotation or in addition to it, compared with its dense bias as an
+    additive mask of eager attention, including the gradients of its parameters."""
     model = llama()
     fire = pe.nn.FIRE(heads=HEADS, hidden=(8,), initial_length=4.0)
     replaced = use(model, fire, replace_rope=replace_rope)
@@ -58,7 +58,7 @@ def test_bias_as_a_matrix(replace_rope):
     for parameter in (*model.parameters(), *fire.parameters()):
         parameter.grad = None
     (expected * weights).sum().backward()
-    # Softmax cancels the gradient of b2: it is compared with what cancelled.
+    # Softmax cancels the gradient of b2, so it is compared with the size of the canceled terms.
     largest = max(float(parameter.grad.norm()) for parameter in fire.parameters())
     for name, parameter in fire.named_parameters():
         gradient = found["model.layers.0.self_attn.pe_encoding." + name]
@@ -80,9 +80,9 @@ ENCODINGS = {
 @needs_transformers
 @pytest.mark.parametrize("name", ENCODINGS)
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_padding_changes_nothing(name, side):
-    """A padded text gives what it gives alone, for encodings of positions too; padding gets no
-    gradient from other tokens, and nothing is NaN."""
+def test_padding_does_not_change_results(name, side):
+    """A padded sequence gives the same results as alone, also for encodings of positions; padding
+    gets no gradient from other tokens, and nothing is NaN."""
     model = llama()
     use(model, lambda layer: ENCODINGS[name](), replace_rope=True)
     tokens, mask = padded(side)
@@ -98,8 +98,8 @@ def test_padding_changes_nothing(name, side):
 
 @needs_transformers
 @pytest.mark.parametrize("name", ["fire", "alibi"])
-def test_packed_texts(name):
-    """Texts packed by position_ids give what they give alone."""
+def test_packed_sequences(name):
+    """Sequences packed by position_ids give the same results as alone."""
     model = llama()
     use(model, lambda layer: ENCODINGS[name](), replace_rope=True)
     ids = torch.cat([torch.arange(5), torch.arange(8)])[None]
@@ -114,8 +114,8 @@ def test_packed_texts(name):
 @needs_transformers
 @pytest.mark.parametrize("name", ["fire", "rope"])
 @pytest.mark.parametrize("static", [False, True])
-def test_decoding_is_one_pass(name, static):
-    """Token by token behind a first part, with padding in front, against one pass."""
+def test_decoding_equals_one_pass(name, static):
+    """Decodes token by token after a prefix, with left padding, and compares with one pass."""
     import transformers
 
     model = llama()
@@ -135,8 +135,8 @@ def test_decoding_is_one_pass(name, static):
 
 @needs_transformers
 def test_generate():
-    """Greedy tokens with the cache, without one, and with a static one are the same; so are those
-    of a beam search with and without a cache."""
+    """Greedy decoding gives the same tokens with a cache, without one and with a static one; so
+    does a beam search with and without a cache."""
     model = llama()
     use(model, lambda layer: pe.nn.ALiBi(HEADS, learned=True), replace_rope=True)
     tokens, mask = padded("left")
@@ -158,8 +158,9 @@ def t5_logits(model, tokens, mask, targets, **settings):
 
 @needs_transformers
 @pytest.mark.parametrize("side", [None, "left", "right"])
-def test_t5_computes_what_it_did(side):
-    """The model's own relative bias from its table, in encoder and decoder, no bias across."""
+def test_t5_without_an_encoding(side):
+    """The model's relative bias from its table, in encoder and decoder, and no bias in
+    cross-attention."""
     model = t5()
     tokens, mask = padded(side) if side else (TOKENS, torch.ones_like(TOKENS))
     expected = t5_logits(model, tokens, mask, TOKENS[:, :9])
@@ -179,8 +180,8 @@ def t5_bias(layer):
 
 @needs_transformers
 def test_t5_with_another_bias():
-    """pe.nn.T5 with the model's numbers in place of its bias is the model; added, it counts
-    twice."""
+    """pe.nn.T5 with the model's table instead of its bias gives the same results; added to it, the
+    bias counts twice."""
     model = t5()
     mask = torch.ones_like(TOKENS)
     expected = t5_logits(model, TOKENS, mask, TOKENS[:, :9])
@@ -210,7 +211,8 @@ def test_t5_with_another_bias():
 
 @needs_transformers
 def test_t5_decoding_and_padding():
-    """Decoding with the cache gives what one pass does; a padded source changes nothing."""
+    """Decoding with the cache gives the results of one pass, and a padded source does not change
+    them."""
     model = t5()
     use(model, t5_bias, replace_bias=True)
     tokens, mask = padded("right")

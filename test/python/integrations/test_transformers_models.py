@@ -1,4 +1,5 @@
-"""pe.integrations.transformers: other models, what `use` does to a model, and what is refused."""
+"""Tests of pe.integrations.transformers: other models, the effects of `use` on a model, and
+errors."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from tiny_models import (HEADS, TOKENS, close, gradients, llama, needs_transform
 @needs_transformers
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_sliding_windows(side):
-    """Mistral's window in every layer, in one pass and with the model's cache, which keeps a
+    """Mistral's window in every layer, in one pass and with the model's cache, which stores a
     window of keys."""
     model = llama(model="Mistral", sliding_window=4)
     tokens, mask = padded(side)
@@ -43,8 +44,8 @@ def test_sliding_windows(side):
 @needs_transformers
 @pytest.mark.parametrize("name", ["Gemma2", "GptOss"])
 def test_softcap_and_sinks(name):
-    """Gemma2's softcap and gpt-oss's sinks, with layers that have a window and layers that do not;
-    gradients of the sinks too."""
+    """Gemma2's softcap and gpt-oss's sinks, with layers that have a window and layers that do not,
+    and gradients of the sinks."""
     extra = {"head_dim": 16, "sliding_window": 4}
     extra |= {"attn_logit_softcapping": 2.0, "query_pre_attn_scalar": 16} if name == "Gemma2" else \
         {"num_local_experts": 2, "num_experts_per_tok": 1, "layer_types": [
@@ -62,7 +63,7 @@ def test_softcap_and_sinks(name):
 
 @needs_transformers
 def test_bidirectional():
-    """BERT's attention, which sees keys behind the query, with padding; an encoding is added."""
+    """BERT's bidirectional attention, with padding and an added encoding."""
     import transformers
 
     torch.manual_seed(0)
@@ -84,7 +85,7 @@ def test_bidirectional():
 
 @needs_transformers
 def test_use_and_restore(tmp_path):
-    """Submodules, one shared object, copies, saved files, a second use, restore."""
+    """Submodules, one shared object, copies, saved files, a second use, and restore."""
     from safetensors.torch import load_file
 
     model = llama()
@@ -125,8 +126,8 @@ def test_use_and_restore(tmp_path):
 
 @needs_transformers
 def test_low_precision_and_compiled_code():
-    """bfloat16 weights, and torch.compile in one graph, with an encoding that reads positions;
-    masks that graphs cannot read are told by name."""
+    """bfloat16 weights, and torch.compile in one graph with an encoding that reads positions; masks
+    that graphs cannot read give an error that names them."""
     model = llama(num_hidden_layers=1)
     use(model, lambda layer: pe.nn.FIRE(HEADS))
     expected = model(TOKENS).logits
@@ -149,14 +150,14 @@ def test_low_precision_and_compiled_code():
 
 @needs_transformers
 def test_refused():
-    """One message for each, and nothing has changed."""
+    """Each error has one message and leaves the model unchanged."""
     model = llama()
     for given, settings, message in [
             ((pe.nn.ALiBi(3),), {}, "expected one for the 4 heads of model.layers.0.self_attn, "
                                     "found one for 3"),
-            ((pe.nn.RoPE(),), {}, "rotates queries and keys itself.*replace_rope=True"),
+            ((pe.nn.RoPE(),), {}, "rotates queries and keys.*replace_rope=True"),
             ((pe.nn.KeyBias(),), {}, "expected one whose tensors are parameters, found KeyBias"),
-            ((lambda layer: 3,), {}, "expected an encoding of pe.nn.*found int"),
+            ((lambda layer: 3,), {}, "expected None or an encoding such as pe.nn.*found int"),
             ((pe.nn.ALiBi(4),), {"replace_bias": True}, "found LlamaAttention")]:
         with pytest.raises(pe.InputError, match=message):
             use(model, *given, **settings)
@@ -179,14 +180,14 @@ def test_refused_calls():
     for settings, message in [
             ({"output_attentions": True}, "output_attentions: expected none.*eager"),
             ({"attention_mask": torch.ones(2, 1, 13, 13)}, "found a mask .2, 1, 13, 13."),
-            ({"cu_seq_lens_q": torch.tensor([0, 13])}, "cu_seq_lens_q.*position_ids alone"),
+            ({"cu_seq_lens_q": torch.tensor([0, 13])}, "cu_seq_lens_q.*position_ids"),
             ({"strange": 1}, "model.layers.0.self_attn: strange: expected none, found 1")]:
         with pytest.raises(pe.InputError, match=message):
             model(TOKENS, **settings)
     tokens, mask = padded("left")
     use(model, lambda layer: pe.nn.Shaw(head_dim=16) + pe.nn.LengthScale(HEADS))
     model(tokens, attention_mask=padded("right")[1])
-    with pytest.raises(pe.InputError, match="its content takes no positions; pad on the right"):
+    with pytest.raises(pe.InputError, match="its content does not support explicit positions; pad"):
         model(tokens, attention_mask=mask)
     masks = importlib.import_module("transformers.masking_utils")
     with pytest.raises(pe.InputError, match="attention mask.*found or_masks"):
@@ -208,7 +209,7 @@ def test_old_library(monkeypatch):
 
 
 def test_without_the_library(monkeypatch):
-    """Importing pe imports no transformers; use says what is missing."""
+    """Importing pe does not import transformers; `use` reports the missing package."""
     code = ("import sys, pe_attention as pe; pe.integrations; "
             "assert 'transformers' not in sys.modules")
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,4 +1,4 @@
-"""Tiny models of transformers, built from their configurations, and what tests of them share."""
+"""Tiny models of transformers, built from configurations, and helpers for their tests."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def same_gradients(found, expected):
 
 
 def padded(side, pad=3):
-    """Tokens of which the first text has some padding, and the mask."""
+    """Returns tokens whose first sequence is padded, and the mask."""
     mask = torch.ones_like(TOKENS)
     mask[0, slice(None, pad) if side == "left" else slice(-pad, None)] = 0
     return TOKENS * mask, mask
 
 
 class still:
-    """A Llama model whose rotations turn by nothing."""
+    """A Llama model with identity rotations."""
 
     def __init__(self, model):
         self.rotary = model.model.rotary_emb

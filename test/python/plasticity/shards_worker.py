@@ -1,7 +1,8 @@
-"""Four processes that project sharded models: argv has an empty folder; prints "ok NAME" per check.
+"""Projects sharded models in four processes: argv is an empty directory; prints "ok NAME" per
+check.
 
-Everything is imported before the processes are forked, which keeps this cheap; every process group
-has a time limit, so that a deadlock is an error.
+All modules are imported before the processes are forked, which saves time; every process group has
+a time limit, so that a deadlock is an error.
 """
 
 import datetime
@@ -30,7 +31,8 @@ LIMIT = datetime.timedelta(seconds=60)
 
 
 class Model(nn.Module):
-    """Rows that no number of processes divides, fewer rows than processes, ties, experts, taps."""
+    """A model whose rows no number of processes divides, with fewer rows than processes, tied
+    weights, experts and taps."""
     def __init__(self, dtype=torch.float32):
         super().__init__()
         torch.manual_seed(0)
@@ -60,7 +62,8 @@ def full(model):
 
 
 def expect_equal(sharded, plain, **options):
-    """The sharded model must become, bit for bit, what the plain one does in one process."""
+    """Checks that the sharded model becomes, bit for bit, what the plain one becomes in one
+    process."""
     report = pe.reinit(sharded, **options)
     expected = pe.reinit(plain, **options)
     assert report == expected, f"{report}\ninstead of\n{expected}"
@@ -80,7 +83,7 @@ def fsdp():
 
 
 def fsdp_after_a_forward_pass():
-    # The root's parameters are whole then; what is written there would be lost.
+    # The root's parameters are gathered then; changes of the gathered copies would be lost.
     model = Model()
     fully_shard(model, mesh=init_device_mesh("cpu", (4, )), reshard_after_forward=False)
     with torch.no_grad():
@@ -152,7 +155,7 @@ def placements():
 
 
 def part_of_the_world():
-    # Processes outside a mesh take no part and must not be waited for.
+    # Processes outside a mesh take no part, and no process may wait for them.
     everyone = init_device_mesh("cpu", (2, 1, 2), mesh_dim_names=("half", "a", "b"))
     mesh = everyone["a", "b"]
     torch.manual_seed(2)
@@ -182,7 +185,7 @@ def expect_refused(message, model, **options):
 
 
 def refusals():
-    """What one process finds wrong is refused by all, and nothing has changed anywhere."""
+    """An error on one process is raised on all processes, and nothing has changed."""
     mesh = init_device_mesh("cpu", (4, ))
     model = Model()
     fully_shard(model, mesh=mesh)
@@ -230,11 +233,12 @@ def optimizer_states():
 
 
 def dormancy_of_all_data():
-    """Every process renews the same neurons, those that are dormant over the data of all."""
+    """All processes recycle the same neurons: those that are dormant over the data of all
+    processes."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 2))
     data = torch.eye(4).repeat(3, 1)
-    with torch.no_grad():  # the neurons 0 to 3 see one kind of input each, 4 sees none
+    with torch.no_grad():  # neurons 0 to 3 respond to one kind of input each, 4 to none
         model[0].weight[:4].copy_(torch.eye(4))
         model[0].bias.copy_(torch.tensor([0.0, 0.0, 0.0, 0.0, -9.0, 1.0]))
     with Dormancy(model) as dormancy:
@@ -247,7 +251,7 @@ def dormancy_of_all_data():
 
 
 def every_process_works():
-    """Matrices are dealt out: no process owns more than its share of them."""
+    """Matrices are distributed: no process owns more than its share."""
     mesh = init_device_mesh("cpu", (4, ))
     model = Model()
     fully_shard(model, mesh=mesh)
@@ -279,7 +283,8 @@ def process(rank, folder):
             check()
             dist.barrier()
         except Exception:
-            # The others may wait for this process in any transfer: what follows would mean nothing.
+            # Other processes may wait for this one in a transfer: later checks would be
+            # meaningless.
             print(f"FAILED {check.__name__} on rank {rank}\n{traceback.format_exc()}", flush=True)
             os._exit(1)
         if rank == 0:

@@ -1,4 +1,4 @@
-"""Dormant neurons and direction-aware shrinking against their formulas."""
+"""Tests of dormant neurons and direction-aware shrinking against their formulas."""
 
 import math
 
@@ -35,7 +35,7 @@ def batches(*shape, count=3):
 
 
 def stepped(model, make=torch.optim.AdamW, **options):
-    """An optimizer with something in every element of its state."""
+    """Returns an optimizer whose state has no zero elements."""
     optimizer = make(model.parameters(), **{"lr": 1e-4, **options})
     for p in model.parameters():
         p.grad = torch.ones_like(p)
@@ -54,7 +54,8 @@ def mask_of(size, dormant):
 
 
 def expect_states(optimizer, parameter, cleared):
-    """Moments are zero exactly where `cleared` is; step counts stay."""
+    """Checks that moments are zero exactly where `cleared` is, and that step counts have not
+    changed."""
     for key, state in optimizer.state[parameter].items():
         if key == "step":
             assert float(state) == 1
@@ -66,7 +67,7 @@ def relu_network():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Dropout(0.0), nn.Linear(8, 3))
     with torch.no_grad():
-        model[0].bias[[1, 6]] = -100.0  # never above zero
+        model[0].bias[[1, 6]] = -100.0  # never positive
     return model
 
 
@@ -82,7 +83,7 @@ def test_planted_neurons():
         report = dormancy.recycle(optimizer)
         assert [str(entry) for entry in report] == ["3: 2 of 8 neurons dormant"]
         assert report[0].dormant == [1, 6]
-        # The function has not changed: the neurons were silent and are not heard yet.
+        # The function has not changed: the neurons were silent, and their new outputs are zero.
         for x, y in zip(data, expected):
             assert torch.allclose(model(x), y, atol=1e-6)
     bound = math.sqrt(6 / (5 + 8))
@@ -107,7 +108,7 @@ def test_recycled_neurons_learn_again():
         dormancy.recycle()
         for x in data:
             model(x)
-        assert dormancy.recycle()[0].dormant == []  # alive, and counted from the start
+        assert dormancy.recycle()[0].dormant == []  # alive, and statistics have restarted
     target = torch.randn(16, 3)
     (model(data[0]) - target).square().sum().backward()
     assert model[3].weight.grad[:, [1, 6]].abs().min() > 0
@@ -121,7 +122,7 @@ def test_the_threshold(tau):
             model(x)
         activity = torch.cat([model[1](model[0](x)) for x in data]).double().mean(0)
         score = activity / (activity.mean() + 1e-9)
-        model(torch.zeros(0, 5))  # an empty batch says nothing
+        model(torch.zeros(0, 5))  # an empty batch has no effect
         assert dormancy.recycle()[0].dormant == (score <= tau).nonzero().flatten().tolist()
 
 
@@ -131,7 +132,7 @@ def test_gated_activity_is_the_product(fused):
     model = Gated(fused)
     dead = mask_of(10, [0, 7])
     up = model.gate_up_proj if fused else model.up_proj
-    with torch.no_grad():  # the gates live: only the products are silent
+    with torch.no_grad():  # the gates are active; only the products are zero
         rows = torch.cat([~dead & dead, dead]) if fused else dead
         up.weight[rows] = 0
         up.bias[rows] = 0
@@ -176,7 +177,8 @@ def test_convolutions():
         for x, y in zip(data, expected):
             assert torch.allclose(model(x), y, atol=1e-6)
     first, second = mask_of(6, [4]), mask_of(4, [0, 3])
-    # The middle layer's outputs are renewed and its inputs from the first layer cleared.
+    # The outputs of the middle layer are drawn again, and its inputs from the first layer are
+    # cleared.
     assert not model[2].weight[:, first].any()
     assert model[2].weight[second][:, ~first].abs().min() > 0
     assert model[0].weight[first].abs().max() <= math.sqrt(6 / (9 * (2 + 6)))
@@ -236,12 +238,12 @@ def test_refused_states_change_nothing():
             with pytest.raises(InputError, match=message):
                 dormancy.recycle(optimizer)
         assert all(torch.equal(p, old[name]) for name, p in model.named_parameters())
-    with pytest.raises(InputError, match="tau: expected a number from 0 to below 1, found 1"):
+    with pytest.raises(InputError, match="tau: expected a number in .0, 1., found 1"):
         Dormancy(model, 1)
 
 
-def test_hooks_wait_for_nothing():
-    # On the meta device every look at a value is an error.
+def test_hooks_do_not_synchronize():
+    # On the meta device, every read of a value raises an error.
     model = relu_network().to("meta")
     with Dormancy(model) as dormancy:
         model(torch.zeros(4, 5, device="meta"))
@@ -284,10 +286,10 @@ def test_dash_is_the_published_formula():
         assert torch.allclose(factors[name], factor, atol=1e-5), name
         assert torch.allclose(p, (w * factor[..., None]).view(p.shape), atol=1e-6), name
         shrunk += int((factor > 0.3).sum())
-    assert shrunk > 0  # the bound is not all there is
+    assert shrunk > 0  # the bound alone does not explain the result
 
 
-def test_dash_keeps_what_points_along():
+def test_dash_keeps_aligned_weights():
     model = nn.Linear(4, 2, bias=False)
     weight = model.weight.detach().clone()
     # The gradient is -w for the first row and w for the second.
@@ -301,7 +303,7 @@ def test_dash_refuses():
     model = nn.Linear(4, 2)
     for options, message in [({
             "alpha": 0
-    }, "alpha: expected a number above 0"), ({
+    }, "alpha: expected a number in .0, 1."), ({
             "least": 2
     }, "least: expected"), ({
             "batches": []

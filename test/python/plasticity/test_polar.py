@@ -1,4 +1,5 @@
-"""Polar factors: exactness over shapes, conditions and scales, and the published operators."""
+"""Tests of polar factors over shapes, condition numbers and scales, and of the published
+operators."""
 
 import math
 
@@ -17,7 +18,8 @@ def random(*shape, seed=0, dtype=F64):
 
 
 def conditioned(m, n, condition, seed=0):
-    """Singular values from 1 to 1 / condition, evenly on a logarithmic scale."""
+    """Returns a matrix with singular values from 1 to 1 / condition, evenly spaced on a logarithmic
+    scale."""
     u, v = torch.linalg.qr(random(m, n, seed=seed))[0], torch.linalg.qr(random(n, n,
                                                                                seed=seed + 1))[0]
     return u * torch.logspace(0, -math.log10(condition), n, dtype=F64) @ v.mT
@@ -58,7 +60,7 @@ def test_conditions(condition, shape):
                             by_decomposition(x)) < error * (1 if condition < 1e5 else 100), engine
 
 
-def test_guesses_of_the_spectrum_cost_steps_only(monkeypatch):
+def test_wrong_bounds_only_cost_steps(monkeypatch):
     # Bounds that are far off in either direction must not change the result.
     from pe_attention.plasticity import _qdwh
     w = conditioned(96, 96, 1e4)
@@ -71,7 +73,7 @@ def test_guesses_of_the_spectrum_cost_steps_only(monkeypatch):
             assert measure_dfi(u) <= 1e-20 and distance(u, expected) < 1e-6
 
 
-def test_the_factor_is_polar():
+def test_the_factor_is_the_polar_factor():
     for shape in [(50, 50), (80, 30), (30, 80)]:
         w = random(*shape)
         u = polar(w)
@@ -99,7 +101,7 @@ def test_elements_are_rounded_once():
         assert torch.equal(polar(narrow), polar(narrow.double()).to(dtype))
 
 
-def test_surroundings_change_nothing():
+def test_global_settings_do_not_matter():
     w = random(64, 48, dtype=F32)
     for engine in ("qdwh", "quintic"):
         expected = polar(w, engine)
@@ -115,7 +117,7 @@ def test_surroundings_change_nothing():
         assert not polar(parameter, engine).requires_grad
 
 
-def test_stacks_are_matrices():
+def test_stacks_equal_single_matrices():
     w = random(2, 3, 20, 12, dtype=F32)
     u = polar(w)
     for i in range(2):
@@ -142,7 +144,7 @@ def test_lost_directions_are_completed(engine):
         assert found.rank == int(torch.linalg.matrix_rank(w.double(),
                                                           rtol=1e-7)) or name == "sizes", name
         assert found.rank < 40 and measure_dfi(u) < 1e-12, name
-        # Every completion is equally far from w.
+        # Every completion has the same distance from w.
         nuclear = float(torch.linalg.svdvals(w.double()).sum())
         least = float(w.double().square().sum()) + 40 - 2 * nuclear
         assert float(measure_sfe(u, w.double())) == pytest.approx(least, rel=1e-5), name
@@ -151,7 +153,7 @@ def test_lost_directions_are_completed(engine):
                            polar(cases["rank 1"].float(), engine, seed=1))
 
 
-def test_zero_stays():
+def test_zero_matrices_are_unchanged():
     assert torch.equal(polar(torch.zeros(3, 4)), torch.zeros(3, 4))
     assert torch.equal(newton_schulz(torch.zeros(3, 4)), torch.zeros(3, 4))
 
@@ -168,7 +170,7 @@ def test_published_operators():
     for name, low, high in [("muon", 0.68, 1.14), ("polar-express", 0.85, 1.15)]:
         found = torch.linalg.svdvals(newton_schulz(w, name))
         assert low < found.min() and found.max() < high, name
-    # Another result, not another way: five steps are far from an isometry.
+    # Five steps are far from an isometry, so the result differs.
     assert measure_dfi(newton_schulz(random(128, 128), iters=5)) > 0.1
     expected = sigma / sigma[0]
     for _ in range(3):
@@ -198,13 +200,13 @@ def test_measures():
     (lambda w: polar(w.to("meta")), "meta device"),
     (lambda w: polar(torch.where(w == w[1, 2], math.nan, w)), "found nan at [1, 2]"),
     (lambda w: polar(w / 0), "expected finite values, found"),
-    (lambda w: polar(w, seed=0.5), "seed: expected a whole number, found 0.5"),
+    (lambda w: polar(w, seed=0.5), "seed: expected an integer, found 0.5"),
     (lambda w: newton_schulz(w, "cubic", iters=0),
-     "iters: expected a whole number from 1 to 1000, found 0"),
+     "iters: expected an integer from 1 to 1000, found 0"),
     (lambda w: newton_schulz(w, "muon", iters=3), "iters: expected steps='cubic'"),
     (lambda w: newton_schulz(w, "taylor"), "steps: expected cubic, muon, polar-express or a list"),
     (lambda w: newton_schulz(w, norm="inf"), "norm: expected one of fro, spectral, found 'inf'"),
-    (lambda w: measure_sfe(w, w.mT), "old: expected shape [3, 4] as of w, found [4, 3]"),
+    (lambda w: measure_sfe(w, w.mT), "old: expected shape [3, 4] like w, found [4, 3]"),
 ])
 def test_mistakes(call, message):
     with pytest.raises(InputError) as caught:

@@ -1,4 +1,4 @@
-"""pe.reinit: which matrices, which scale, whose optimizer state, what is refused; and `pe
+"""Tests of pe.reinit: selected matrices, scales, optimizer states and errors; and of `pe
 reinit`."""
 
 import json
@@ -30,7 +30,7 @@ class Block(nn.Module):
 
 
 class Language(nn.Module):
-    """A language model with bytes, whose feed-forward layers have as many outputs as there are
+    """A language model over bytes, whose feed-forward layers have as many outputs as there are
     bytes."""
     def __init__(self, tied=True):
         super().__init__()
@@ -104,7 +104,7 @@ def test_targets():
 
     assert chosen_of(Language(), target=last_block)[0] == mlp[2:]
     assert nn.Embedding not in seen and nn.Linear in seen
-    # Heads too if asked for, and then what they are tied to.
+    # Heads are also projected on request, including the weights tied to them.
     assert chosen_of(Language(),
                      target=lambda name, module: name == "last.weight")[0] == ["wte.weight"]
     layer = nn.TransformerEncoderLayer(16, 2, 32)
@@ -149,7 +149,7 @@ def test_convolutions_by_tap():
 
 
 def test_fused_and_stacked():
-    class Conv1D(nn.Module):  # the interface of the one in transformers
+    class Conv1D(nn.Module):  # the interface of transformers' Conv1D
         def __init__(self, outputs, inputs):
             super().__init__()
             self.nf = outputs
@@ -259,7 +259,7 @@ def stepped(model, make, **options):
                                                "momentum": 0.9
                                            }), (torch.optim.Adafactor, {}),
                                            (torch.optim.RMSprop, {}), (torch.optim.Adagrad, {})])
-def test_only_projected_parameters_start_afresh(make, options):
+def test_only_projected_parameters_lose_their_state(make, options):
     model = Language()
     optimizer = stepped(model, make, **options)
     before = {
@@ -281,7 +281,7 @@ def test_only_projected_parameters_start_afresh(make, options):
     expected = weights.detach().clone().requires_grad_()
     expected.grad = weights.grad.clone()
     other = make([expected], lr=1e-3, **options)
-    if make is not torch.optim.Adagrad:  # its states are made with the optimizer
+    if make is not torch.optim.Adagrad:  # its states exist from the start
         optimizer.step()
         other.step()
         assert torch.equal(weights, expected)
@@ -329,7 +329,7 @@ def test_states_that_cannot_be_mapped():
            model,
            optimizers=[foreign])
     copies = torch.optim.AdamW([p.detach().clone().requires_grad_() for p in model.parameters()])
-    refuse("expected one that holds parameter 'blocks.0.self_attn.wq.weight', found none",
+    refuse("expected an optimizer of parameter 'blocks.0.self_attn.wq.weight', found none",
            model,
            optimizers=[copies])
     refuse("optimizers[0]: expected a torch.optim.Optimizer, found int", model, optimizers=[3])
@@ -343,12 +343,12 @@ def test_bad_arguments():
     refuse("engine: expected one of auto, qdwh, quintic, cubic, found 'svd'",
            Language(),
            engine="svd")
-    refuse("iters: expected engine='cubic', the only one with steps to count", Language(), iters=5)
+    refuse("iters: expected engine='cubic', the only engine with this option", Language(), iters=5)
     refuse("norm: expected engine='cubic'", Language(), engine="qdwh", norm="fro")
     refuse("scale: expected one of muon, none, mean-sigma, fro, found 'max'",
            Language(),
            scale="max")
-    refuse("found 'c_attn', which is none", Language(), split={"c_attn": 3})
+    refuse("found 'c_attn', which is not", Language(), split={"c_attn": 3})
     refuse("parameter 'blocks.0.mlp.0.weight': expected outputs for 3 equal parts, found 64",
            Language(),
            split={"mlp.0": 3})
@@ -362,7 +362,7 @@ def test_bad_arguments():
         pe.reinit(torch.zeros(3, 3))
 
 
-def test_values_that_are_not_finite():
+def test_non_finite_values():
     model = Language()
     with torch.no_grad():
         model.blocks[1].mlp[2].weight[3, 5] = math.nan
@@ -404,7 +404,7 @@ def test_wrappers_and_the_report():
         "scale"
     ]
     assert len(table) == len(report) and str(report).count("\n") == len(report.projected)
-    # A second projection of an isometry changes its last bits at most.
+    # A second projection of an isometry changes at most the last bits.
     before = snapshot(plain)
     pe.reinit(plain)
     assert all(torch.allclose(p, before[name], atol=1e-6) for name, p in plain.named_parameters())
@@ -472,7 +472,7 @@ def program():
                               },
                               "scale": "none"
                           }, ["--split-qkv=c_attn", "--scale=none"])])
-def test_the_program_does_the_same(tmp_path, options, flags):
+def test_the_program_gives_the_same_result(tmp_path, options, flags):
     torch.manual_seed(0)
     model = nn.ModuleDict({
         "wte": nn.Embedding(40, 24),

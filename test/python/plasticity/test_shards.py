@@ -1,4 +1,5 @@
-"""DTensors: four processes must get, bit for bit, what one process gets (shards_worker.py)."""
+"""Tests of DTensors: four processes give, bit for bit, the result of one process
+(shards_worker.py)."""
 
 import pathlib
 import re
@@ -9,7 +10,7 @@ from conftest import output_of_processes
 
 WORKER = pathlib.Path(__file__).with_name("shards_worker.py")
 CHECKS = re.findall(r"\w+", WORKER.read_text().split("CHECKS = [")[1].split("]")[0])
-LIMIT = 900  # seconds, many times what it takes: a deadlock must end
+LIMIT = 900  # seconds, many times the usual duration: a deadlock must end
 
 
 @pytest.fixture(scope="module")

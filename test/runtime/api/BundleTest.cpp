@@ -1,4 +1,4 @@
-//===- BundleTest.cpp - Bundles, whole and damaged ------------------------===//
+//===- BundleTest.cpp - Tests of valid and damaged bundles ----------------===//
 
 #include "runtime/api/Bundle.h"
 #include "runtime/core/Random.h"

@@ -1,8 +1,8 @@
-//===- CApiTest.cpp - Calls from C, and what C programs may do wrong ------===//
+//===- CApiTest.cpp - Tests of the C API ----------------------------------===//
 //
-// Every function of pe-c.h, with what it expects and with what it does not. What any call checks of
-// its views is tested in test/runtime/device/common, GPUs in test/runtime/device/cuda; a whole
-// program is examples/embed-c.
+// Calls every function of pe-c.h with valid and with invalid arguments. The checks of views are
+// tested in test/runtime/device/common, and GPUs in test/runtime/device/cuda. A complete program is
+// in examples/embed-c.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,7 +63,7 @@ pe_view full(const char *name, std::vector<float> &data, int64_t length = kLengt
           {kHeads * length * depth, length * depth, depth, 1}};
 }
 
-/// Runs halves in a workspace of just the size.
+/// Runs halves in a workspace of exactly the required size.
 int run(const pe_function *function, int32_t half, const std::vector<pe_view> &views,
         const std::vector<pe_scalar> &scalars = {}, const pe_pool *pool = nullptr) {
   pe_context context = {};
@@ -128,7 +128,7 @@ TEST_F(CApi, BothHalvesOnTheCallersMemory) {
       run(function, PE_BACKWARD, with({full("o", o), lseView(), full("d_o", dO), full("d_q", dQ)})),
       0)
       << pe_last_error();
-  // The calls that allocate give the same bits.
+  // The calls that allocate return bitwise the same results.
   ASSERT_EQ(forward(), 0) << pe_last_error();
   pe_view result;
   ASSERT_EQ(pe_result(call, "o", &result), 0) << pe_last_error();
@@ -141,7 +141,8 @@ TEST_F(CApi, BothHalvesOnTheCallersMemory) {
   EXPECT_EQ(std::memcmp(result.data, dQ.data(), kCount * 4), 0);
 }
 
-// Right results pass with the line that `pe run --check` prints; a changed gradient fails by name.
+// Correct results pass with the line that `pe run --check` prints. A changed gradient fails, and
+// the message names it.
 TEST_F(CApi, CheckJudgesResults) {
   std::vector<float> dK(kCount), dV(kCount);
   const std::vector<pe_view> gradients = {full("d_q", dQ), full("d_k", dK), full("d_v", dV)};
@@ -175,13 +176,13 @@ TEST_F(CApi, CheckJudgesResults) {
               "argument 'json': expected an address, found none");
 }
 
-/// log(exp(a) + exp(b)) in double.
+/// Computes log(exp(a) + exp(b)) in double.
 double logAdd(double a, double b) {
   const double high = std::max(a, b);
   return std::isinf(high) ? high : high + std::log(std::exp(a - high) + std::exp(b - high));
 }
 
-// Two calls on half of the keys each, merged; a backward of each on the merged results.
+// Merges two calls with half of the keys each, and runs the backward of each on the merged results.
 TEST_F(CApi, ABackwardTakesMergedResults) {
   std::vector<float> whole(kCount), wholeLse = lse, dK(kCount), wholeDQ(kCount), wholeDK(kCount);
   pe_view wholeLseView = lseView();
@@ -213,7 +214,8 @@ TEST_F(CApi, ABackwardTakesMergedResults) {
               0)
         << pe_last_error();
   }
-  EXPECT_TRUE(std::isinf(lses[1][0]) && lses[1][0] < 0) << "the first query meets no key there";
+  EXPECT_TRUE(std::isinf(lses[1][0]) && lses[1][0] < 0)
+      << "the first query has no key in this part";
   for (size_t row = 0; row < lse.size(); ++row) {
     const double merged = logAdd(lses[0][row], lses[1][row]);
     lse[row] = static_cast<float>(merged);
@@ -273,7 +275,7 @@ TEST(CApiText, PreparedTensorsAreKept) {
   pe_close(function);
 }
 
-/// One FIRE that two layers share, and its prepared tensors.
+/// A FIRE bias that two layers share, and its prepared tensors.
 struct SharedNetwork : testing::Test {
   pe_function *function = openExample("fire", optionsOf(true));
   std::vector<float> c = {0.1f}, threshold = {0.01f}, w1 = CApi::fill(5), b1 = CApi::fill(6),
@@ -298,7 +300,7 @@ struct SharedNetwork : testing::Test {
             {"b2", b2.data(), PE_F32, 1, {kHeads}, {1}}};
   }
 
-  /// A view for every prepared tensor that the description names.
+  /// Creates a view for every prepared tensor in the description.
   void makeTables() {
     const char *json = nullptr;
     ASSERT_EQ(pe_describe(function, &json), 0) << pe_last_error();
@@ -322,7 +324,7 @@ struct SharedNetwork : testing::Test {
     }
   }
 
-  /// o, d_c and d_w2 of one layer's call.
+  /// Runs a call of one layer and returns o, d_c and d_w2.
   std::vector<std::vector<float>> call(std::vector<float> *data, bool reads) {
     std::vector<std::vector<float>> results = {std::vector<float>(kCount), std::vector<float>(1),
                                                std::vector<float>(kHeads * 32)};
@@ -339,7 +341,7 @@ struct SharedNetwork : testing::Test {
   }
 };
 
-// Layers that share a learned network share its tables: prepared once, read by every layer's calls.
+// Layers that share a learned network share its tables, which are prepared once.
 TEST_F(SharedNetwork, PreparesItsTablesOnce) {
   makeTables();
   ASSERT_FALSE(tables.empty());
@@ -351,7 +353,7 @@ TEST_F(SharedNetwork, PreparesItsTablesOnce) {
     EXPECT_EQ(call(layer, /*reads=*/true), own);
     EXPECT_NE(own[1][0], 0);
   }
-  // The tables were read: with others in their place the result is another one.
+  // The tables are read: changing them changes the result.
   for (std::vector<char> &bytes : memory)
     std::fill(bytes.begin(), bytes.end(), 0);
   EXPECT_NE(call(layers[0], /*reads=*/true)[0], call(layers[0], /*reads=*/false)[0]);
@@ -369,10 +371,10 @@ TEST(CApiText, ErrorsHaveAPlace) {
   EXPECT_EQ(std::string(pe_last_error()).find("mine.mlir:2:"), 0u) << pe_last_error();
   EXPECT_EQ(pe_open("no such file.mlir", nullptr, &function), 1);
   EXPECT_EQ(lastKind(), PE_ERROR_INPUT);
-  pe_last_error_info(nullptr); // nothing happens
+  pe_last_error_info(nullptr); // a no-op
 }
 
-// The float64 reference through the same calls, in f64.
+// The float64 reference as a target, with f64 tensors.
 TEST(CApiReference, IsATarget) {
   pe_options options = optionsOf(true);
   options.target = "reference";
@@ -416,8 +418,8 @@ TEST_F(CApi, ABackwardCallBelongsToTheFunctionOfItsForwardCall) {
   for (const char *encoding : {"alibi", "fire"}) {
     pe_function *other = openExample(encoding, optionsOf(true));
     expectError(pe_backward(other, call, &cotangent, 1),
-                "expected a forward call of this function, 'attention', found one that another "
-                "function made");
+                "expected a forward call of this function, 'attention', found a call of another "
+                "function");
     pe_close(other);
   }
   EXPECT_EQ(pe_backward(function, call, &cotangent, 1), 0) << pe_last_error();
@@ -433,7 +435,7 @@ TEST_F(CApi, WhatWasClosedIsNotUsed) {
   pe_view result;
   expectError(pe_backward(function, freed, &cotangent, 1), message);
   expectError(pe_result(freed, "o", &result), message);
-  pe_call_free(freed); // a second time: nothing happens
+  pe_call_free(freed); // the second call is a no-op
   EXPECT_EQ(pe_last_error(), "pe: error: " + message);
 
   pe_function *closed = std::exchange(function, nullptr);
@@ -456,7 +458,7 @@ TEST_F(CApi, OneKindOfObjectIsNotAnother) {
   expectError(pe_result(reinterpret_cast<pe_call *>(function), "o", &result),
               "argument 'call': expected a pe_call, found a pe_function");
   pe_close(reinterpret_cast<pe_function *>(call));
-  EXPECT_EQ(pe_result(call, "o", &result), 0) << "nothing was closed by another's function";
+  EXPECT_EQ(pe_result(call, "o", &result), 0) << "the wrong close function closed the call";
   expectError(pe_result(call, "z", &result), "expected a result or gradient of o, found 'z'");
 }
 
@@ -527,7 +529,7 @@ TEST_F(CApi, ScalarsAreChecked) {
   expectError(run(function, PE_FORWARD, views, {{"start", 1}}),
               "expected the parameters k_start, q_start, head_start, heads_total, found 'start'");
   expectError(run(function, PE_FORWARD, views, {{"k_start", 1}, {"k_start", 1}}),
-              "scalar 'k_start': expected once, found twice");
+              "scalar 'k_start': expected it once, found it twice");
   expectError(run(function, PE_FORWARD, views, {{nullptr, 1}}),
               "scalar 0: expected a name, found none");
 }
@@ -538,7 +540,7 @@ TEST_F(CApi, TheWorkspaceIsChecked) {
   context.size = sizeof(context);
   int64_t bytes = 0;
   ASSERT_EQ(pe_workspace(function, PE_FORWARD, views.data(), 4, &bytes), 0);
-  ASSERT_GT(bytes, 0) << "the log-sum-exp that was not passed";
+  ASSERT_GT(bytes, 0) << "it holds the log-sum-exp, which was not passed";
   const auto outcome = [&] {
     return pe_run(function, PE_FORWARD, views.data(), 4, nullptr, 0, &context);
   };
@@ -573,7 +575,7 @@ TEST(CApiOptions, AreChecked) {
   has(errorOf([](pe_options &o) { o.size = sizeof(o) + 8; }), "which is sizeof(pe_options)");
 }
 
-// Calls and a close from many threads at once.
+// Many threads make calls while one closes the function.
 TEST_F(CApi, ManyThreadsCall) {
   ASSERT_EQ(run(function, PE_FORWARD, with({full("o", o)})), 0) << pe_last_error();
   std::atomic<int> wrong = 0;
@@ -610,7 +612,7 @@ TEST_F(CApi, ManyThreadsCall) {
   EXPECT_EQ(wrong, 0);
 }
 
-// B1 H2 S8: what a call costs beside its work. Printed; the bound is loose, machines are busy.
+// Prints the overhead of a small call (B1 H2 S8). The bound is loose because machines may be busy.
 TEST_F(CApi, ASmallCallTakesMicroseconds) {
   pe_function *large = openExample("alibi", optionsOf(true, 64));
   constexpr int64_t count = kHeads * kLength * 64;

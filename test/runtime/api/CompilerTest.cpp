@@ -1,4 +1,4 @@
-//===- CompilerTest.cpp - What is compiled, and what is remembered --------===//
+//===- CompilerTest.cpp - Tests of compilation and caching ----------------===//
 
 #include "runtime/api/Compiler.h"
 #include "runtime/device/cpu/ThreadPool.h"
@@ -18,7 +18,7 @@ namespace {
 
 class CompilerTest : public testing::Test {
 protected:
-  /// A compiler as a new process would create it.
+  /// Creates a compiler as a new process would.
   Compiler start(const std::string &identity = "v1", bool missing = false) {
     auto provider = std::make_unique<FakeProvider>(counts, identity);
     provider->missing = missing;
@@ -75,7 +75,7 @@ TEST_F(CompilerTest, TheNextProcessLoadsNoCompiler) {
   EXPECT_EQ(counts.loads + counts.describes + counts.compiles, 0);
 }
 
-// Whatever changes the code changes the key.
+// The cache key contains everything that affects the code.
 TEST_F(CompilerTest, KernelsAreCompiledOnceForAllProcesses) {
   for (int process = 0; process < 2; ++process) {
     Compiler compiler = start();
@@ -143,7 +143,8 @@ TEST_F(CompilerTest, ADamagedEntryIsRebuilt) {
   EXPECT_EQ(counts.compiles, 2);
 }
 
-// A plan gives the code its buffers: an edited one is refused, even with a valid checksum.
+// The code relies on the buffers of the plan, so an edited plan is rejected even if the checksum is
+// valid.
 TEST_F(CompilerTest, APlanBelongsToItsCode) {
   Compiler compiler = start();
   auto bundle = compiler.compileToBundle(request);
@@ -156,7 +157,7 @@ TEST_F(CompilerTest, APlanBelongsToItsCode) {
   Bundle changed = *bundle;
   std::string &plan = changed["plan"];
   plan.replace(plan.find("\"r\""), 3, "\"1\"");
-  EXPECT_NE(errorOf(changed).find("expected plan and code that were compiled together"),
+  EXPECT_NE(errorOf(changed).find("expected a plan and code that were compiled together"),
             std::string::npos);
   changed = *bundle;
   changed["object"] += '\0';

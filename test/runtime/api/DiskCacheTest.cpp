@@ -1,4 +1,4 @@
-//===- DiskCacheTest.cpp - Entries, damage, many processes ----------------===//
+//===- DiskCacheTest.cpp - Tests of the disk cache ------------------------===//
 
 #include "runtime/api/DiskCache.h"
 #include "runtime/core/File.h"
@@ -21,7 +21,7 @@ using pe::test::TempDir;
 
 TEST(DiskCache, KeepsWhatItIsGiven) {
   TempDir dir;
-  DiskCache cache(dir.file("deep/folder"));
+  DiskCache cache(dir.file("deep/directory"));
   EXPECT_FALSE(cache.get("key"));
   EXPECT_TRUE(cache.put("key", {{"a", "b"}}));
   std::optional<Bundle> found = cache.get("key");
@@ -43,7 +43,7 @@ TEST(DiskCache, ADamagedEntryIsAbsentAndGoes) {
   EXPECT_EQ(dir.count(), 0u);
 }
 
-// A machine crash may leave this; the next process writes the entry again.
+// A crash of the machine may truncate an entry. The next process writes it again.
 TEST(DiskCache, ATruncatedEntryIsAbsent) {
   TempDir dir;
   DiskCache cache(dir.name());
@@ -57,7 +57,7 @@ TEST(DiskCache, ATruncatedEntryIsAbsent) {
   EXPECT_TRUE(cache.get("key"));
 }
 
-// As after a collision of hashes, or when a file was renamed.
+// A hash collision or a renamed file has the same effect.
 TEST(DiskCache, AnEntryOfAnotherKeyIsAbsent) {
   TempDir dir;
   DiskCache cache(dir.name());
@@ -67,28 +67,28 @@ TEST(DiskCache, AnEntryOfAnotherKeyIsAbsent) {
   EXPECT_FALSE(cache.get("other"));
   ASSERT_TRUE(cache.put("other", {{"a", "c"}}));
   EXPECT_EQ(cache.get("other")->at("a"), "c");
-  EXPECT_EQ(cache.get("other")->size(), 1u) << "the key is the cache's own";
+  EXPECT_EQ(cache.get("other")->size(), 1u) << "the section of the key is internal";
 }
 
-// Cached code is executed: nobody else may write there.
+// Cached code is executed, so the directory must not be writable by other users.
 TEST(DiskCache, AFolderThatOthersCanWriteIsNotUsed) {
   TempDir dir;
   DiskCache cache(dir.file("cache"));
-  EXPECT_EQ(cache.problem(), "") << "it is not there yet";
+  EXPECT_EQ(cache.problem(), "") << "it does not exist yet";
   ASSERT_TRUE(cache.put("key", {{"a", "b"}}));
   struct stat made;
   ASSERT_EQ(::stat(dir.file("cache").c_str(), &made), 0);
   EXPECT_EQ(made.st_mode & 0777, 0700u);
   for (mode_t mode : {0770, 0707, 0777, 01777}) {
     ASSERT_EQ(::chmod(dir.file("cache").c_str(), mode), 0);
-    EXPECT_NE(cache.problem().find("can be written by others"), std::string::npos);
+    EXPECT_NE(cache.problem().find("is writable by other users"), std::string::npos);
     EXPECT_FALSE(cache.get("key"));
     EXPECT_FALSE(cache.put("key", {{"a", "c"}}));
     EXPECT_FALSE(cache.usage().writable);
   }
   ASSERT_EQ(::chmod(dir.file("cache").c_str(), 0755), 0);
   EXPECT_EQ(cache.get("key")->at("a"), "b");
-  if (::geteuid() == 0) { // only root can give a folder away
+  if (::geteuid() == 0) { // only root can change the owner of a directory
     ASSERT_EQ(::chown(dir.file("cache").c_str(), 65534, 65534), 0);
     EXPECT_NE(cache.problem().find("belongs to another user (65534)"), std::string::npos);
     EXPECT_FALSE(cache.get("key"));
@@ -96,7 +96,7 @@ TEST(DiskCache, AFolderThatOthersCanWriteIsNotUsed) {
   }
   DiskCache file(dir.file("file"));
   ASSERT_TRUE(writeFileAtomically(dir.file("file"), ""));
-  EXPECT_NE(file.problem().find("is no folder"), std::string::npos);
+  EXPECT_NE(file.problem().find("is not a directory"), std::string::npos);
   EXPECT_FALSE(file.put("key", {}));
 }
 
@@ -125,7 +125,7 @@ TEST(DiskCache, AFullDiskIsNoError) {
   DiskCache cache(dir.name());
   const std::string outcome = test::withFileLimit(100, [&]() -> Status {
     if (cache.put("key", {{"content", std::string(1000, 'x')}}))
-      return makeError("written beyond the limit");
+      return makeError("wrote more than the limit");
     return Status::success();
   });
   EXPECT_EQ(outcome, "");
@@ -133,7 +133,7 @@ TEST(DiskCache, AFullDiskIsNoError) {
   EXPECT_FALSE(cache.get("key"));
 }
 
-// Only files of the cache are removed: others stay, whatever their names.
+// Only files of the cache are removed. Others stay, even if their names look like entries.
 TEST(DiskCache, ForeignFilesStay) {
   TempDir dir;
   DiskCache cache(dir.name(), 100);
@@ -146,7 +146,7 @@ TEST(DiskCache, ForeignFilesStay) {
                                  digits + ".pe.tmp.1",
                                  digits + ".pe.backup",
                                  "compiler-" + digits + ".pe",
-                                 digits + ".pe" /* an entry's name, but no entry */};
+                                 digits + ".pe" /* the name of an entry, but not an entry */};
   for (const std::string &name : foreign)
     ASSERT_TRUE(writeFileAtomically(dir.file(name), std::string(1000, 'x')));
   const std::string folder = dir.file(std::string(64, 'b') + ".pe");
@@ -161,13 +161,13 @@ TEST(DiskCache, ForeignFilesStay) {
   for (const std::string &name : foreign)
     EXPECT_EQ(readFile(dir.file(name))->size(), 1000u) << name;
   EXPECT_TRUE(std::filesystem::exists(folder));
-  EXPECT_FALSE(std::filesystem::exists(abandoned)) << "what a killed process left";
+  EXPECT_FALSE(std::filesystem::exists(abandoned)) << "a leftover of a killed process";
   EXPECT_TRUE(std::filesystem::exists(fresh)) << "another process may be writing it";
-  EXPECT_FALSE(std::filesystem::exists(cache.pathOf("a"))) << "what it wrote does go";
+  EXPECT_FALSE(std::filesystem::exists(cache.pathOf("a"))) << "entries are evicted";
 }
 
 TEST(DiskCache, AFolderThatCannotBeIsNoError) {
-  DiskCache cache("/proc/no/such/folder");
+  DiskCache cache("/proc/no/such/directory");
   EXPECT_FALSE(cache.put("key", {{"a", "b"}}));
   EXPECT_FALSE(cache.get("key"));
   EXPECT_FALSE(cache.usage().writable);
@@ -187,7 +187,7 @@ TEST(DiskCache, TheFolderFollowsTheVariables) {
   EXPECT_EQ(DiskCache::defaultFolder(), "/users/me/.cache/pe");
 }
 
-// The least recently used entries go first; reading counts as use.
+// The least recently used entries are evicted first, and reading counts as use.
 TEST(DiskCache, TheOldestGoWhenItIsFull) {
   TempDir dir;
   DiskCache cache(dir.name(), 4000);
@@ -205,7 +205,7 @@ TEST(DiskCache, TheOldestGoWhenItIsFull) {
   EXPECT_LE(cache.usage().bytes, 4000u);
 }
 
-// Processes that write and read the same keys see whole entries or none.
+// Processes that write and read the same keys see complete entries or none.
 TEST(DiskCache, ManyProcessesShareIt) {
   TempDir dir;
   std::vector<pid_t> children;

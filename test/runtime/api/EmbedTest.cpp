@@ -1,12 +1,13 @@
-//===- EmbedTest.cpp - The public API as another program sees it ----------===//
+//===- EmbedTest.cpp - Tests of the public C++ API ------------------------===//
 //
-// Links libpe.so alone, so it also shows that the library is complete and finds the compiler beside
-// itself.
+// Links only libpe.so, to test that the library is complete and finds the compiler library in its
+// own directory.
 //
 //===----------------------------------------------------------------------===//
 
 #include "pe/pe.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -25,7 +26,7 @@ static const std::string kCache = std::string(PE_TEST_BINARY_DIR) + "/test/embed
 
 namespace {
 
-/// Runs `body` in a separate child, as a new process would: nothing of pe is loaded yet.
+/// Runs `body` in a child process, which simulates a new process in which pe has not been used.
 template <typename Body> double inNewProcess(Body body) {
   int pipe[2];
   EXPECT_EQ(::pipe(pipe), 0);
@@ -44,7 +45,7 @@ template <typename Body> double inNewProcess(Body body) {
   return value;
 }
 
-/// Seconds from the file's name to a function that can be called; NaN after an error.
+/// Returns the seconds to load and compile a file, or NaN after an error.
 double secondsToLoad(const std::string &file) {
   const auto start = std::chrono::steady_clock::now();
   Expected<Program> program = Program::load(file);
@@ -58,7 +59,7 @@ double secondsToLoad(const std::string &file) {
 
 } // namespace
 
-// First: every later test may load the compiler into this process, and children would inherit it.
+// Must be the first test, because later ones may load the compiler, which children would inherit.
 TEST(Embed, ACachedFunctionLoadsInMilliseconds) {
   const std::string file = kExamples + "fire.mlir";
   const double cold = inNewProcess([&] { return secondsToLoad(file); });
@@ -79,7 +80,7 @@ TEST(Embed, ForwardAndBackward) {
   ASSERT_TRUE(function) << function.error().getMessage();
   EXPECT_NE(function->explain().find("softmax"), std::string::npos);
   std::unique_ptr<ParallelFor> threads = makeThreadPool(2);
-  // Several sizes through one function: no call compiles.
+  // One function handles several sizes without compiling again.
   for (int64_t queries : {1, 17, 64}) {
     const InputSizes sizes{.batch = 2, .heads = 4, .keyHeads = 2, .queries = queries, .keys = 70};
     Expected<TensorMap> inputs = function->randomInputs(1, sizes);
@@ -96,7 +97,7 @@ TEST(Embed, ForwardAndBackward) {
   }
 }
 
-// One query at a time, with positions, equals the whole call.
+// Calls with one query each, at its position, return the same as one call with all queries.
 TEST(Embed, PositionsAreGlobal) {
   Expected<Program> program = Program::load(kExamples + "alibi_learned.mlir");
   ASSERT_TRUE(program);
@@ -163,9 +164,7 @@ TEST(Embed, TargetsThatAreNotThereSaySo) {
   }
 }
 
-/// The loops lowering accepts every type and its own options; types that CPU kernels do not support
-/// are refused.
-// What only a call can show is refused before any work, by compiled code and by the reference
+// Compiled code and the reference check requirements on the sizes of a call before any work
 // (call-C5 of docs/spec.md).
 TEST(Embed, RequirementsOfACall) {
   Expected<Program> program = Program::load(kExamples + "rope_table.mlir");
@@ -175,7 +174,7 @@ TEST(Embed, RequirementsOfACall) {
     Expected<Function> function =
         program->compile({.target = target, .headDim = 16, .valueDim = 16, .grad = true});
     ASSERT_TRUE(function) << function.error().getMessage();
-    if (!inputs) // the reference has no head dim to draw by
+    if (!inputs) // the reference has no fixed head dim
       inputs = *function->randomInputs(1, {.heads = 2, .queries = 20, .keys = 30});
     EXPECT_EQ(inputs->at("cos").shape(), (Shape{30, 8}));
     auto messageOf = [&](const TensorMap &arguments, const Positions &positions) -> std::string {
@@ -201,7 +200,7 @@ TEST(Embed, RequirementsOfACall) {
   }
 }
 
-// call-C6 of docs/spec.md.
+// Tests call-C6 of docs/spec.md.
 TEST(Embed, ABasePerHeadNeedsKeysOfItsOwn) {
   for (const char *target : {"cpu", "reference"}) {
     Expected<Program> program = Program::load(kExamples + "rope_per_head.mlir");
@@ -221,6 +220,95 @@ TEST(Embed, ABasePerHeadNeedsKeysOfItsOwn) {
   }
 }
 
+/// What a call of an attention with this rotation says on each target: "" where it succeeds.
+/// `tensors` are further arguments, with their types and attributes.
+std::vector<std::string> messagesOfRotation(const std::string &arguments,
+                                            const std::string &rotation, const TensorMap &tensors,
+                                            const InputSizes &sizes) {
+  const std::string text = "!t = tensor<?x?x?x?xf32>\nfunc.func @f(%q: !t {pe.name = \"q\"}, %k: "
+                           "!t {pe.name = \"k\"}, %v: !t {pe.name = \"v\"}, " +
+                           arguments + ") -> (!t {pe.name = \"o\"}) {\n  %r = " + rotation +
+                           "\n  %o = pe.attention %q, %k, %v rotate(%r) : (!t, !t, !t) -> !t\n  "
+                           "return %o : !t\n}\n";
+  std::vector<std::string> messages;
+  for (const char *target : {"cpu", "gpu-emulator", "reference"}) {
+    Expected<Program> program = Program::parse(text, "rotation.mlir");
+    Expected<Function> function =
+        program ? program->compile({.target = target, .headDim = 8, .valueDim = 8})
+                : Expected<Function>(program.error());
+    if (!function) {
+      messages.push_back("compile: " + function.error().getMessage());
+      continue;
+    }
+    TensorMap inputs = tensors;
+    const Shape queries = {sizes.batch, sizes.heads, sizes.queries, 8};
+    for (const char *name : {"q", "k", "v"})
+      inputs[name] = Tensor::zeros(DType::F32, queries);
+    Expected<Call> call = function->forward(inputs);
+    messages.push_back(call ? "" : call.error().getMessage());
+  }
+  return messages;
+}
+
+/// The same message on every target.
+std::vector<std::string> onEveryTarget(const std::string &message) { return {3, message}; }
+
+// call-C7 of docs/spec.md.
+TEST(Embed, CapturesOfARotationHaveAnEntryPerHeadOrPair) {
+  auto ones = [](Shape shape) {
+    Tensor tensor = Tensor::zeros(DType::F32, std::move(shape));
+    std::fill_n(tensor.data<float>(), tensor.numel(), 1.0f);
+    return tensor;
+  };
+  auto ofHeads = [&](int64_t heads) {
+    return messagesOfRotation("%base: tensor<3xf32> {pe.name = \"base\"}",
+                              "pe.rotation_fn(%base : tensor<3xf32>) expr \"base[h] ^ (-p / n)\"",
+                              {{"base", ones({3})}}, {.heads = heads, .queries = 5});
+  };
+  EXPECT_EQ(ofHeads(3), onEveryTarget(""));
+  EXPECT_EQ(ofHeads(4), onEveryTarget("heads, as many as entries of tensor 'base': expected at "
+                                      "most 3, found 4"));
+  EXPECT_EQ(ofHeads(2), onEveryTarget("heads, as many as entries of tensor 'base': expected at "
+                                      "least 3, found 2"));
+  auto ofPairs = [&](int64_t entries) {
+    return messagesOfRotation("%freq: tensor<?xf32> {pe.name = \"freq\", pe.axes = [\"pairs\"]}",
+                              "pe.rotation_fn(%freq : tensor<?xf32>) expr \"freq[p]\"",
+                              {{"freq", ones({entries})}}, {.heads = 2, .queries = 5});
+  };
+  EXPECT_EQ(ofPairs(4), onEveryTarget(""));
+  EXPECT_EQ(ofPairs(3),
+            onEveryTarget("entries of tensor 'freq', as many as pairs of dims: expected "
+                          "at least 4, found 3"));
+  EXPECT_EQ(ofPairs(5),
+            onEveryTarget("pairs of dims, as many as entries of tensor 'freq': expected "
+                          "at least 5, found 4"));
+  EXPECT_EQ(messagesOfRotation(
+                "%freq: tensor<?xf32> {pe.name = \"freq\", pe.axes = [\"pairs\"]}",
+                "pe.rotation_fn(%freq : tensor<?xf32>) attributes {rotary_dims = 4 : i64} expr "
+                "\"freq[p]\"",
+                {{"freq", ones({3})}}, {.heads = 2, .queries = 5}),
+            onEveryTarget("entries of tensor 'freq', as many as pairs of dims: expected at most 2, "
+                          "found 3"));
+}
+
+// call-C8 of docs/spec.md.
+TEST(Embed, TablesOfABatchHaveAnEntryPerBatchEntryOfTheQueries) {
+  const std::string type = "tensor<2x?x?xf32>";
+  auto ofBatch = [&](int64_t batch) {
+    const Tensor table = Tensor::zeros(DType::F32, {2, 5, 4});
+    return messagesOfRotation(
+        "%cos: " + type + " {pe.name = \"cos\"}, %sin: " + type + " {pe.name = \"sin\"}",
+        "pe.rotation_table %cos, %sin : " + type + ", " + type, {{"cos", table}, {"sin", table}},
+        {.batch = batch, .heads = 2, .queries = 5});
+  };
+  const std::string what =
+      "batch entries of queries, as many as those of tensors 'cos' and 'sin': expected at ";
+  EXPECT_EQ(ofBatch(2), onEveryTarget(""));
+  EXPECT_EQ(ofBatch(3), onEveryTarget(what + "most 2, found 3"));
+  EXPECT_EQ(ofBatch(1), onEveryTarget(what + "least 2, found 1"));
+}
+
+// The loops lowering accepts every type and its own options. CPU kernels reject unsupported types.
 TEST(Embed, LoopsHaveChoices) {
   Expected<Program> program = Program::load(kExamples + "nope.mlir");
   ASSERT_TRUE(program);
@@ -235,7 +323,7 @@ TEST(Embed, LoopsHaveChoices) {
   options.lowering = "cpu";
   EXPECT_EQ(messageOf(options), "expected dtype f32 on target cpu, found bf16");
   options.dtype = DType::F32;
-  EXPECT_EQ(messageOf(options), "expected lowering loops with a choice of its blocks, found cpu");
+  EXPECT_EQ(messageOf(options), "expected lowering loops with loop options, found cpu");
   options.lowering = "loops";
   options.loops.blockRows = 0;
   EXPECT_NE(messageOf(options).find("expected blocks of at least 1 x 1, found 0 x 3"),
@@ -244,7 +332,7 @@ TEST(Embed, LoopsHaveChoices) {
 }
 
 int main(int argc, char **argv) {
-  // A cache of this run's own, so that the first process really compiles.
+  // Use an empty cache, so that the first process compiles.
   ::setenv("PE_CACHE_DIR", kCache.c_str(), 1);
   if (std::system(("rm -rf '" + kCache + "'").c_str()) != 0)
     return 1;

@@ -1,7 +1,7 @@
-//===- FakeJit.h - A compiler for tests of what stands around it -*- C++ -*-===//
+//===- FakeJit.h - A fake compiler for tests --------------------*- C++ -*-===//
 //
-// "Compiles" any source to a plan whose one stage doubles its argument: the object is a C file that
-// the build compiled (FakeStages.c). Counts how often it was asked.
+// "Compiles" any source to a plan with one stage that doubles its argument. The object is compiled
+// from FakeStages.c by the build. Counts the calls.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +13,7 @@
 
 namespace pe::test {
 
-/// How often each function was called, shared by all fakes that get it.
+/// The number of calls of each function, shared by all fakes with the same counts.
 struct FakeCounts {
   int loads = 0;
   int describes = 0;

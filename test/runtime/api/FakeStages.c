@@ -1,4 +1,4 @@
-//===- FakeStages.c - The stage FakeJit's plan runs -----------------------===//
+//===- FakeStages.c - The stage of FakeJit's plan -------------------------===//
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
-//===- MergeTest.cpp - Shards of keys, merged, against the unsplit call ---===//
+//===- MergeTest.cpp - Merged shards of keys against the unsplit call -----===//
 //
-// One attention over all keys; the same over two parts of them, merged by an example's @merge; and
-// backward through the gradient of the merge, or as calls of each part on the merged results. A
-// part may be empty, and queries may meet no key of a part.
+// Compares one attention over all keys with two calls over parts of them, merged by the @merge of
+// an example. Gradients are computed through the merge, or by backward calls of each part on the
+// merged results. A part may be empty, and queries may have no key in a part.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,7 +47,7 @@ TensorMap arguments() {
           {"v", normal(3, {1, kKeyHeads, kKeys, kDepth})}};
 }
 
-/// The arguments with the keys [begin, end) alone.
+/// Returns the arguments with only the keys [begin, end).
 TensorMap part(TensorMap all, int64_t begin, int64_t end) {
   for (const char *name : {"k", "v"})
     all[name] = all[name].slice(2, begin, end);
@@ -61,14 +61,14 @@ CallOptions at(int64_t firstKey) {
   return options;
 }
 
-/// |found - expected| relative to |expected|.
+/// Checks |found - expected| relative to |expected|.
 void expectNear(const Tensor &found, const Tensor &expected, const std::string &name) {
   ASSERT_EQ(found.shape(), expected.shape()) << name;
   const Tensor a = found.contiguous(), b = expected.contiguous();
   double error = 0, norm = 0;
   for (int64_t i = 0; i < a.numel(); ++i) {
     const double x = a.values<float>()[i], y = b.values<float>()[i];
-    if (x == y) // infinite ones too
+    if (x == y) // includes infinities
       continue;
     error += (x - y) * (x - y);
     norm += y * y;
@@ -83,7 +83,8 @@ Tensor sum(const Tensor &a, const Tensor &b) {
   return all;
 }
 
-/// Gradients of the whole against those of the parts [0, split) and [split, kKeys).
+/// Compares the gradients of the unsplit call with those of the parts [0, split) and [split,
+/// kKeys).
 void expectGradients(const TensorMap &whole, const TensorMap (&parts)[2], int64_t split) {
   for (const auto &[name, expected] : whole) {
     if (name != "d_k" && name != "d_v") {
@@ -101,8 +102,8 @@ struct MergeCase {
 
 class Merge : public testing::TestWithParam<MergeCase> {};
 
-// Both results of both parts, and all gradients through the merge. Under stick-breaking the nearer
-// part, which is merged first, is the second one.
+// Compares both results, and all gradients through the merge. In stick-breaking the part with the
+// nearer keys, the second one, is the first operand of the merge.
 TEST_P(Merge, PartsAreTheWhole) {
   const auto [encoding, merge, lse] = GetParam();
   const bool nearFirst = std::string(lse) == "log_mass";
@@ -115,7 +116,7 @@ TEST_P(Merge, PartsAreTheWhole) {
   ASSERT_TRUE(whole) << whole.error().getMessage();
   auto expected = attention.backward(*whole, cotangents);
   ASSERT_TRUE(expected) << expected.error().getMessage();
-  // Empty parts; one that the first queries do not meet; one in the middle.
+  // Empty parts, a part without keys for the first queries, and a split in the middle.
   for (int64_t split : {int64_t(0), int64_t(30), int64_t(55), kKeys}) {
     std::optional<Call> calls[2];
     TensorMap merged;
@@ -151,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(Normalizers, Merge,
                                                    "log_mass"}),
                          [](const auto &test) { return std::string(test.param.encoding); });
 
-/// One half of a call on these tensors, in a workspace of just the size.
+/// Runs one half of a call on these tensors, in a workspace of exactly the required size.
 void run(const Function &function, int half, const TensorMap &tensors, int64_t firstKey) {
   std::vector<View> views;
   for (const auto &[name, tensor] : tensors)
@@ -167,8 +168,8 @@ void run(const Function &function, int half, const TensorMap &tensors, int64_t f
   ASSERT_TRUE(status) << status.error().getMessage();
 }
 
-// Each part's own backward call, on the merged results in place of its own, gives its gradients of
-// the whole: those of queries and parameters add up.
+// A backward call of each part that reads the merged results returns its share of the gradients of
+// the unsplit call: gradients of queries and parameters are the sums over the parts.
 TEST(MergedShards, BackwardTakesTheMergedResults) {
   const Function attention = compile("alibi_learned"), merging = compile("merge");
   TensorMap all = arguments();

@@ -1,8 +1,8 @@
-//===- PreparedTest.cpp - Tables that calls share -------------------------===//
+//===- PreparedTest.cpp - Tests of tables that calls share ----------------===//
 //
-// Function::prepare: calls that read its tables give the bits of calls that make their own, and
-// what does not belong together is refused. FIRE-S in one function against its attentions in calls
-// of their own.
+// Tests Function::prepare: calls that read its tables return bitwise the same as calls that compute
+// their own, and mismatched tables are rejected. Also compares FIRE-S in one function with separate
+// calls of its attentions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,7 @@ Function compileExample(const std::string &name, const std::string &target = "cp
 
 const InputSizes kSizes = {.batch = 2, .heads = 4, .keyHeads = 2, .queries = 90};
 
-/// The arguments of a layer whose parameters are those of `first`.
+/// Returns arguments of a layer with the parameters of `first`.
 TensorMap layerOf(const Function &function, uint64_t seed, const TensorMap &first) {
   TensorMap inputs = *function.randomInputs(seed, kSizes);
   for (auto &[name, tensor] : inputs)
@@ -48,7 +48,7 @@ void expectEqual(const TensorMap &found, const TensorMap &expected) {
   }
 }
 
-/// The difference, relative to the norm of what is expected.
+/// Returns the norm of the difference relative to the norm of `expected`.
 double errorOf(const Tensor &found, const std::vector<double> &expected) {
   double difference = 0.0, norm = 0.0;
   const auto values = found.values<float>();
@@ -63,11 +63,11 @@ double errorOf(const Tensor &found, const std::vector<double> &expected) {
 
 class Prepares : public testing::TestWithParam<std::tuple<const char *, const char *>> {};
 
-// rope turns queries of each layer's own, which prepare leaves to the calls.
+// In rope, the rotated queries differ by layer, so `prepare` leaves them to the calls.
 TEST_P(Prepares, TablesThatEveryLayerReads) {
   const auto [target, name] = GetParam();
   for (bool grad : {true, false}) {
-    // The reference, which has nothing to share, has no head dim to draw by.
+    // The reference has no prepared tensors and no fixed head dim, so the CPU function draws.
     const Function function = compileExample(name, target, grad), drawing = compileExample(name);
     const CallOptions options = {.positions = {.queryStart = 3}};
     const TensorMap first = layerOf(drawing, 1, {});
@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, Prepares,
                            return name;
                          });
 
-// The tables are really read: made from other parameters, which then change in place.
+// The tables are read and not computed again: later changes of the parameters have no effect.
 TEST(Prepared, TablesAreNotMadeAgain) {
   const Function function = compileExample("t5");
   TensorMap inputs = layerOf(function, 1, {});
@@ -129,24 +129,24 @@ TEST(Prepared, WhatDoesNotBelongTogetherIsRefused) {
   };
   EXPECT_EQ(messageOf(function, inputs, {}, *tables), "");
   EXPECT_EQ(messageOf(function, inputs, {.queryStart = 7}, *tables),
-            "expected a call of the sizes and positions that its tables were prepared for, q_start "
-            "= 0, found 7; prepare others");
+            "expected the sizes and positions that the tables were prepared for, q_start = 0, "
+            "found 7; prepare new tables");
   TensorMap others = inputs;
   others["w1"] = inputs.at("w1").clone();
   EXPECT_EQ(messageOf(function, others, {}, *tables),
-            "tensor 'w1': expected the one that the call's tables were prepared from, found "
-            "another; prepare others");
+            "tensor 'w1': expected the tensor that the tables were prepared from, found another; "
+            "prepare new tables");
   EXPECT_EQ(messageOf(function, inputs, {}, Prepared()),
-            "expected prepared tables, found none; Function::prepare makes them");
+            "expected prepared tables, found none; call Function::prepare");
   EXPECT_EQ(messageOf(compileExample("fire", "cpu", /*grad=*/false), inputs, {}, *tables),
-            "expected tables that this function, 'attention', prepared, found those of another "
-            "one");
+            "expected tables that this function, 'attention', prepared, found tables of another "
+            "function");
   others.erase("w1");
   EXPECT_FALSE(function.prepare(others));
   EXPECT_FALSE(Function().prepare(inputs));
 }
 
-// FIRE-S: two attentions that share a bias, in one call and as two calls that share tables.
+// FIRE-S: two attentions that share a bias, in one call and in two calls that share tables.
 TEST(Prepared, GradientsOfSharedNetworksAddUp) {
   const Function both = compileExample("fire_shared"), one = compileExample("fire");
   const TensorMap inputs = *both.randomInputs(5, kSizes);
@@ -180,7 +180,7 @@ TEST(Prepared, GradientsOfSharedNetworksAddUp) {
   }
   ASSERT_EQ(sums.size(), 6u);
   for (const auto &[name, sum] : sums) {
-    if (name == "d_b2") // 0 by cancellation: a number added to a whole row
+    if (name == "d_b2") // 0 by cancellation, because it is added to an entire row
       continue;
     EXPECT_LE(errorOf(found->at(name), sum), 2e-6) << name;
   }

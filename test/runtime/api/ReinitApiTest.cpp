@@ -1,4 +1,4 @@
-//===- ReinitApiTest.cpp - pe/reinit.h and pe_reinit from outside ---------===//
+//===- ReinitApiTest.cpp - Tests of pe/reinit.h and pe_reinit -------------===//
 
 #include "pe/reinit.h"
 

@@ -1,4 +1,4 @@
-//===- ChartTest.cpp - Axes, colours, pictures and their numbers ----------===//
+//===- ChartTest.cpp - Tests of charts ------------------------------------===//
 
 #include "runtime/chart/ColorMap.h"
 #include "runtime/chart/Csv.h"
@@ -24,7 +24,7 @@ size_t count(const std::string &text, const std::string &part) {
 
 bool contains(const std::string &text, const std::string &part) { return count(text, part) > 0; }
 
-/// The coordinates of the path of the first series.
+/// Returns the coordinates of the path of the first series.
 std::string pathOf(const std::string &svg) {
   const size_t begin = svg.find(" d=\"", svg.find("class=\"line\""));
   return svg.substr(begin, svg.find("\"/>", begin) - begin);
@@ -59,7 +59,7 @@ TEST(Axis, LogarithmicTicksArePowers) {
   EXPECT_DOUBLE_EQ(octaves(64), 240);
   Scale decades{.kind = Scale::Kind::Log10, .low = 10, .high = 1e4, .from = 300, .to = 0};
   EXPECT_EQ(decades.ticks(60), (std::vector<double>{10, 100, 1000, 10000}));
-  // Within a decade: parts of it.
+  // A range within a decade has ticks at parts of it.
   Scale part{.kind = Scale::Kind::Log10, .low = 30, .high = 300, .from = 300, .to = 0};
   EXPECT_EQ(part.ticks(40), (std::vector<double>{50, 100, 200}));
 }
@@ -97,12 +97,12 @@ double distance(const OkLab &a, const OkLab &b) {
 }
 
 TEST(ColorMap, EqualStepsLookEqual) {
-  // Steps of 1/16, so that the rounding of channels does not count.
+  // Steps of 1/16 are large enough for the rounding of channels not to matter.
   std::vector<double> steps;
   for (int n = 0; n < 16; ++n)
     steps.push_back(distance(toOkLab(mapColor(n / 16.0)), toOkLab(mapColor((n + 1) / 16.0))));
   const auto [least, most] = std::minmax_element(steps.begin(), steps.end());
-  EXPECT_LT(*most / *least, 1.15); // straight lines across a curve
+  EXPECT_LT(*most / *least, 1.15); // chords are shorter than the curve
 }
 
 TEST(ColorMap, LightnessOnlyRises) {
@@ -137,7 +137,7 @@ TEST(ColorMap, SignedNumbersDivergeFromNearWhite) {
 }
 
 TEST(ColorMap, NoCellHasTheColorOfALine) {
-  // A style sheet for dark screens changes lines by their colour.
+  // The style sheet for dark mode selects lines by their color.
   for (size_t line = 0; line < kLineColors; ++line)
     for (int n = -64; n <= 64; ++n) {
       EXPECT_NE(lineColor(line), hexOf(mapSignedColor(n / 64.0)));
@@ -145,7 +145,7 @@ TEST(ColorMap, NoCellHasTheColorOfALine) {
     }
 }
 
-/// Relative luminance of "#rrggbb", as WCAG 2 defines it.
+/// Returns the relative luminance of "#rrggbb" as defined by WCAG 2.
 double luminance(std::string_view hex) {
   double sum = 0;
   const double weights[] = {0.2126, 0.7152, 0.0722};
@@ -181,7 +181,7 @@ TEST(ColorMap, LinesAreTellableApart) {
 TEST(Svg, EscapesText) {
   EXPECT_EQ(escapeXml("a<b & \"c\">"), "a&lt;b &amp; &quot;c&quot;&gt;");
   EXPECT_EQ(escapeXml(std::string("a\0\x1b\n", 4)), "a???");
-  EXPECT_EQ(escapeXml("\xce\xb1 \xff \xc3"), "\xce\xb1 ? ?"); // alpha; no UTF-8
+  EXPECT_EQ(escapeXml("\xce\xb1 \xff \xc3"), "\xce\xb1 ? ?"); // alpha, invalid UTF-8
   EXPECT_EQ(escapeXml("\xed\xa0\x80\xef\xbf\xbf\xc0\x80"),
             "????????"); // surrogate, U+FFFF, overlong
 }
@@ -218,9 +218,9 @@ TEST(Smoothing, CurvesAreNotDelayed) {
   for (int n = 0; n < 300; ++n)
     falling.push_back(6 - 0.01 * n);
   const std::vector<double> means = smoothed(falling, 0.9);
-  for (int n = 0; n < 200; ++n) // a mean of earlier values alone is 0.09 above
+  for (int n = 0; n < 200; ++n) // a mean of only earlier values is 0.09 too high
     EXPECT_NEAR(means[n], falling[n], 1e-9) << n;
-  EXPECT_NEAR(means.back(), falling.back() + 0.09, 1e-3); // nothing later is known
+  EXPECT_NEAR(means.back(), falling.back() + 0.09, 1e-3); // there are no later values
 }
 
 TEST(Smoothing, ValuesThatAreNotFiniteDoNotCount) {
@@ -261,7 +261,7 @@ TEST(LineChart, MarksWhereALineIsClipped) {
   EXPECT_EQ(count(svg, "l-4.5 7z"), 1u);
   EXPECT_TRUE(contains(svg, ">-30<"));
   EXPECT_FALSE(contains(svg, ">-40<"));
-  EXPECT_EQ(count(pathOf(svg), "L"), 3u); // the line goes on, out of the frame
+  EXPECT_EQ(count(pathOf(svg), "L"), 3u); // the line continues outside the frame
 }
 
 TEST(LineChart, MarksMinusInfinity) {
@@ -270,7 +270,7 @@ TEST(LineChart, MarksMinusInfinity) {
   EXPECT_EQ(crosses(), 0u);
   chart.series[0].points.insert(chart.series[0].points.end(), {{3, -INFINITY}, {800, -INFINITY}});
   EXPECT_EQ(crosses(), 1u);
-  EXPECT_TRUE(contains(toSvg(chart), ">800<")); // the axis has room for it
+  EXPECT_TRUE(contains(toSvg(chart), ">800<")); // the axis includes it
   EXPECT_FALSE(contains(toSvg(chart), "inf"));
 }
 
@@ -331,7 +331,7 @@ TEST(Heatmap, SignedNumbersHaveColorsAroundZero) {
   const std::string svg = toSvg(map);
   for (double share : {-1.0, 0.0, 0.5})
     EXPECT_TRUE(contains(svg, "<path stroke=\"" + hexOf(mapSignedColor(share)))) << share;
-  EXPECT_FALSE(contains(svg, hexOf(mapSignedColor(1)))); // the bar ends at the largest number
+  EXPECT_FALSE(contains(svg, hexOf(mapSignedColor(1)))); // the bar ends at the largest value
 }
 
 TEST(Heatmap, SignedNumbersFarFromZeroAreSequential) {
@@ -349,7 +349,7 @@ TEST(Heatmap, NeutralColorsHaveALegend) {
   EXPECT_TRUE(contains(svg, ">masked<"));
   EXPECT_TRUE(contains(svg, ">-inf<"));
   EXPECT_TRUE(contains(svg, ">bias (logits)<"));
-  EXPECT_TRUE(contains(svg, "M2 1.5h1")); // the cell of -inf, in its own colour
+  EXPECT_TRUE(contains(svg, "M2 1.5h1")); // the cell of -inf has a separate color
   map.panels[0].rows[1][2] = 5;
   EXPECT_FALSE(contains(toSvg(map), ">-inf<"));
 }
@@ -369,7 +369,7 @@ TEST(Heatmap, PanelsFitTheWidth) {
     map.panels.push_back({.rows = {{0.0, 1.0 + n}, {2, 3}}});
     EXPECT_TRUE(contains(toSvg(map), "width=\"700\"")) << n;
   }
-  // Ticks, too, are those of the smaller panels.
+  // Ticks match the smaller panels.
   map.panels.resize(3);
   map.panels[0].rows.assign(128, std::vector<double>(128, 1));
   const std::string svg = toSvg(map);
@@ -379,7 +379,7 @@ TEST(Heatmap, PanelsFitTheWidth) {
   EXPECT_LT(std::stod(svg.substr(svg.rfind(" y=\"", tick) + 4)), height - 30);
   for (int n = 0; n < 5; ++n)
     map.panels.push_back(map.panels[1]);
-  map.sharedColors = true; // one bar per row of panels: four of them fit
+  map.sharedColors = true; // one bar per row of panels leaves room for four
   EXPECT_EQ(count(toSvg(map), ">x<"), 2u);
 }
 

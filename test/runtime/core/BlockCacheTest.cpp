@@ -23,8 +23,8 @@ TEST(BlockCacheTest, SmallBlocksAreNotKept) {
   EXPECT_EQ(cache.size(), 0u);
 }
 
-#ifndef PE_NO_RECYCLING // with the address sanitizer nothing is kept
-TEST(BlockCacheTest, ABlockComesBack) {
+#ifndef PE_NO_RECYCLING // the address sanitizer disables the cache
+TEST(BlockCacheTest, BlocksAreReused) {
   BlockCache cache;
   bool isFresh = false;
   void *first = cache.take(1 << 20, isFresh);
@@ -33,7 +33,7 @@ TEST(BlockCacheTest, ABlockComesBack) {
   cache.give(first, 1 << 20);
   EXPECT_EQ(cache.size(), size_t(1) << 20);
   void *other = cache.take(1 << 21, isFresh);
-  EXPECT_TRUE(isFresh) << "another size must not take it";
+  EXPECT_TRUE(isFresh) << "a block of another size was reused";
   void *second = cache.take((1 << 20) - 1000, isFresh);
   EXPECT_FALSE(isFresh);
   EXPECT_EQ(second, first);
@@ -42,7 +42,7 @@ TEST(BlockCacheTest, ABlockComesBack) {
   cache.give(other, 1 << 21);
 }
 
-TEST(BlockCacheTest, TheOldestGoBeyondCapacity) {
+TEST(BlockCacheTest, TheOldestAreFreedBeyondCapacity) {
   BlockCache cache;
   const size_t piece = BlockCache::kCapacity / 4;
   void *blocks[5];

@@ -9,7 +9,7 @@
 
 using namespace pe;
 
-TEST(DType, SpellingsAreReadBack) {
+TEST(DType, NamesRoundTrip) {
   for (int i = 0; i <= static_cast<int>(DType::TF32); ++i) {
     const DType dtype = static_cast<DType>(i);
     Expected<DType> again = parseDType(nameOf(dtype));
@@ -21,7 +21,7 @@ TEST(DType, SpellingsAreReadBack) {
   EXPECT_EQ(sizeOf(DType::C64), 8u);
 }
 
-TEST(DType, UnknownSpellingIsNamed) {
+TEST(DType, UnknownNameIsReported) {
   Expected<DType> dtype = parseDType("float");
   ASSERT_FALSE(dtype);
   EXPECT_NE(dtype.error().getMessage().find("found 'float'"), std::string::npos);
@@ -38,7 +38,7 @@ TEST(DType, SixteenBitPatternsRoundTrip) {
   }
 }
 
-// The compiler's own _Float16 is the judge, on patterns spread over the whole range of float.
+// Compares with the compiler's _Float16 on bit patterns spread over the range of float.
 TEST(DType, F16RoundsLikeTheCompiler) {
   for (uint64_t bits = 0; bits < 0x100000000ull; bits += 4099) {
     const float value = std::bit_cast<float>(static_cast<uint32_t>(bits));
@@ -66,7 +66,7 @@ TEST(DType, Tf32TiesGoAwayFromZero) {
   EXPECT_EQ(storageOf(DType::BF16), DType::BF16);
 }
 
-TEST(DType, NotANumberStaysOne) {
+TEST(DType, NanStaysNan) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_TRUE(std::isnan(roundToTf32(std::bit_cast<float>(0x7FFFFFFFu))));
   EXPECT_TRUE(std::isnan(roundToTf32(-nan)));

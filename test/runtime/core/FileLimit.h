@@ -1,6 +1,6 @@
-//===- FileLimit.h - A full disk for tests ----------------------*- C++ -*-===//
+//===- FileLimit.h - Simulation of a full disk ------------------*- C++ -*-===//
 //
-// Runs code in a child process whose files may not grow beyond a limit, as on a full disk.
+// Runs code in a child process that cannot write files beyond a size limit, as on a full disk.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +17,8 @@
 
 namespace pe::test {
 
-/// The message of the Status that `body` returns in the child; empty for success, "died" if the
-/// child ended otherwise.
+/// Returns the message of the Status that `body` returns in the child process: empty for success,
+/// "died" if the child did not exit normally.
 template <typename Body> std::string withFileLimit(size_t bytes, Body body) {
   int ends[2];
   if (::pipe(ends) != 0)

@@ -1,4 +1,4 @@
-//===- FileTest.cpp - Whole files, in and out -----------------------------===//
+//===- FileTest.cpp - Reading and atomic writing of files -----------------===//
 
 #include "runtime/core/File.h"
 
@@ -11,7 +11,7 @@ using namespace pe;
 using pe::test::TempDir;
 using pe::test::withFileLimit;
 
-TEST(File, WritingReplacesWholeFiles) {
+TEST(File, WritingReplacesFiles) {
   TempDir dir;
   for (Durability durability : {Durability::Process, Durability::Disk})
     for (const char *bytes : {"first", "second", ""}) {
@@ -21,7 +21,7 @@ TEST(File, WritingReplacesWholeFiles) {
   EXPECT_EQ(dir.count(), 1u);
 }
 
-TEST(File, AFullDiskLeavesTheTarget) {
+TEST(File, AFullDiskKeepsTheTarget) {
   TempDir dir;
   ASSERT_TRUE(writeFileAtomically(dir.file("target"), "old"));
   for (Durability durability : {Durability::Process, Durability::Disk})
@@ -38,7 +38,7 @@ TEST(File, AFullDiskLeavesTheTarget) {
   EXPECT_EQ(full.error().getMessage(), "file '/dev/full': cannot write: No space left on device");
 }
 
-TEST(File, FoldersThatAreNotThere) {
+TEST(File, MissingDirectories) {
   TempDir dir;
   EXPECT_FALSE(writeFileAtomically(dir.file("none/target"), "x"));
   EXPECT_FALSE(writeFileAtomically(dir.name(), "x"));
@@ -46,7 +46,7 @@ TEST(File, FoldersThatAreNotThere) {
   EXPECT_FALSE(syncFolder(dir.file("none")));
 }
 
-TEST(File, EndingsOfFilesBeingWritten) {
+TEST(File, TemporaryFileSuffixes) {
   for (const char *ending : {".tmp.1.0", ".tmp.4711.12"})
     EXPECT_TRUE(isTemporaryEnding(ending)) << ending;
   for (const char *ending : {"", ".tmp", ".tmp.", ".tmp.1", ".tmp.1.", ".tmp..1", ".tmp.1.0x",

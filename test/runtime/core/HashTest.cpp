@@ -19,7 +19,7 @@ TEST(Hash, Sha256OfPublishedValues) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST(Hash, Sha256TakesPieces) {
+TEST(Hash, Sha256IsIncremental) {
   Sha256 hash;
   for (int i = 0; i < 1000; ++i)
     hash.update(std::string(1000, 'a'));

@@ -1,4 +1,4 @@
-//===- RandomTest.cpp - Philox against published values, and its uses -----===//
+//===- RandomTest.cpp - Philox and the distributions ----------------------===//
 
 #include "runtime/core/Random.h"
 
@@ -63,7 +63,7 @@ TEST(Random, BelowReachesEveryValueEvenly) {
     EXPECT_NEAR(count, 10000, 400);
 }
 
-// A view is filled element by element in its own order, like a packed tensor of its shape.
+// A view is filled in its own row-major order, like a contiguous tensor of the same shape.
 TEST(Random, ViewsAreFilledInTheirOrder) {
   Tensor packed = Tensor::zeros(DType::F32, {2, 3});
   Tensor base = Tensor::zeros(DType::F32, {3, 2});

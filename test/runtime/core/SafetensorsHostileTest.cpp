@@ -1,7 +1,7 @@
-//===- SafetensorsHostileTest.cpp - Files that lie ------------------------===//
+//===- SafetensorsHostileTest.cpp - Invalid safetensors files -------------===//
 //
-// Each lie is an error that names it; random damage never crashes (run under the sanitizers by
-// the asan preset).
+// Each inconsistency is reported by an error that names it. Random damage never crashes the reader;
+// the asan preset runs this test with sanitizers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@ static std::string fileOf(const std::string &header, size_t dataBytes) {
   return bytes + header + std::string(dataBytes, '\x01');
 }
 
-/// Expects `bytes` to be refused with a message that holds every one of `parts`.
+/// Expects that `bytes` are refused with a message that contains all of `parts`.
 static void expectRefused(const std::string &bytes, const std::vector<std::string> &parts) {
   Expected<Safetensors> result = parseSafetensors(bytes, "x.safetensors");
   ASSERT_FALSE(result) << "expected an error with '" << parts[0] << "'";
@@ -45,7 +45,7 @@ TEST(SafetensorsHostile, Lengths) {
   expectRefused("", {"at least 8 bytes", "found 0"});
   expectRefused("1234567", {"found 7"});
   expectRefused(std::string(8, '\xff'), {"header of at most"});
-  expectRefused(fileOf("{}", 0).substr(0, 9), {"found only 1 bytes", "cut off"});
+  expectRefused(fileOf("{}", 0).substr(0, 9), {"found only 1 bytes", "truncated"});
   expectRefused(fileOf(std::string(100, '['), 0), {"levels"});
   std::string huge(8, '\0');
   huge[4] = 1; // 4 GiB
@@ -64,7 +64,7 @@ TEST(SafetensorsHostile, OtherFormatsAreNamed) {
   EXPECT_TRUE(parseSafetensors(fileOf(padded, 0), "x"));
 }
 
-// The dimensions of an empty tensor need not have a product.
+// The product of the dimensions of an empty tensor may overflow.
 TEST(SafetensorsHostile, EmptyTensorsOfAnyShape) {
   const std::string most = "9223372036854775807";
   for (const std::string &shape :
@@ -76,7 +76,7 @@ TEST(SafetensorsHostile, EmptyTensorsOfAnyShape) {
   }
 }
 
-TEST(SafetensorsHostile, HeadersThatAreNoHeaders) {
+TEST(SafetensorsHostile, InvalidHeaders) {
   expectRefused(fileOf("", 0), {"expected the header to be JSON", "end of input"});
   expectRefused(fileOf("[]", 0), {"JSON object"});
   expectRefused(fileOf("{\"a\":", 0), {"expected the header to be JSON", "end of input"});
@@ -86,7 +86,7 @@ TEST(SafetensorsHostile, HeadersThatAreNoHeaders) {
                 {"deeper nesting"});
 }
 
-TEST(SafetensorsHostile, NamesTwice) {
+TEST(SafetensorsHostile, DuplicateNames) {
   const std::string entry = R"("t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
   expectRefused(fileOf("{" + entry + "," + entry + "}", 4), {"'t' twice"});
   expectRefused(
@@ -136,7 +136,7 @@ TEST(SafetensorsHostile, Overlaps) {
   expectRefused(fileOf("{" + a + "," + b + "}", 12), {"tensor 'b'", "overlap"});
 }
 
-// Many names must not take quadratic time.
+// The time to read many names must not be quadratic.
 TEST(SafetensorsHostile, ManyNamesAreReadQuickly) {
   std::string header = "{";
   for (int i = 0; i < 200000; ++i)
@@ -145,8 +145,8 @@ TEST(SafetensorsHostile, ManyNamesAreReadQuickly) {
   EXPECT_TRUE(parseSafetensors(fileOf(header + "}", 0), "x"));
 }
 
-// Deterministic damage: bytes flipped, cut out and doubled in a valid file. Any outcome except a
-// crash or a hang is fine; accepted files must be consistent.
+// Flips, deletes and duplicates bytes of a valid file, deterministically. The reader must not crash
+// or hang, and a file that it accepts must be consistent.
 TEST(SafetensorsHostile, RandomDamageNeverCrashes) {
   const std::string good = fileOf(R"({"__metadata__":{"k":"v"},)"
                                   R"("a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"

@@ -79,10 +79,11 @@ TEST(Safetensors, AFailedWriteLeavesTheOldFile) {
   EXPECT_EQ(dir.count(), 1u);
 }
 
-TEST(Safetensors, AMissingFolderIsNamed) {
-  Status status = writeSafetensors("/no/such/folder/a.safetensors", sample());
+TEST(Safetensors, AMissingDirectoryIsNamed) {
+  Status status = writeSafetensors("/no/such/directory/a.safetensors", sample());
   ASSERT_FALSE(status);
-  EXPECT_NE(status.error().getMessage().find("/no/such/folder/a.safetensors"), std::string::npos);
+  EXPECT_NE(status.error().getMessage().find("/no/such/directory/a.safetensors"),
+            std::string::npos);
 }
 
 TEST(Safetensors, SpecialFilesAreWrittenInPlace) {
@@ -99,7 +100,7 @@ TEST(Safetensors, ALinkStaysALink) {
   EXPECT_TRUE(readSafetensors(dir.file("real")));
 }
 
-TEST(Safetensors, MissingFileAndFolderAreErrors) {
+TEST(Safetensors, MissingFileAndDirectoryAreErrors) {
   TempDir dir;
   Expected<Safetensors> missing = readSafetensors(dir.file("none"));
   ASSERT_FALSE(missing);

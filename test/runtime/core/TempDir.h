@@ -1,6 +1,7 @@
-//===- TempDir.h - A folder of one test -------------------------*- C++ -*-===//
+//===- TempDir.h - Temporary directory of a test ----------------*- C++ -*-===//
 //
-// Created on construction in the system's temporary folder, removed with everything in it.
+// Creates a directory in the system's temporary directory, and deletes it with its contents on
+// destruction.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +28,7 @@ public:
   }
   std::string file(const std::string &name) const { return path + "/" + name; }
   const std::string &name() const { return path; }
-  /// How many files it holds.
+  /// Returns the number of its entries.
   size_t count() const {
     return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(path),
                                              std::filesystem::directory_iterator()));

@@ -1,4 +1,4 @@
-//===- CpuInfoTest.cpp - The machine's description and its peak -----------===//
+//===- CpuInfoTest.cpp - Tests of CpuInfo and Peak ------------------------===//
 
 #include "runtime/device/cpu/CpuInfo.h"
 #include "runtime/device/cpu/Peak.h"

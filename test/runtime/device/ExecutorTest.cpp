@@ -1,6 +1,6 @@
 //===- ExecutorTest.cpp - Plans whose stages are plain C++ functions ------===//
 //
-// The plan is that of SamplePlan.h.
+// Uses the plan of SamplePlan.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -73,7 +73,7 @@ TEST_F(ExecutorTest, ForwardAndBackward) {
     EXPECT_NEAR(gradients->at("d_w").values<float>()[h], expected[h], 1e-3 * expected[h]);
 }
 
-// A call may be followed by several backward calls, and calls do not touch each other.
+// A forward call may have several backward calls, and calls do not affect each other.
 TEST_F(ExecutorTest, CallsAreIndependent) {
   Expected<std::shared_ptr<const device::Call>> first = executor.forward(arguments, {}, pool);
   TensorMap other = {{"x", counting({1, 2, 9, 4})}, {"w", counting({2})}};
@@ -113,7 +113,7 @@ TEST_F(ExecutorTest, EmptyCallsWork) {
 
 TEST_F(ExecutorTest, WrongArgumentsAreNamed) {
   EXPECT_EQ(forwardError({{"x", arguments["x"]}}),
-            "tensor 'w': expected as argument of 'scale', found none");
+            "tensor 'w': expected as an argument of 'scale', found none");
   TensorMap extra = arguments;
   extra["z"] = arguments["w"];
   EXPECT_EQ(forwardError(extra), "tensor 'z': 'scale' has no such argument; expected only x, w");
@@ -125,7 +125,7 @@ TEST_F(ExecutorTest, WrongArgumentsAreNamed) {
   EXPECT_EQ(forwardError(shaped), "tensor 'w': expected shape [hq = 3], found [4]; 'x' gives hq");
   shaped["w"] = counting({3, 1});
   EXPECT_EQ(forwardError(shaped),
-            "tensor 'w': expected shape [hq = 3], found [3, 1]; 1 dimensions are needed");
+            "tensor 'w': expected shape [hq = 3], found [3, 1]; the rank must be 1");
   shaped = arguments;
   shaped["x"] = counting({2, 3, 5, 8});
   EXPECT_EQ(forwardError(shaped),
@@ -142,7 +142,7 @@ TEST_F(ExecutorTest, HeadsMustLieInTheWhole) {
 }
 
 TEST_F(ExecutorTest, HeadsOfTheWholeAreNotGuessed) {
-  EXPECT_NE(forwardError(arguments, {.headStart = 1}).find("give heads_total"), std::string::npos);
+  EXPECT_NE(forwardError(arguments, {.headStart = 1}).find("pass heads_total"), std::string::npos);
 }
 
 TEST_F(ExecutorTest, ACallBelongsToItsFunction) {
@@ -152,7 +152,7 @@ TEST_F(ExecutorTest, ACallBelongsToItsFunction) {
   Expected<TensorMap> gradients = other.backward(**call, {{"d_y", arguments["x"]}}, pool);
   ASSERT_FALSE(gradients);
   EXPECT_EQ(gradients.error().getMessage(), "expected a forward call of this function, 'scale', "
-                                            "found one that another function made");
+                                            "found a call of another function");
   const Executor copy = executor;
   EXPECT_TRUE(copy.backward(**call, {{"d_y", arguments["x"]}}, pool));
 }
@@ -189,7 +189,7 @@ TEST_F(ExecutorTest, AMissingStageIsNamed) {
   EXPECT_NE(executor.error().getMessage().find("'gone'"), std::string::npos);
 }
 
-// What no stage writes stays NaN under poisoning, so it cannot pass a comparison.
+// With poisoning, elements that no stage writes stay NaN, so they cannot pass a comparison.
 TEST_F(ExecutorTest, PoisonShowsWhatNobodyWrote) {
   Plan plan = samplePlan();
   plan.stages.erase(plan.stages.begin() + 1);
@@ -199,13 +199,13 @@ TEST_F(ExecutorTest, PoisonShowsWhatNobodyWrote) {
     EXPECT_TRUE(std::isnan(value));
 }
 
-/// buffers: x, y; y = x / 2^10, a subnormal number where x is 2^-120.
+/// buffers: x, y; y = x / 2^10, which is subnormal for x = 2^-120.
 static void shrink(void *const *buffers, const int64_t *, int64_t item) {
   volatile float x = f32(buffers[0])[item];
   f32(buffers[1])[item] = x * 0x1p-10f;
 }
 
-// Stages flush subnormal numbers whatever the calling thread does, and leave its mode alone.
+// Stages flush subnormals independent of the mode of the calling thread, and do not change it.
 TEST(FloatingPointModeTest, StagesFlushSubnormals) {
   Plan plan;
   plan.entry = "shrink";
@@ -239,7 +239,7 @@ static void doubleRow(void *const *buffers, const int64_t *frame, int64_t item) 
     f32(buffers[1])[item * kWidth + d] = 2 * f32(buffers[0])[b * frame[11] + r * frame[12] + d];
 }
 
-// Views are used where they lie, if their rows allow it; others are packed first.
+// Views are used in place if their strides allow it; others are packed first.
 TEST(Views, StridesAreWordsOfTheFrame) {
   Plan plan;
   plan.entry = "double";
@@ -270,14 +270,14 @@ TEST(Views, StridesAreWordsOfTheFrame) {
     return bound.canUse(0, data, tensor.shape(), tensor.strides());
   };
   EXPECT_TRUE(canUse(views[0], views[0].rawData()));
-  EXPECT_FALSE(canUse(views[1], views[1].rawData())) << "rows at odd places";
+  EXPECT_FALSE(canUse(views[1], views[1].rawData())) << "misaligned rows";
   EXPECT_FALSE(canUse(views[0].transpose(1, 2), whole.rawData())) << "a gap in the last axis";
   const int64_t far[] = {0, int64_t(1) << 22, 1};
   EXPECT_FALSE(bound.canUse(0, whole.rawData(), views[0].shape(), far)) << "16 MiB apart";
 }
 
-// Rows a multiple of 1 KiB apart are copied where they are read often enough: keys in a forward
-// call, queries in a backward call.
+// Views with a row stride of a multiple of 1 KiB are copied if they are read often enough: keys in
+// a forward call, queries in a backward call.
 TEST(Views, RowsThatCollideInTheCacheArePacked) {
   const auto workspaceOf = [](const char *axis, Phase phase, int64_t rows, int64_t others,
                               int64_t pitch) {

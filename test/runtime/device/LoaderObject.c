@@ -1,7 +1,7 @@
-//===- LoaderObject.c - Code for the object loader's tests ----------------===//
+//===- LoaderObject.c - Code for the tests of the object loader -----------===//
 //
-// Constants, a jump table, variables with and without values, and calls into the C library: each
-// needs another kind of relocation.
+// Uses constants, a jump table, initialized and uninitialized variables, and calls into the C
+// library. Each needs a different kind of relocation.
 //
 //===----------------------------------------------------------------------===//
 

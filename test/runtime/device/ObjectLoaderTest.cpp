@@ -1,4 +1,4 @@
-//===- ObjectLoaderTest.cpp - Objects into memory, good and damaged -------===//
+//===- ObjectLoaderTest.cpp - Loading of valid and damaged objects --------===//
 
 #include "runtime/device/cpu/ObjectLoader.h"
 #include "runtime/core/File.h"
@@ -56,7 +56,7 @@ TEST(ObjectLoader, WhatIsNoObjectIsRefused) {
   for (const char *bytes : {"",
                             "\x7f"
                             "ELF",
-                            "some text that is no object at all"}) {
+                            "some text that is not an object"}) {
     auto code = loadObject(bytes);
     ASSERT_FALSE(code);
     EXPECT_NE(code.error().getMessage().find("expected an ELF file"), std::string::npos);
@@ -71,7 +71,7 @@ TEST(ObjectLoader, WhatIsNoObjectIsRefused) {
 TEST(ObjectLoader, AnUnknownSymbolIsNamed) {
   Expected<std::string> bytes = readFile(PE_LOADER_OBJECT_SMALL);
   ASSERT_TRUE(bytes);
-  // At every occurrence of the name: debug sections may hold it too.
+  // Replaces every occurrence of the name, because debug sections may contain it.
   for (size_t at; (at = bytes->find(std::string("expf\0", 5))) != std::string::npos;)
     bytes->replace(at, 4, "ex_f");
   auto code = loadObject(*bytes);
@@ -86,7 +86,7 @@ TEST(ObjectLoader, CutOffAnywhereIsAnError) {
     EXPECT_FALSE(loadObject(std::string_view(*bytes).substr(0, size))) << size;
 }
 
-// Damage may load (a changed constant) or be refused, but loading never crashes.
+// A damaged object may load (with a changed constant) or be rejected, but loading never crashes.
 TEST(ObjectLoader, RandomDamageNeverCrashesTheLoader) {
   for (const char *file : {PE_LOADER_OBJECT_SMALL, PE_LOADER_OBJECT_LARGE}) {
     Expected<std::string> good = readFile(file);
@@ -113,8 +113,8 @@ TEST(RuntimeSymbols, RoundsToBf16AsAProcessorDoes) {
     return bits;
   };
   EXPECT_EQ(bitsOf(1.0f), 0x3F80);
-  EXPECT_EQ(bitsOf(1.0f + 0x1p-8f), 0x3F80) << "a tie goes to the even number below";
-  EXPECT_EQ(bitsOf(1.0f + 3 * 0x1p-8f), 0x3F82) << "and above";
+  EXPECT_EQ(bitsOf(1.0f + 0x1p-8f), 0x3F80) << "a tie rounds down to even";
+  EXPECT_EQ(bitsOf(1.0f + 3 * 0x1p-8f), 0x3F82) << "a tie rounds up to even";
   EXPECT_EQ(bitsOf(-1.0f - 0x1p-8f - 0x1p-20f), 0xBF81);
   EXPECT_EQ(bitsOf(std::numeric_limits<float>::max()), 0x7F80);
   EXPECT_EQ(bitsOf(-INFINITY), 0xFF80);

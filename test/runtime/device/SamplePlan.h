@@ -1,7 +1,7 @@
 //===- SamplePlan.h - A plan whose stages are plain C++ functions -*- C++ -*-===//
 //
-// It has everything a compiled one has: y = 2 w_h x + q_start over [b, hq, r, 4], with a
-// preparation stage, a residual, zero-filled and padded buffers, and gradients.
+// Computes y = 2 w_h x + q_start over [b, hq, r, 4]. The plan has all features of a compiled one: a
+// prepare stage, a residual, zeroed and padded buffers, and gradients.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@
 
 namespace pe::test {
 
-/// How many items of prepare, forwardRow, backwardRow and finish have run.
+/// The numbers of items of prepare, forwardRow, backwardRow and finish that have run.
 inline std::array<std::atomic<int64_t>, 4> &stageCalls() {
   static std::array<std::atomic<int64_t>, 4> calls;
   return calls;

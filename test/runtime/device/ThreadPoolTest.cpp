@@ -1,4 +1,4 @@
-//===- ThreadPoolTest.cpp - Every item once, whatever the threads do ------===//
+//===- ThreadPoolTest.cpp - Tests of the thread pool ----------------------===//
 
 #include "runtime/device/cpu/ThreadPool.h"
 
@@ -22,8 +22,8 @@ TEST(ThreadPool, RunsEveryItemOnce) {
   }
 }
 
-// Short consecutive jobs: a late worker that took an item of the next job with the body of the
-// previous one would write to the wrong round's slot. With both spinning and sleeping workers.
+// Runs short consecutive jobs with spinning and with sleeping workers. A late worker that took an
+// item of the next job with the body of the previous one would write a wrong value.
 TEST(ThreadPool, JobsInARowNeverMix) {
   for (int spin : {0, 50, 4000}) {
     ThreadPool pool({.threads = 4, .spin = spin});
@@ -80,7 +80,7 @@ TEST(ThreadPool, SleepersWakeUp) {
   }
 }
 
-// Other threads really help: four sleeping items take less than four sleeps.
+// Items run concurrently: four sleeping items take less than four times the sleep.
 TEST(ThreadPool, WorkersShareTheWork) {
   ThreadPool pool({.threads = 4});
   const auto start = std::chrono::steady_clock::now();

@@ -1,4 +1,4 @@
-//===- CallSizesTest.cpp - Defaults and limits of a call's place ----------===//
+//===- CallSizesTest.cpp - Defaults and limits of positions ---------------===//
 
 #include "runtime/plan/CallSizes.h"
 
@@ -22,7 +22,7 @@ std::string errorOf(CallSizes sizes, const Positions &positions) {
 
 } // namespace
 
-TEST(CallSizes, TheDefaultsAreThoseOfTheContract) {
+TEST(CallSizes, DefaultsMatchTheContract) {
   CallSizes sizes = sizesOf(3, 10);
   ASSERT_TRUE(place(sizes, {.keyStart = 100}));
   EXPECT_EQ(sizes.queryStart, 107);
@@ -31,24 +31,24 @@ TEST(CallSizes, TheDefaultsAreThoseOfTheContract) {
   EXPECT_EQ(sizes.headsTotal, 4);
 }
 
-// The number of heads of a larger model must be given; it cannot be guessed from head_start.
-TEST(CallSizes, AHeadStartNeedsTheHeadsOfTheWhole) {
+// The number of heads of a larger model is required; head_start does not determine it.
+TEST(CallSizes, HeadStartRequiresHeadsTotal) {
   EXPECT_EQ(
       errorOf(sizesOf(3, 10), {.headStart = 2}),
-      "expected head_start and heads_total to hold this call's 4 heads, found head_start 2 of "
-      "heads_total 4, the default; give heads_total");
+      "expected head_start and heads_total to include this call's 4 heads, found head_start 2 of "
+      "heads_total 4, the default; pass heads_total");
   EXPECT_EQ(errorOf(sizesOf(3, 10), {.headStart = 2, .headsTotal = 6}), "");
 }
 
-TEST(CallSizes, PositionsReachTheLimitAndNoFurther) {
+TEST(CallSizes, PositionsAreLimited) {
   const int64_t limit = kPositionLimit;
   EXPECT_EQ(errorOf(sizesOf(3, 10), {.queryStart = limit - 3, .keyStart = limit - 10}), "");
   EXPECT_EQ(errorOf(sizesOf(3, 10), {.queryStart = -limit, .keyStart = -limit}), "");
   EXPECT_EQ(errorOf(sizesOf(3, 10), {.queryStart = limit - 2}),
-            "q_start: expected positions of at least -2^30 and below 2^30 for 3 queries, found the "
+            "q_start: expected positions in [-2^30, 2^30) for 3 queries, found the "
             "first at 1073741822");
   EXPECT_EQ(errorOf(sizesOf(3, 10), {.keyStart = limit - 9}),
-            "k_start: expected positions of at least -2^30 and below 2^30 for 10 keys, found the "
+            "k_start: expected positions in [-2^30, 2^30) for 10 keys, found the "
             "first at 1073741815");
   EXPECT_NE(errorOf(sizesOf(10, 3), {.keyStart = -limit}).find("q_start"), std::string::npos)
       << "the default is checked too";
@@ -64,8 +64,8 @@ TEST(CallSizes, QueriesAndKeysAreNotTooFarApart) {
   EXPECT_EQ(errorOf(sizesOf(0, 10), {.queryStart = last + 1, .keyStart = -kPositionLimit}), "");
 }
 
-// Whatever is given, nothing overflows before the message (checked under the sanitizers).
-TEST(CallSizes, AnyNumberIsRefusedOrFits) {
+// No input overflows before the check that reports it (the sanitizers verify this).
+TEST(CallSizes, AnyValueIsRefusedOrFits) {
   const int64_t numbers[] = {kLeast, kLeast + 1,         -kPositionLimit - 1, -1,
                              0,      kPositionLimit + 1, kMost - 1,           kMost};
   for (int64_t number : numbers) {

@@ -1,4 +1,4 @@
-//===- EvaluateTest.cpp - The value of formulas ---------------------------===//
+//===- EvaluateTest.cpp - Evaluation of formulas --------------------------===//
 
 #include "runtime/plan/Evaluate.h"
 
@@ -42,7 +42,7 @@ TEST(EvaluateTest, OperatorsAndFunctions) {
 TEST(EvaluateTest, Errors) {
   EXPECT_EQ(error("r + s"), "expected arrays of one length, found 3 and 2 elements");
   EXPECT_EQ(error("L * 2"), "expected the name of a parameter, found 'L'");
-  EXPECT_EQ(error("gamma(c)"), "expected a function of 1 numbers, found 'gamma'");
-  EXPECT_EQ(error("r[0]"), "expected whole parameters, found an element of 'r'");
+  EXPECT_EQ(error("gamma(c)"), "expected a function with 1 argument(s), found 'gamma'");
+  EXPECT_EQ(error("r[0]"), "expected parameters without indices, found an element of 'r'");
   EXPECT_NE(error("c +").find("character"), std::string::npos);
 }

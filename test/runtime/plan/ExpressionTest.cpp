@@ -1,6 +1,6 @@
 //===- ExpressionTest.cpp - The parser of formulas ------------------------===//
 //
-// Trees as text for well-formed formulas; limits and error offsets for others.
+// Compares the trees of valid formulas as text, and checks limits and the offsets of errors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@ using pe::plan::Expression;
 using pe::plan::ExpressionError;
 using pe::plan::parseExpression;
 
-/// Calls as (name operand ...), reads as name[...].
+/// Prints calls as (name operand ...) and reads as name[...].
 std::string print(const Expression &expression) {
   std::string children;
   for (const Expression &child : expression.children)
@@ -44,7 +44,7 @@ std::string parse(std::string_view source) {
   return print(std::get<Expression>(result));
 }
 
-TEST(Expression, StrengthOfOperators) {
+TEST(Expression, OperatorPrecedence) {
   EXPECT_EQ(parse("a + b * c - d"), "(- (+ a (* b c)) d)");
   EXPECT_EQ(parse("a - b - c"), "(- (- a b) c)");
   EXPECT_EQ(parse("a / b * c"), "(* (/ a b) c)");
@@ -73,9 +73,11 @@ TEST(Expression, Let) {
   EXPECT_EQ(parse("let x = a + 1 in x * x"), "(let x (+ a 1) (* x x))");
   EXPECT_EQ(parse("2 * (let x = let y = a in y in x)"), "(* 2 (let x (let y a y) x))");
   EXPECT_EQ(parse("let[h] + letter"), "(+ let[h] letter)");
-  EXPECT_EQ(parse("let x a"), "6: expected '=' behind let x");
-  EXPECT_EQ(parse("let x = a"), "9: expected an operator, or 'in' before what uses x");
-  EXPECT_EQ(parse("let x = a inner"), "10: expected an operator, or 'in' before what uses x");
+  EXPECT_EQ(parse("let x a"), "6: expected '=' after let x");
+  EXPECT_EQ(parse("let x = a"),
+            "9: expected an operator, or 'in' before the expression that uses x");
+  EXPECT_EQ(parse("let x = a inner"),
+            "10: expected an operator, or 'in' before the expression that uses x");
 }
 
 TEST(Expression, Leaves) {
@@ -86,7 +88,7 @@ TEST(Expression, Leaves) {
   EXPECT_EQ(parse("f(a, b < c)"), "(f a (< b c))");
 }
 
-TEST(Expression, ErrorsStandAtTheirCharacter) {
+TEST(Expression, ErrorsHaveTheirOffset) {
   EXPECT_EQ(parse(""), "0: expected a number, a name or '(', found the end");
   EXPECT_EQ(parse("a + * b"), "4: expected a number, a name or '(', found '*'");
   EXPECT_EQ(parse("a b"), "2: expected an operator or the end, found 'b'");
@@ -97,7 +99,7 @@ TEST(Expression, ErrorsStandAtTheirCharacter) {
   EXPECT_EQ(parse("f()"), "2: expected a number, a name or '(', found ')'");
 }
 
-TEST(Expression, FormsOfOtherLanguages) {
+TEST(Expression, HintsForOtherLanguages) {
   EXPECT_EQ(parse("x ** 2"),
             "3: expected a number, a name or '(', found '**'; a power is written x ^ 2");
   EXPECT_EQ(parse("torch.exp(x)"), "5: expected an operator or the end, found '.'; write exp(...) "

@@ -1,4 +1,4 @@
-//===- FrameTest.cpp - Declaring and filling the words of a call ----------===//
+//===- FrameTest.cpp - Declaration and values of frame words --------------===//
 
 #include "runtime/plan/Frame.h"
 
@@ -17,7 +17,7 @@ static std::string createError(std::vector<FrameWord> words) {
 
 TEST(Frame, DeclarationsAreChecked) {
   EXPECT_EQ(createError({{Kind::Size, "b"}, {Kind::Parameter, "b"}}),
-            "frame: expected words of different names, found 'b' twice");
+            "frame: expected unique names, found 'b' twice");
   EXPECT_EQ(createError({{Kind::Size, "b + 1"}}),
             "frame: expected a name for every size, found 'b + 1'");
   EXPECT_EQ(createError({{Kind::Parameter, ""}}),
@@ -26,7 +26,7 @@ TEST(Frame, DeclarationsAreChecked) {
             "default of 'x': size expression 'y': expected the names b, found 'y'");
 }
 
-TEST(Frame, DefaultsUseWhatStandsBefore) {
+TEST(Frame, DefaultsUsePrecedingWords) {
   const FrameLayout layout = *FrameLayout::create(
       {{Kind::Size, "m"}, {Kind::Size, "n", "m + 1"}, {Kind::Parameter, "x", "n - 9"}});
   Frame frame = {3, 0, 0};
@@ -38,7 +38,7 @@ TEST(Frame, DefaultsUseWhatStandsBefore) {
   EXPECT_EQ(unknown.error().getMessage(), "expected a tensor that gives 'm', found none");
 }
 
-TEST(Frame, NumbersOfACall) {
+TEST(Frame, ValuesOfACall) {
   const FrameLayout layout = *FrameLayout::create(
       {{Kind::Size, "m"}, {Kind::Parameter, "x"}, {Kind::Parameter, "y", "0"}});
   const auto fill = [&](std::vector<std::pair<std::string, int64_t>> given) {
@@ -52,10 +52,10 @@ TEST(Frame, NumbersOfACall) {
   };
   EXPECT_EQ(fill({{"x", -4}}), "-4 0");
   EXPECT_EQ(fill({{"y", 2}, {"x", 1}}), "1 2");
-  EXPECT_EQ(fill({}), "expected a number for parameter 'x', found none");
+  EXPECT_EQ(fill({}), "expected a value for parameter 'x', found none");
   EXPECT_EQ(fill({{"x", 1}, {"m", 2}}), "expected the parameters x, y, found 'm'");
   EXPECT_EQ(fill({{"x", kPositionLimit + 1}}),
-            "x: expected a number of -2^30 to 2^30, found 1073741825");
+            "x: expected a value from -2^30 to 2^30, found 1073741825");
   Frame large = {kPositionLimit + 1, 0, 0};
   EXPECT_FALSE(layout.fillParameters(large, {}));
 }

@@ -1,4 +1,4 @@
-//===- JsonTextTest.cpp - Reading JSON that may be wrong ------------------===//
+//===- JsonTextTest.cpp - Strict parsing of JSON --------------------------===//
 
 #include "runtime/plan/JsonText.h"
 
@@ -14,7 +14,7 @@ std::string errorOf(const std::string &text) {
   return json ? "read" : json.error().getMessage();
 }
 
-TEST(JsonText, MistakesHaveAPlaceAndACause) {
+TEST(JsonText, ErrorsHaveALocationAndACause) {
   EXPECT_EQ(errorOf("[1, 2]"), "read");
   EXPECT_EQ(errorOf(""), "f.json:1:1: expected JSON, found unexpected end of input; expected '[', "
                          "'{', or a literal");
@@ -24,7 +24,7 @@ TEST(JsonText, MistakesHaveAPlaceAndACause) {
             "f.json:1:5: expected JSON, found invalid literal; last read: '[tru]'");
 }
 
-TEST(JsonText, PlacesAreCountedFromOne) {
+TEST(JsonText, LinesAndColumnsCountFromOne) {
   EXPECT_EQ(placeIn("ab\ncd", 1), "1:1");
   EXPECT_EQ(placeIn("ab\ncd", 3), "1:3"); // the end of the line
   EXPECT_EQ(placeIn("ab\ncd", 4), "2:1");
@@ -32,11 +32,11 @@ TEST(JsonText, PlacesAreCountedFromOne) {
   EXPECT_EQ(placeIn("", 1), "1:1");
 }
 
-TEST(JsonText, NumbersBeyondFloat64AreRefused) {
+TEST(JsonText, NumbersThatOverflowFloat64AreRefused) {
   EXPECT_EQ(errorOf("[{\"steps\": 1e999}]"),
-            "f.json:1:16: expected JSON, found the number 1e999, which is beyond float64");
+            "f.json:1:16: expected JSON, found the number 1e999, which overflows float64");
   EXPECT_EQ(errorOf("[-1e400]"),
-            "f.json:1:7: expected JSON, found the number -1e400, which is beyond float64");
+            "f.json:1:7: expected JSON, found the number -1e400, which overflows float64");
 }
 
 TEST(JsonText, DeepNestingIsRefusedAtItsBracket) {
@@ -47,10 +47,10 @@ TEST(JsonText, DeepNestingIsRefusedAtItsBracket) {
             "f.json:1:257: expected JSON, found more than 256 nested levels");
 }
 
-TEST(JsonText, AKeyOccursOnceInAnObject) {
+TEST(JsonText, DuplicateKeysAreRefused) {
   EXPECT_EQ(errorOf("{\"a\": {\"b\": \"b\"}, \"b\": [{\"a\": 1}]}"), "read");
   EXPECT_EQ(errorOf("{\"a\": \"a\",\n \"b\": {\"x\\\"\": 1},\n  \"a\" : 2}"),
-            "f.json:3:3: expected different keys, found 'a' twice");
+            "f.json:3:3: expected unique keys, found 'a' twice");
 }
 
 TEST(JsonText, MessagesAreOneShortLine) {

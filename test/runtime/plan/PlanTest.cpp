@@ -85,7 +85,7 @@ TEST(Plan, RequirementsOfValues) {
             std::string::npos);
 }
 
-TEST(Plan, WhatIsWrongIsNamed) {
+TEST(Plan, ErrorsNameTheFault) {
   const std::string json = toJson(sample());
   EXPECT_NE(errorOf("{").find("expected JSON"), std::string::npos);
   EXPECT_NE(errorOf("[]").find("expected an object"), std::string::npos);
@@ -110,15 +110,15 @@ TEST(Plan, WhatIsWrongIsNamed) {
   EXPECT_NE(errorOf(replaced(json, "\"pe_backward\"", "\"\"")).find("symbol"), std::string::npos);
 }
 
-// Converting such a number to an int64_t is undefined; the fuzzer's build with sanitizers found it.
-TEST(Plan, NumbersThatAreNoIntegersOf64BitsAreNamed) {
+// Converting such a value to int64_t is undefined behaviour; found by the fuzzer with sanitizers.
+TEST(Plan, NumbersThatAreNotInt64AreRefused) {
   const std::string json = toJson(sample());
   EXPECT_EQ(errorOf(replaced(json, "\"low\": 0", "\"low\": 1e300")),
             "plan.window: 'low': expected an integer, found number");
   EXPECT_EQ(errorOf(replaced(json, "\"low\": 0", "\"low\": 9223372036854775808")),
-            "plan.window: 'low': expected an integer of 64 bits");
+            "plan.window: 'low': expected a 64-bit integer");
   EXPECT_EQ(errorOf(replaced(json, "\"headDim\": 64", "\"headDim\": 9223372036854775808")),
-            "plan: 'headDim': expected an integer of 64 bits");
+            "plan: 'headDim': expected a 64-bit integer");
 }
 
 TEST(Plan, IndicesAndNamesAreChecked) {
@@ -135,7 +135,7 @@ TEST(Plan, IndicesAndNamesAreChecked) {
   EXPECT_FALSE(validate(plan));
 }
 
-// A forward call has no cotangents: a stage that asks for one would get no address.
+// A forward call has no cotangents, so a forward stage that reads one would get a null address.
 TEST(Plan, RequirementsAreChecked) {
   const std::string json = toJson(sample());
   EXPECT_NE(errorOf(replaced(json, "\"k_start + c\"", "\"n\"")).find("requirement of keys"),
@@ -145,18 +145,18 @@ TEST(Plan, RequirementsAreChecked) {
             std::string::npos);
 }
 
-TEST(Plan, StagesWriteBuffersOfTheirOwn) {
+TEST(Plan, StagesWriteOnlyTheirBuffers) {
   Plan plan = sample();
   EXPECT_EQ(parsePlan(toJson(plan))->stages[0].writes, std::vector<int>{2});
   plan.stages[1].writes = {1};
   EXPECT_EQ(validate(plan).error().getMessage(),
-            "stage 'pe_backward': expected to write buffers of its own, found 1");
+            "stage 'pe_backward': expected to write only its own buffers, found 1");
   plan.stages[1].writes = {0};
   EXPECT_EQ(validate(plan).error().getMessage(),
-            "stage 'pe_backward': expected to write no argument, found 'q'");
+            "stage 'pe_backward': expected not to write any argument, found 'q'");
 }
 
-TEST(Plan, StagesUseWhatTheirPhaseHas) {
+TEST(Plan, StagesUseOnlyBuffersOfTheirPhase) {
   Plan plan = sample();
   plan.buffers.push_back({.name = "d_o", .role = Role::Cotangent, .shape = {"b"}});
   plan.buffers.push_back({.name = "d_q", .role = Role::Gradient, .shape = {"b"}});
@@ -195,20 +195,21 @@ TEST(Plan, HeadersAreChecked) {
 TEST(Plan, LaunchesOfKernels) {
   Plan plan = sample();
   plan.stages[0].launch = Launch{128, 70000};
-  EXPECT_NE(errorOf(toJson(plan)).find("expected no threads of a kernel on target cpu"),
+  EXPECT_NE(errorOf(toJson(plan)).find("expected no kernel threads on target cpu"),
             std::string::npos);
   plan.target = "cuda";
-  EXPECT_NE(errorOf(toJson(plan)).find("expected threads of a kernel on target cuda, found none"),
+  EXPECT_NE(errorOf(toJson(plan)).find("expected kernel threads on target cuda, found none"),
             std::string::npos);
   plan.stages[0].launch.reset();
   plan.stages[0].words = {0};
   plan.target = "cpu";
-  EXPECT_NE(validate(plan).error().getMessage().find("words of the frame for a kernel only"),
+  EXPECT_NE(validate(plan).error().getMessage().find("frame words only for a kernel"),
             std::string::npos);
   plan.stages[0].launch = Launch{128, 70000};
-  plan.target = ""; // not said yet
+  plan.target = ""; // not set yet
   plan.stages[0].words = {0, 11};
-  EXPECT_NE(errorOf(toJson(plan)).find("words of the frame below 11, found 11"), std::string::npos);
+  EXPECT_NE(errorOf(toJson(plan)).find("indices of frame words below 11, found 11"),
+            std::string::npos);
   plan.stages[0].words.assign(1018, 3); // and three buffers: 4096 bytes
   EXPECT_TRUE(validate(plan));
   plan.stages[0].words.push_back(3);
@@ -230,6 +231,7 @@ TEST(Plan, LaunchesOfKernels) {
               std::string::npos);
   }
   plan.stages[0].launch = Launch{32, -1};
-  EXPECT_NE(errorOf(toJson(plan)).find("expected bytes of shared memory, found -1"),
-            std::string::npos);
+  EXPECT_NE(
+      errorOf(toJson(plan)).find("expected a nonnegative number of shared memory bytes, found -1"),
+      std::string::npos);
 }

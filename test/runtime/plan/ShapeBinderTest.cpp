@@ -1,4 +1,4 @@
-//===- ShapeBinderTest.cpp - Sizes of a call from its tensors -------------===//
+//===- ShapeBinderTest.cpp - Inference of sizes from shapes ---------------===//
 
 #include "runtime/plan/ShapeBinder.h"
 
@@ -28,7 +28,7 @@ static ShapeBinder makeBinder() {
   return binder;
 }
 
-TEST(ShapeBinder, DefaultsPutTheLastQueryAtTheLastKey) {
+TEST(ShapeBinder, DefaultsAlignTheLastQueryWithTheLastKey) {
   ShapeBinder binder = makeBinder();
   ASSERT_TRUE(binder.bind("q", kQ, {2, 8, 3, 64}));
   ASSERT_TRUE(binder.bind("k", kK, {2, 4, 10, 64}));
@@ -37,7 +37,7 @@ TEST(ShapeBinder, DefaultsPutTheLastQueryAtTheLastKey) {
   EXPECT_EQ(*frame, (Frame{2, 8, 4, 3, 10, 64, 32, 100, 107, 0, 8}));
 }
 
-TEST(ShapeBinder, GivenPositionsWin) {
+TEST(ShapeBinder, ExplicitPositionsOverrideDefaults) {
   ShapeBinder binder = makeBinder();
   ASSERT_TRUE(binder.bind("q", kQ, {1, 2, 3, 64}));
   Expected<Frame> frame =

@@ -36,7 +36,7 @@ TEST(SignatureJson, RoundTripKeepsEverything) {
   EXPECT_EQ(again->requirements[0].least, "q_start + r");
 }
 
-TEST(SignatureJson, WhatIsWrongIsNamed) {
+TEST(SignatureJson, ErrorsNameTheFault) {
   for (auto [text, part] :
        {std::pair("{", "expected JSON"), std::pair("3", "expected an object"),
         std::pair("{}", "'name'"),

@@ -7,7 +7,7 @@
 using namespace pe;
 using namespace pe::plan;
 
-/// e is not bound.
+/// Has no value for e.
 static const SizeValues kValues = {{"b", 2},   {"hq", 8},  {"hkv", 4},
                                    {"r", 100}, {"c", 200}, {"d", 64}};
 
@@ -55,7 +55,7 @@ TEST(SizeExpression, SimpleForms) {
   EXPECT_FALSE(SizeExpression::parse("hq")->asConstant());
 }
 
-TEST(SizeExpression, SyntaxErrorsShowThePlace) {
+TEST(SizeExpression, SyntaxErrorsShowTheLocation) {
   EXPECT_EQ(parseError(""),
             "size expression '': expected an integer, a name or '(', found the end");
   EXPECT_NE(parseError("b*").find("found the end"), std::string::npos);
@@ -76,7 +76,7 @@ TEST(SizeExpression, EvaluationErrors) {
   EXPECT_NE(evaluateError("4611686018427387904*2").find("64 bits"), std::string::npos);
 }
 
-// A list of names says which exist and at which index their values are.
+// `resolve` takes the names that exist, in the order of their values.
 TEST(SizeExpression, ResolvedNames) {
   const std::string names[] = {"b", "k_start", "r"};
   SizeExpression expression = *SizeExpression::parse("r*2 + k_start");

@@ -84,7 +84,7 @@ TEST(RunFile, SaysWhatIsWrong) {
   EXPECT_EQ(messageOf("{\"event\": \"step\"}"), "run.jsonl:1: expected 'step', found none");
   EXPECT_EQ(messageOf("{\"event\": \"step\", \"step\": 1e999}"),
             "run.jsonl:1:31: expected a line of JSON as pe train --log writes it, found the number "
-            "1e999, which is beyond float64");
+            "1e999, which overflows float64");
   EXPECT_EQ(messageOf("{\"event\": \"evaluation\", \"bits_per_char\": {\"x\": 1}}"),
             "run.jsonl:1: 'bits_per_char': expected lengths of 1 or more, found \"x\"");
   EXPECT_EQ(messageOf("{\"encodings\": []}"),

@@ -1,9 +1,9 @@
 //===- CallFuzzTest.cpp - Random views against contiguous ones ------------===//
 //
-// The plan of SamplePlan.h with sizes, layouts and choices of tensors drawn from a seed: every view
-// is a random order of axes with random gaps in memory that is marked. The same call on contiguous
-// memory gives the same bits, and what lies between the elements stays as it was. Damaged views are
-// refused or harmless.
+// Runs the plan of SamplePlan.h with random sizes, layouts and sets of tensors. Every view has a
+// random order of axes and random gaps, in memory filled with a marker. The same call on contiguous
+// memory must give bitwise the same results, and the gaps must not change. Damaged views are
+// rejected or harmless.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,7 @@ private:
   std::mt19937_64 random;
 };
 
-/// A tensor in memory of its own: axes in any order, gaps of any size, either direction.
+/// A tensor in separate memory with axes in any order, gaps of any size and strides of either sign.
 struct Placed {
   std::vector<float> memory;
   View view = {};
@@ -79,7 +79,7 @@ struct Placed {
     forEach([&](float &element) { all.push_back(element); });
     return all;
   }
-  /// What no element of the view is.
+  /// The marker of bytes that belong to no element of the view.
   std::vector<float> between() {
     std::vector<float> copy = memory;
     const float *first = memory.data();
@@ -92,7 +92,7 @@ struct Sizes {
   std::vector<int64_t> full, heads;
 };
 
-/// One call: its tensors by name, filled the same way whatever their layout.
+/// The tensors of a call by name, with values that do not depend on their layout.
 struct Case {
   std::vector<Placed> tensors;
   std::vector<std::vector<float>> gaps;
@@ -182,7 +182,7 @@ TEST_F(CallFuzz, ViewsEqualContiguousTensors) {
   }
 }
 
-// One number of one view is changed: the call is refused, or what it says is still true.
+// Changes one field of one view: the call is rejected, or the view is still valid.
 TEST_F(CallFuzz, DamagedViewsAreRefusedOrHarmless) {
   const std::vector<std::string> names = {"x", "w", "y", "saved", "d_y", "d_x", "d_w"};
   int refused = 0;
@@ -193,7 +193,7 @@ TEST_F(CallFuzz, DamagedViewsAreRefusedOrHarmless) {
     View &view = views[static_cast<size_t>(draw.below(int64_t(views.size())))];
     const int64_t numbers[] = {0, 1, -1, 2, 3, INT64_MAX, INT64_MIN, int64_t(1) << 40, 1 << 20};
     const int64_t number = numbers[draw.below(9)];
-    bool mayReach = false; // outside of its memory: only what pe can know is tested
+    bool mayReach = false; // outside its memory, which pe cannot detect
     switch (draw.below(6)) {
     case 0:
       view.rank = static_cast<int32_t>(number);

@@ -1,6 +1,7 @@
 //===- CallTest.cpp - Calls on the caller's memory ------------------------===//
 //
-// The plan of SamplePlan.h on the CPU: which stages run, what they may touch, what is refused.
+// Tests, with the plan of SamplePlan.h on the CPU, which stages of a call run, which memory they
+// access, and which calls are rejected.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +19,7 @@
 using namespace pe;
 using namespace pe::device;
 
-/// Allocations of this thread: a call makes none.
+/// Counts the allocations of this thread. A call must not allocate.
 static thread_local int64_t allocations = 0;
 void *operator new(size_t bytes) {
   ++allocations;
@@ -116,11 +117,11 @@ TEST_F(CallTest, OnlyWhatIsPassedIsComputed) {
   EXPECT_EQ(t.y[0], 0.25f * 2 * 0.25f);
   EXPECT_EQ(t.saved, t.x);
   ASSERT_TRUE(run(kBackward, t.views("x w saved d_y d_x"), {.queryStart = 0}));
-  EXPECT_EQ(ran(), (Counts{0, 0, kRows, 0})) << "nothing is finished for nobody";
+  EXPECT_EQ(ran(), (Counts{0, 0, kRows, 0})) << "d_w is not requested";
   ASSERT_TRUE(run(kBackward, t.views("x w saved d_y d_w"), {.queryStart = 0}));
   EXPECT_EQ(ran(), (Counts{0, 0, kRows, kH}));
   EXPECT_GT(t.dW[0], 0);
-  // Both halves at once, and nothing kept.
+  // Both halves in one call, without saved tensors.
   Tensors both;
   ASSERT_TRUE(run(kForward | kBackward, both.views("x w d_y d_x d_w"), {.queryStart = 0}));
   EXPECT_EQ(both.dW, t.dW);
@@ -139,7 +140,7 @@ TEST_F(CallTest, WhatNoStageWritesIsZero) {
   EXPECT_EQ(t.dW, std::vector<float>(kH, 0.0f));
 }
 
-// What a later stage writes too cannot be kept from call to call.
+// A buffer that a later stage also writes cannot be shared between calls.
 TEST(PreparedTensors, AreWrittenByPrepareStagesAlone) {
   plan::Plan plan = test::samplePlan();
   EXPECT_EQ(BoundPlan::create(plan)->groups().size(), 1u);
@@ -147,7 +148,7 @@ TEST(PreparedTensors, AreWrittenByPrepareStagesAlone) {
   EXPECT_TRUE(BoundPlan::create(plan)->groups().empty());
 }
 
-// A sum that no stage adds to: the stages behind it read zeros.
+// A sum that no stage adds to is read as zero by later stages.
 TEST_F(CallTest, WhatNoStageWritesIsReadAsZero) {
   plan::Plan plan = test::samplePlan();
   plan.stages.erase(plan.stages.begin() + 2);
@@ -165,20 +166,20 @@ TEST_F(CallTest, PreparedTensorsGiveTheSameBits) {
   ASSERT_TRUE(run(kPrepare, kept.views("x w doubled")));
   EXPECT_EQ(ran(), (Counts{1, 0, 0, 0}));
   ASSERT_TRUE(run(kForward, kept.views("x w y doubled")));
-  EXPECT_EQ(ran(), (Counts{0, kRows, 0, 0})) << "what is there is not made again";
+  EXPECT_EQ(ran(), (Counts{0, kRows, 0, 0})) << "prepared tensors are not computed again";
   EXPECT_EQ(kept.y, absent.y);
   std::fill(kept.doubled.begin(), kept.doubled.end(), 0);
   ASSERT_TRUE(run(kPrepare | kForward, kept.views("x w y doubled")));
   EXPECT_EQ(kept.y, absent.y);
-  ASSERT_TRUE(run(kPrepare, kept.views("x w"))) << "nothing to prepare is no mistake";
+  ASSERT_TRUE(run(kPrepare, kept.views("x w"))) << "a call without tensors to prepare is valid";
   EXPECT_EQ(ran(), Counts{});
-  // It is really read.
+  // The prepared tensor is read.
   std::fill(kept.doubled.begin(), kept.doubled.end(), 0);
   ASSERT_TRUE(run(kForward, kept.views("x w y doubled"), {.queryStart = 0}));
   EXPECT_EQ(kept.y[7], 0.0f);
 }
 
-// For sizes and starts a shape is enough.
+// If only the shape of an argument is read, its data may be null.
 TEST_F(CallTest, PreparationNeedsNoData) {
   Tensors t;
   std::vector<View> views = t.views("x w doubled");
@@ -193,7 +194,7 @@ TEST_F(CallTest, TheWorkspaceIsEnoughAndNoMore) {
   BoundCall call(executor.bound(), kBackward, views);
   ASSERT_TRUE(call.bind({}));
   const int64_t bytes = call.workspaceBytes();
-  // d_x (kCount floats) and `partial` have to be somewhere.
+  // The workspace must hold d_x (kCount floats) and `partial`.
   EXPECT_GE(bytes, (kCount + kRows) * 4);
   EXPECT_EQ(call.zeroedBytes(), aligned(kRows * 4));
   std::vector<char> memory(static_cast<size_t>(bytes) + 128, 0x55);
@@ -262,7 +263,7 @@ TEST_F(CallTest, WrongNamesAndPlacesAreNamed) {
             "saved, doubled");
   views = t.views("x w y");
   views.push_back(views[0]);
-  EXPECT_EQ(errorOf(kForward, views), "tensor 'x': expected once, found as tensors 0 and 3");
+  EXPECT_EQ(errorOf(kForward, views), "tensor 'x': expected it once, found it as tensors 0 and 3");
   views[3].name = nullptr;
   EXPECT_EQ(errorOf(kForward, views), "tensor 3: expected a name, found none");
   EXPECT_EQ(errorOf(0, t.views("x w y")),
@@ -274,19 +275,18 @@ TEST_F(CallTest, WrongNamesAndPlacesAreNamed) {
 TEST_F(CallTest, MissingTensorsAreNamed) {
   Tensors t;
   EXPECT_EQ(errorOf(kForward, t.views("x y")),
-            "tensor 'w': expected as argument of 'scale', found none");
+            "tensor 'w': expected as an argument of 'scale', found none");
   EXPECT_EQ(errorOf(kForward, t.views("w y")),
-            "tensor 'x': expected as argument of 'scale', found none; its shape gives b");
-  EXPECT_EQ(
-      errorOf(kForward, t.views("x w")),
-      "expected at least one tensor that the forward call is to write (y, saved), found none");
+            "tensor 'x': expected as an argument of 'scale', found none; its shape defines b");
+  EXPECT_EQ(errorOf(kForward, t.views("x w")),
+            "expected at least one tensor for the forward call to write (y, saved), found none");
   EXPECT_EQ(errorOf(kBackward, t.views("x w saved d_x")),
             "expected at least one cotangent (d_y), found none");
   EXPECT_EQ(errorOf(kBackward, t.views("x w saved d_y")),
-            "expected at least one gradient that the backward call is to write (d_x, d_w), found "
-            "none");
+            "expected at least one gradient for the backward call to write (d_x, d_w), found none");
   EXPECT_EQ(errorOf(kBackward, t.views("x w d_y d_w")),
-            "tensor 'saved': expected what the forward call wrote, found none; pass it to both");
+            "tensor 'saved': expected the tensor that the forward call wrote, found none; pass it "
+            "to both calls");
   std::vector<View> views = t.views("x w y");
   views[2].data = nullptr;
   EXPECT_EQ(errorOf(kForward, views), "tensor 'y': expected an address, found none");
@@ -306,7 +306,7 @@ TEST_F(CallTest, WrongShapesAndTypesAreNamed) {
   EXPECT_EQ(errorWith(2, [](View &v) { v.dtype = PE_F64; }),
             "tensor 'y': expected element type f32, found f64");
   EXPECT_EQ(errorWith(2, [](View &v) { v.dtype = static_cast<pe_dtype>(99); }),
-            "tensor 'y': expected element type f32, found number 99");
+            "tensor 'y': expected element type f32, found unknown type 99");
   EXPECT_EQ(errorWith(0, [](View &v) { v.rank = 9; }),
             "tensor 'x': expected a rank of 0 to 8, found 9");
   EXPECT_EQ(errorWith(0, [](View &v) { v.shape[1] = -1; }),
@@ -331,15 +331,18 @@ TEST_F(CallTest, OverlappingMemoryIsRefused) {
   std::vector<View> views = t.views("x w y saved");
   views[2].data = static_cast<float *>(views[0].data) + 16;
   EXPECT_EQ(errorOf(kForward, views),
-            "tensor 'y': expected memory of its own to write, found some of tensor 'x'");
+            "tensor 'y': expected an output that overlaps no other tensor, found an overlap with "
+            "tensor 'x'");
   views = t.views("x w y saved");
   views[3].data = views[2].data;
-  EXPECT_NE(errorOf(kForward, views).find("expected memory of its own"), std::string::npos);
+  EXPECT_NE(errorOf(kForward, views).find("expected an output that overlaps no other tensor"),
+            std::string::npos);
   views = t.views("x w y");
   views[2].strides[1] = 0;
-  EXPECT_EQ(errorOf(kForward, views), "tensor 'y': expected elements of their own to be written, "
-                                      "found strides [60, 0, 4, 1] of shape [2, 3, 5, 4]");
-  // Inputs may share what they like.
+  EXPECT_EQ(errorOf(kForward, views),
+            "tensor 'y': expected an output whose elements do not overlap, found strides "
+            "[60, 0, 4, 1] of shape [2, 3, 5, 4]");
+  // Inputs may overlap.
   std::vector<View> same = t.views("x w saved d_y d_x");
   same[3].data = same[2].data = same[0].data;
   EXPECT_TRUE(run(kBackward, same));
@@ -353,12 +356,12 @@ TEST_F(CallTest, OverlappingMemoryIsRefused) {
   Status s = executor.run(kForward, views, {}, context);
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().getMessage(),
-            "tensor 'y': expected memory apart from the workspace, found some inside it");
+            "tensor 'y': expected memory outside the workspace, found an overlap with it");
 }
 
 namespace {
 
-/// A host's pool: a thread for each part, or an error before or behind the work.
+/// An application's pool with one thread per part. It can return an error before or after the work.
 struct Host {
   static int32_t parallelFor(int64_t begin, int64_t end, int64_t grain, pe_range_body body,
                              void *context) {
@@ -398,7 +401,7 @@ TEST_F(CallTest, ThePoolMayBeTheHosts) {
   work();
   Host::refuses = false;
   for (const auto &count : seen)
-    EXPECT_EQ(count, 2) << "what the host does not run, the caller runs";
+    EXPECT_EQ(count, 2) << "the caller runs the items that the pool did not";
   EXPECT_EQ(host.status().error().getMessage(),
             "expected the functions of the pool to return 0, found 7");
 }

@@ -1,4 +1,4 @@
-//===- OverlapTest.cpp - Views that share memory, found by enumeration ----===//
+//===- OverlapTest.cpp - Overlap of views, compared with enumeration ------===//
 
 #include "runtime/device/common/Overlap.h"
 
@@ -26,7 +26,7 @@ View viewAt(int64_t byte, pe_dtype dtype, std::vector<int64_t> shape,
   return view;
 }
 
-/// The bytes of the view, those of two elements counted twice.
+/// The addresses of all bytes of the view; bytes shared by two elements occur twice.
 std::multiset<const char *> bytesOf(const View &view) {
   std::multiset<const char *> bytes;
   const auto size = static_cast<int64_t>(sizeOf(static_cast<DType>(view.dtype)));
@@ -54,7 +54,7 @@ TEST(Overlap, PartsOfAPackedProjectionLieApart) {
   for (const View &one : parts)
     for (const View &other : parts)
       EXPECT_EQ(doOverlap(one, other), &one == &other);
-  // One element too far to the right.
+  // Shifted by one element.
   EXPECT_TRUE(doOverlap(viewAt(4, PE_F32, {b, h, s, d}, {s * row, d, row, 1}), parts[1]));
   // Fewer key heads than query heads, in the same rows.
   EXPECT_FALSE(doOverlap(viewAt(0, PE_F32, {b, 2 * h, s, d}, {s * row, d, row, 1}),

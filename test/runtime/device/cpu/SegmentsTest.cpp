@@ -1,7 +1,7 @@
-//===- SegmentsTest.cpp - pieces of chains of maps ------------------------===//
+//===- SegmentsTest.cpp - Pieces of chains of maps ------------------------===//
 //
-// The network is evaluated densely in double and compared with its pieces, for weights at
-// initialisation, after training, and in extreme cases.
+// Compares networks, evaluated in double at many points, with their pieces, for weights at
+// initialization, after training, and in extreme cases.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cpu/Segments.h"
@@ -81,7 +81,7 @@ struct Network {
   }
 };
 
-/// Uniform in +-1/sqrt(inputs), as PyTorch's Linear, times `gain`.
+/// Draws weights uniformly from +-1/sqrt(inputs), like PyTorch's Linear, times `gain`.
 Network draw(std::mt19937_64 &random, std::vector<int64_t> widths, int64_t heads,
              double gain = 1.0) {
   Network network;
@@ -108,8 +108,8 @@ double evaluate(const Segments &s, double t, int64_t head) {
   return s.value(k, head) + s.slope(k, head) * (t - s.knots[k]);
 }
 
-/// The largest difference from the dense network relative to its largest value on the interval,
-/// at random points and points next to every knot.
+/// Returns the largest difference from the network relative to its largest value on the interval,
+/// at random points and at points next to every knot.
 double largestError(const Network &network, const Segments &s, double low, double high,
                     std::mt19937_64 &random, double upTo) {
   std::uniform_real_distribution<double> uniform(low, std::min(high, upTo));
@@ -152,7 +152,7 @@ TEST(SegmentsTest, reproducesNetworksAsDrawn) {
 }
 
 TEST(SegmentsTest, countsAgreeWithPublishedMeans) {
-  // facts of 2000 nets: 9.0 pieces on [0, 1] for one hidden layer of 32, 16.6 for two.
+  // Measured over 2000 networks: 9.0 pieces on [0, 1] for one hidden layer of 32, 16.6 for two.
   std::mt19937_64 random(2);
   double one = 0, two = 0;
   for (int i = 0; i < 300; ++i) {
@@ -205,11 +205,11 @@ TEST(SegmentsTest, equalUnitsShareTheirKink) {
     }
   }
   EXPECT_LE(pe::cpu::findSegments(network.view(), 0, 1).count(), 3);
-  expectExact(network, 0, 1, random, 5e-15); // the equal terms of the second layer nearly cancel
+  expectExact(network, 0, 1, random, 5e-15); // terms of the second layer nearly cancel
 }
 
-/// Hidden layer 1 makes a zigzag of 32 pieces between 0 and 1, each of 32 units of layer 2 cuts
-/// every piece: 32 * 33 segments.
+/// The first hidden layer is a zigzag of 32 pieces between 0 and 1. Each of the 32 units of the
+/// second layer cuts every piece, which gives 32 * 33 segments.
 Network zigzag() {
   Network network;
   Network::Layer first{{}, {}, 32, 1}, second{{}, {}, 32, 32}, last{{}, {0.0f}, 1, 32};
@@ -232,7 +232,7 @@ TEST(SegmentsTest, findsAllPiecesOfTheWorstKnownNetwork) {
   Network network = zigzag();
   EXPECT_EQ(pe::cpu::findSegments(network.view(), 0, 1).count(), 1056);
   EXPECT_EQ(network.bound(), 1089);
-  expectExact(network, 0, 1, random, 1e-13); // values of 32 times the output's size cancel in it
+  expectExact(network, 0, 1, random, 1e-13); // terms of 32 times the output's size cancel
 }
 
 TEST(SegmentsTest, staysExactNearZeroOnAHugeRange) {
@@ -245,9 +245,9 @@ TEST(SegmentsTest, staysExactNearZeroOnAHugeRange) {
   }
 }
 
-//===- The C entry -----------------------------------------------------------===//
+//===- The C entry point ------------------------------------------------------===//
 
-/// An argument block with its links behind it, and tables with guards around them.
+/// An argument block followed by its links, and tables surrounded by guard elements.
 struct Call {
   Call(const Network &network, std::vector<float> u, std::vector<float> v, int64_t heads,
        int64_t capacity, int64_t degree = 1, double tolerance = 1e-5)
@@ -275,7 +275,7 @@ struct Call {
   }
   void run() { pe_find_segments(reinterpret_cast<const PeFindSegments *>(block.data())); }
 
-  /// End number `index` of the pieces; number 0 is the beginning of the first.
+  /// Returns the end of piece `index` - 1, or the start of the first piece for index 0.
   float knot(int64_t index) const { return knots[1 + index]; }
   float coefficient(int64_t head, int64_t piece, int64_t power) const {
     return coefficients[1 + (head * capacity + piece) * (degree + 1) + power];
@@ -349,7 +349,7 @@ TEST(FindSegmentsTest, coversProductsOfBothSigns) {
   Network network{{{{1.0f, 1.0f}, {5.0f, -5.0f}, 2, 1}, {{1.0f, 1.0f}, {0.0f}, 1, 2}}};
   Call call(network, {-3.0f, 1.0f, std::nanf("")}, {2.0f, -2.0f, INFINITY}, 1, 3);
   call.run();
-  // u * v lies in [-6, 6]; kinks at -5 and 5.
+  // u * v is in [-6, 6], with kinks at -5 and 5.
   ASSERT_EQ(call.count, 3);
   EXPECT_FLOAT_EQ(call.knot(1), -5.0f);
   EXPECT_FLOAT_EQ(call.knot(2), 5.0f);
@@ -417,8 +417,8 @@ TEST(FindSegmentsTest, damagedWeightsShowInTheValue) {
 
 //===- Other functions ---------------------------------------------------------===//
 
-/// At 4000 points: values within `tolerance`, slopes within 3e-4 of the head's largest in [low,
-/// high], but next to kinks.
+/// Checks at 4000 points that values are within `tolerance` and slopes, except next to kinks,
+/// within 3e-4 of the largest slope of the head in [low, high].
 void expectClose(const Network &network, const Call &call, int64_t heads, double tolerance,
                  double low = 0, double high = 1) {
   const double step = 1e-5;
@@ -462,8 +462,8 @@ TEST(SmoothSegmentsTest, cubicsAreWithinTheTolerance) {
       }
 }
 
-/// A row's normaliser may be 1e-6 where its keys are masked: the range of products then reaches to
-/// 1e6, and everything that other rows see lies in its first millionth.
+/// The normalizer of a row whose keys are masked may be 1e-6. The range of products then reaches to
+/// 1e6, while the arguments of all other rows are in its first millionth.
 TEST(SmoothSegmentsTest, findsBendsNearZeroOnAHugeRange) {
   std::mt19937_64 random(27);
   for (Function inner : {Function::Gelu, Function::Tanh, Function::Silu})
@@ -474,7 +474,7 @@ TEST(SmoothSegmentsTest, findsBendsNearZeroOnAHugeRange) {
         Call call(network, {0.0f, 1.0f, far}, {1.0f}, 4, 512, 3);
         call.run();
         ASSERT_GT(call.count, 1);
-        // Slopes are judged by the largest between -4 and 4, as far as the range goes.
+        // Errors of slopes are relative to the largest slope in the part of [-4, 4] in the range.
         expectClose(network, call, 4, 1.2e-5, far > 0 ? 0 : -4, far > 0 ? 4 : 1);
       }
 }
@@ -489,15 +489,15 @@ TEST(SmoothSegmentsTest, aToleranceTenThousandTimesSmallerIsMet) {
   expectClose(network, call, 2, 2e-7); // f32 coefficients
 }
 
-/// Kinks of earlier links, and zeros behind which a last relu changes, are ends of pieces.
+/// Kinks of earlier links, and zeros of the input of a last relu, are ends of pieces.
 TEST(SmoothSegmentsTest, kinksAreEnds) {
   std::mt19937_64 random(22);
   for (int i = 0; i < 10; ++i) {
-    Network before = draw(random, {16}, 4), behind = draw(random, {16}, 4, 2.0);
+    Network before = draw(random, {16}, 4), after = draw(random, {16}, 4, 2.0);
     before.last = Function::Tanh;
-    behind.inner = Function::Gelu;
-    behind.last = Function::Relu;
-    for (const Network *network : {&before, &behind}) {
+    after.inner = Function::Gelu;
+    after.last = Function::Relu;
+    for (const Network *network : {&before, &after}) {
       Call call(*network, {0.0f, 1.0f}, {1.0f}, 4, 256, 3);
       call.run();
       ASSERT_GT(call.count, 0);

@@ -1,7 +1,7 @@
 //===- CudaTest.cpp - The host side of GPU calls --------------------------===//
 //
-// A driver of our own runs the kernels on the emulator, so what is tested here is everything around
-// them: arguments and sizes in order, memory, clearing, copies, launches, errors.
+// A fake driver runs the kernels on the emulator. The tests cover everything around them: the order
+// of arguments and sizes, memory, clears, copies, launches and errors.
 //
 //===----------------------------------------------------------------------===//
 #include "FakeDriver.h"
@@ -37,7 +37,7 @@ FakeState &fake() {
   return *state;
 }
 
-/// An encoding compiled for cuda, and its kernels as functions of the emulator.
+/// An encoding compiled for cuda, and its kernels as functions for the emulator.
 struct Compiled {
   std::string ptx;
   plan::Plan plan;
@@ -168,7 +168,7 @@ TEST_F(CudaTest, CallsAreThoseOfTheEmulator) {
       expectSame(*gradients, *wanted);
     }
   }
-  EXPECT_TRUE(fake().allocations.empty()) << "memory that nobody frees";
+  EXPECT_TRUE(fake().allocations.empty()) << "leaked memory";
 }
 
 TEST_F(CudaTest, AbsentCotangentsAreZeroAndEmptyCallsWork) {
@@ -189,7 +189,7 @@ TEST_F(CudaTest, AbsentCotangentsAreZeroAndEmptyCallsWork) {
     expectSame((*call)->results(), (*expected)->results());
     expectSame(*gradients, *compiled.emulated->runner->backward(**expected, cotangents, pool));
     EXPECT_FALSE((*runner)->backward(**call, {}, pool));
-    // What an earlier backward call was given is forgotten.
+    // Cotangents of an earlier backward call are not reused.
     ASSERT_TRUE((*runner)->backward(**call, inputsOf(compiled, sizes, true), pool));
     gradients = (*runner)->backward(**call, cotangents, pool);
     ASSERT_TRUE(gradients) << gradients.error().getMessage();
@@ -230,7 +230,7 @@ TEST_F(CudaTest, FailuresAreErrorsThatSayWhat) {
         << call.error().getMessage();
   }
   fake().failures.clear();
-  EXPECT_TRUE((*runner)->forward(arguments, {}, pool)) << "a failure is not for ever";
+  EXPECT_TRUE((*runner)->forward(arguments, {}, pool)) << "a call after a failure works";
 }
 
 TEST_F(CudaTest, TimesAreThoseBetweenEvents) {
@@ -246,7 +246,7 @@ TEST_F(CudaTest, TimesAreThoseBetweenEvents) {
   EXPECT_NEAR(times->backward, 1.5e-3, 1e-6);
 }
 
-/// Calls of the C interface on tensors that are on the device.
+/// Calls of the C interface on tensors in device memory.
 class CudaCallsTest : public CudaTest {
 protected:
   void SetUp() override {
@@ -273,7 +273,7 @@ protected:
     options.grad = 1;
     ASSERT_EQ(pe_open(file.c_str(), &options, &function), 0) << pe_last_error();
   }
-  /// A view on fresh device memory.
+  /// Returns a view of newly allocated device memory.
   View add(const std::string &name, const std::vector<View> &arguments) {
     View view = {};
     view.name = names.emplace_back(name).c_str();
@@ -338,7 +338,7 @@ TEST_F(CudaCallsTest, OnlyLaunchAndGiveTheSameBits) {
   for (const auto &[name, count] : fake().calls)
     EXPECT_TRUE(name == "cuLaunchKernel" || name == "cuMemsetD8Async" || name.starts_with("cuCtx"))
         << name;
-  EXPECT_LE(fake().calls["cuMemsetD8Async"], 1) << "what is zeroed lies together";
+  EXPECT_LE(fake().calls["cuMemsetD8Async"], 1) << "zeroed buffers are contiguous";
   const View cotangent = upload(cotangents)[0];
   views.push_back(cotangent);
   for (const auto &[name, tensor] : expected)
@@ -352,8 +352,8 @@ TEST_F(CudaCallsTest, OnlyLaunchAndGiveTheSameBits) {
           << view.name;
 }
 
-/// q, k and v as parts of [B, S, 3, H, D], and d_q written between other things: used where they
-/// lie, or packed by the driver where rows do not begin at multiples of 16 bytes.
+/// Passes q, k and v as parts of [B, S, 3, H, D], and d_q interleaved with other data. They are
+/// used in place, or packed by the driver if rows are not aligned to 16 bytes.
 TEST_F(CudaCallsTest, ViewsGiveTheSameBits) {
   open("nope", DType::F32);
   constexpr int64_t b = 2, s = 12, h = 3, d = 16, row = 3 * h * d;
@@ -398,9 +398,9 @@ TEST_F(CudaCallsTest, ViewsGiveTheSameBits) {
     const Tensor found =
         Tensor::borrow(around, DType::F32, {b, h, s, d}, {s * row, d, row, 1}).clone();
     EXPECT_EQ(std::memcmp(found.rawData(), expected.at("d_q").rawData(), found.byteSize()), 0);
-    EXPECT_EQ(around[h * d], 7.0f) << "d_k's place is not touched";
+    EXPECT_EQ(around[h * d], 7.0f) << "the memory of d_k is unchanged";
 
-    // One number for all of d_o.
+    // A d_o with strides 0 that repeats one element.
     View &all = views[views.size() - 2];
     std::fill_n(all.strides, 4, 0);
     EXPECT_EQ(run(PE_BACKWARD, views), 0) << "a few copies are made";
@@ -433,12 +433,13 @@ TEST_F(CudaCallsTest, WhatIsRefusedIsRefusedBeforeTheLaunch) {
   std::vector<View> views = viewsOf(1, 40000000);
   pe_context context = {};
   context.size = sizeof(context);
-  for (View &view : views) // apart from each other
+  for (View &view : views) // without overlap
     view.data = reinterpret_cast<void *>((int64_t(view.name[0]) << 40));
   ASSERT_EQ(pe_workspace(function, PE_FORWARD, views.data(), 4, &context.workspace_bytes), 0);
   context.workspace = reinterpret_cast<void *>(64);
-  expectRefused(pe_run(function, PE_FORWARD, views.data(), 4, nullptr, 0, &context),
-                "expected at most 33554431 positions of this depth on GPUs, found 40000000");
+  expectRefused(
+      pe_run(function, PE_FORWARD, views.data(), 4, nullptr, 0, &context),
+      "expected at most 33554431 positions with this head dimension on GPUs, found 40000000");
   views = viewsOf(2, 64);
   views[0].strides[3] = 3;
   views[0].strides[2] = 64;

@@ -1,4 +1,4 @@
-//===- FakeDriver.cpp - A CUDA driver of our own, for tests ---------------===//
+//===- FakeDriver.cpp - A fake CUDA driver for tests ----------------------===//
 #include "FakeDriver.h"
 #include "runtime/device/cuda/Driver.h"
 
@@ -32,7 +32,7 @@ FakeState &state() {
   return *theState;
 }
 
-/// A number of $PE_FAKE_CUDA.
+/// Returns a setting of $PE_FAKE_CUDA.
 int setting(const char *name, int otherwise) {
   const char *text = std::getenv("PE_FAKE_CUDA");
   const std::string all = text ? std::string(",") + text : "";
@@ -40,7 +40,7 @@ int setting(const char *name, int otherwise) {
   return at == std::string::npos ? otherwise : std::atoi(all.c_str() + at + std::strlen(name) + 2);
 }
 
-/// Counts the call; the error that it is to fail with, or 0.
+/// Counts the call and returns the error that it must fail with, or 0.
 int enter(const char *function) {
   ++state().calls[function];
   if (auto found = state().failures.find(function); found != state().failures.end())
@@ -116,7 +116,7 @@ int cuModuleUnload(FakeModule *module) {
 }
 int cuModuleGetFunction(FakeKernel **kernel, FakeModule *module, const char *name) {
   ENTER if (!module->names.contains(name)) return kNotFound;
-  *kernel = new FakeKernel{name}; // as long as the process
+  *kernel = new FakeKernel{name}; // never freed
   return 0;
 }
 int cuFuncSetAttribute(FakeKernel *kernel, int, int value) {
@@ -135,7 +135,7 @@ int cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {
   ENTER void *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (!memory)
     return kOutOfMemory;
-  std::memset(memory, 0xFF, bytes); // nothing is zero by itself
+  std::memset(memory, 0xFF, bytes); // device memory is not zeroed
   *pointer = reinterpret_cast<uint64_t>(memory);
   state().allocations[*pointer] = bytes;
   return 0;

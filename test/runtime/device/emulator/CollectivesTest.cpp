@@ -23,7 +23,7 @@ uint32_t bf16(float x) { return std::bit_cast<uint32_t>(x) >> 16; }
 uint32_t f16(float x) { return std::bit_cast<uint16_t>(static_cast<_Float16>(x)); }
 float asFloat(uint64_t slot) { return std::bit_cast<float>(static_cast<uint32_t>(slot)); }
 
-/// Small integers are exact in every type.
+/// Returns a small integer, which every type represents exactly.
 float left(int row, int k) { return static_cast<float>((row * 7 + k * 3) % 11 - 5); }
 float right(int k, int column) { return static_cast<float>((k * 5 + column * 2) % 9 - 4); }
 

@@ -1,4 +1,4 @@
-//===- DeviceLibraryTest.cpp - the device library in emulated threads -----===//
+//===- DeviceLibraryTest.cpp - The device library in emulated threads -----===//
 #include "runtime/device/library/DeviceLibrary.h"
 #include "runtime/device/cpu/Segments.h"
 #include "runtime/device/emulator/Emulator.h"
@@ -16,7 +16,7 @@ namespace {
 using pe::segments::Function;
 using pe::segments::Link;
 
-/// A chain and the memory of a call that finds its pieces.
+/// A chain of maps and the memory of a call of pe_gpu_find_segments.
 struct Call {
   std::vector<float> u, v, knots, coefficients;
   int32_t count = -1;
@@ -33,7 +33,7 @@ struct Call {
     for (auto *values : {&u, &v})
       for (float &x : *values)
         x = uniform(random);
-    u[3] = std::numeric_limits<float>::infinity(); // does not count
+    u[3] = std::numeric_limits<float>::infinity(); // ignored
     knots.assign(capacity + 1, -7);
     coefficients.assign(heads * capacity * (degree + 1), -7);
     widths.push_back(isShared ? 1 : heads);
@@ -85,8 +85,8 @@ std::string runOnDevice(Call &call, Order order) {
   return status ? "" : status.error().getMessage();
 }
 
-/// The tables of a CTA equal those of the host's algorithm, to the last bit except where sums
-/// contract.
+/// Checks that the tables of a CTA equal the tables of the host, bitwise except if sums are
+/// contracted.
 void expectSame(Call call) {
   Call onHost = call, onDevice = call;
   auto rebind = [](Call &copy) {

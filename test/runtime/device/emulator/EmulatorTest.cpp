@@ -1,6 +1,6 @@
-//===- EmulatorTest.cpp - What the emulator runs and what it notices ------===//
+//===- EmulatorTest.cpp - Tests of the emulator and its checks ------------===//
 //
-// Kernels here are C++ functions that call pe_emu_* as emulated kernels do.
+// The kernels are C++ functions that call pe_emu_*, as emulated kernels do.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,7 +51,7 @@ float getShared(int index) {
 std::function<void()> currentKernel;
 void body(void *const *, const int64_t *) { currentKernel(); }
 
-/// Runs `kernel` in every thread of one CTA under each order; the first error or "".
+/// Runs `kernel` in every thread of one CTA in each thread order. Returns the first error or "".
 std::string run(std::function<void()> kernel, int threads = 64, int64_t sharedBytes = 1024,
                 std::vector<Region> regions = {}) {
   currentKernel = std::move(kernel);
@@ -99,7 +99,7 @@ TEST(EmulatorTest, AMissingBarrierIsARace) {
     getShared(63 - thread());
   });
   EXPECT_TRUE(contains(error, "race")) << error;
-  // Reading first, then writing without synchronisation.
+  // A read followed by a write without synchronization.
   error = run([&] {
     setShared(thread(), 1.0f);
     barrier();
@@ -176,7 +176,7 @@ TEST(EmulatorTest, CopiesLandWhenTheyAreWaitedFor) {
                 64, 1024, regions),
             "");
   EXPECT_EQ(last, 253.0f + 0.0f + 5.0f) << "bytes that are not copied are zero";
-  // Without the wait the bytes have not arrived; without the barrier another thread's may not have.
+  // Without the wait, the copy is not complete; without the barrier, another thread's may not be.
   std::string error = run(
       [&] {
         copy(16);
@@ -185,7 +185,7 @@ TEST(EmulatorTest, CopiesLandWhenTheyAreWaitedFor) {
       },
       64, 1024, regions);
   EXPECT_TRUE(contains(error, "reads what an asynchronous copy")) << error;
-  // Two copies in flight to the same place: either may win.
+  // Two copies to the same address are in flight; either may win.
   error = run(
       [&] {
         copy(16);
@@ -283,8 +283,8 @@ TEST(EmulatorTest, TicketsPassFromCtaToCta) {
 
 namespace {
 
-/// Runs one CTA per item on as many host threads as CTAs may run at once, in the given start order;
-/// the error or "". `kernel` gets what the item would be without a counter.
+/// Runs a grid of `ctas` CTAs in the given start order on `residents` host threads. Returns the
+/// error or "".
 std::string runGrid(std::function<void()> kernel, int64_t ctas, int residents, Dispatch dispatch,
                     std::vector<Region> regions) {
   currentKernel = std::move(kernel);
@@ -311,7 +311,7 @@ std::string runGrid(std::function<void()> kernel, int64_t ctas, int residents, D
 
 constexpr Dispatch kDispatches[] = {Dispatch::Ascending, Dispatch::Descending, Dispatch::Random};
 
-/// A CTA waits until the ticket shows its item, then passes it on.
+/// Waits until the ticket equals the item, then increments it.
 void takeTurn(int32_t *ticket, int32_t item) {
   if (thread() == 0)
     while (find<int32_t(const int32_t *, const char *)>("pe_emu_atomic_load")(ticket, "wait") !=
@@ -324,7 +324,7 @@ void takeTurn(int32_t *ticket, int32_t item) {
     find<void(int32_t, int32_t *, const char *)>("pe_emu_atomic_store")(item + 1, ticket, "pass");
 }
 
-/// The next item, from a counter, for all threads of the CTA.
+/// Takes the next item from a counter, for all threads of the CTA.
 int32_t takeItem(int32_t *counter) {
   auto *slot = reinterpret_cast<int32_t *>(sharedFloats());
   if (thread() == 0) {
@@ -375,7 +375,7 @@ TEST(EmulatorTest, TurnsByItemsFromACounterDoNotDependOnTheOrderOfCtas) {
 TEST(EmulatorTest, CtasThatAllWaitAreADeadlock) {
   static int32_t ticket;
   const std::vector<Region> regions = {{reinterpret_cast<uintptr_t>(&ticket), sizeof(ticket)}};
-  // Turns by grid index: the CTA that all others wait for cannot start.
+  // With turns by grid index, the CTA that all others wait for cannot start.
   auto byPlace = [] { takeTurn(&ticket, find<int32_t()>("pe_emu_block")()); };
   for (int residents : {1, 2, 3}) {
     ticket = 0;
@@ -385,14 +385,14 @@ TEST(EmulatorTest, CtasThatAllWaitAreADeadlock) {
     EXPECT_TRUE(contains(error, "deadlock: every CTA that runs waits for another")) << error;
     EXPECT_TRUE(contains(error, "1 threads at wait")) << error;
   }
-  // A turn that no CTA takes, detected by the last CTAs of a grid.
+  // No CTA takes the turn, which the last CTAs of the grid detect.
   ticket = 0;
   std::string error = runGrid([] { takeTurn(&ticket, find<int32_t()>("pe_emu_block")() + 1); }, 2,
                               4, Dispatch::Ascending, regions);
   EXPECT_TRUE(contains(error, "deadlock: every CTA that runs waits for another")) << error;
 }
 
-/// Pages of address space that the process has.
+/// Returns the number of mapped pages of the process.
 static int64_t mappedPages() {
   std::ifstream file("/proc/self/statm");
   int64_t pages = 0;
@@ -400,7 +400,7 @@ static int64_t mappedPages() {
   return pages;
 }
 
-// A pool's threads come and go with the calls of a long process.
+// The threads of a pool may be created and destroyed many times in a long-running process.
 TEST(EmulatorTest, StacksAreFreedWithTheirThread) {
   const auto runOnThread = [] {
     std::string error;
