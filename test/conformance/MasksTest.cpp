@@ -392,7 +392,7 @@ TEST_P(WrongMasks, BoundsAreDetected) {
           2);
 }
 
-/// If a block of keys loses its first ticket, its remaining work is never done.
+/// A block of keys that loses its first ticket never takes the next one, so the call deadlocks.
 TEST(LostTickets, AreDetected) {
   const MaskForm form{"j <= i and qd[b, i] == kd[b, j]", "qd kd"};
   const MaskCall call{130, 130, {}, 2, 3};

@@ -67,7 +67,8 @@ private:
   /// Returns element [row, column]; both indices are clamped.
   long double element(int parameter, int64_t row, int64_t column) const;
   int64_t extent(int parameter, size_t axis) const;
-  /// Returns the place on axis `dim` of a region's index, which counts from the axis's start.
+  /// Returns the element of axis `dim` for an index of a region: subtracts the axis's start and
+  /// clamps.
   int64_t placeOn(int64_t dim, int64_t index) const;
 
   /// Adds noise unless f32 represents x exactly and the operation is correctly rounded.

@@ -1,4 +1,4 @@
-//===- Judge.cpp - Running one program on every target --------------------===//
+//===- Judge.cpp - Runs one program on every target -----------------------===//
 
 #include "fuzz/Judge.h"
 

@@ -1,4 +1,4 @@
-//===- Judge.h - Running one program on every target ------------*- C++ -*-===//
+//===- Judge.h - Runs one program on every target ------------- -*- C++ -*-===//
 //
 // Compiles and runs a program with gradients. Compares the results with the float64 reference under
 // the contract's bounds, two runs on different numbers of threads bit for bit, and the reference
