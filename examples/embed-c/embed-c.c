@@ -1,8 +1,8 @@
-/*===- embed-c.c - pe inside a C program ------------------------------------===*\
+/*===- embed-c.c - Use pe in a C program ------------------------------------===*\
 |*
 |* Runs a package (or a source) of an attention without parameters, forward and backward, on memory
-|* of its own: q, k and v are views of one packed array [length, 3, heads, depth], which pe does not
-|* want rearranged.
+|* of the program: q, k and v are views of one packed array [length, 3, heads, depth], which is not
+|* rearranged for pe.
 |*
 |*   pe compile examples/encodings/alibi.mlir --grad --emit=package -o alibi.pepkg
 |*   embed-c alibi.pepkg
@@ -23,7 +23,7 @@ static int failed(const char *what) {
   return (int)error.kind;
 }
 
-/* [1, heads, length, depth], its rows `row` elements apart and its heads `head`. */
+/* Returns a view of [1, heads, length, depth] with row stride `row` and head stride `head`. */
 static pe_view view(const char *name, float *data, int64_t head, int64_t row) {
   pe_view result = {
       name, data, PE_F32, 4, {1, kHeads, kLength, kDepth}, {head * kHeads, head, row, 1}};
@@ -33,8 +33,8 @@ static pe_view packed(const char *name, float *data) {
   return view(name, data, kLength * kDepth, kDepth);
 }
 
-/* What the forward call saves for the backward call, in memory of the caller: of softmax the
-   log-sum-exp of each row. A program that does not know its function reads pe_describe. */
+/* Adds the tensor that the forward call saves for the backward call, in memory of the caller: the
+   log-sum-exp of each row of softmax. For arbitrary functions pe_describe lists these tensors. */
 static int addSaved(const pe_function *attention, pe_view *views, int *count) {
   pe_view saved = {"attention_lse"};
   if (pe_shape(attention, views, 3, &saved))
@@ -44,7 +44,7 @@ static int addSaved(const pe_function *attention, pe_view *views, int *count) {
   return 0;
 }
 
-/* One half of a call in a workspace of its own. */
+/* Runs the forward or backward half of a call, with a temporary workspace. */
 static int run(const pe_function *attention, int half, const pe_view *views, int count) {
   pe_context context = {.size = sizeof(pe_context)};
   if (pe_workspace(attention, half, views, count, &context.workspace_bytes))
@@ -82,13 +82,13 @@ int main(int argc, char **argv) {
   views[count++] = packed("o", o);
   if (run(attention, PE_FORWARD, views, count))
     return 1;
-  /* The output as its own cotangent, and one gradient: the others are not computed. */
+  /* The cotangent is the output itself. Only d_v is requested; other gradients are not computed. */
   views[count++] = packed("d_o", o);
   views[count++] = packed("d_v", d_v);
   if (run(attention, PE_BACKWARD, views, count))
     return 1;
 
-  /* Values of one give outputs of one, and d_v sums up the weights of each key. */
+  /* Values of one give outputs of one, and d_v is the sum of the weights of each key. */
   double sum = 0;
   for (int i = 0; i < kCount; ++i)
     sum += d_v[i];

@@ -1,7 +1,7 @@
-/*===- learned.c - an attention with parameters, and their gradients ---------===*\
+/*===- learned.c - An attention with parameters and their gradients ----------===*\
 |*
-|* Runs a source or a package of an attention whose parameters the program gives: NAME=NUMBER fills
-|* every element of the parameter NAME with the number, as a `pe.init` of a number does.
+|* Runs a source or a package of an attention with parameters from the command line: NAME=NUMBER
+|* sets every element of the parameter NAME to the number, like a `pe.init` with a number.
 |*
 |*   cc -std=c11 learned.c -I runtime/include -L build/lib -Wl,-rpath,build/lib -lpe -o learned
 |*   ./learned examples/encodings/alibi_learned.mlir slopes=0.25
@@ -34,7 +34,7 @@ static int64_t count(const pe_view *view) {
   return elements;
 }
 
-/* The parameter of "NAME=NUMBER", in the shape that the call gives it. */
+/* Adds the parameter of "NAME=NUMBER", in the shape that the call requires. */
 static int addParameter(const pe_function *function, char *text, pe_view *views, int *used) {
   char *equals = strchr(text, '=');
   if (!equals || *used == kMost) {
@@ -53,7 +53,7 @@ static int addParameter(const pe_function *function, char *text, pe_view *views,
   return data ? 0 : failed("memory");
 }
 
-/* Prints the gradient of the parameter, which pe has added up over the batch and all pairs. */
+/* Prints the gradient of a parameter, which is summed over the batch and all pairs. */
 static int printGradient(const pe_call *call, const char *name) {
   char wanted[128];
   pe_view gradient;
@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < kCount; ++i) {
     q[i] = (float)(i % 7 - 3) * 0.25f;
     k[i] = (float)(i % 5 - 2) * 0.5f;
-    v[i] = (float)(i / kDepth % kLength) / kLength; /* how far the row is from the beginning */
+    v[i] = (float)(i / kDepth % kLength) / kLength; /* relative position of the row */
   }
   pe_view views[kMost] = {rows("q", q), rows("k", k), rows("v", v)};
   int used = 3;
@@ -97,7 +97,7 @@ int main(int argc, char **argv) {
   if (pe_result(call, "o", &o))
     return failed("result");
   printf("o of the last row: %.4f\n", ((const float *)o.data)[(kLength - 1) * kDepth]);
-  /* The sum of o as the loss: its cotangent is 1 everywhere. */
+  /* The loss is the sum of o, so the cotangent of o is 1 everywhere. */
   static float ones[kCount];
   for (int i = 0; i < kCount; ++i)
     ones[i] = 1.0f;

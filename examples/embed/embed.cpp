@@ -1,6 +1,7 @@
-//===- embed.cpp - pe inside another program ------------------------------===//
+//===- embed.cpp - Use pe in another program ------------------------------===//
 //
-// Compiles an encoding, runs it forward and backward on random inputs, and says what it found:
+// Compiles an encoding, runs it forward and backward on random inputs, and prints the compiler's
+// explanation and the shapes of the gradients:
 //
 //   embed examples/encodings/fire.mlir
 //

@@ -1,5 +1,5 @@
-// Position p in dimension d as p / (max - 1)^(d / (Dm - 1)) with max = 5000: from p in the first
-// dimension down to p / (max - 1) in the last one (docs/encodings/absolute.md says what its source claims).
+// Position p in dimension d as p / (max - 1)^(d / (Dm - 1)) with max = 5000, from p in the first
+// dimension to p / (max - 1) in the last (docs/encodings/absolute.md discusses the claims of its source).
 !tokens = tensor<?x?x?xf32>
 
 func.func @embed(%x: !tokens {pe.name = "x"}) -> (!tokens {pe.name = "y"}) {

@@ -1,4 +1,4 @@
-// As algebraic.mlir, but bounded: (p / (max - 1))^(d / (Dm - 1)) with max = 5000, from 1 in the first
+// Like algebraic.mlir, but bounded: (p / (max - 1))^(d / (Dm - 1)) with max = 5000, from 1 in the first
 // dimension to p / (max - 1) in the last one.
 !tokens = tensor<?x?x?xf32>
 

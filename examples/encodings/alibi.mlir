@@ -2,8 +2,8 @@
 //
 //   b_h(i, j) = -m_h |i - j|,   m_h = 2^(-8 (h + 1) / H)   for heads h = 0 .. H-1
 //
-// Press, Smith, Lewis 2022, arXiv 2108.12409, section 3. The slopes are fixed; H counts the heads
-// of the whole model, so a call with some of them agrees. `rule = #pe.slope_rule<interleaved>`
+// Press, Smith, Lewis 2022, arXiv 2108.12409, section 3. The slopes are fixed; H is the number
+// of heads of the model, so a call with a part of them gives the same results. `rule = #pe.slope_rule<interleaved>`
 // gives the paper's slopes for H that is not a power of two.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]

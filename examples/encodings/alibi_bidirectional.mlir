@@ -1,4 +1,4 @@
-// ALiBi without a mask: queries attend to both sides.
+// ALiBi without a mask: queries attend to keys on both sides.
 //
 //   b_h(i, j) = -m_h |i - j|,   m_h = 2^(-8 (h + 1) / H)
 //

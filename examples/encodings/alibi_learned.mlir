@@ -1,8 +1,8 @@
-// ALiBi with learned slopes, which start at the geometric ones.
+// ALiBi with learned slopes that are initialized to the geometric ones.
 //
-//   b_h(i, j) = -s_h |i - j|,   s_h = 2^(-8 (h + 1) / H) at first
+//   b_h(i, j) = -s_h |i - j|,   s_h = 2^(-8 (h + 1) / H) initially
 //
-// Press, Smith, Lewis 2022, arXiv 2108.12409, section 3 (there tried and found no better).
+// Press, Smith, Lewis 2022, arXiv 2108.12409, section 3 (which found no improvement).
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

@@ -1,8 +1,8 @@
-// An attention sink: a learned logit per head that joins the softmax denominator and has no value.
+// An attention sink: a learned logit per head that is added to the softmax denominator and has no value.
 //
 //   A_ij = exp(z_ij) / (exp(sink_h) + sum over l of exp(z_il))
 //
-// A head that has nothing to say leaves its weight there. OpenAI 2025, arXiv 2508.10925 (section 2.1);
+// A head can put weight on it instead of on keys. OpenAI 2025, arXiv 2508.10925 (section 2.1);
 // Xiao et al. 2023, arXiv 2309.17453, for the name; no positional encoding.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv], sink [Hq] -> o [B, Hq, Sq, Dv]

@@ -1,5 +1,5 @@
-// The binary digits of the position, lowest first: dimension d is bit d of p, and 0 beyond the 13 bits
-// of max = 5000. Written as a region, whose operations on integers are exact.
+// The binary digits of the position, lowest first: dimension d is bit d of p, and 0 after the 13 bits of
+// max = 5000. Written as a region, because its integer operations are exact.
 !tokens = tensor<?x?x?xf32>
 
 func.func @embed(%x: !tokens {pe.name = "x"}) -> (!tokens {pe.name = "y"}) {

@@ -1,9 +1,9 @@
-// Attention of the tokens of one text to those of another: nothing depends on positions.
+// Attention from the tokens of one sequence to the tokens of another; nothing depends on positions.
 //
 //   o_i = sum_j softmax_j(<q_i, k_j> / sqrt(D)) v_j   over all keys
 //
-// Vaswani et al. 2017, arXiv 1706.03762, section 3.2.3. Queries and keys may have any lengths: a
-// function that reads no position has no rows at negative ones.
+// Vaswani et al. 2017, arXiv 1706.03762, section 3.2.3. Queries and keys can have any lengths: in
+// a function that reads no position, no row is at a negative position.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

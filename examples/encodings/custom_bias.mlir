@@ -1,10 +1,10 @@
-// A custom bias, as a region of scalar code: an exponential bump around each query.
+// A custom bias as a region of scalar code: an exponential bump around each query.
 //
 //   b_h(i, j) = amp_h * exp(-|i - j| / tau_h)
 //
 // The region gets the batch entry b, the head h, the global positions i and j, and the captured
-// tensors. Gradients of amp and tau are derived from it; nothing else is needed for a new
-// encoding.
+// tensors. The compiler derives the gradients of amp and tau. A new encoding needs nothing
+// else.
 //
 // The same region as a formula:
 //

@@ -1,4 +1,4 @@
-// A mask of the user's own: a dilated window. A query sees every fourth key among the last 512.
+// A custom mask, a dilated window: a query attends to every fourth key of the last 512.
 //
 //   unmasked(i, j) = 0 <= i - j < 512  and  (i - j) mod 4 = 0
 //

@@ -1,8 +1,8 @@
-// Several documents in one row of tokens: a query sees the keys of its own document up to itself.
+// Several documents in one sequence: a query attends to the keys of the same document up to itself.
 //
 //   unmasked(i, j) = j <= i  and  q_doc[b, i] = k_doc[b, j]
 //
-// The numbers of the documents are data: any numbers, in any order. No positional encoding.
+// Document ids are data: any integers, in any order. No positional encoding.
 //
 // q_doc [B, Sq] i32, k_doc [B, Sk] i32
 !qkv = tensor<?x?x?x?xf32>

@@ -1,12 +1,12 @@
-// Positions of queries and keys that the caller gives: ALiBi, a rotation and a causal mask by them.
+// Explicit positions of queries and keys, read by ALiBi, a rotation and a causal mask.
 //
 //   i = q_pos[b, row],  j = k_pos[b, column]
 //   unmasked = j <= i
 //   b_h(i, j) = -2^(-8 (h + 1) / H) (i - j)
 //
-// Any whole numbers from 0 up to 2^30, in any order. Tensors over tokens are still read at the row and
-// the column. Because i - j is not that of rows and columns, the bias becomes a number per row plus one
-// per column, and the mask is evaluated for every pair.
+// Positions are integers from 0 to 2^30 - 1, in any order. Tensors over tokens are still indexed by row
+// and column. Because i - j does not follow from row and column, the bias becomes one value per row plus
+// one per column, and the mask is evaluated for every pair.
 //
 // q_pos [B, Sq] i32, k_pos [B, Sk] i32
 !qkv = tensor<?x?x?x?xf32>

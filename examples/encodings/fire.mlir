@@ -4,8 +4,8 @@
 //   t(i, j) = log(|c (i - j)| + 1) / (log(|c max(i, L)| + 1) + 1e-6),   L = |512 L_multiplier|
 //
 // Li et al. 2023, arXiv 2310.04418, Eq. 4 and 23, and the code of App. E. The distance is
-// normalised by the query's position (progressive interpolation), but not below the learned
-// threshold L.
+// normalized by the query's position (progressive interpolation), or by the learned threshold L
+// if it is larger.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

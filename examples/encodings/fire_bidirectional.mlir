@@ -1,4 +1,4 @@
-// FIRE without a mask: queries attend to both sides. t may exceed 1 for keys after the query.
+// FIRE without a mask: queries attend to keys on both sides. t can exceed 1 for keys after the query.
 //
 //   b_h(i, j) = f_h(t(i, j)),   f a ReLU network 1 -> 32 -> H
 //   t(i, j) = log(|c (i - j)| + 1) / (log(|c max(i, L)| + 1) + 1e-6),   L = |512 L_multiplier|

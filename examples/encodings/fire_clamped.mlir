@@ -3,8 +3,8 @@
 //   b_h(i, j) = f(t_h(i, j)),   f a GELU network 1 -> 32 -> 1
 //   t_h(i, j) = clamp(log(1 + |i - j|) / log(1 + L_h), 0, 1),   L_h = exp(log_threshold_h)
 //
-// Logarithmic below L_h and constant above. It is a function of the distance alone. (The variant
-// of docs/encodings/fire.md; L starts at 8192.)
+// Logarithmic below L_h and constant above, so it depends only on the distance. docs/encodings/fire.md
+// describes the variant; L is initialized to 8192.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

@@ -1,4 +1,4 @@
-// FIRE with a ReLU on its output as well.
+// FIRE with a ReLU also on its output.
 //
 //   b_h(i, j) = max(f_h(t(i, j)), 0),   f a ReLU network 1 -> 32 -> H
 //   t(i, j) = log(|c (i - j)| + 1) / (log(|c max(i, L)| + 1) + 1e-6),   L = |512 L_multiplier|

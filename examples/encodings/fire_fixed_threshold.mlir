@@ -1,4 +1,4 @@
-// FIRE with a threshold that is a constant, 512 positions.
+// FIRE with a constant threshold of 512 positions.
 //
 //   b_h(i, j) = f_h(t(i, j)),   f a ReLU network 1 -> 32 -> H
 //   t(i, j) = log(|c (i - j)| + 1) / (log(|c max(i, L)| + 1) + 1e-6),   L = 512

@@ -3,8 +3,8 @@
 //   b_h(i, j) = f_h(t(i, j)),   f a GELU network 1 -> 32 -> H
 //   t(i, j) = log(|c (i - j)| + 1) / (log(|c max(i, L)| + 1) + 1e-6),   L = |512 L_multiplier|
 //
-// Li et al. 2023, arXiv 2310.04418, App. B.3. A smooth function of t: cubic pieces
-// within 1e-5 logits of it.
+// Li et al. 2023, arXiv 2310.04418, App. B.3. The smooth function of t is
+// approximated by cubic pieces to 1e-5 logits.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

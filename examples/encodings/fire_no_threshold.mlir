@@ -1,4 +1,4 @@
-// FIRE without the threshold: always normalised by the query's own position.
+// FIRE without the threshold: always normalized by the query's position.
 //
 //   b_h(i, j) = f_h(t(i, j)),   f a ReLU network 1 -> 32 -> H
 //   t(i, j) = log(|c (i - j)| + 1) / (log(|c i| + 1) + 1e-6)

@@ -1,8 +1,8 @@
-// FIRE-S: layers that share one FIRE. Two attentions with tensors of their own read the same bias:
-// its tables are built once, and the gradients of its parameters are the sums over both.
+// FIRE-S: layers that share one FIRE. Two attentions with separate tensors read the same bias. Its
+// tables are built once, and the gradients of its parameters are summed over both.
 //
-// Li et al. 2023, arXiv 2310.04418, section 4.1 ("FIRE-S": shared across layers). Layers that are
-// calls of their own share the prepared tables of a call (docs/c-api.md, PE_PREPARE).
+// Li et al. 2023, arXiv 2310.04418, section 4.1 ("FIRE-S": shared across layers). Layers in
+// separate calls can share prepared tables (docs/c-api.md, PE_PREPARE).
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q1: !qkv {pe.name = "q1"}, %k1: !qkv {pe.name = "k1"}, %v1: !qkv {pe.name = "v1"},
                      %q2: !qkv {pe.name = "q2"}, %k2: !qkv {pe.name = "k2"}, %v2: !qkv {pe.name = "v2"},

@@ -1,9 +1,9 @@
-// FoX: b_h(i, j) = F_q[h, i] - F[h, j], F the cumulative log of forget gates.
+// FoX: b_h(i, j) = F_q[h, i] - F[h, j], where F is the cumulative log of forget gates.
 //
-// f holds F of every key. f_q, that of every query, may be left out: a query's own F is then that of
-// the key at its position. It is needed where a position has no key in the call, as when keys are
-// split. The two are subtracted per pair before anything is added to them: F grows with the length,
-// the difference of near positions does not.
+// f is F of every key. f_q is F of every query and can be omitted: a query then uses the F of the key
+// at its position. f_q is required if a query's position has no key in the call, as when keys are
+// split. Both are subtracted per pair before other terms are added, because F grows with the length
+// but the difference of near positions does not.
 //
 // Lin et al. 2025, arXiv 2503.02130, section 3.
 !qkv = tensor<?x?x?x?xf32>

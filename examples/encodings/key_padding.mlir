@@ -1,8 +1,8 @@
-// Keys behind the end of a sequence are padding and take no part.
+// Keys after the end of a sequence are padding and are masked.
 //
 //   unmasked(i, j) = j <= i  and  j < kv_len[b]
 //
-// kv_len [B] i32 holds the number of keys of every batch entry, counted in positions.
+// kv_len [B] i32 is the number of keys of every batch entry, counted in positions.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %kv_len: tensor<?xi32> {pe.name = "kv_len", pe.axes = ["batch"],

@@ -1,5 +1,5 @@
 // A learned vector per position, added to the tokens before the projections of attention. Sequences
-// that are longer than the table are refused.
+// longer than the table are rejected.
 !tokens = tensor<?x?x?xf32>
 
 func.func @embed(%x: !tokens {pe.name = "x"},

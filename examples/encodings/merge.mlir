@@ -1,11 +1,11 @@
-// Two attentions of the same queries, each over a part of the keys, as one over all of them.
+// Merges two attentions of the same queries, each over a part of the keys, into one over all keys.
 //
 //   lse = log(exp(lse1) + exp(lse2))
 //   o = exp(lse1 - lse) o1 + exp(lse2 - lse) o2
 //
-// Milakov and Gimelshein 2018, arXiv 1805.02867. o and lse are the results of log_sum_exp.mlir and of
-// every other attention that returns them. With the merged o and lse in place of its own, the backward
-// call of each part gives its gradients of the whole; those of queries and parameters add up.
+// Milakov and Gimelshein 2018, arXiv 1805.02867. o and lse are the results of log_sum_exp.mlir or any
+// other attention that returns them. The backward call of each part takes the merged o and lse and computes
+// its share of the gradients; those of queries and parameters are summed.
 //
 // o1, o2 [B, H, Sq, Dv], lse1, lse2 [B, H, Sq] -> o [B, H, Sq, Dv], lse [B, H, Sq]
 !out = tensor<?x?x?x?xf32>

@@ -1,5 +1,5 @@
-// Two stick-breaking attentions of the same queries as one: first that over the nearer keys, then that
-// over the farther ones, which gets the mass that the first one leaves.
+// Merges two stick-breaking attentions of the same queries: the first over the nearer keys, the second
+// over the farther keys, which gets the remaining mass of the first.
 //
 //   o = o1 + exp(log_mass1) o2
 //   log_mass = log_mass1 + log_mass2

@@ -1,6 +1,6 @@
 // A learned mixture of sinusoids and a learned vector: alpha * sinusoidal(p) + (1 - alpha) * rel[r].
-// The source reads the table of 2 max - 1 relative positions at r = (max - 1) - (n - 1) + p, with n the
-// length: an absolute embedding that depends on the length.
+// The source reads the table of 2 max - 1 relative positions at r = (max - 1) - (n - 1) + p, where n is
+// the length, so this is an absolute embedding that depends on the length.
 !tokens = tensor<?x?x?xf32>
 !table = tensor<?x?xf32>
 

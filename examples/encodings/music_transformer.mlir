@@ -1,6 +1,6 @@
 // Music Transformer: a learned vector for every distance, multiplied with the query (Huang et al. 2018,
-// arXiv 1809.04281, section 3.4; causal, where their "skewing" is right). The last row of the table is
-// distance 0, so that a sequence takes at most 2048 positions.
+// arXiv 1809.04281, section 3.4; causal, because their "skewing" requires it). The last row of the table
+// is distance 0, so a sequence has at most 2048 positions.
 //
 //   score(i, j) = <q_i, k_j + er[2047 - (i - j)]> / sqrt(D)
 //

@@ -2,7 +2,7 @@
 //
 //   b(i, j) = 0
 //
-// The causal mask alone tells positions apart (Kazemnejad et al. 2023, arXiv 2305.19466).
+// Only the causal mask distinguishes positions (Kazemnejad et al. 2023, arXiv 2305.19466).
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

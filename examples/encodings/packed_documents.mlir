@@ -1,13 +1,13 @@
-// Documents packed into one sequence, each with FIRE from its own beginning.
+// Documents packed into one sequence; the positions of FIRE restart in each document.
 //
-//   unmasked(i, j) = j <= i, in one document
+//   unmasked(i, j) = j <= i, within a document
 //   b_h(i, j) = f_h(t(i, j)),   f a ReLU network 1 -> 32 -> H, t as in fire.mlir
 //
-// Document n has the rows cu_seqlens[n] up to cu_seqlens[n + 1] of a batch of 1. Positions restart: i
-// and j count from the document's beginning, so results and gradients are those of one call per
+// Document n has the rows cu_seqlens[n] to cu_seqlens[n + 1] - 1 of a batch of 1. Positions restart: i
+// and j count from the document's beginning, so results and gradients equal those of one call per
 // document.
 //
-// cu_seqlens [boundaries] i32, from 0 up to the length; q [1, Hq, S, D], k and v [1, Hkv, S, D]
+// cu_seqlens [boundaries] i32, from 0 to the length; q [1, Hq, S, D], k and v [1, Hkv, S, D]
 !qkv = tensor<?x?x?x?xf32>
 
 func.func @attention(%q: !qkv {pe.name = "q"},

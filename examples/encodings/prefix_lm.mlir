@@ -1,4 +1,4 @@
-// A prefix language model: queries see all keys of the prefix, and the keys up to themselves.
+// A prefix language model: queries attend to all keys of the prefix, and to keys up to themselves.
 //
 //   unmasked(i, j) = j <= i  or  j < prefix[b]
 //

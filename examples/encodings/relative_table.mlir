@@ -1,4 +1,4 @@
-// A learned number per head and relative position, clipped:
+// A learned value per head and clipped relative position:
 //
 //   b_h(i, j) = table[clamp(i - j, -128, 128) + 128, h]
 //

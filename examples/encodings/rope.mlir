@@ -2,8 +2,8 @@
 //
 //   score(i, j) = <R_i q_i, R_j k_j> / sqrt(D)
 //
-// R_p rotates the pair (x_n, x_{n + D/2}) by the angle p * 10000^(-2n / D), so scores depend on i -
-// j alone (Su et al. 2021, arXiv 2104.09864, Eq. 15 and 34). The head dim must be even.
+// R_p rotates the pair (x_n, x_{n + D/2}) by the angle p * 10000^(-2n / D), so scores depend only
+// on i - j (Su et al. 2021, arXiv 2104.09864, Eq. 15 and 34). The head dim must be even.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

@@ -1,4 +1,4 @@
-// RoPE without a mask: queries attend to both sides.
+// RoPE without a mask: queries attend to keys on both sides.
 //
 //   score(i, j) = <R_i q_i, R_j k_j> / sqrt(D)
 //

@@ -1,8 +1,8 @@
-// RoPE with a base per head, learned; its frequencies are written as a formula.
+// RoPE with a learned base per head and frequencies given by a formula.
 //
 //   angle of pair p of n = D / 2 at position i in head h = i * base[h]^(-p / n)
 //
-// The same as rope_per_head. There are as many key heads as query heads.
+// Equals rope_per_head. Requires as many key heads as query heads.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

@@ -1,9 +1,9 @@
-// The scaling of Llama 3.1: long waves are divided by 8, short ones stay, with a smooth change between.
+// The scaling of Llama 3.1: low frequencies are divided by 8, high ones are kept, with a smooth transition.
 //
 //   frequency = (1 - g) f / 8 + g f,   f = 10000^(-2n / D),   t = 8192 f / (2 pi)
-//   g = clamp((t - 1) / (4 - 1), 0, 1),   t the turns within the original length
+//   g = clamp((t - 1) / (4 - 1), 0, 1),   where t is the number of turns in the original length
 //
-// Grattafiori et al. 2024, arXiv 2407.21783, section 3.4.2; the formula is that of the published model
+// Grattafiori et al. 2024, arXiv 2407.21783, section 3.4.2; the formula follows the published model
 // code (which has base 500000).
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]

@@ -1,5 +1,5 @@
-// RoPE with a larger base ("NTK-aware"): the slowest pair turns as if positions were divided by 4, the
-// fastest one as before.
+// RoPE with a larger base ("NTK-aware"): the slowest pair rotates as if positions were divided by
+// 4, the fastest as before.
 //
 //   angle of pair n at position p = p * b^(-2n / D),   b = 10000 * 4^(D / (D - 2))
 //

@@ -1,8 +1,8 @@
-// RoPE with a base per head, learned.
+// RoPE with a learned base per head.
 //
 //   angle of pair n at position p in head h = p * base[h]^(-2n / D)
 //
-// There are as many key heads as query heads.
+// Requires as many key heads as query heads.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

@@ -2,8 +2,8 @@
 //
 //   angle of pair n at position p = p / 4 * 10000^(-2n / D)
 //
-// Chen et al. 2023, arXiv 2306.15595, Eq. 4. A model trained on length L reads 4 L tokens at the
-// angles it knows.
+// Chen et al. 2023, arXiv 2306.15595, Eq. 4. A model trained with length L processes 4 L tokens
+// at the angles of its training.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

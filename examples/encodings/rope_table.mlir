@@ -1,8 +1,8 @@
-// A rotation by cosines and sines that are given with the call, [positions, D/2].
+// A rotation by cosines and sines that are arguments of the call, [positions, D/2].
 //
 //   x'_n = x_n cos[p, n] - x_{n + D/2} sin[p, n],   x'_{n + D/2} = x_{n + D/2} cos[p, n] + x_n sin[p, n]
 //
-// Row p is for position p: there have to be as many rows as positions up to the last one of the call.
+// Row p is for position p: the tables need a row for every position up to the last one of the call.
 // Both tensors have gradients.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]

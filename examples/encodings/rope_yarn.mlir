@@ -1,7 +1,7 @@
-// YaRN: pairs that turn often within the original length stay as they are, slow ones are interpolated.
+// YaRN: pairs that turn often within the original length are unchanged, slow pairs are interpolated.
 //
 //   frequency = (1 - g) f / 4 + g f,   f = 10000^(-2n / D)
-//   g = 1 for pairs that turn more than 32 times in 2048 positions, 0 below once, linear in n between
+//   g = 1 for pairs that turn more than 32 times in 2048 positions, 0 for less than once, linear in n between
 //
 // Queries and keys are also multiplied by 0.1 ln(4) + 1. Peng et al. 2023, arXiv 2309.00071,
 // section 3.2 and Eq. 22.

@@ -4,7 +4,7 @@
 //   A_ij = sigmoid(z_ij) * prod_{j < l < i} (1 - sigmoid(z_il))   over keys j < i
 //
 // R is RoPE with base 10000. The decay is learned per head. Stick-breaking is not
-// shift-invariant: the bias needs the true i - j, and nothing may be dropped from it
+// shift-invariant: the bias must use the exact i - j, and no constant can be dropped from it
 // (docs/encodings/stick-breaking.md).
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]

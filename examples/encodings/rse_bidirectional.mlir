@@ -1,11 +1,11 @@
-// RSE to both sides: rotary stick-breaking attention with an exponential decay, as the mean of a pass
-// over the keys before a query and one over those after it.
+// RSE in both directions: rotary stick-breaking attention with an exponential decay, as the mean of one
+// pass over the keys before a query and one over the keys after it.
 //
 //   z_ij = <R_i q_i, R_j k_j> / sqrt(D) - decay_h |i - j|
 //   A_ij = sigmoid(z_ij) / 2 * prod_{l between j and i} (1 - sigmoid(z_il))   over keys j != i
 //
-// R is RoPE with base 10000. The source leaves the causal mask out for encoders, where its product is
-// undefined for later keys (docs/encodings/stick-breaking.md); this is what stands in its place.
+// R is RoPE with base 10000. The source drops the causal mask for encoders, but its product is undefined
+// for later keys (docs/encodings/stick-breaking.md); this form replaces it.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

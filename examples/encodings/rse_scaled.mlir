@@ -1,10 +1,10 @@
-// RSE with YaRN frequencies: rotary stick-breaking attention, for texts 4 times as long.
+// RSE with YaRN frequencies: rotary stick-breaking attention for sequences 4 times as long.
 //
 //   z_ij = <R_i q_i, R_j k_j> / sqrt(D) - decay_h (i - j)
 //   A_ij = sigmoid(z_ij) * prod_{j < l < i} (1 - sigmoid(z_il))   over keys j < i
 //
-// R is RoPE with base 10000 and the frequencies and factor of rope_yarn. The decay is learned per head. Stick-breaking is not
-// shift-invariant: the bias needs the true i - j, and nothing may be dropped from it
+// R is RoPE with base 10000 and the frequencies and factor of rope_yarn. The decay is learned per head.
+// Stick-breaking is not shift-invariant: the bias must use the exact i - j, without dropping constants
 // (docs/encodings/stick-breaking.md).
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]

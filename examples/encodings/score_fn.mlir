@@ -1,7 +1,7 @@
 // A function of the score: s log(1 + i) g[h], which sharpens the scores of later queries.
 //
 // The region gets the scaled score s of a pair, batch b, head h, query position i and key position
-// j; its derivatives, here with respect to s and g, are derived.
+// j. Its derivatives, here with respect to s and g, are derived automatically.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %g: tensor<?xf32> {pe.name = "g", pe.init = 1.0})

@@ -1,5 +1,5 @@
 // Relative position representations of keys and values: a learned vector per clipped distance,
-// multiplied with the query, and another one added to the value (Shaw et al. 2018, arXiv 1803.02155,
+// multiplied with the query, and another added to the value (Shaw et al. 2018, arXiv 1803.02155,
 // section 3.2, equations 3 and 4; clip 16).
 //
 //   score(i, j) = <q_i, k_j + rel_k[clamp(i - j, -16, 16) + 16]> / sqrt(D)

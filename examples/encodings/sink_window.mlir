@@ -1,4 +1,4 @@
-// A window of 128 keys, and always the first four: attention sinks by position.
+// A window of 128 keys and the first four keys, which are attention sinks by position.
 //
 //   unmasked(i, j) = j <= i  and  (j < 4  or  i - j < 128)
 //

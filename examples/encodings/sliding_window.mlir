@@ -1,4 +1,4 @@
-// A causal sliding window: each query sees itself and the 127 keys before it.
+// A causal sliding window: each query attends to itself and the 127 keys before it.
 //
 //   unmasked(i, j) = j <= i  and  i - j < 128
 //

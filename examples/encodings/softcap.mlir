@@ -1,6 +1,6 @@
-// Softcap: the scaled score s becomes 30 tanh(s / 30), so that no logit leaves (-30, 30).
+// Softcap: the scaled score s becomes 30 tanh(s / 30), so that all logits are in (-30, 30).
 //
-// Gemma Team 2024, arXiv 2408.00118, section 2. Biases, if any, would be added after it.
+// Gemma Team 2024, arXiv 2408.00118, section 2. Biases are added after it.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"})
     -> (!qkv {pe.name = "o"}) {

@@ -3,7 +3,7 @@
 //   beta_ij = sigmoid(<q_i, k_j> / sqrt(D))
 //   A_ij = beta_ij * prod_{j < l <= i} (1 - beta_il)   over keys j <= i
 //
-// Tan et al. 2024, arXiv 2410.17980 (the option attend_current of its code). What remains of the
+// Tan et al. 2024, arXiv 2410.17980 (the option attend_current of its code). The remainder of the
 // stick is dropped.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]

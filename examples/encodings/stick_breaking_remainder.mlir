@@ -1,10 +1,10 @@
-// Stick-breaking attention whose remainder goes to the query's own value, so that weights add up to 1.
+// Stick-breaking attention that assigns the remainder to the query's own value, so that weights sum to 1.
 //
 //   beta_ij = sigmoid(<q_i, k_j> / sqrt(D))
 //   A_ij = beta_ij * prod_{j < l < i} (1 - beta_il)   over keys j < i
 //   A_ii = prod_{l < i} (1 - beta_il)
 //
-// Tan et al. 2024, arXiv 2410.17980, section 3. Every query needs a key, and a value, at its own
+// Tan et al. 2024, arXiv 2410.17980, section 3. Every query needs a key and a value at its own
 // position.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]

@@ -1,10 +1,10 @@
-// T5's relative bias: one learned number per head and bucket of the distance.
+// T5's relative bias: one learned value per head and bucket of the distance.
 //
 //   b_h(i, j) = table[bucket(i - j), h]
 //
-// Distances below 16 have buckets of their own; the other 16 buckets grow logarithmically up to
-// distance 128 and hold everything beyond (Raffel et al. 2020, arXiv 1910.10683, section 2.1; the
-// formula of the buckets is in docs/encodings/distance.md).
+// Each distance below 16 has its own bucket; the other 16 buckets grow logarithmically up to distance
+// 128, and the last one has all larger distances (Raffel et al. 2020, arXiv 1910.10683, section 2.1;
+// the formula of the buckets is in docs/encodings/distance.md).
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

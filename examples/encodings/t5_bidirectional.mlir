@@ -2,7 +2,7 @@
 //
 //   b_h(i, j) = table[bucket(i - j), h]
 //
-// Raffel et al. 2020, arXiv 1910.10683, section 2.1 (the encoder's form).
+// Raffel et al. 2020, arXiv 1910.10683, section 2.1 (the form of the encoder).
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

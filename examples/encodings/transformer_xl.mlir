@@ -1,6 +1,6 @@
-// Transformer-XL: sinusoids of the distance, multiplied with the query plus a learned vector, and
-// another one between queries and keys (Dai et al. 2019, arXiv 1901.02860, section 3.3, without its
-// matrix W_kR: transformer_xl_projected has it).
+// Transformer-XL: the query plus a learned vector is multiplied with sinusoids of the distance, and the
+// query plus another learned vector with the key (Dai et al. 2019, arXiv 1901.02860, section 3.3, without
+// its matrix W_kR, which transformer_xl_projected has).
 //
 //   score(i, j) = (<q_i + u_h, k_j> + <q_i + v_h, R(i - j)>) / sqrt(D)
 //   R(t)[2n] = sin(t w_n),  R(t)[2n + 1] = cos(t w_n),  w_n = 10000^(-2n / D)

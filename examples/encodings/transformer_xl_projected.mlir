@@ -1,4 +1,4 @@
-// Transformer-XL with its matrix W_kR, applied to the query in place of the sinusoids (Dai et al.
+// Transformer-XL with its matrix W_kR, applied to the query instead of the sinusoids (Dai et al.
 // 2019, arXiv 1901.02860, section 3.3):
 //
 //   score(i, j) = (<q_i + u_h, k_j> + <(q_i + v_h) w_r, R(i - j)>) / sqrt(D)

@@ -1,7 +1,7 @@
-//===- layers.cpp - layers that share the tables of their encoding --------===//
+//===- layers.cpp - Share tables between layers ---------------------------===//
 //
-// Four layers of attention have one encoding: its tables are made once, every layer's calls read
-// them, and the gradients of its parameters are added up.
+// Four layers of attention share one encoding: its tables are built once and read by the calls of
+// all layers, and the gradients of its parameters are summed.
 //
 //   layers examples/encodings/fire.mlir
 //
@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <vector>
 
-/// Whether the argument has a query, key or value of every token.
+/// Returns true if the argument is the queries, keys or values of the tokens.
 static bool isActivation(const std::string &name) {
   return name == "q" || name == "k" || name == "v";
 }
@@ -24,7 +24,7 @@ static pe::Status run(const char *file) {
   auto attention = program->compile({.headDim = 64, .valueDim = 64, .grad = true});
   if (!attention)
     return attention.takeError();
-  // Queries, keys and values of each layer; parameters of all of them.
+  // Every layer has its own queries, keys and values; all layers share the parameters.
   std::vector<pe::TensorMap> layers;
   for (uint64_t seed : {1, 2, 3, 4}) {
     auto inputs = attention->randomInputs(seed, {.batch = 1, .heads = 4, .queries = 200});

@@ -1,7 +1,7 @@
-//===- reinit.cpp - Weights projected by another program ------------------===//
+//===- reinit.cpp - Project weights in another program --------------------===//
 //
-// Projects a matrix onto the nearest isometry times sqrt(out / in), by the C++ API, and a stack of
-// two by the C API, and says what changed.
+// Projects a matrix onto the nearest isometry times sqrt(out / in) with the C++ API, and a stack of
+// two matrices with the C API, and prints the changes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstdio>
 
-/// Anything but an isometry.
+/// Returns a matrix that is not an isometry.
 static pe::Tensor weightsOf(pe::Shape shape) {
   pe::Tensor weights = pe::Tensor::zeros(pe::DType::F32, std::move(shape));
   int64_t i = 0;
@@ -34,7 +34,7 @@ int main() {
   const pe_view view = pe::viewOf("experts", experts);
   pe_reinit_options options = {};
   options.size = sizeof options;
-  options.engine = "cubic"; // the published operator: five steps, no isometry yet
+  options.engine = "cubic"; // the published operator, whose five steps do not reach an isometry
   options.iterations = 5;
   pe_reinit_report expert[2];
   if (pe_reinit(&view, &options, expert, 2)) {

@@ -1,8 +1,8 @@
-// RSE to both sides, with positions of the rotation divided by 4.
+// RSE in both directions, with the positions of the rotation divided by 4.
 //
-//   z_ij = <R_(i/4) q_i, R_(j/4) k_j> / sqrt(D) - decay_h |i - j|,   else as rse_bidirectional
+//   z_ij = <R_(i/4) q_i, R_(j/4) k_j> / sqrt(D) - decay_h |i - j|,   otherwise as rse_bidirectional
 //
-// --attr='scaling=#pe.rope_scaling<linear, factor = 2.0>' gives another factor.
+// --attr='scaling=#pe.rope_scaling<linear, factor = 2.0>' selects another factor.
 //
 // q [B, Hq, Sq, D], k [B, Hkv, Sk, D], v [B, Hkv, Sk, Dv] -> o [B, Hq, Sq, Dv]
 !qkv = tensor<?x?x?x?xf32>

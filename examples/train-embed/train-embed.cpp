@@ -1,6 +1,7 @@
-//===- train-embed.cpp - Training inside another program ------------------===//
+//===- train-embed.cpp - Train in another program -------------------------===//
 //
-// Trains with the flags of `pe train`, projects the weights at half time, and saves the model:
+// Trains with the flags of `pe train`, projects the weights after half of the steps, and saves the
+// model:
 //
 //   train-embed model --encoding=examples/encodings/fire.mlir --steps=20
 //
@@ -32,7 +33,7 @@ static pe::Status train(const char *folder, const std::vector<std::string> &flag
 }
 
 int main(int argc, char **argv) {
-  pe::Status status = argc < 2 ? pe::makeError("expected a folder and flags of pe train")
+  pe::Status status = argc < 2 ? pe::makeError("expected a directory and flags of pe train")
                                : train(argv[1], {argv + 2, argv + argc});
   if (!status)
     std::fprintf(stderr, "%s\n", status.error().render("train-embed").c_str());

@@ -1,4 +1,4 @@
-//===- Cases.cpp - The conformance suite's case table ---------------------===//
+//===- Cases.cpp - Case table of the conformance suite --------------------===//
 
 #include "conformance/Cases.h"
 
@@ -202,20 +202,20 @@ static const Call kCalls[] = {
     {"hot_shard", 1, 2, 1, 37, 200, 16, 24, shard(400, 300, 0, 2), 1e4},
     {"long", 1, 2, 1, 1000, 1000, 64, 64, {}, 1.0, true},
     {"long_uneven", 1, 3, 1, 777, 1000, 40, 72, {}, 1.0, true},
-    // Rows that the CPU's backward pass splits into two and three parts (cpu_schedule, part_rows).
+    // The CPU's backward pass splits these rows into two or three parts (cpu_schedule, part_rows).
     {"two_parts", 1, 1, 1, 1024, 130, 16, 24, {}, 1.0, true},
     {"three_parts", 2, 1, 1, 1025, 1100, 16, 24, {}, 1.0, true},
     {"parts_grouped", 1, 6, 2, 400, 300, 16, 24, {}, 1.0, true},
     {"parts_shard", 1, 2, 1, 700, 500, 16, 24, shard(300, 211, 2, 8), 1.0, true},
 };
 
-/// B, S and Dm of the tokens.
+/// Returns a call with B, S and Dm of the tokens.
 static Call tokens(std::string_view name, int64_t batch, int64_t length, int64_t width,
                    int64_t start = 0, bool isLong = false) {
   return {name, batch, 1, 1, length, length, width, width, queriesAt(start), 1.0, isLong};
 }
 
-// Widths are even, as some embeddings demand.
+// Widths are even because some embeddings require it.
 static const Call kEmbeddingCalls[] = {
     tokens("one_token", 1, 1, 8),
     tokens("two_dims", 3, 37, 2),
@@ -226,14 +226,14 @@ static const Call kEmbeddingCalls[] = {
     tokens("no_batch_of_tokens", 0, 37, 16),
     tokens("wide_tokens", 1, 200, 512, 0, true),
     tokens("many_tokens", 2, 1000, 100, 3, true),
-    // Not with tables over positions, which would be as long.
+    // Not run with tables over positions, which would have a row per position.
     tokens("tokens_at_1e5", 1, 65, 16, 100000),
     tokens("tokens_at_1e6", 1, 130, 40, 1000000),
 };
 constexpr size_t kFarCalls = 2;
 
 static const ParameterRange kRanges[] = {
-    // Thresholds of 25 to 150 positions (the initial length is 512) and of 12 to 150.
+    // Thresholds of 25 to 150 positions (the initial length is 512), and of 12 to 150.
     {"L_multiplier", 0.05, 0.3},
     {"log_threshold", 2.5, 5.0},
     {"c", 0.05, 0.2},
@@ -242,7 +242,7 @@ static const ParameterRange kRanges[] = {
     {"tau", 8.0, 24.0},
     {"sink", -2.0, 3.0},
     {"frequency", -120.0, 120.0},
-    // Lengths: none, some and all of the keys.
+    // Prefixes that cover no, some or all keys.
     {"prefix", -5.0, 150.0},
 };
 
@@ -271,7 +271,7 @@ static bool fits(const Call &call, Placing placing) {
   }
 }
 
-/// A table over distances has no entries for far ones.
+/// Returns the calls that fit. A table over distances has no entries for far keys.
 static std::vector<Call> callsThatFit(Placing placing, bool isTable = false) {
   std::vector<Call> all;
   std::copy_if(std::begin(kCalls), std::end(kCalls), std::back_inserter(all),

@@ -1,9 +1,9 @@
-//===- Cases.h - The conformance suite's case table -------------*- C++ -*-===//
+//===- Cases.h - Case table of the conformance suite ------------*- C++ -*-===//
 //
-// Encodings times calls. An encoding is a file, of examples/encodings or of test/conformance/
-// encodings; a call is sizes, positions and the size of the logits. Every device runs the same
-// table, and a case that a device cannot run is an error. The flags below say on which calls
-// and in which types an encoding is judged.
+// A case is an encoding and a call. An encoding is a file of examples/encodings or
+// test/conformance/encodings; a call has sizes, positions and a magnitude of the logits. Every
+// device runs the same table, and a case that a device cannot run is an error. The flags below
+// select the calls and types for which an encoding is compared.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,28 +21,29 @@
 
 namespace pe::conformance {
 
-/// Which calls a function can be asked.
+/// The calls that a function supports.
 enum class Placing {
-  Any,     ///< all of the table
-  OwnKeys, ///< those with a key at the position of every query
-  None,    ///< those that say nothing about positions
+  Any,     ///< all calls of the table
+  OwnKeys, ///< calls with a key at the position of every query
+  None,    ///< calls with default positions
 };
 
 struct EncodingFile {
   std::string_view name;
-  /// Relative to the repository's root.
+  /// The path relative to the repository root.
   std::string_view path;
-  /// Not judged at positions of 10^6: f32 arithmetic per pair on products of positions, or
-  /// gradients that cancel.
+  /// True if the encoding is not tested at positions of 10^6, because it computes products of
+  /// positions in f32 or its gradients cancel.
   bool isEarlyOnly = false;
-  /// An entry @embed: its calls are embeddingCalls(), whose head dim is the width of tokens.
+  /// True for an entry @embed. Its calls are embeddingCalls(), whose head dim is the token width.
   bool isEmbedding = false;
-  /// It reads a table over positions or distances, or its values are beyond f16 at far ones.
+  /// True if the encoding reads a table over positions or distances, or exceeds the range of f16 at
+  /// large ones.
   bool isTable = false;
-  /// Every call has as many key heads as query heads.
+  /// True if every call must have as many key heads as query heads.
   bool isUngrouped = false;
   Placing placing = Placing::Any;
-  /// Positions are data: every call has one sequence at most, and no query at a negative row.
+  /// True if positions are data: a call has at most one sequence, and no query at a negative row.
   bool isPlaced = false;
 };
 
@@ -50,18 +51,18 @@ struct Call {
   std::string_view name;
   int64_t batch, queryHeads, keyHeads, queries, keys, headDim, valueDim;
   Positions positions = {};
-  /// Scores are about this large.
+  /// The approximate magnitude of the scores.
   double logits = 1.0;
-  /// Left out by --quick.
+  /// True if --quick omits the call.
   bool isLong = false;
-  /// Keys at a distance of 10^5: judged with f32 operands.
+  /// True if keys are at a distance of 10^5; compared only with f32 operands.
   bool isFar = false;
-  /// Positions of 10^6: judged with f32 operands.
+  /// True if positions are about 10^6; compared only with f32 operands.
   bool isLate = false;
 };
 
-/// The range a parameter of this name is drawn from, in place of its pe.init: chosen so that the
-/// interesting point (a threshold, say) lies inside the sequences of the table.
+/// The range that replaces `pe.init` for parameters of this name. It is chosen so that the relevant
+/// point, such as a threshold, is inside the sequences of the table.
 struct ParameterRange {
   std::string_view name;
   double low, high;
@@ -79,18 +80,19 @@ std::span<const Call> embeddingCalls();
 std::span<const Call> callsOf(const EncodingFile &encoding);
 std::span<const ParameterRange> parameterRanges();
 std::span<const LoopChoice> loopChoices();
-/// Whether choice number `choice` is used for encoding number `encoding`: two choices per encoding,
-/// with different blocks and owners, one for calls of head dim 16 and one for the others (so a
-/// function is compiled once). The whole table covers all of them at both.
+/// Returns true if encoding number `encoding` runs `call` with loop choice number `choice`. Each
+/// encoding uses two choices with different blocks and owners: one for calls of head dim 16 and one
+/// for the others, so that each function is compiled once. The table covers all choices at both.
 bool isInTurn(size_t choice, size_t encoding, const Call &call);
-/// More than 100 000 pairs of a query and a key: seconds on emulated threads.
+/// Returns true if a call has more than 100 000 query-key pairs, which take seconds on emulated
+/// threads.
 bool isLarge(const Call &call);
-/// One of every `of` pairs of an encoding and a call.
+/// Selects one of every `of` cases.
 struct Turn {
   size_t number = 0, of = 1;
 };
-/// Whether this is the turn of a call of encoding number `encoding`: neighbours of either take
-/// turns, so that every encoding and every call has its share.
+/// Returns true if the turn selects `call` of encoding number `encoding`. The selection alternates
+/// over encodings and over calls, so that every encoding and every call is covered.
 bool isInTurn(const Turn &turn, size_t encoding, const Call &call);
 
 } // namespace pe::conformance

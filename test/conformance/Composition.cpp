@@ -1,4 +1,4 @@
-//===- Composition.cpp - What is composed with what -----------------------===//
+//===- Composition.cpp - Composition of attention features ----------------===//
 
 #include "conformance/Composition.h"
 
@@ -34,14 +34,14 @@ constexpr Feature kFeatures[] = {
      ", %q_pos: tensor<?x?xi32> {pe.name = \"q_pos\", pe.init = \"integers(20,90)\"}, "
      "%k_pos: tensor<?x?xi32> {pe.name = \"k_pos\", pe.init = \"integers(0,70)\"}"},
     {"rotation", Slot::Rotation, "%rotary", "", "  %rotary = pe.rotary\n"},
-    {"rotation by tables", Slot::Rotation, "%turns",
+    {"rotation table", Slot::Rotation, "%turns",
      ", %cos: tensor<?x?xf32> {pe.name = \"cos\"}, %sin: tensor<?x?xf32> {pe.name = \"sin\"}",
      "  %turns = pe.rotation_table %cos, %sin : tensor<?x?xf32>, tensor<?x?xf32>\n"},
-    {"rotation by a formula", Slot::Rotation, "%formula",
+    {"rotation formula", Slot::Rotation, "%formula",
      ", %stretch: tensor<?xf32> {pe.name = \"stretch\", pe.init = \"uniform(1,2)\"}",
      "  %formula = pe.rotation_fn(%stretch : tensor<?xf32>)\n"
      "      expr \"select(p < n - 1, 100 ^ (-p / n) / stretch[p], 0)\"\n"},
-    {"shift of queries", Slot::Prologue, "%shift",
+    {"query shift", Slot::Prologue, "%shift",
      ", %u: tensor<?x?xf32> {pe.name = \"u\", pe.axes = [\"head\", \"depth\"], "
      "pe.init = \"normal(0.3)\"}",
      "  %shift = pe.query_shift %u : tensor<?x?xf32>\n"},
@@ -58,7 +58,7 @@ constexpr Feature kFeatures[] = {
      "pe.init = \"normal(0.3)\"}",
      "  %vector_per_distance = pe.content_fn(%er : tensor<400x?xf32>)\n"
      "      expr \"er[clamp(i - j, -199, 199) + 200, d]\"\n"},
-    {"content of values", Slot::ValueContent, "%moved",
+    {"value content", Slot::ValueContent, "%moved",
      ", %rel_v: tensor<9x?xf32> {pe.name = \"rel_v\", pe.axes = [\"offset\", \"value_depth\"], "
      "pe.init = \"normal(0.3)\"}",
      "  %moved = pe.content_fn(%rel_v : tensor<9x?xf32>)\n"
@@ -104,7 +104,7 @@ constexpr Feature kFeatures[] = {
      "  %t = pe.progressive c(%c : tensor<f32>)\n"
      "  %fire = pe.mlp %t layers(%w1, %b1, %w2, %b2\n"
      "      : tensor<4xf32>, tensor<4xf32>, tensor<?x4xf32>, tensor<?xf32>)\n"},
-    {"bias: of pairs", Slot::Bias, "%pairs",
+    {"bias: per pair", Slot::Bias, "%pairs",
      ", %amp: tensor<?xf32> {pe.name = \"amp\", pe.init = 1.0}",
      "  %pairs = pe.bias_fn(%amp : tensor<?xf32>) expr \"amp[h] * sin(0.01 * i * j)\"\n"},
     {"stick-breaking", Slot::Attribute, "normalizer = #pe.normalizer<stick_breaking>"},
@@ -118,42 +118,45 @@ constexpr Feature kFeatures[] = {
 };
 
 constexpr Refusal kRefusals[] = {
-    {"sink", "stick-breaking", "sink-C1", "stick-breaking has no denominator that a sink joins"},
-    {"positions", "stick-breaking", "positions-C2",
-     "stick-breaking takes keys in the order of their rows"},
-    {"positions", "shift of queries", "positions-C3",
-     "a prologue is prepared for rows, whose positions it may read"},
+    {"sink", "stick-breaking", "sink-C1",
+     "stick-breaking has no denominator to which a sink could be added"},
+    {"positions", "stick-breaking", "positions-C2", "stick-breaking processes keys in row order"},
+    {"positions", "query shift", "positions-C3",
+     "a prologue is precomputed per row and can read the row's position"},
     {"positions", "content, near", "positions-C3",
-     "a query has one key at each near distance, while given positions may repeat"},
-    {"positions", "content, angles", "positions-C3", "queries are turned by their rows"},
+     "near terms assume one key per distance, but explicit positions can repeat"},
+    {"positions", "content, angles", "positions-C3", "queries are rotated by row index"},
     {"positions", "content, panel", "positions-C3",
-     "a block meets one distance per row and column, while given positions may have any"},
+     "panels assume distances that follow from rows and columns, but explicit positions are "
+     "arbitrary"},
     {"direction = both", "content, panel", "stick_breaking-C5",
-     "a content term is prepared in front of one pass and added up behind it"},
-    {"positions", "content of values", "positions-C3",
-     "a query has one key at each near distance, while given positions may repeat"},
-    {"stick-breaking", "content of values", "value_content-C1",
-     "a row's vectors are added behind the division by its sum"},
-    {"factor", "content of values", "dataflow-C23",
-     "the stream keeps logarithms of near weights, which have no sign"},
-    {"positions", "documents, restart", "documents-C3", "positions are either given or counted"},
-    {"positions", "rotation by tables", "positions-C8", "tables are over positions of rows"},
-    {"documents, restart", "rotation by tables", "positions-C8",
-     "tables are over positions of rows"},
-    {"documents, restart", "shift of queries", "documents-C4",
-     "a prologue is prepared for rows, whose positions it may read"},
-    {"direction = both", "log-sum-exp", "stick_breaking-C2", "each side has a mass of its own"},
+     "a content term is precomputed before a single pass and accumulated after it"},
+    {"positions", "value content", "positions-C3",
+     "near terms assume one key per distance, but explicit positions can repeat"},
+    {"stick-breaking", "value content", "value_content-C1",
+     "the vectors of a row are added after the division by its sum"},
+    {"factor", "value content", "dataflow-C23",
+     "the stream stores logarithms of near weights, which cannot represent a sign"},
+    {"positions", "documents, restart", "documents-C3",
+     "positions are either explicit or restart per document"},
+    {"positions", "rotation table", "positions-C8",
+     "rotation tables are indexed by the positions of rows"},
+    {"documents, restart", "rotation table", "positions-C8",
+     "rotation tables are indexed by the positions of rows"},
+    {"documents, restart", "query shift", "documents-C4",
+     "a prologue is precomputed per row and can read the row's position"},
+    {"direction = both", "log-sum-exp", "stick_breaking-C2", "each side has its own mass"},
     {"direction = both", "content, near", "stick_breaking-C5",
-     "a content term is prepared in front of one pass and added up behind it"},
+     "a content term is precomputed before a single pass and accumulated after it"},
     {"direction = both", "content, angles", "stick_breaking-C5",
-     "a content term is prepared in front of one pass and added up behind it"},
+     "a content term is precomputed before a single pass and accumulated after it"},
     {"remainder = value", "merge of shards", "stick_breaking-C6",
-     "the value at a query's own position is in one shard alone", /*isOfCall=*/true},
-    {"rotation", "rotation by tables", "clause-C3", "an attention has one rotation"},
-    {"rotation", "rotation by a formula", "clause-C3", "an attention has one rotation"},
-    {"rotation by tables", "rotation by a formula", "clause-C3", "an attention has one rotation"},
+     "only one shard contains the value at a query's own position", /*isOfCall=*/true},
+    {"rotation", "rotation table", "clause-C3", "an attention has one rotation"},
+    {"rotation", "rotation formula", "clause-C3", "an attention has one rotation"},
+    {"rotation table", "rotation formula", "clause-C3", "an attention has one rotation"},
     {"function of the score", "factor of the score", "clause-C3",
-     "an attention has one function of the score; one formula holds both"},
+     "an attention has one function of the score; combine both in one formula"},
 };
 
 std::string join(const Composition &chosen, Slot slot, std::string_view separator) {
@@ -164,7 +167,8 @@ std::string join(const Composition &chosen, Slot slot, std::string_view separato
   return text;
 }
 
-/// The masks joined, and the name of the whole: causal, unless both sides are seen.
+/// Joins the masks and stores the name of the result in `whole`. Adds a causal mask unless the
+/// program attends to both sides.
 std::string maskCode(const Composition &chosen, std::string &whole) {
   std::string code;
   if (!has(chosen, "direction = both")) {
@@ -187,7 +191,7 @@ std::string maskCode(const Composition &chosen, std::string &whole) {
   return code;
 }
 
-/// Every clause, in the order that the parser wants.
+/// Prints every clause, in the order that the parser requires.
 std::string clausesOf(const Composition &chosen, const std::string &mask, bool withSink) {
   std::string text;
   auto list = [&](std::string_view word, Slot slot) {
@@ -247,7 +251,7 @@ const Refusal *refusalOf(size_t first, size_t second) {
 }
 
 std::vector<Composition> compositions() {
-  constexpr size_t kMost = 9; // features in a program: more are slow to compile
+  constexpr size_t kMost = 9; // features per program; more are slow to compile
   const size_t count = std::size(kFeatures);
   std::set<std::pair<size_t, size_t>> missing;
   for (size_t a = 0; a < count; ++a)
@@ -327,13 +331,13 @@ std::string mergeOf(const Composition &chosen) {
 std::string compositionPage() {
   const size_t count = std::size(kFeatures);
   std::string page =
-      "# What composes with what\n\n"
-      "Two features of one attention either work together, forward and with every gradient, or are "
-      "refused by a message with a label\n([spec](spec.md)) before any work. This page is written "
-      "by `conformance-composition-test`, which checks every cell: `+` is compared\nwith the "
-      "float64 reference as loops, on the CPU and on the GPU emulator; a letter is refused by all "
-      "of them. Programs hold up to nine\nfeatures at a time. On the diagonal a feature stands "
-      "alone, in bf16.\n\n";
+      "# Composition of features\n\n"
+      "Two features of an attention either work together, in the results and in every "
+      "gradient, or are refused before any work by a\nmessage with a label of the "
+      "[spec](spec.md). `conformance-composition-test` generates this page and checks every "
+      "cell: `+` is\ncompared with the float64 reference as loops, on the CPU and on the GPU "
+      "emulator, and a letter is refused by all of them.\nEach test program has up to nine "
+      "features. The diagonal tests each feature by itself, in bf16.\n\n";
   std::string head = "| | |", line = "|---|---|";
   for (size_t n = 1; n <= count; ++n) {
     head += " " + std::to_string(n) + " |";

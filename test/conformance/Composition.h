@@ -1,8 +1,8 @@
-//===- Composition.h - What is composed with what ---------------*- C++ -*-===//
+//===- Composition.h - Composition of attention features --------*- C++ -*-===//
 //
-// The modes of attention and the kinds of terms, which pairs of them are refused and why, and
-// programs that hold many at a time, so that every other pair stands in one of them. The page
-// docs/composition.md is written from here; CompositionTest.cpp holds all of it to what happens.
+// Lists the modes of attention and the kinds of terms, the pairs that are refused with the reason,
+// and programs with many features each, which together contain every supported pair.
+// docs/composition.md is generated from these tables, and CompositionTest.cpp tests them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@
 
 namespace pe::conformance {
 
-/// Where a feature stands in a program.
+/// The place of a feature in a program.
 enum class Slot {
   Bias,
   Prologue,
@@ -31,48 +31,48 @@ enum class Slot {
   Positions,
   Mask,
   Attribute,
-  Result, ///< the second one
-  Merge,  ///< two calls on parts of the keys, and a merge of their results
+  Result, ///< the second result
+  Merge,  ///< two calls on parts of the keys and a merge of their results
 };
 
 struct Feature {
   std::string_view name;
   Slot slot;
-  std::string_view operand = {}; ///< in its clause, or the attribute
+  std::string_view operand = {}; ///< the operand of its clause, or the attribute
   std::string_view arguments = {};
   std::string_view code = {};
-  std::string_view implied = {}; ///< another feature, without which there is no such thing
+  std::string_view implied = {}; ///< another feature that this one requires
 };
 
-/// Two features of which a program may not have both.
+/// Two features that a program cannot combine.
 struct Refusal {
   std::string_view first, second;
   std::string_view label;
   std::string_view reason;
-  /// It is the call on a part of the keys that is refused.
+  /// True if the call on a part of the keys is refused, not the program.
   bool isOfCall = false;
 };
 
-/// Indices of features, ascending.
+/// The indices of features, in ascending order.
 using Composition = std::vector<size_t>;
 
 std::span<const Feature> features();
 size_t featureNamed(std::string_view name);
-/// With what they imply.
+/// Adds the features that the chosen ones require.
 Composition closureOf(Composition chosen);
-/// Why these two may not stand in one program; null where they may.
+/// Returns why a program cannot combine two features, or null if it can.
 const Refusal *refusalOf(size_t first, size_t second);
-/// Programs in which every pair occurs that is not refused.
+/// Returns programs that together contain every supported pair.
 std::vector<Composition> compositions();
 
 bool has(const Composition &chosen, std::string_view feature);
-/// The source of a program with these features; `withSink` is false for the calls whose results are
-/// merged, where the merge has it.
+/// Returns the source of a program with these features. `withSink` is false for calls whose results
+/// are merged, because the merge has the sink.
 std::string programOf(const Composition &chosen, bool withSink = true);
-/// The source of the merge of two such calls.
+/// Returns the source of the merge of two such calls.
 std::string mergeOf(const Composition &chosen);
 
-/// docs/composition.md.
+/// Returns the content of docs/composition.md.
 std::string compositionPage();
 
 } // namespace pe::conformance

@@ -1,8 +1,8 @@
-//===- CompositionTest.cpp - Every pair of features, on every target ------===//
+//===- CompositionTest.cpp - Tests pairs of features on every target ------===//
 //
-// What Composition.h says may stand in one program runs as loops, on the CPU and on the emulator,
-// and agrees with the float64 reference with every gradient; what it says is refused is refused by
-// its label; and docs/composition.md says the same. PE_WRITE_PAGE=1 writes the page.
+// Pairs that Composition.h supports run as loops, on the CPU and on the emulator, and their results
+// and gradients agree with the float64 reference. Other pairs are refused with their label.
+// docs/composition.md matches both; PE_WRITE_PAGE=1 writes the page.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +21,9 @@ namespace pe::conformance {
 namespace {
 
 constexpr Call kCall = {"composition", 1, 4, 2, 70, 70, 16, 16, {.queryStart = 0}};
-constexpr int64_t kSplit = 40; // keys of the first of two shards
+constexpr int64_t kSplit = 40; // keys of the first shard
 
-/// The keys [begin, end) of everything that has an axis of keys.
+/// Slices all tensors with an axis of keys to keys [begin, end).
 TensorMap keysOf(const TensorMap &all, const jit::EntryInfo &entry, int64_t begin, int64_t end) {
   TensorMap part = all;
   for (const jit::ValueInfo &argument : entry.arguments)
@@ -34,7 +34,7 @@ TensorMap keysOf(const TensorMap &all, const jit::EntryInfo &entry, int64_t begi
   return part;
 }
 
-/// Two tensors side by side along `axis`, in f32; added where it is -1.
+/// Concatenates two tensors along `axis`, in f32, or adds them if `axis` is -1.
 Tensor together(const Tensor &one, const Tensor &other, int axis) {
   const Tensor first = *convert(one, DType::F32), second = *convert(other, DType::F32);
   if (axis < 0) {
@@ -60,7 +60,7 @@ Tensor together(const Tensor &one, const Tensor &other, int axis) {
   return all;
 }
 
-/// A program as a subject of the suite runs it, and as the reference does.
+/// Runs a program on a target and on the reference.
 class Case {
 public:
   Case(const std::string &target, DType dtype, Composition chosen)
@@ -74,9 +74,9 @@ public:
     subject = std::move(*made);
   }
 
-  /// The program agrees with the reference.
+  /// Expects that the program agrees with the reference.
   void expectReference();
-  /// The first message that compiling or running it gives; empty where it runs.
+  /// Returns the first error of compiling or running the program, or "".
   std::string findMessage();
 
 private:
@@ -128,7 +128,7 @@ Expected<TensorMap> Case::run(std::string &explained) {
   return (*function)->run(inputs, kCall.positions, 2);
 }
 
-/// Both calls, the merge of their results, and both calls again with the cotangents that it gives.
+/// Runs both shards, merges their results, and runs both shards again with the merge's cotangents.
 Expected<TensorMap> Case::runShards(std::string &explained) {
   auto function = compile(programOf(chosen, /*withSink=*/false)), merge = compile(mergeOf(chosen));
   if (!function)
@@ -236,16 +236,16 @@ TEST_P(Compositions, AgreeWithTheReference) {
   Case(target, DType::F32, compositions()[number]).expectReference();
 }
 
-class Alone : public testing::TestWithParam<std::tuple<const char *, size_t>> {};
+class SingleFeature : public testing::TestWithParam<std::tuple<const char *, size_t>> {};
 
-TEST_P(Alone, AgreesWithTheReferenceInBF16) {
+TEST_P(SingleFeature, AgreesWithTheReferenceInBF16) {
   const auto [target, number] = GetParam();
   Case(target, DType::BF16, closureOf({number})).expectReference();
 }
 
 class Refused : public testing::TestWithParam<const char *> {};
 
-TEST_P(Refused, ByTheirLabels) {
+TEST_P(Refused, WithTheirLabels) {
   for (size_t a = 0; a < features().size(); ++a)
     for (size_t b = 0; b < a; ++b)
       if (const Refusal *refusal = refusalOf(a, b)) {
@@ -256,7 +256,7 @@ TEST_P(Refused, ByTheirLabels) {
       }
 }
 
-TEST(CompositionPage, SaysWhatIsTested) {
+TEST(CompositionPage, MatchesTheTables) {
   const std::string path = std::string(PE_TEST_SOURCE_DIR) + "/docs/composition.md";
   if (std::getenv("PE_WRITE_PAGE"))
     std::ofstream(path) << compositionPage();
@@ -276,8 +276,8 @@ INSTANTIATE_TEST_SUITE_P(Targets, Compositions,
                            return nameOfTarget(std::get<0>(test.param)) + "_" +
                                   std::to_string(std::get<1>(test.param));
                          });
-// The CPU computes in f32 alone.
-INSTANTIATE_TEST_SUITE_P(Targets, Alone,
+// The CPU computes only in f32.
+INSTANTIATE_TEST_SUITE_P(Targets, SingleFeature,
                          testing::Combine(testing::Values("loops", "gpu-emulator"),
                                           testing::Range(size_t(0), features().size())),
                          [](const auto &test) {

@@ -1,4 +1,4 @@
-//===- Conformance.cpp - Running the case table ---------------------------===//
+//===- Conformance.cpp - Runs the case table ------------------------------===//
 
 #include "conformance/Conformance.h"
 
@@ -20,14 +20,14 @@ Expected<std::string> readFile(const std::string &path) {
   return text.str();
 }
 
-/// error / bound of one tensor; large when it could not be compared.
+/// Returns error / bound of a tensor, or a large value if it could not be compared.
 double shareOf(const reference::TensorReport &tensor) {
   reference::Report single;
   single.tensors.push_back(tensor);
   return single.worstShare();
 }
 
-/// Adds the time until its end to one entry of the account.
+/// Adds its lifetime to an entry of SuiteTimes.
 class Stopwatch {
 public:
   explicit Stopwatch(double &account) : account(account) {}
@@ -78,7 +78,7 @@ Expected<const Suite::Loaded *> Suite::load(const EncodingFile &encoding) {
 
 Expected<Function *> Suite::compile(const EncodingFile &encoding, const Loaded &loaded,
                                     const Call &call, Subject &asked) {
-  // An embedding is not specialised to a width; the depths are what they are by default.
+  // An embedding is not specialized to a width; its depths have their default values.
   const int64_t headDim = encoding.isEmbedding ? 64 : call.headDim;
   const int64_t valueDim = encoding.isEmbedding ? 64 : call.valueDim;
   std::pair key(&asked, std::string(encoding.name) + " " + std::to_string(headDim) + " " +

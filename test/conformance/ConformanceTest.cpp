@@ -1,7 +1,7 @@
-//===- ConformanceTest.cpp - The suite can fail ---------------------------===//
+//===- ConformanceTest.cpp - Tests that the suite detects faults ----------===//
 //
-// Fake subjects: one that returns what the reference computes, and ones that damage it. The suite
-// must pass the first and fail each of the others.
+// One fake subject returns the reference's results, the others corrupt them. The suite must pass
+// the first and fail each of the others.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@ namespace {
 
 using Damage = std::function<void(TensorMap &found, int threads)>;
 
-/// The reference in fp32, with its results damaged.
+/// The reference in f32 with corrupted results.
 class FakeFunction : public Function {
 public:
   FakeFunction(const reference::Program &program, Damage damage)
@@ -44,7 +44,7 @@ private:
   Damage damage;
 };
 
-/// Knows one encoding, without a compiler.
+/// Supports one encoding, without a compiler.
 class FakeSubject : public Subject {
 public:
   explicit FakeSubject(Damage damage)
@@ -99,7 +99,7 @@ float *firstElement(TensorMap &found, const std::string &name) {
   return found.at(name).data<float>();
 }
 
-TEST(Conformance, ThePerfectDevicePassesEveryCall) {
+TEST(Conformance, PerfectDevicePassesEveryCall) {
   for (const Call &call : calls())
     if (!call.isLong) {
       CaseResult result = runWith([](TensorMap &, int) {}, call.name);
@@ -121,7 +121,7 @@ TEST(Conformance, DamagedResultsFail) {
   }
 }
 
-TEST(Conformance, ADifferenceBetweenThreadCountsFails) {
+TEST(Conformance, DifferenceBetweenThreadCountsFails) {
   CaseResult result = runWith([](TensorMap &found, int threads) {
     float *element = firstElement(found, "d_k");
     *element = threads == 1 ? *element : std::nextafter(*element, 2.0f);
@@ -130,7 +130,7 @@ TEST(Conformance, ADifferenceBetweenThreadCountsFails) {
   EXPECT_NE(result.failure.find("'d_k' differs bitwise"), std::string::npos) << result.failure;
 }
 
-TEST(Conformance, ADifferenceFromRunToRunFails) {
+TEST(Conformance, DifferenceBetweenRunsFails) {
   int runs = 0;
   CaseResult result = runWith([&](TensorMap &found, int) {
     float *element = firstElement(found, "o");
@@ -146,7 +146,7 @@ TEST(Conformance, MaskedRowsMustBeZero) {
   EXPECT_FALSE(result.passes());
 }
 
-TEST(Cases, CoverWhatTheContractNames) {
+TEST(Cases, CoverTheContract) {
   bool differentLengths = false, differentDims = false, grouped = false, odd = false;
   std::set<int64_t> lengths;
   for (const Call &call : calls()) {
@@ -161,7 +161,7 @@ TEST(Cases, CoverWhatTheContractNames) {
     EXPECT_TRUE(lengths.contains(length)) << length;
 }
 
-TEST(Cases, TakeTheLoopChoicesInTurn) {
+TEST(Cases, RotateTheLoopChoices) {
   std::set<std::pair<size_t, int64_t>> met; // choices and head dims
   for (size_t encoding = 0; encoding < encodingFiles().size(); ++encoding) {
     std::set<size_t> choices;
@@ -186,7 +186,7 @@ TEST(Cases, TakeTheLoopChoicesInTurn) {
       EXPECT_TRUE(met.contains({choice, headDim})) << loopChoices()[choice].name << " " << headDim;
 }
 
-TEST(Cases, TurnsMeetEveryPairOnce) {
+TEST(Cases, TurnsCoverEveryCaseOnce) {
   for (size_t encoding = 0; encoding < encodingFiles().size(); ++encoding)
     for (size_t of : {1, 2, 3}) {
       std::set<std::string_view> met;

@@ -1,9 +1,9 @@
-//===- ContentsTest.cpp - Vectors of the distance as parts of keys and values ===//
+//===- ContentsTest.cpp - Tests content terms against changed keys --------===//
 //
-// For one query, a vector of i - j that is multiplied with it is a part of the key, and one that
-// joins the values a part of the value: the same attention without vectors, on keys and values that
-// the test itself has changed, gives the same results. The gradient of a vector is then the sum of
-// those of the keys or values that it is a part of.
+// For a single query, a content term is equivalent to adding its vector of i - j to the key, and a
+// value content term to adding its vector to the value. The test compares attention with these
+// terms with plain attention on keys and values to which it has added the vectors. The gradient of
+// a vector is the sum of the gradients of the keys or values to which it is added.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kKeys = 150, kDepth = 16, kEntries = 160;
 
-/// A term of keys and one of values: `index` says which entry of their tables.
+/// Returns a program with a term of keys or of values; `index` is the formula of the table index.
 std::string program(bool hasVectors, const std::string &index, bool ofValues) {
   auto table = [](const std::string &name, const std::string &depth) {
     return ", %" + name + ": tensor<160x?xf32> {pe.name = \"" + name +
@@ -50,7 +50,7 @@ Tensor normal(const std::string &name, Shape shape) {
   return tensor;
 }
 
-/// Adds rows of `table` to the keys, or rows of keys to the table.
+/// Adds rows of a table to keys, or rows of keys to a table.
 void addRows(Tensor &into, const Tensor &from, const std::vector<int64_t> &entryOfKey,
              bool toTable) {
   for (int64_t key = 0; key < kKeys; ++key)
@@ -61,7 +61,8 @@ void addRows(Tensor &into, const Tensor &from, const std::vector<int64_t> &entry
     }
 }
 
-/// `terms` are what the expected numbers are sums of: these may cancel.
+/// The tolerance is relative to `terms`, the summands of the expected values, because they can
+/// cancel.
 void expectNear(const std::string &name, const Tensor &found, const Tensor &expected,
                 const Tensor &terms) {
   ASSERT_EQ(found.shape(), expected.shape()) << name;
@@ -89,7 +90,7 @@ protected:
     return found ? std::move(*found) : TensorMap();
   }
 
-  /// The last query meets keys 0 to kKeys - 1.
+  /// The query is at the position of the last key.
   void compare(const std::string &index, bool ofValues,
                const std::function<int64_t(int64_t distance)> &entryOf) {
     std::vector<int64_t> entryOfKey;
@@ -125,16 +126,16 @@ protected:
   }
 };
 
-TEST_P(Contents, FewVectorsArePartsOfKeysAndValues) {
+TEST_P(Contents, FewVectorsEqualChangedKeysAndValues) {
   compare("clamp(i - j, 2, 9)", true,
           [](int64_t distance) { return std::clamp<int64_t>(distance, 2, 9); });
 }
 
-TEST_P(Contents, OneVectorIsAPartOfAllKeysAndValues) {
+TEST_P(Contents, OneVectorEqualsChangingAllKeysAndValues) {
   compare("3", true, [](int64_t) { return 3; });
 }
 
-TEST_P(Contents, AVectorPerDistanceIsAPartOfOneKey) {
+TEST_P(Contents, VectorPerDistanceEqualsChangingOneKey) {
   compare("159 - (i - j)", false, [](int64_t distance) { return 159 - distance; });
 }
 

@@ -1,9 +1,9 @@
-//===- FarTest.cpp - Row and column parts far from position 0 --------------===//
+//===- FarTest.cpp - Tests biases far from position 0 ---------------------===//
 //
-// A bias that is a number per query plus one per key nearly cancels where both are large: far from
-// position 0, at given positions, or for data that is large itself. Every target and type of
-// activations, forward and every gradient, against the reference, with slopes that no float
-// multiplies exactly.
+// A bias with a term per query and a term per key nearly cancels if both are large: far from
+// position 0, at explicit positions, or for large data. The tests compare results and gradients
+// with the reference for every target and type of activations, with slopes for which products are
+// inexact.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@ constexpr int64_t kStarts[] = {4000, 65000, 1000000, (1 << 30) - kMostPositions}
 
 struct Bias {
   const char *name;
-  const char *arguments; ///< behind q, k and v
+  const char *arguments; ///< after q, k and v
   const char *bias;      ///< defines %b
   const char *clauses = "";
   bool hasLse = false;
@@ -69,7 +69,7 @@ std::string programOf(const Bias &bias) {
          " : (!t, !t, !t) -> !t" + lse + "\n  return " + result + " : !t" + lse + "\n}\n";
 }
 
-/// Positions of [start, start + kMostPositions), and data that is as large.
+/// Draws positions from [start, start + kMostPositions), and adds `start` to data.
 void drawFar(TensorMap &inputs, int64_t start) {
   for (const char *name : {"x", "y"})
     if (auto found = inputs.find(name); found != inputs.end()) {
@@ -146,7 +146,7 @@ void Far::compareAt(int64_t start) {
   EXPECT_TRUE(report->passes()) << "start " << start << "\n" << report->table();
 }
 
-TEST_P(Far, KeepsItsDigits) {
+TEST_P(Far, KeepsAccuracy) {
   for (int64_t start : kStarts)
     compareAt(start);
 }

@@ -1,7 +1,7 @@
-//===- Inputs.cpp - Random inputs for a described function ----------------===//
+//===- Inputs.cpp - Random inputs of a function ---------------------------===//
 //
-// Values only have to be of the right kind and different for every head: a parameter that is
-// initialised to one number for all heads would hide a wrong head index.
+// Parameters differ per head: a parameter with the same value for all heads would hide a wrong head
+// index.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 namespace pe::conformance {
 namespace {
 
-/// The sizes of the call, and for its other tensors the smallest ones that it requires.
+/// Returns the sizes of the call, and the smallest sizes that it requires of other tensors.
 Expected<plan::SizeValues> sizesOf(const jit::EntryInfo &entry, const Call &call) {
   const plan::CallSizes callSizes = {call.batch, call.queryHeads, call.keyHeads, call.queries,
                                      call.keys};
@@ -35,7 +35,7 @@ Expected<plan::SizeValues> sizesOf(const jit::EntryInfo &entry, const Call &call
     for (const jit::ValueInfo &argument : entry.arguments)
       for (const std::string &size : argument.sizes)
         if (std::isalpha(static_cast<unsigned char>(size.front())))
-          required->try_emplace(size, 3); // an axis of the program's own
+          required->try_emplace(size, 3); // a named axis
   return required;
 }
 
@@ -46,7 +46,7 @@ Expected<Shape> shapeOf(const jit::ValueInfo &value, const plan::SizeValues &siz
       shape.push_back(value.dims[axis]);
       continue;
     }
-    // A dynamic axis that the compiler does not name is the parameters' head axis.
+    // A dynamic axis without a name is the head axis of a parameter.
     std::string text = axis < value.sizes.size() ? value.sizes[axis] : "";
     auto expression = plan::SizeExpression::parse(text.empty() ? "hq" : text);
     if (!expression)
@@ -59,13 +59,14 @@ Expected<Shape> shapeOf(const jit::ValueInfo &value, const plan::SizeValues &siz
   return shape;
 }
 
-/// A distribution: uniform in [a, b), or normal of mean a and deviation b.
+/// A uniform distribution on [a, b), or a normal one with mean a and deviation b.
 struct Distribution {
   bool isNormal = false;
   double a = 0.0, b = 1.0;
 };
 
-/// "uniform(0,2)" with word "uniform": {0, 2}; nothing for another word.
+/// Parses the arguments of a call: "uniform(0,2)" with word "uniform" gives {0, 2}. Returns false
+/// for another word.
 bool readCall(std::string_view text, std::string_view word, std::vector<double> &numbers) {
   if (!text.starts_with(word))
     return false;
@@ -134,8 +135,8 @@ Tensor roundedDown(const Tensor &numbers) {
 
 } // namespace
 
-/// Whether data of queries that may be left out is left out: where every query has a key, and only
-/// in some of these calls.
+/// Returns true if the call omits an optional argument. This requires that every query has a key,
+/// and is done in some of these calls.
 static bool isLeftOut(const jit::ValueInfo &argument, const Call &call) {
   const int64_t keyStart = call.positions.keyStart;
   const int64_t first = call.positions.queryStart.value_or(keyStart + call.keys - call.queries);

@@ -1,4 +1,4 @@
-//===- Inputs.h - Random inputs for a described function --------*- C++ -*-===//
+//===- Inputs.h - Random inputs of a function -------------------*- C++ -*-===//
 
 #ifndef PE_TEST_CONFORMANCE_INPUTS_H
 #define PE_TEST_CONFORMANCE_INPUTS_H
@@ -9,9 +9,9 @@
 
 namespace pe::conformance {
 
-/// Arguments of the entry in f32: q, k, v and other data from a normal distribution (q and k scaled
-/// for the call's logits), parameters from their range in the table or around their pe.init; and a
-/// normal cotangent "d_NAME" for every result.
+/// Draws the arguments of the entry in f32: q, k, v and other data from a normal distribution (q
+/// and k scaled for the call's logits), parameters from their range in the table or around their
+/// pe.init, and a normal cotangent "d_NAME" for every result.
 Expected<TensorMap> drawInputs(const jit::EntryInfo &entry, const Call &call, uint64_t seed);
 
 } // namespace pe::conformance

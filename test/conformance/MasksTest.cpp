@@ -1,9 +1,9 @@
-//===- MasksTest.cpp - masks from data, block by block, on every target ---===//
+//===- MasksTest.cpp - Tests masks from data on every target --------------===//
 //
-// What a mask leaves out is not read: spare keys and values may be NaN, and results and gradients
-// are to the bit those with zeros in their place. Masks whose blocks of pairs are empty, whole or
-// cut, whose rows or batch entries see nothing, and lengths that end inside a block agree with the
-// float64 reference. And these checks can fail: wrong states, bounds and turns are noticed.
+// Masked keys and values are not read: they can be NaN, and results and gradients are bitwise equal
+// to those with zeros. Results agree with the float64 reference for masks with empty, full and
+// partial blocks, for rows or batch entries without keys, and for lengths that end inside a block.
+// Other tests corrupt block states, bounds and tickets, and check that these tests would fail.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ namespace {
 
 constexpr int64_t kBatch = 2, kDepth = 16;
 
-/// A mask by formula, and the data that it reads.
+/// A mask formula and the data that it reads.
 struct MaskForm {
   const char *formula;
   const char *data = ""; // the tensors among n [b], qd [b, i], kd [b, j], hs [h]
@@ -63,7 +63,7 @@ struct MaskForm {
             "mask(%m) {normalizer = #pe.normalizer<" + (isSoftmax ? "softmax" : "stick_breaking") +
             ">} : (!t, !t, !t) -> !t, tensor<?x?x?xf32>\n  return %o, %lse : !t, "
             "tensor<?x?x?xf32>\n}\n";
-    if (!hasBias) { // an argument that nothing reads would be refused
+    if (!hasBias) { // an unused argument would be rejected
       const std::string slope = ", %s: tensor<?xf32> {pe.name = \"s\"}";
       text.erase(text.find(slope), slope.size());
       text.erase(text.find("  %b ="), text.find("  %m =") - text.find("  %b ="));
@@ -72,11 +72,11 @@ struct MaskForm {
   }
 };
 
-/// Lengths of a call and what its masks read.
+/// The sizes of a call and the data of its masks.
 struct MaskCall {
   int64_t queries, keys;
   std::vector<int32_t> lengths = {}; // n, per batch entry
-  int64_t documents = 1;             // qd and kd: sorted, of random lengths; 0: random numbers
+  int64_t documents = 1;             // in qd and kd: sorted, of random lengths; 0: random ids
   unsigned seed = 1;
   int64_t keyHeads = 1; // half as many as query heads
 
@@ -114,7 +114,7 @@ struct MaskCall {
     }
     if (!has("qd") && !has("kd"))
       return inputs;
-    // The documents of all positions; queries are the last of them.
+    // The documents of all positions; queries are at the last ones.
     std::mt19937 random(seed);
     const int64_t positions = std::max(queries, keys);
     std::vector<int32_t> ids(kBatch * positions);
@@ -178,7 +178,7 @@ private:
   std::map<std::string, std::unique_ptr<Function>> functions;
 };
 
-/// What is wrong with results and gradients; empty if they are as exact as the contract wants them.
+/// Returns the results and gradients outside their bounds, or "" if all satisfy the contract.
 std::string mistakesIn(const TensorMap &found, const TensorMap &expected) {
   std::string text;
   for (const auto &[name, tensor] : expected) {
@@ -198,7 +198,7 @@ std::string mistakesIn(const TensorMap &found, const TensorMap &expected) {
       norm += double(r[n]) * r[n];
     }
     if (notFinite)
-      text += name + ": " + std::to_string(notFinite) + " numbers are not finite\n";
+      text += name + ": " + std::to_string(notFinite) + " elements are not finite\n";
     if (!(std::sqrt(error) <= 2e-5 * std::sqrt(norm) + 1e-6))
       text += name + ": error " + std::to_string(std::sqrt(error)) + " of " +
               std::to_string(std::sqrt(norm)) + "\n";
@@ -211,7 +211,8 @@ protected:
   Masks() : target(GetParam()) {}
   Target target;
 
-  /// Results and gradients agree with the reference, and are the same bits with one thread.
+  /// Expects that results and gradients agree with the reference, and bitwise with those of one
+  /// thread.
   void expectReference(const MaskForm &form, const MaskCall &call) {
     SCOPED_TRACE(form.source() + std::to_string(call.queries) + " x " + std::to_string(call.keys));
     Target reference("reference");
@@ -228,7 +229,7 @@ protected:
   }
 };
 
-TEST_P(Masks, SpareKeysAreNotRead) {
+TEST_P(Masks, MaskedKeysAreNotRead) {
   const MaskForm forms[] = {
       {"j <= i and j < n[b]", "n"},
       {"j < n[b]", "n"},
@@ -294,31 +295,31 @@ TEST_P(Masks, BlocksOfEveryState) {
 
 //===- The rows of a head in parts -------------------------------------------------===//
 
-/// Calls long enough for parts (passes/ToCPU/RowParts.h).
+/// Calls that are long enough to be split into parts (passes/ToCPU/RowParts.h).
 class MasksInParts : public Masks {};
 
-TEST_P(MasksInParts, EveryPartHasTheBlocksThatItsRowsSee) {
+TEST_P(MasksInParts, EveryPartHasTheBlocksOfItsRows) {
   const MaskForm forms[] = {
       {"j <= i and qd[b, i] == kd[b, j]", "qd kd"},                   // states
       {"j <= i and (j < 4 or i - j < 70)", "", true, true},           // the first block and a band
       {"j < i and qd[b, i] == kd[b, j]", "qd kd", false},             //
-      {"j < qd[b, i] * 60", "qd"},                                    // bounds, which rise
-      {"j < (i // 192) % 2 * 300 and j >= i // 100", "", true, true}, // parts between see nothing
-      {"i >= hs[h] * 4 and j >= hs[h] and (i + j) % 2 == 0", "hs"},   // states of every head
-      {"j <= i and j < n[b] and i // 192 != 1", "n"},                 // nothing in a part
+      {"j < qd[b, i] * 60", "qd"},                                    // increasing bounds
+      {"j < (i // 192) % 2 * 300 and j >= i // 100", "", true, true}, // some parts have no keys
+      {"i >= hs[h] * 4 and j >= hs[h] and (i + j) % 2 == 0", "hs"},   // states per head
+      {"j <= i and j < n[b] and i // 192 != 1", "n"},                 // a part without keys
   };
-  // Parts that are items of their own; an item with all parts of its head.
+  // In the first call every part is a work item; in the second an item has all parts of its head.
   const MaskCall calls[] = {{780, 780, {700, 130}, 6, 3, 1}, {530, 600, {600, 0}, 4, 4, 8}};
   for (const MaskForm &form : forms)
     for (const MaskCall &call : calls)
       expectReference(form, call);
 }
 
-//===- Mistakes are noticed -------------------------------------------------------===//
+//===- Faults are detected --------------------------------------------------------===//
 
-/// One number of a buffer that is replaced; before that, what all its numbers are.
+/// Replaces elements of a buffer. Without changes, records its elements.
 struct Fault {
-  std::string buffer; // the end of its name
+  std::string buffer; // suffix of its name
   std::vector<int32_t> numbers = {};
   std::vector<std::pair<size_t, int32_t>> changes = {};
 
@@ -335,13 +336,13 @@ struct Fault {
   }
 };
 
-/// Runs a mask as it is, which must be right, then with one number changed at a time.
+/// Runs a mask without a fault, which must be correct, then once per changed element.
 class WrongMasks : public testing::TestWithParam<std::string> {
 protected:
-  /// `change`: from a number and its place what stands there instead, or nothing.
-  void expectNoticed(const MaskForm &form, const MaskCall &call, const std::string &buffer,
-                     const std::function<std::optional<int32_t>(size_t at, int32_t number)> &change,
-                     size_t least) {
+  /// `change` returns the replacement of an element, or nullopt to keep it.
+  void expectCaught(const MaskForm &form, const MaskCall &call, const std::string &buffer,
+                    const std::function<std::optional<int32_t>(size_t at, int32_t number)> &change,
+                    size_t least) {
     SCOPED_TRACE(form.source() + buffer);
     const TensorMap inputs = call.draw(form);
     TensorMap expected = Target("reference").run(form.source(), inputs);
@@ -354,17 +355,18 @@ protected:
         fault.changes = {{at, *other}};
         auto found = target.tryRun(form.source(), inputs);
         EXPECT_TRUE(!found || !mistakesIn(*found, expected).empty())
-            << "number " << at << ", " << fault.numbers[at] << ", as " << *other;
+            << "element " << at << ", " << fault.numbers[at] << ", as " << *other;
         ++faults;
       }
     EXPECT_GE(faults, least);
   }
 };
 
-TEST_P(WrongMasks, StatesAreNoticed) {
+TEST_P(WrongMasks, StatesAreDetected) {
   const MaskForm form{"j <= i and qd[b, i] == kd[b, j]", "qd kd"};
   const MaskCall call{230, 230, {}, 1, 3};
-  // The first blocks of every state, below the diagonal: 4 by 4 of them in either batch entry.
+  // Changes the first two blocks of every state below the diagonal of the 4x4 blocks of a batch
+  // entry.
   for (int32_t state : {0, 1, 2}) {
     int seen = 0;
     auto other = [&](size_t at, int32_t number) -> std::optional<int32_t> {
@@ -372,16 +374,16 @@ TEST_P(WrongMasks, StatesAreNoticed) {
         return std::nullopt;
       return number == 0 ? 2 : number == 2 ? 0 : seen == 1 ? 0 : 2;
     };
-    expectNoticed(form, call, "_mask_states", other, 2);
+    expectCaught(form, call, "_mask_states", other, 2);
   }
 }
 
-TEST_P(WrongMasks, BoundsAreNoticed) {
+TEST_P(WrongMasks, BoundsAreDetected) {
   const MaskForm form{"j < n[b] and j >= i // 3", "n"};
   const MaskCall call{100, 130, {120, 66}};
   for (int32_t by : {-1, 1})
     for (const char *buffer : {"_low_columns", "_high_columns"})
-      expectNoticed(
+      expectCaught(
           form, call, buffer,
           [&](size_t at, int32_t number) -> std::optional<int32_t> {
             const bool isPicked = at == 40 || at == 177;
@@ -390,8 +392,8 @@ TEST_P(WrongMasks, BoundsAreNoticed) {
           2);
 }
 
-/// Of a block of keys whose first turn is lost nobody takes the next one.
-TEST(DroppedTurns, AreNoticed) {
+/// A block of keys that loses its first ticket never takes the next one, so the call deadlocks.
+TEST(LostTickets, AreDetected) {
   const MaskForm form{"j <= i and qd[b, i] == kd[b, j]", "qd kd"};
   const MaskCall call{130, 130, {}, 2, 3};
   const TensorMap inputs = call.draw(form);

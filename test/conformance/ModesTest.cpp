@@ -1,8 +1,8 @@
-//===- ModesTest.cpp - Sinks, dropout and merging at their extremes -------===//
+//===- ModesTest.cpp - Tests extreme sinks, dropout and merges ------------===//
 //
-// Sinks of +-1e4, minus infinity and NaN against the reference; merged rows with one part or both
-// empty and logarithms of +-1e4; the mask of dropout itself, bit by bit, in a call and in its
-// shards, against words computed here.
+// Compares sinks of +-1e4, minus infinity and NaN with the reference, and merges of rows with empty
+// parts and logarithms of +-1e4. Checks the mask of dropout bit by bit, in a call and in its
+// shards, against random words computed here.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,7 +56,7 @@ std::string program(const std::string &arguments, const std::string &clauses) {
          "  return %o, %lse : !t, tensor<?x?x?xf32>\n}\n";
 }
 
-TEST_P(Modes, SinksOfAnySize) {
+TEST_P(Modes, ExtremeSinks) {
   auto function = compile(
       program("%s: tensor<?xf32> {pe.name = \"s\", pe.init = 0.0}", "sink(%s : tensor<?xf32>)"));
   auto description = subject->describe(source);
@@ -64,7 +64,7 @@ TEST_P(Modes, SinksOfAnySize) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const std::vector<std::vector<float>> extremes = {{1e4f, -1e4f, 0.5f, -infinity},
                                                     {std::nanf(""), 1.0f, -1e4f, 3.0f}};
-  for (int64_t start : {40, -5, -100}) // the last: no row has keys
+  for (int64_t start : {40, -5, -100}) // with -100 no row has keys
     for (const std::vector<float> &sinks : extremes) {
       TensorMap inputs;
       inputs["q"] = normal("q", {kBatch, kHeads, kQueries, kDepth});
@@ -79,7 +79,7 @@ TEST_P(Modes, SinksOfAnySize) {
       ASSERT_TRUE(expected) << expected.error().getMessage();
       auto found = function->run(inputs, positions, 2);
       ASSERT_TRUE(found) << found.error().getMessage();
-      // Where the mask cuts a block, a GPU multiplies the zeros outside it by a row's NaN
+      // In a partially masked block a GPU multiplies the zeros of masked pairs by the row's NaN
       // (docs/numerics.md).
       if (std::isnan(sinks[0]) && std::string(GetParam()) == "gpu-emulator")
         for (const char *name : {"d_q", "d_k", "d_v"}) {
@@ -89,7 +89,7 @@ TEST_P(Modes, SinksOfAnySize) {
       auto report = reference::compare(*expected, *found);
       ASSERT_TRUE(report);
       EXPECT_TRUE(report->passes()) << "start " << start << "\n" << report->table();
-      // A row without keys has the sink for its log-sum-exp.
+      // The log-sum-exp of a row without keys is the sink.
       if (start == -100 && !std::isnan(sinks[0]))
         for (int64_t head = 0; head < 3; ++head)
           EXPECT_NEAR((*found)["lse"].values<float>()[head * kQueries], sinks[head],
@@ -97,7 +97,7 @@ TEST_P(Modes, SinksOfAnySize) {
     }
 }
 
-/// Logarithms of every pair of extremes, a row each; outputs of 0 where a part is empty.
+/// Returns one row per pair of extreme logarithms; the output of an empty part is 0.
 TensorMap extremeParts(bool isSoftmax) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const std::vector<float> logs = isSoftmax ? std::vector{-infinity, -1e4f, -3.0f, 0.5f, 1e4f}
@@ -133,7 +133,7 @@ std::string merging(const std::string &argument, const std::string &clause) {
          clause + " : (!o, !r, !o, !r) -> !o, !r\n  return %o, %lse : !o, !r\n}\n";
 }
 
-TEST_P(Modes, MergesOfAnySize) {
+TEST_P(Modes, ExtremeMerges) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const std::string sink = ", %s: tensor<?xf32> {pe.name = \"s\", pe.init = 0.0}";
   for (auto [argument, clause] : {std::pair<std::string, std::string>{"", ""},
@@ -151,7 +151,7 @@ TEST_P(Modes, MergesOfAnySize) {
     auto report = reference::compare(*expected, *found);
     ASSERT_TRUE(report);
     EXPECT_TRUE(report->passes()) << clause << "\n" << report->table();
-    // A part without keys changes nothing, to the bit.
+    // An empty part must not change a bit.
     if (!argument.empty())
       continue;
     const auto o = (*found)["o"].values<float>(), o2 = inputs["o2"].values<float>();
@@ -160,8 +160,7 @@ TEST_P(Modes, MergesOfAnySize) {
   }
 }
 
-/// With one value per key the outputs show which keys of a row were kept: v is 2^(j mod 8) in
-/// column j / 8.
+/// The outputs encode which keys of a row were kept: v is 2^(j mod 8) in column j / 8.
 constexpr int64_t kShownKeys = 64;
 
 TensorMap inputsThatShowTheMask(int64_t firstKey, int64_t keys, int64_t heads) {
@@ -180,7 +179,7 @@ TensorMap inputsThatShowTheMask(int64_t firstKey, int64_t keys, int64_t heads) {
   return inputs;
 }
 
-/// Which keys of the call each row kept, one bit per key.
+/// Returns the keys that each row kept, one bit per key.
 std::vector<uint64_t> maskOf(const TensorMap &found, int64_t heads, double probability) {
   std::vector<uint64_t> rows;
   const auto o = found.at("o").values<float>();
@@ -209,7 +208,7 @@ uint64_t expectedMask(int64_t batch, int64_t head, int64_t i, double probability
   return bits;
 }
 
-TEST_P(Modes, TheMaskOfDropoutIsTheSameInEveryShard) {
+TEST_P(Modes, DropoutMaskIsTheSameInEveryShard) {
   constexpr double kProbability = 0.375;
   auto function = compile(program("%seed: tensor<?xi64> {pe.name = \"seed\"}",
                                   "dropout(0.375, %seed : tensor<?xi64>)"));
@@ -217,7 +216,7 @@ TEST_P(Modes, TheMaskOfDropoutIsTheSameInEveryShard) {
     int64_t firstKey, keys, firstHead, heads;
   };
   constexpr int64_t kFirstQuery = 45;
-  // All of it; keys from places that are no multiples of four; heads alone.
+  // The entire call, key ranges that do not start at multiples of four, and a single head.
   for (auto [firstKey, keys, firstHead, heads] :
        {Shard{0, 64, 0, 4}, {0, 30, 0, 4}, {30, 34, 0, 4}, {7, 9, 1, 2}, {0, 64, 3, 1}}) {
     Positions positions;
@@ -238,8 +237,8 @@ TEST_P(Modes, TheMaskOfDropoutIsTheSameInEveryShard) {
   }
 }
 
-/// Ones behind dropout show which numbers of the tokens were kept; cotangents of one do in
-/// backward.
+/// Returns which elements of the tokens dropout keeps. Outputs for inputs of one show them, and so
+/// do gradients for cotangents of one.
 std::vector<bool> expectedTokens(int64_t batch, int64_t firstRow, int64_t rows, int64_t width,
                                  double probability) {
   const int64_t seeds[] = {-5, int64_t(1) << 62 | 7};
@@ -255,14 +254,14 @@ std::vector<bool> expectedTokens(int64_t batch, int64_t firstRow, int64_t rows, 
   return kept;
 }
 
-TEST_P(Modes, TheMaskOfTokensIsTheSameInEveryShard) {
+TEST_P(Modes, TokenMaskIsTheSameInEveryShard) {
   constexpr double kProbability = 0.375;
   constexpr int64_t kWidth = 22;
   auto function = compile(
       "!x = tensor<?x?x?xf32>\nfunc.func @embed(%x: !x {pe.name = \"x\"}, %seed: tensor<?xi64> "
       "{pe.name = \"seed\"}) -> (!x {pe.name = \"y\"}) {\n  %e = pe.embedding_fn expr \"0.5\"\n"
       "  %y = pe.embed %x, %e dropout(0.375, %seed : tensor<?xi64>) : !x\n  return %y : !x\n}\n");
-  // All rows of both entries of the batch; the same in pieces; the second entry alone.
+  // All rows of both batch entries, parts of the rows, and only the second batch entry.
   for (auto [firstBatch, batch, firstRow, rows] :
        {std::tuple<int64_t, int64_t, int64_t, int64_t>{0, 2, 50, 21},
         {0, 2, 50, 9},

@@ -1,9 +1,8 @@
-//===- NotFiniteTest.cpp - NaN and infinities in inputs, on every target --===//
+//===- NotFiniteTest.cpp - Tests NaN and infinities in inputs -------------===//
 //
-// A NaN in an input must reach everything that reads it, and nothing else. What reads it follows
-// from the formulas of the outputs and gradients alone (`Readers`), without any arithmetic on NaN.
-// A bias of minus infinity masks its pair: results and gradients are those of the float64
-// reference.
+// A NaN in an input must reach exactly the elements that depend on it, on every target. `Readers`
+// derives them from the formulas of outputs and gradients, without arithmetic on NaN. A bias of
+// minus infinity masks its pair; results and gradients are compared with the float64 reference.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +27,7 @@ constexpr int64_t kNear = 8, kWindow = 70;
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// The function under test: biases of the distance, of the key and of the query.
+/// The function under test, with biases of the distance and optionally of the key and the query.
 struct Form {
   bool isSoftmax = true;
   bool hasKeyTerm = false, hasRowTerm = false, hasLse = true;
@@ -65,7 +64,8 @@ struct Form {
 
   bool sees(int64_t i, int64_t j) const { return (isSoftmax ? j <= i : j < i) && i - j < kWindow; }
 
-  /// `level` is where the biases lie: under stick-breaking far below 0, or it stops early.
+  /// Draws the inputs. `level` is the mean of the biases; under stick-breaking it must be far below
+  /// 0, or rows run out of mass early.
   TensorMap draw(double level) const {
     TensorMap inputs;
     auto normal = [&](const char *name, const Shape &shape, double mean, double deviation) {
@@ -92,9 +92,9 @@ struct Form {
 
 using Flags = std::vector<bool>;
 
-/// Which elements of results and gradients read a NaN of the inputs, by the formulas of
-/// docs/encodings and docs/numerics.md: o and the log-sum-exp of a row read the row's
-/// query, the keys that it sees and their biases; and so on backwards.
+/// The elements of results and gradients that depend on a NaN of the inputs, by the formulas of
+/// docs/encodings and docs/numerics.md. For example, o and the log-sum-exp of a row depend on the
+/// row's query, its unmasked keys and their biases.
 class Readers {
 public:
   Readers(const Form &form, const TensorMap &inputs) : form(form), inputs(inputs) {
@@ -120,7 +120,7 @@ private:
   bool isNaN(const std::string &name, int64_t at) const {
     return std::isnan(inputs.at(name).values<float>()[at]);
   }
-  /// Some element of row `row` of a tensor whose rows have `depth` elements.
+  /// Returns true if row `row` of a tensor with `depth` elements per row has a NaN.
   bool anyNaN(const std::string &name, int64_t row, int64_t depth) const {
     for (int64_t d = 0; d < depth; ++d)
       if (isNaN(name, row * depth + d))
@@ -151,7 +151,7 @@ private:
     for (int64_t e = 0; e < kValueDepth; ++e)
       found["d_v"][keyRow(h, j) * kValueDepth + e] = true;
   }
-  /// The cotangent of the score of (i, j) is NaN.
+  /// Marks the elements that depend on a NaN cotangent of the score of (i, j).
   void markScore(int64_t h, int64_t i, int64_t j) {
     for (int64_t d = 0; d < kDepth; ++d) {
       found["d_q"][(h * kLength + i) * kDepth + d] = true;
@@ -165,8 +165,8 @@ private:
       found["d_row"][i] = true;
   }
 
-  /// One NaN among a row's scores is in its sum, hence in every weight; one among its values is in
-  /// the sum of A dA, hence in every cotangent of its scores.
+  /// A NaN score is in the row's sum, hence in every weight. A NaN value is in the sum of A dA,
+  /// hence in every cotangent of the row's scores.
   void softmaxRow(int64_t h, int64_t i) {
     bool score = false, value = false;
     for (int64_t j = 0; j < kLength; ++j)
@@ -184,8 +184,8 @@ private:
       }
   }
 
-  /// A NaN score is in its own weight and in those of older keys; the cotangent of a score reads
-  /// its own value and those of older keys.
+  /// A NaN score is in its own weight and in the weights of older keys. The cotangent of a score
+  /// depends on its own value and on the values of older keys.
   void stickBreakingRow(int64_t h, int64_t i) {
     int64_t newest = -1, oldest = kLength; // NaN score; NaN of A dA
     for (int64_t j = 0; j < kLength; ++j)
@@ -236,7 +236,7 @@ public:
     return found ? std::move(*found) : TensorMap();
   }
   bool isEmulator() const { return name == "gpu-emulator"; }
-  /// GPUs cannot add up a gradient per key or, under stick-breaking, per query.
+  /// GPUs do not accumulate gradients per key or, under stick-breaking, per query.
   Form form(bool isSoftmax) const { return {isSoftmax, !isEmulator(), isSoftmax, true}; }
 
 private:
@@ -269,10 +269,10 @@ bool hasNaN(const TensorMap &inputs, const std::string &name) {
   return std::any_of(values.begin(), values.end(), [](float x) { return std::isnan(x); });
 }
 
-/// A NaN with all bits set, which careless bit arithmetic would turn into a number.
+/// Returns a NaN with all bits set, which incorrect bit arithmetic would turn into a number.
 float fullNaN() { return std::bit_cast<float>(~uint32_t(0)); }
 
-/// Every element that `Readers` names is NaN; the others are unchanged.
+/// Expects that every element of `Readers` is NaN and the others are unchanged.
 void expectReaders(Target &target, const Form &form, const TensorMap &clean,
                    const TensorMap &inputs) {
   TensorMap expected = target.run(form.source(), clean), found = target.run(form.source(), inputs);
@@ -288,19 +288,19 @@ void expectReaders(Target &target, const Form &form, const TensorMap &clean,
       extra += !flags[n] && std::isnan(values[n]);
       changed += !flags[n] && !std::isnan(values[n]) && values[n] != before[n];
     }
-    // A row term's gradient reads nothing under softmax: it is known to be 0.
+    // Under softmax the gradient of a row term is identically 0.
     if (name == "d_row" && form.isSoftmax)
       missing = 0;
     EXPECT_EQ(missing, 0) << name;
-    // Where the mask cuts a block, a GPU multiplies the zeros outside it by the operands there
-    // (docs/numerics.md); scores outside are never used.
+    // In a partially masked block a GPU multiplies the zeros of masked pairs by their operands
+    // (docs/numerics.md); masked scores are never used.
     if (!target.isEmulator() || name == "lse" || (name == "o" && !hasNaN(inputs, "v")))
       EXPECT_EQ(extra, 0) << name;
     EXPECT_EQ(changed, 0) << name;
   }
 }
 
-TEST_P(NotFinite, NaNIsSeenByItsReadersAlone) {
+TEST_P(NotFinite, NaNReachesExactlyItsReaders) {
   struct Place {
     const char *name;
     int64_t at;
@@ -331,7 +331,7 @@ TEST_P(NotFinite, NaNIsSeenByItsReadersAlone) {
   }
 }
 
-// Stick-breaking stops where no row has mass left; a row that is NaN does not stop.
+// Stick-breaking stops when no row has mass left; a NaN row must not stop.
 TEST_P(NotFinite, NaNIsNotSkippedByEarlyExit) {
   Form form = target.form(false);
   form.hasLse = false;
@@ -341,7 +341,7 @@ TEST_P(NotFinite, NaNIsNotSkippedByEarlyExit) {
   expectReaders(target, form, clean, inputs);
 }
 
-/// Compares with the float64 reference.
+/// Compares results and gradients with the float64 reference.
 void expectReference(Target &target, const std::string &source, const TensorMap &inputs) {
   Target reference("reference");
   TensorMap expected = reference.run(source, inputs), found = target.run(source, inputs);
@@ -369,7 +369,7 @@ TEST_P(NotFinite, MinusInfinityMasks) {
       SCOPED_TRACE(std::string(isSoftmax ? "softmax, " : "stick-breaking, ") + what);
       TensorMap inputs = form.draw();
       const std::string name = what;
-      if (name == "the query's own distance") // row 0 sees nothing else
+      if (name == "the query's own distance") // the only key of row 0
         element(inputs, "near", 0) = -kInfinity;
       else if (name == "far distances")
         element(inputs, "near", 7) = -kInfinity;
@@ -389,7 +389,7 @@ TEST_P(NotFinite, MinusInfinityMasks) {
   }
 }
 
-// log(0) has an infinite derivative; the pair that it masks still contributes 0.
+// log(0) has an infinite derivative, but the pair that it masks must contribute 0.
 TEST_P(NotFinite, MinusInfinityOfALogarithmHasNoGradient) {
   for (const char *formula :
        {"log(s[h] * (i - j))", "min(log(s[h] * (i - j)), 2.0 + sin(0.01 * i * j))"}) {
@@ -403,7 +403,7 @@ TEST_P(NotFinite, MinusInfinityOfALogarithmHasNoGradient) {
   }
 }
 
-// A bias of -1e9 on some keys of a row equals minus infinity, to the bit.
+// A bias of -1e9 on some keys of a row is bitwise equivalent to minus infinity.
 TEST_P(NotFinite, LargeNegativeBiasIsExact) {
   const Form form = target.form(true);
   TensorMap finite = form.draw(), infinite = form.draw();
@@ -415,7 +415,8 @@ TEST_P(NotFinite, LargeNegativeBiasIsExact) {
       ASSERT_EQ(tensor.values<float>()[n], b.at(name).values<float>()[n]) << name << " " << n;
 }
 
-// Plus infinity has no finite softmax; under stick-breaking the key takes all the remaining mass.
+// The softmax of plus infinity is not finite; under stick-breaking the key takes all remaining
+// mass.
 TEST_P(NotFinite, PlusInfinity) {
   for (bool isSoftmax : {true, false}) {
     Form form = target.form(isSoftmax);

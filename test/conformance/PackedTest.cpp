@@ -1,8 +1,8 @@
-//===- PackedTest.cpp - Documents in one call and in calls of their own ---===//
+//===- PackedTest.cpp - Packed documents against separate calls -----------===//
 //
-// A pack of documents in which positions restart against one call per document without any mask of
-// documents: outputs and gradients of tokens side by side, gradients of parameters as sums. And
-// what is refused where the numbers of a call are not what it requires.
+// Compares packed documents in which positions restart with one call per document without a
+// document mask: outputs and gradients of tokens are concatenated, gradients of parameters are
+// summed. Also tests the errors for invalid boundaries and positions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +18,8 @@ namespace {
 constexpr int64_t kHeads = 4, kKeyHeads = 2, kDepth = 16;
 const std::vector<int32_t> kBoundaries = {0, 1, 70, 70, 134, 200};
 
-/// Positions alone, differences, a network of both, a function of the score, data of tokens, a
-/// rotation and a mask of positions. Without documents, or with them.
+/// Returns a program that reads positions, differences, a network of both, a function of the score,
+/// data of tokens, a rotation and a mask of positions, with or without documents.
 std::string program(bool isPacked) {
   const std::string documents = isPacked
                                     ? "  %d = pe.documents %cu : tensor<?xi32> {restart = true}\n"
@@ -56,7 +56,7 @@ Tensor normal(const std::string &name, Shape shape, double deviation = 1) {
   return tensor;
 }
 
-/// Tokens [first, last) of a tensor whose axis of tokens is `axis`.
+/// Slices tokens [first, last) of a tensor with token axis `axis`.
 Tensor tokensOf(const Tensor &all, int axis, int64_t first, int64_t last) {
   Shape shape = all.shape();
   const int64_t length = shape[axis];
@@ -73,7 +73,7 @@ Tensor tokensOf(const Tensor &all, int axis, int64_t first, int64_t last) {
   return part;
 }
 
-/// The axis of tokens, or -1.
+/// Returns the axis of tokens, or -1.
 int axisOfTokens(const std::string &name) {
   const std::string plain = name.starts_with("d_") ? name.substr(2) : name;
   return plain == "f"                                                                ? 1
@@ -126,7 +126,7 @@ protected:
 
 void expectNear(const std::string &name, const Tensor &found, const Tensor &expected) {
   ASSERT_EQ(found.shape(), expected.shape()) << name;
-  double largest = 1; // what cancels is judged by the size of its terms
+  double largest = 1; // the tolerance is relative to terms that can cancel
   for (float value : expected.values<float>())
     largest = std::max<double>(largest, std::fabs(value));
   for (int64_t n = 0; n < found.numel(); ++n)
@@ -134,7 +134,7 @@ void expectNear(const std::string &name, const Tensor &found, const Tensor &expe
         << name << " at " << n;
 }
 
-TEST_P(Packed, IsTheSameAsCallsOfTheirOwn) {
+TEST_P(Packed, EqualsSeparateCalls) {
   auto together = compile(program(/*isPacked=*/true)), alone = compile(program(false));
   ASSERT_TRUE(together && alone);
   const TensorMap pack = inputsOfPack();
@@ -162,7 +162,7 @@ TEST_P(Packed, IsTheSameAsCallsOfTheirOwn) {
     expectNear(name, (*found)[name], sum);
 }
 
-TEST_P(Packed, OtherBoundariesAreRefused) {
+TEST_P(Packed, InvalidBoundariesAreRefused) {
   auto function = compile(program(/*isPacked=*/true));
   ASSERT_TRUE(function);
   auto refuse = [&](const std::vector<int32_t> &boundaries, const std::string &message) {
@@ -197,7 +197,7 @@ TEST_P(Packed, TwoSequencesAreRefused) {
             "expected at most 1, found 2");
 }
 
-TEST_P(Packed, OtherPositionsAreRefused) {
+TEST_P(Packed, InvalidPositionsAreRefused) {
   auto function = compile(
       "!t = tensor<?x?x?x?xf32>\n!p = tensor<?x?xi32>\n"
       "func.func @f(%q: !t {pe.name = \"q\"}, %k: !t {pe.name = \"k\"}, %v: !t {pe.name = \"v\"},\n"

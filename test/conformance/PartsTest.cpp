@@ -1,8 +1,8 @@
-//===- PartsTest.cpp - sums in parts depend on lengths alone --------------===//
+//===- PartsTest.cpp - Tests the split of rows into parts -----------------===//
 //
 // The CPU's backward pass splits rows into parts. With few heads every part is a work item; with
-// many an item has all parts of its head. Neither the batch around a sequence nor the number of
-// threads may change a bit of its results and gradients.
+// many heads a work item has all parts of its head. The results and gradients of a sequence must
+// not depend, bit for bit, on the rest of the batch or on the number of threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,10 +18,10 @@
 namespace pe::conformance {
 namespace {
 
-/// Three parts of rows, and enough sequences that one item has all parts of a head.
+/// Three parts per head, and enough sequences that a work item has all parts of a head.
 constexpr int64_t kBatch = 17, kQueries = 1100, kKeys = 300, kDepth = 8;
 
-/// Sequence `index` of a tensor whose first extent is the batch.
+/// Returns sequence `index` of a tensor whose first axis is the batch.
 Tensor sequenceOf(const Tensor &tensor, int64_t index) {
   Shape shape = tensor.shape();
   shape[0] = 1;
@@ -79,11 +79,11 @@ TEST_P(PartsTest, SequencesDoNotDependOnTheBatch) {
   TensorMap all = run(inputs, 2);
   for (int64_t sequence : {int64_t(0), kBatch - 1})
     for (const auto &[name, tensor] : run(inputsOf(sequence), 2))
-      if (tensor.rank() == 4) // parameters' gradients are sums over the batch
+      if (tensor.rank() == 4) // gradients of parameters are sums over the batch
         expectSameBits(tensor, sequenceOf(all.at(name), sequence), name);
 }
 
-TEST_P(PartsTest, NothingDependsOnThreads) {
+TEST_P(PartsTest, ResultsDoNotDependOnThreads) {
   for (const TensorMap &arguments : {inputs, inputsOf(1)}) {
     TensorMap first = run(arguments, 1);
     for (int threads : {2, 3, 5})

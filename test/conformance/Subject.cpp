@@ -1,4 +1,4 @@
-//===- Subject.cpp - What the conformance suite judges --------------------===//
+//===- Subject.cpp - Subjects of the conformance suite --------------------===//
 
 #include "conformance/Subject.h"
 
@@ -20,12 +20,12 @@ void separate(const TensorMap &inputs, TensorMap &arguments, TensorMap &cotangen
     (name.starts_with("d_") ? cotangents : arguments)[name] = tensor;
 }
 
-/// The compiler's library, loaded on first use; it lives as long as the program.
+/// Loads the compiler's library on first use; it is never unloaded.
 Expected<jit::Jit *> loadCompiler() {
   static jit::Jit *loaded = nullptr;
   if (loaded)
     return loaded;
-  // Beside the programs: the run path of this one finds it.
+  // The run path of the executable contains the library's directory.
   void *library = dlopen("libpe-jit.so", RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return makeError("cannot load the compiler: ", dlerror());
@@ -33,7 +33,7 @@ Expected<jit::Jit *> loadCompiler() {
   if (create)
     loaded = create(jit::kJitAbiVersion);
   if (!loaded)
-    return makeError("expected a libpe-jit.so of this build (interface ", jit::kJitAbiVersion,
+    return makeError("expected libpe-jit.so of this build (interface ", jit::kJitAbiVersion,
                      "); rebuild both");
   return loaded;
 }
@@ -68,7 +68,7 @@ private:
   pe::Function function;
 };
 
-/// "cpu" and "loops" are lowerings for the CPU.
+/// Sets the target; "cpu" and "loops" are lowerings for the CPU.
 template <typename Request> void setTarget(Request &request, const SubjectOptions &options) {
   if (options.target == "gpu-emulator" || options.target == "cuda")
     request.target = options.target;
@@ -114,7 +114,7 @@ private:
 // The compiler and the CPU device, with poisoned buffers
 //===----------------------------------------------------------------------===//
 
-/// Shows the buffers of a stage to the test before it begins.
+/// Passes the buffers of a stage to the test before the stage begins.
 class SpoilingGuard final : public cpu::StageGuard {
 public:
   SpoilingGuard(const plan::Plan &plan, decltype(SubjectOptions::spoil) spoil,
@@ -148,8 +148,8 @@ public:
   Expected<TensorMap> run(const TensorMap &inputs, const Positions &positions,
                           int threads) override {
     cpu::ThreadPool pool({threads});
-    // The number of threads is how many CTAs of an emulated kernel run at once; with it the order
-    // changes in which they start.
+    // The number of threads is the number of concurrent CTAs of an emulated kernel; it also changes
+    // the order in which they start.
     emulator::setOptions({.dispatch = static_cast<emulator::Dispatch>(threads % 3)});
     TensorMap arguments, cotangents;
     separate(inputs, arguments, cotangents);

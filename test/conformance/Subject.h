@@ -1,7 +1,7 @@
-//===- Subject.h - What the conformance suite judges ------------*- C++ -*-===//
+//===- Subject.h - Subjects of the conformance suite ------------*- C++ -*-===//
 //
-// A subject turns a source file into a function and runs it; the suite compares what it returns
-// with the float64 reference. One subject per target, so that every device runs the same table.
+// A subject compiles a source file to a function and runs it; the suite compares the results with
+// the float64 reference. There is one subject per target, so that every device runs the same table.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,14 +18,14 @@
 
 namespace pe::conformance {
 
-/// A function specialised to head dims, with gradients.
+/// A function specialized to head dims, with gradients.
 class Function {
 public:
   virtual ~Function() = default;
-  /// Results and "d_NAME" gradients in one map. `inputs` holds arguments and cotangents.
+  /// Returns results and "d_NAME" gradients. `inputs` contains arguments and cotangents.
   virtual Expected<TensorMap> run(const TensorMap &inputs, const Positions &positions,
                                   int threads) = 0;
-  /// What the compiler says about it, as pe::Function::explainJson.
+  /// Returns the compiler's explanation, as pe::Function::explainJson.
   virtual std::string explainJson() const { return "{}"; }
 };
 
@@ -33,27 +33,27 @@ class Subject {
 public:
   virtual ~Subject() = default;
   virtual Expected<jit::Description> describe(const jit::Source &source) = 0;
-  /// Gradients of every floating argument are compiled too.
+  /// Compiles the function and the gradients of all floating-point arguments.
   virtual Expected<std::unique_ptr<Function>> compile(const jit::Source &source, int64_t headDim,
                                                       int64_t valueDim) = 0;
 };
 
-/// What to test.
+/// The target and its configuration.
 struct SubjectOptions {
-  /// "cpu" and "loops": the public API with that lowering. "reference": the reference itself in
-  /// f32, as a perfect device would return it.
+  /// "cpu" and "loops" use the public API with that lowering. "reference" returns the reference's
+  /// own results in f32, like a perfect device.
   std::string target = "cpu";
-  /// The machine to compile for; empty: this one.
+  /// The machine to compile for; empty for the host.
   std::string features;
-  /// Of activations; on GPU targets also BF16 and F16.
+  /// The type of activations; GPU targets also support BF16 and F16.
   DType dtype = DType::F32;
-  /// For cpu and loops, below the public API: every fresh buffer is filled with NaN first, so that
-  /// elements no stage writes cannot look correct.
+  /// Fills every fresh buffer with NaN, so that elements that no stage writes cannot look correct.
+  /// Bypasses the public API; for cpu and loops.
   bool poison = false;
-  /// With `poison`: sees every buffer of a stage, by name, before the stage begins, and may spoil
-  /// it, so that a test can show that it would notice.
+  /// With `poison`: called with every buffer of a stage before the stage begins. It can corrupt the
+  /// buffer, so that a test can show that it detects wrong results.
   std::function<void(const std::string &name, void *data, int64_t bytes)> spoil = nullptr;
-  /// For loops.
+  /// Options of target "loops".
   LoopOptions loops = {};
 };
 

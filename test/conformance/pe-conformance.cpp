@@ -1,4 +1,4 @@
-//===- pe-conformance.cpp - The case table on one target ------------------===//
+//===- pe-conformance.cpp - Runs the case table on one target -------------===//
 //
 //   pe-conformance --target=cpu|loops|gpu-emulator|cuda|reference [--features=x86-64-v3]
 //                  [--dtype=f32|bf16|f16|tf32] [--encoding=a,b] [--call=a,b]
@@ -6,14 +6,14 @@
 //                  [--threads=1,1,3] [--seed=N] [--root=DIR] [--poison] [--quick] [--turn=K/N]
 //                  [--verbose] [--failures] [--list]
 //
-// --loops chooses blocks and owners (Cases.cpp) of target loops: two per encoding in turn, all, or
-// a list such as 16x16-rows; --permissions leaves out the blocks that an algorithm may leave out.
-// --turn runs large calls, and other numbers of threads than the first, in every N-th case: those
-// whose turn is K, so that N runs with K from 0 to N-1 are a whole one. Small calls always run.
-// --poison fills fresh buffers with NaN. The user's disk cache is not used.
-// Prints a line per case, all tensors of a failing one, and a last line that counts; --failures
-// leaves out the lines of cases that pass or are not run, so that a log shows what failed. Exit 1
-// if any case failed or none was run, 77 if the target is not on this machine.
+// --loops selects the blocks and owners (Cases.cpp) of target loops: two per encoding in rotation,
+// all, or a list such as 16x16-rows. --permissions skips the blocks that an algorithm may skip.
+// --turn=K/N runs large calls, and numbers of threads other than the first, only in every N-th
+// case, so that N runs with K from 0 to N-1 cover the table. Small calls always run. --poison fills
+// fresh buffers with NaN. The user's disk cache is not used. Prints a line per case, all tensors of
+// a failing case, and a last line with counts. --failures omits the lines of cases that pass or are
+// not run. Exits with 1 if any case failed or none was run, and with 77 if this machine does not
+// have the target.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +35,7 @@ struct Arguments {
   std::string root = PE_TEST_SOURCE_DIR;
   std::vector<std::string> encodings;
   std::vector<std::string> calls;
-  std::vector<std::string> loops; // empty: in turn
+  std::vector<std::string> loops; // empty: in rotation
   std::vector<int> threads = {1, 1, 2, 3};
   uint64_t seed = 1;
   Turn turn;
@@ -99,7 +99,8 @@ Status parseOption(const std::string &option, Arguments &arguments) {
     for (const std::string &count : splitList(value))
       arguments.threads.push_back(std::max(1, std::atoi(count.c_str())));
   } else
-    return makeError("unknown option '", option, "'; the file's first lines list the options");
+    return makeError("unknown option '", option,
+                     "'; the options are listed at the top of pe-conformance.cpp");
   return Status::success();
 }
 
@@ -107,12 +108,12 @@ bool isChosen(const std::vector<std::string> &names, std::string_view name) {
   return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// One subject; for loops one per choice of blocks and owner.
+/// Returns one subject, or for target loops one per choice of blocks and owner.
 Expected<std::vector<std::unique_ptr<Subject>>> makeSubjects(const Arguments &arguments) {
   SubjectOptions options = arguments.subject;
   const bool isLoops = options.target == "loops";
   if (!isLoops && (!arguments.loops.empty() || options.loops != LoopOptions()))
-    return makeError("expected --loops and --permissions with --target=loops only");
+    return makeError("--loops and --permissions require --target=loops");
   std::vector<std::unique_ptr<Subject>> subjects;
   for (size_t number = 0; number < (isLoops ? loopChoices().size() : 1); ++number) {
     if (isLoops) {
@@ -128,7 +129,7 @@ Expected<std::vector<std::unique_ptr<Subject>>> makeSubjects(const Arguments &ar
   return subjects;
 }
 
-/// Whether subject number `number` runs a call of encoding number `encoding`.
+/// Returns true if subject number `number` runs a call of encoding number `encoding`.
 bool isAsked(const Arguments &arguments, size_t number, size_t encoding, const Call &call) {
   if (isLarge(call) && !isInTurn(arguments.turn, encoding, call))
     return false;
@@ -139,8 +140,8 @@ bool isAsked(const Arguments &arguments, size_t number, size_t encoding, const C
   return arguments.loops[0] == "all" || isChosen(arguments.loops, loopChoices()[number].name);
 }
 
-/// A folder for this run alone, in place of the user's cache: a freshly built compiler is tested on
-/// what it compiles now.
+/// A temporary directory that replaces the user's cache, so that all functions are compiled by the
+/// current build of the compiler.
 class FreshCache {
 public:
   FreshCache() {
@@ -160,13 +161,13 @@ private:
   std::string folder;
 };
 
-constexpr int kSkipped = 77; // as CMake's SKIP_RETURN_CODE
+constexpr int kSkipped = 77; // SKIP_RETURN_CODE in CMakeLists.txt
 
 struct Counts {
   int cases = 0, failed = 0;
 };
 
-/// Runs one case on every subject chosen for it.
+/// Runs a case on every selected subject.
 void runCase(const Arguments &arguments, Suite &suite,
              std::span<const std::unique_ptr<Subject>> subjects, size_t encoding, const Call &call,
              Counts &counts) {
@@ -175,7 +176,7 @@ void runCase(const Arguments &arguments, Suite &suite,
   const bool isExtreme = call.isFar || call.isLate;
   if ((!isExact && isExtreme) || (file.isEarlyOnly && call.isLate)) {
     if (!arguments.failuresOnly)
-      std::printf("%s %s: not judged in %s\n", std::string(file.name).c_str(),
+      std::printf("%s %s: not compared in %s\n", std::string(file.name).c_str(),
                   std::string(call.name).c_str(),
                   std::string(nameOf(arguments.subject.dtype)).c_str());
     return;
@@ -190,7 +191,8 @@ void runCase(const Arguments &arguments, Suite &suite,
                   std::string(name).c_str());
       continue;
     }
-    const bool isAlone = !isInTurn(arguments.turn, encoding, call); // on one number of threads
+    const bool isAlone =
+        !isInTurn(arguments.turn, encoding, call); // only on the first number of threads
     CaseResult result = suite.run(file, call, *subjects[number], isAlone);
     result.subject = name;
     counts.failed += !result.passes();
@@ -202,7 +204,7 @@ void runCase(const Arguments &arguments, Suite &suite,
   }
 }
 
-/// Runs the chosen cases; returns the exit status.
+/// Runs the selected cases; returns the exit status.
 int runTable(const Arguments &arguments) {
   if (arguments.subject.target == "cuda")
     if (auto device = cuda::Device::open(); !device) {
@@ -226,7 +228,8 @@ int runTable(const Arguments &arguments) {
   std::printf("%d cases, %d failed (%.0f s compiling, %.0f s in the reference, %.0f s running)\n",
               counts.cases, counts.failed, times.compiling, times.reference, times.running);
   if (counts.cases == 0)
-    std::fprintf(stderr, "pe-conformance: error: no case has the chosen names; see --list\n");
+    std::fprintf(stderr,
+                 "pe-conformance: error: no case matches --encoding and --call; see --list\n");
   return counts.failed || counts.cases == 0 ? 1 : 0;
 }
 

@@ -1,5 +1,5 @@
-# Every example is a row of the contract's table, and a row that has no example says "not built".
-# argv: docs/contract.md, the folder of the examples.
+# Checks that every example is in the contract's table, and that rows without an example are marked
+# "not built". Arguments: docs/contract.md and the directory of the examples.
 import os
 import re
 import sys
@@ -25,7 +25,7 @@ for name in re.split(r", | and ", re.sub(r"\([^()]*(\([^()]*\)[^()]*)*\)", "", a
         problems.append(f"{name.strip()}: missing")
 for file in sorted(os.listdir(folder)):
     if file.endswith(".mlir") and file[:-5] not in known:
-        problems.append(f"{file} is in no row")
+        problems.append(f"{file} is not in the table")
 print(f"{len(known)} encodings in the table")
 print("\n".join(problems))
 sys.exit(1 if problems or len(known) < 40 else 0)

@@ -1,6 +1,6 @@
-"""Runs a command on every example and names those that fail.
+"""Runs a command on every example and prints the names of those that fail.
 
-usage: check_examples.py DIRECTORY COMMAND...   ({} in COMMAND stands for the file)
+usage: check_examples.py DIRECTORY COMMAND...   ({} in COMMAND is replaced by the file)
 """
 
 import pathlib

@@ -1,7 +1,10 @@
-"""Checks what `pe compare` wrote for an experiment: check_experiment.py FILE.json FOLDER
+"""Checks the output of `pe compare` for an experiment.
 
-Every row is there with two seeds, every row but baselines has margins, every claim a verdict, and
-the page shows them."""
+usage: check_experiment.py FILE.json DIRECTORY
+
+Every row must have two seeds, every row except baselines margins, and every claim a verdict. The
+page must show the rows and claims.
+"""
 
 import html
 import json

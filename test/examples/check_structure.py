@@ -1,8 +1,11 @@
-"""Compares the structure that the compiler finds in every example with a table: EXAMPLES TABLE.
+"""Compares the structure that the compiler finds in every example with a table.
 
-A line of the table is a file's name and, per attention, its normalizer and what stands beside it,
-then the class of each term: `softmax score=queries sink segments`. A file without a line, a line
-without a file and another structure are all mistakes."""
+usage: check_structure.py EXAMPLES TABLE
+
+A line of the table has the name of a file and, per attention, its normalizer, its other clauses and
+the class of each term: `softmax score=queries sink segments`. A file without a line, a line without
+a file and a different structure are errors.
+"""
 
 import concurrent.futures
 import json
@@ -50,7 +53,7 @@ def main(examples, table):
             wrong += 1
             print(f"{name}: expected {expected.get(name, 'a line in ' + table)}, "
                   f"found {found.get(name, 'no such file')}")
-    print(f"{len(files)} files, {wrong} of another structure")
+    print(f"{len(files)} files, {wrong} differ")
     return 1 if wrong else 0
 
 

@@ -1,8 +1,10 @@
-"""Writes an experiment of examples at a tiny size: tiny_experiment.py ROOT NAME OUT [ROW...]
+"""Writes a copy of an example experiment that runs in seconds.
 
-Rows, starts and claims are those of ROOT/examples/NAME (or the rows named, and the claims about
-these alone), but models, lengths and steps are small, so that it runs in seconds. `--quick` must
-change no more than it says: its fields are those of the experiment."""
+usage: tiny_experiment.py ROOT NAME OUT [ROW...]
+
+Keeps the rows, starts and claims of ROOT/examples/NAME, or only the given rows and the claims about
+them, but reduces models, lengths and steps. The fields of `quick` must be fields of the experiment.
+"""
 
 import json
 import pathlib
@@ -13,7 +15,7 @@ SIZES = {"layers": 1, "dim": 16, "heads": 2, "kv-heads": 2, "seq": 16, "batch": 
 
 
 def shrink(root, flags, preset):
-    """Sizes as in `preset` where there are any, and files wherever the test runs."""
+    """Replaces sizes by those of `preset`, and paths by paths below `root`."""
     for name in flags:
         if name in preset:
             flags[name] = preset[name]
@@ -27,7 +29,7 @@ def shrink(root, flags, preset):
 
 
 def patch(whole, changes):
-    """A merge patch, so that what --quick says is read too."""
+    """Applies a merge patch, so that the changes of --quick are tested."""
     for name, change in changes.items():
         if isinstance(change, dict):
             patch(whole[name], change)
@@ -41,7 +43,7 @@ def is_about(claim, rows):
 
 
 def move(claim, columns, length):
-    """Lengths that a claim names become one that is evaluated here; columns have names."""
+    """Replaces the lengths in a claim by an evaluated length; names of columns are kept."""
     for side in ("lower", "than"):
         row, at, column = str(claim[side]).rpartition("@")
         if at and column not in columns:

@@ -1,4 +1,4 @@
-//===- BiasEvaluator.cpp - A bias of one pair, in long double -------------===//
+//===- BiasEvaluator.cpp - Evaluates a bias at one pair -------------------===//
 
 #include "fuzz/BiasEvaluator.h"
 
@@ -11,7 +11,7 @@ namespace pe::fuzz {
 
 using Real = long double;
 
-/// A number in [-1, 1) for a seed and a count (the finaliser of SplitMix64).
+/// Returns a value in [-1, 1) for a seed and a count (the finalizer of SplitMix64).
 static Real noiseAt(uint64_t seed, uint64_t count) {
   uint64_t x = seed * 0x9e3779b97f4a7c15u + count * 0xd1342543de82ef95u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -39,7 +39,7 @@ int64_t BiasEvaluator::placeOn(int64_t dim, int64_t index) const {
   const int64_t start = dim == kQueries ? program.queryStart()
                         : dim == kKeys  ? program.positions.keyStart
                                         : 0;
-  // An index may be any 64 bits.
+  // The index can be any 64-bit value, so the difference needs more bits.
   Wide place = Wide(index) - start;
   if (dim == kKeyHeads)
     place /= program.sizes.queryHeads / program.sizes.keyHeads;
@@ -64,7 +64,7 @@ Real BiasEvaluator::element(int parameter, int64_t row, int64_t column) const {
 // Scalars
 //===----------------------------------------------------------------------===//
 
-/// Integers wrap to their type; a real number must fit.
+/// Integers wrap to their type; real numbers must be representable.
 BiasEvaluator::Value BiasEvaluator::convert(const Node &node, const Value &in) {
   Type from = node.children[0].type, to = node.type;
   Value out;
@@ -110,7 +110,7 @@ BiasEvaluator::Value BiasEvaluator::scalarRow(const Node &node, const Value *in)
   return out;
 }
 
-/// Tokens are found by their places, whatever positions they have.
+/// Axes of tokens are indexed by row and column, not by position.
 BiasEvaluator::Value BiasEvaluator::read(const Node &node) {
   int parameter = node.parameters[0];
   if (program.parameters[parameter].isLeftOut)
@@ -127,7 +127,7 @@ BiasEvaluator::Value BiasEvaluator::read(const Node &node) {
   return {static_cast<int64_t>(value), value};
 }
 
-/// A leaf that is an index; 0 for other nodes.
+/// Returns the value of an index leaf, or 0 for other nodes.
 BiasEvaluator::Value BiasEvaluator::index(const Node &node) const {
   switch (node.op) {
   case Op::Batch:
@@ -209,7 +209,7 @@ BiasEvaluator::Value BiasEvaluator::scalar(const Node &node) {
   case Op::Select:
     return in[0].integer ? in[1] : in[2];
   case Op::ToReal:
-    // A number that is written down becomes a constant of f32.
+    // The conversion of a literal is folded to an f32 constant.
     out.real = node.children[0].op == Op::Constant
                    ? static_cast<Real>(static_cast<float>(in[0].integer))
                    : rounded(static_cast<Real>(in[0].integer));
@@ -234,7 +234,7 @@ Real BiasEvaluator::logOfScaled(Real c, Real x) {
   return rounded(std::log(1 + rounded(std::fabs(c * x))), true);
 }
 
-/// The logarithms are taken in f32, which decides the boundaries (docs/numerics.md).
+/// The logarithms are computed in f32, because rounding decides the boundaries (docs/numerics.md).
 Real BiasEvaluator::bucket(const Node &node) const {
   int64_t buckets = node.integers[0], relative = pair.i - pair.j, offset = 0;
   if (node.flag) {
@@ -294,8 +294,8 @@ Real BiasEvaluator::coordinate(const Node &node) {
 // Biases
 //===----------------------------------------------------------------------===//
 
-/// Slopes 2^(-8k/n); "interleaved" takes those of the power of two below the number of heads, then
-/// every other one of twice as many.
+/// Returns the slope 2^(-8k/n) of the head. "interleaved" uses the slopes for the largest power of
+/// two up to the number of heads, then every other slope for twice that power.
 Real BiasEvaluator::slopeOfRule(int rule) const {
   Real head = pair.h + program.positions.headStart, heads = program.headsTotal();
   if (rule == 1)
@@ -333,7 +333,7 @@ Real BiasEvaluator::mlp(const Node &node, Real x) {
     int weight = layers[layer], bias = layers[layer + 1];
     bool isFirst = layer == 0, isLast = layer + 2 == layers.size();
     int64_t rows = extent(weight, 0), first = 0;
-    if (isLast) { // this head's row alone
+    if (isLast) { // only this head's row
       first = rows == 1 ? 0 : pair.h;
       rows = 1;
     }
@@ -380,7 +380,7 @@ Real BiasEvaluator::bias(const Node &node) {
   }
   case Op::Power: {
     Real power = x > 0 ? std::pow(x, atHead(parameter(0))) : 0;
-    // The exponent's gradient is log(x) * power, which the rounding of x dominates near 1.
+    // The exponent's gradient is log(x) * power; near 1 the rounding of x dominates it.
     defined &= x == 1 || std::fabs(x - 1) > 0.02L;
     return rounded(factor * atHead(parameter(1)) * power, true);
   }

@@ -1,8 +1,8 @@
-//===- BiasEvaluator.h - A bias of one pair, in long double -----*- C++ -*-===//
+//===- BiasEvaluator.h - Evaluates a bias at one pair -----------*- C++ -*-===//
 //
-// Walks the generator's tree. Noise, if asked for, multiplies every rounded f32 result by 1 + u
-// with |u| at most half a unit in the last place (2 units where an approximation is allowed); the
-// same seed gives the same noise.
+// Evaluates the generator's tree in long double. Optional noise multiplies every rounded f32 result
+// by 1 + u, where |u| is at most half a unit in the last place (2 units for approximate
+// operations). The noise is a function of its seed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,28 +17,28 @@ namespace pe::fuzz {
 
 struct Pair {
   int64_t b = 0, h = 0, i = 0, j = 0;
-  /// Of functions of the score: the scaled one.
+  /// The scaled score, for functions of the score.
   long double score = 0;
-  /// Where the tokens lie, which is not at i and j if positions are data.
+  /// The indices of the tokens, which differ from i and j if positions are data.
   int64_t row = i, column = j;
-  /// Of vectors: the element.
+  /// The index of the element, for vectors.
   int64_t dim = 0;
 };
 
-/// The pair of query row r and key column c.
+/// Returns the pair of query row r and key column c.
 Pair pairAt(const Program &program, const ParameterValues &values, int64_t b, int64_t h, int64_t r,
             int64_t c);
 
 class BiasEvaluator {
 public:
-  /// Without noise when `noiseSeed` is 0. Keeps references to both.
+  /// Evaluates without noise if `noiseSeed` is 0. Both arguments must outlive the evaluator.
   BiasEvaluator(const Program &program, const ParameterValues &values, uint64_t noiseSeed = 0)
       : program(program), values(values), noiseSeed(noiseSeed) {}
 
-  /// Of a node of type Bias, or a function of the score.
+  /// Evaluates a node of type Bias or a function of the score.
   long double evaluate(const Node &bias, const Pair &at);
   bool allows(const Node &mask, const Pair &at);
-  /// Whether every operation so far was defined.
+  /// Returns true if every operation so far was defined.
   bool isDefined() const { return defined; }
 
 private:
@@ -61,23 +61,25 @@ private:
   long double slopeOfRule(int rule) const;
   long double logOfScaled(long double c, long double x);
 
-  /// A parameter of rank 0 or 1 at this pair's head; `absent` if there is none.
+  /// Returns the element of this pair's head of a parameter of rank 0 or 1, or `absent` if there is
+  /// no parameter.
   long double atHead(int parameter, long double absent = 0) const;
-  /// Element [row, column] with both clamped.
+  /// Returns element [row, column]; both indices are clamped.
   long double element(int parameter, int64_t row, int64_t column) const;
   int64_t extent(int parameter, size_t axis) const;
-  /// The element of an axis that an index of a region refers to.
+  /// Returns the element of axis `dim` for an index of a region: subtracts the axis's start and
+  /// clamps.
   int64_t placeOn(int64_t dim, int64_t index) const;
 
-  /// With noise unless f32 holds x exactly and the operation is correctly rounded.
+  /// Adds noise unless f32 represents x exactly and the operation is correctly rounded.
   long double rounded(long double x, bool isApproximate = false);
 
   const Program &program;
   const ParameterValues &values;
   uint64_t noiseSeed, noiseCount = 0;
   Pair pair;
-  bool usesPlaces = false;               ///< inside an index of an axis of tokens
-  std::map<int64_t, int64_t> sumIndices; ///< by name, of the sums around
+  bool usesPlaces = false;               ///< inside the index of an axis of tokens
+  std::map<int64_t, int64_t> sumIndices; ///< of the enclosing sums, by name
   bool defined = true;
 };
 

@@ -1,4 +1,4 @@
-//===- DenseEntry.cpp - The results of a program, densely -----------------===//
+//===- DenseEntry.cpp - Dense evaluation of a program ---------------------===//
 
 #include "fuzz/DenseEntry.h"
 
@@ -47,7 +47,7 @@ std::vector<Real> DenseEntry::biasOf(const Arrays &inputs) const {
 // Queries and keys
 //===----------------------------------------------------------------------===//
 
-/// The angle per position of pair p of n, and what cosine and sine are multiplied by.
+/// Returns the angle per position of pair p of n, and the factor on cosine and sine.
 static std::pair<Real, Real> scaledFrequency(const Node &rotary, Real base, Real p, Real n,
                                              Real length) {
   const Real pi = std::acos(Real(-1)), factor = rotary.reals[1], original = kOriginalLength;
@@ -79,7 +79,7 @@ static std::pair<Real, Real> scaledFrequency(const Node &rotary, Real base, Real
   return {plain, 1};
 }
 
-/// The angle per position of pair p of n by one of kFrequencies, of the base and the pair's factor.
+/// Returns the angle per position of pair p of n by a formula of kFrequencies.
 static Real frequencyByFormula(int64_t formula, Real base, Real factor, Real p, Real n) {
   const Real plain = std::exp(-p / n * std::log(base));
   if (formula == 0)
@@ -89,8 +89,8 @@ static Real frequencyByFormula(int64_t formula, Real base, Real factor, Real p, 
   return plain * (1 - 1 / (1 + std::exp(2 - factor)) / 2);
 }
 
-/// Pair p of n is rotated by position * base^(-2p/n), or by given numbers: adjacent elements, or
-/// half the dims apart.
+/// Rotates pair p of n by position * base^(-2p/n), or by the cosine and sine of a table. The
+/// elements of a pair are adjacent or half the dims apart.
 std::vector<Real> DenseEntry::rotate(const std::vector<Real> &rows, bool areQueries,
                                      const ParameterValues &values) const {
   std::vector<Real> turned = rows;
@@ -140,7 +140,7 @@ std::vector<Real> DenseEntry::rotate(const std::vector<Real> &rows, bool areQuer
   return turned;
 }
 
-/// Every query plus its head's vector.
+/// Adds the vector of its head to every query.
 std::vector<Real> DenseEntry::shifted(const std::vector<Real> &rows, const Node &shift,
                                       const ParameterValues &values) const {
   std::vector<Real> moved = rows;
@@ -178,7 +178,7 @@ Real DenseEntry::drawOf(const Arrays &inputs, const Pair &pair) const {
     return 1;
   const Real real = inputs.at("seed")[program.hasSeedPerBatch ? pair.b : 0];
   const auto seed = static_cast<uint64_t>(static_cast<int64_t>(real));
-  // Arithmetic on words: j >> 2 and j & 3 are those of two's complement.
+  // j >> 2 and j & 3 are computed in two's complement.
   const auto word = [](int64_t number) { return static_cast<uint32_t>(number); };
   const auto words = philox4x32({program.hasSeedPerBatch ? 0 : word(pair.b),
                                  word(program.positions.headStart + pair.h), word(pair.row),
@@ -188,14 +188,14 @@ Real DenseEntry::drawOf(const Arrays &inputs, const Pair &pair) const {
                                                                    : 0;
 }
 
-/// A stick for the keys on each side that takes part, from the nearest key on; `kept` gets what
-/// remains of it at the query's own key, which is column `own`. Returns the log of what the first
-/// one has left.
+/// Breaks a stick over the keys of each attended side, starting from the nearest key. Writes the
+/// remainder into `kept` at column `own`, the query's own key. Returns the logarithm of the
+/// remainder of the first stick.
 Real DenseEntry::breakSticks(const Row &row, int64_t own, std::vector<Real> &weights,
                              std::vector<Real> &kept) const {
   const auto count = static_cast<int64_t>(row.size());
   const Real share = program.hasBothSides ? Real(0.5) : Real(1);
-  Real left[2] = {0, 0}; // the logarithms
+  Real left[2] = {0, 0}; // the logarithms of the remainders
   for (int side : {0, 1}) {
     const int64_t step = side ? 1 : -1;
     if (side && !program.hasBothSides)

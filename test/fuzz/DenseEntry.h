@@ -1,6 +1,6 @@
-//===- DenseEntry.h - The results of a program, densely ---------*- C++ -*-===//
+//===- DenseEntry.h - Dense evaluation of a program -------------*- C++ -*-===//
 //
-// In long double, every pair by itself. Shares no code with runtime/reference.
+// Evaluates a program in long double, pair by pair. Shares no code with runtime/reference.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,14 +21,14 @@ class DenseEntry {
 public:
   explicit DenseEntry(const Program &program);
 
-  /// The sum of the biases of every pair; the values are those of the parameters in `inputs`.
+  /// Returns the sum of the biases at every pair, with the parameters in `inputs`.
   std::vector<long double> biasOf(const Arrays &inputs) const;
-  /// The results, and always "lse" of an attention, even if it is not one.
+  /// Returns the results. Attention always has "lse", even if the program does not return it.
   Arrays forward(const Arrays &inputs, const std::vector<long double> &bias) const;
 
 private:
   using Real = long double;
-  /// A row of scores: nothing where the pair is masked.
+  /// A row of scores; masked pairs have no value.
   using Row = std::vector<std::optional<Real>>;
 
   ParameterValues valuesOf(const Arrays &inputs) const;
@@ -39,14 +39,14 @@ private:
                             const ParameterValues &values) const;
   std::vector<Real> rotate(const std::vector<Real> &rows, bool areQueries,
                            const ParameterValues &values) const;
-  /// The queries of a content term, shifted and projected.
+  /// Returns the queries of a content term, shifted and projected.
   std::vector<Real> contentRows(const std::vector<Real> &queries, const Node &content,
                                 const ParameterValues &values) const;
-  /// Weights of a row, and its second result.
+  /// Computes the weights of a row and returns its second result.
   Real normalize(const Row &row, std::optional<Real> sink, std::vector<Real> &weights) const;
   Real breakSticks(const Row &row, int64_t own, std::vector<Real> &weights,
                    std::vector<Real> &kept) const;
-  /// What dropout multiplies a probability by.
+  /// Returns the factor of dropout on a probability.
   Real drawOf(const Arrays &inputs, const Pair &pair) const;
 
   const Program &program;

@@ -32,7 +32,7 @@ int64_t elementsOf(const Parameter &parameter, const Sizes &sizes) {
 Expected<std::vector<Real>> elementsOf(const Tensor &tensor) {
   const Tensor whole = tensor.contiguous();
   auto list = [](const auto &values) { return std::vector<Real>(values.begin(), values.end()); };
-  if (tensor.dtype() == DType::I64) // all bits of seeds
+  if (tensor.dtype() == DType::I64) // a double cannot hold all bits of a seed
     return list(whole.values<int64_t>());
   if (tensor.dtype() == DType::I32)
     return list(whole.values<int32_t>());
@@ -44,8 +44,8 @@ Expected<std::vector<Real>> elementsOf(const Tensor &tensor) {
   return std::vector<Real>(values.begin(), values.end());
 }
 
-/// The relative difference allowed between both evaluations: float64 rounding, which grows with the
-/// positions passed to trigonometric functions.
+/// Returns the relative difference allowed between both evaluations. It covers float64 rounding,
+/// which grows with the positions passed to trigonometric functions.
 Real toleranceOf(const Program &program) {
   Real furthest = 0;
   for (int64_t start : {program.queryStart(), program.positions.keyStart})
@@ -60,7 +60,7 @@ Status compareResult(const std::string &name, const std::vector<Real> &mine,
   Real error = 0, norm = 0;
   if (mine.size() != theirs.size())
     return makeError("the second evaluation has ", mine.size(), " elements of '", name,
-                     "', the reference ", theirs.size());
+                     "', the reference has ", theirs.size());
   for (size_t e = 0; e < mine.size(); ++e) {
     if (std::isinf(mine[e]) && mine[e] == theirs[e])
       continue;
@@ -75,7 +75,7 @@ Status compareResult(const std::string &name, const std::vector<Real> &mine,
                    double(error / norm), " of its norm");
 }
 
-/// The directional derivatives of the loss against the reference's gradients.
+/// Compares directional derivatives of the loss with the reference's gradients.
 class GradientCheck {
 public:
   GradientCheck(const Program &program, const Arrays &inputs, Real tolerance)
@@ -100,8 +100,8 @@ Arrays GradientCheck::resultsAt(const Arrays &at, bool isParameter) const {
   return dense.forward(at, isParameter ? dense.biasOf(at) : bias);
 }
 
-/// The difference of both losses, element by element: the losses themselves are so much larger that
-/// rounding them showed in the derivative of a bias that changes little.
+/// Returns the difference of both losses, summed element by element. Subtracting the losses would
+/// cancel: their rounding errors exceed the derivative of a bias that changes little.
 Real GradientCheck::lossDifference(const Arrays &above, const Arrays &below) const {
   Real difference = 0;
   for (const auto &[name, values] : above) {
@@ -128,8 +128,8 @@ Status GradientCheck::check(const std::string &name, const std::vector<Real> &gr
   }
   const Real allowed = (1e-5L + 10 * tolerance) * (std::sqrt(norm) + 1e-4L);
   Real found = 0;
-  // Where results are large beside their change, the first step is too short for them; where a
-  // third derivative is large, the second is too long.
+  // The first step is too short if the results are much larger than their change; the second is
+  // too long if a third derivative is large.
   for (Real step : {0x1p-22L, 0x1p-17L}) {
     Arrays above = inputs, below = inputs;
     for (size_t e = 0; e < gradient.size(); ++e) {
@@ -141,8 +141,8 @@ Status GradientCheck::check(const std::string &name, const std::vector<Real> &gr
     if (std::fabs(found - expected) <= allowed)
       return Status::success();
   }
-  return makeError("'d_", name, "' of the reference along a direction is ", double(expected),
-                   ", central differences say ", double(found));
+  return makeError("the directional derivative of 'd_", name, "' of the reference is ",
+                   double(expected), ", by central differences ", double(found));
 }
 
 } // namespace
@@ -190,7 +190,7 @@ bool Condition::isGood() const {
 
 namespace {
 
-/// The first, the last and some indices in between, of `size`.
+/// Returns the first, the last and some indices in between of [0, size).
 std::vector<int64_t> placesOf(int64_t size, int64_t count) {
   std::vector<int64_t> places;
   for (int64_t n = 0; n < std::min(size, count); ++n)
@@ -255,7 +255,7 @@ Condition conditionOf(const Program &program, const Node &bias, const ParameterV
     largest = std::max(largest, std::fabs(slope));
     for (uint64_t noise : {1, 2}) {
       BiasEvaluator noisy(program, values, noise);
-      Pair nearby = pair; // a score is a sum of products in f32
+      Pair nearby = pair; // a score has the rounding error of a sum of products in f32
       nearby.score *= noise == 1 ? 1 + 0x1p-22L : 1 - 0x1p-22L;
       Real moved = std::fabs(noisy.evaluate(bias, nearby) - value);
       condition.isDefined &= noisy.isDefined();

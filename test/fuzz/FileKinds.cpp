@@ -1,4 +1,4 @@
-//===- FileKinds.cpp - What reads files, and good files for it ------------===//
+//===- FileKinds.cpp - Kinds of files and their readers -------------------===//
 
 #include "fuzz/FileKinds.h"
 

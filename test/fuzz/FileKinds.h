@@ -1,7 +1,7 @@
-//===- FileKinds.h - What reads files, and good files for it ----*- C++ -*-===//
+//===- FileKinds.h - Kinds of files and their readers -----------*- C++ -*-===//
 //
-// A kind of file: how a seed determines a damaged one, and how it is read. Reading must not crash,
-// hang or use unbounded memory, and every refusal is one clear line.
+// A kind of file has a function that makes a damaged file from a seed and a function that reads it.
+// Reading must not crash, hang or use unbounded memory, and every error must be one clear line.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,9 +16,9 @@
 
 namespace pe::fuzz {
 
-/// Good files to damage.
+/// Valid files to damage.
 struct Corpus {
-  /// Programs: the examples, and generated ones.
+  /// The example programs and some generated ones.
   std::vector<std::string> sources;
   /// Packages of compiled programs.
   std::vector<std::string> packages;
@@ -26,23 +26,23 @@ struct Corpus {
 
 struct FileKind {
   std::string name;
-  /// The damaged file of a seed.
+  /// Returns the damaged file of a seed.
   std::string (*make)(const Corpus &corpus, uint64_t seed);
-  /// Reads it below `scratch`, an empty folder; returns what is wrong with the outcome, or nothing.
+  /// Reads `bytes` in `scratch`, an empty directory. Returns the problem found, or "".
   std::string (*read)(const Corpus &corpus, const std::string &bytes,
                       const std::filesystem::path &scratch, const Progress &progress);
-  /// Needs the compiler's library.
+  /// True if reading needs the compiler's library.
   bool needsCompiler = false;
 };
 
-/// Sources; safetensors; plans, signatures and programs of packages; whole packages; checkpoints;
-/// logs; what pe plot reads; configurations.
+/// Returns all kinds: sources, safetensors, plans, signatures and programs of packages, entire
+/// packages, checkpoints, logs, inputs of `pe plot` and configurations.
 const std::vector<FileKind> &fileKinds();
-/// The part of fileKinds that is defined in ReaderKinds.cpp.
+/// Returns the kinds whose readers need no compiler.
 std::vector<FileKind> readerKinds();
 FileKind sourceKind();
 
-/// "" for success and for errors of one clear line.
+/// Returns "" for success and for errors with a clear one-line message.
 std::string judgeMessage(const Status &status);
 template <typename T> std::string judgeMessage(const Expected<T> &result) {
   return result ? "" : judgeMessage(Status(Error(result.error())));

@@ -1,4 +1,4 @@
-//===- Formulas.cpp - Generated scalar code as text -----------------------===//
+//===- Formulas.cpp - Prints generated scalar code as formulas ------------===//
 
 #include "fuzz/Formulas.h"
 
@@ -26,7 +26,7 @@ std::string printReal(double value) {
   return printed;
 }
 
-/// "({0} + {1})" with the texts of the operands.
+/// Replaces {0}, {1}, ... in `pattern` by the operands.
 static std::string fill(std::string_view pattern, const std::vector<std::string> &operands) {
   std::string text;
   for (size_t n = 0; n < pattern.size(); ++n) {
@@ -40,7 +40,7 @@ static std::string fill(std::string_view pattern, const std::vector<std::string>
   return text;
 }
 
-/// What has a word of its own.
+/// The nodes that are printed as a variable.
 constexpr std::pair<Op, const char *> kWords[] = {
     {Op::Batch, "b"}, {Op::Head, "h"},    {Op::Query, "i"},
     {Op::Key, "j"},   {Op::Score, "s"},   {Op::HeadsTotal, "heads_total"},
@@ -95,7 +95,7 @@ std::string printFormula(const Program &program, const Node &node, const Coordin
     return text + (operands.empty() ? "" : "]");
   }
   default:
-    return "?"; // not a scalar: the compiler refuses it, which shows
+    return "?"; // not a scalar: the compiler rejects the formula
   }
 }
 

@@ -1,7 +1,8 @@
-//===- FuzzTest.cpp - The fuzzers can fail --------------------------------===//
+//===- FuzzTest.cpp - Tests that the fuzzers detect faults ----------------===//
 //
-// A fuzzer that reports nothing is useful only if it would report a fault: crashes, hangs, a wrong
-// reference and ill-conditioned programs are detected, and failures are minimised.
+// A fuzzer without findings is useful only if it would report a fault. These tests check that
+// crashes, hangs, a wrong reference and ill-conditioned programs are detected, and that failures
+// are minimized.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +29,7 @@ using namespace pe::fuzz;
 
 namespace {
 
-TEST(Workers, OutliveTheirTasks) {
+TEST(Workers, SurviveCrashingTasks) {
   auto task = [](uint64_t number, const Progress &progress) -> std::string {
     progress("phase " + std::to_string(number));
     if (number == 1)
@@ -49,7 +50,7 @@ TEST(Workers, OutliveTheirTasks) {
     EXPECT_EQ(outcomes[number].text, "result " + std::to_string(number));
   EXPECT_EQ(outcomes[1].kind, Outcome::Kind::Crashed);
   EXPECT_EQ(groupOfDeath(outcomes[1]), "phase 1: signal 6 (Aborted)");
-  EXPECT_EQ(groupOfDeath(outcomes[3]), "phase 3: no result in time");
+  EXPECT_EQ(groupOfDeath(outcomes[3]), "phase 3: timed out");
   EXPECT_EQ(groupOfDeath(outcomes[5]), "phase 5: exit status 3: error: the fifth");
 }
 
@@ -65,7 +66,7 @@ TEST(Generator, IsAFunctionOfTheSeed) {
   EXPECT_NE(printProgram(generateProgram(7)), printProgram(generateProgram(8)));
 }
 
-/// Every word of the dialect that programs consist of is written, some by few of these seeds.
+/// Checks that these seeds cover every construct of the dialect; some are rare.
 TEST(Generator, WritesEveryConstruct) {
   std::string all;
   for (uint64_t seed = 1; seed <= 400; ++seed)
@@ -109,7 +110,7 @@ int64_t valueOf(const char *name, Type type, int64_t a, int64_t b) {
   return value ? wrap(*value, isTruth ? 1 : bitsOf(type)) : INT64_MIN;
 }
 
-TEST(ScalarOperations, AreThoseOfTheirWidth) {
+TEST(ScalarOperations, WrapToTheirWidth) {
   EXPECT_EQ(valueOf("arith.muli", Type::I32, 1 << 20, 1 << 11), INT32_MIN);
   EXPECT_EQ(valueOf("arith.muli", Type::I8, 16, 9), -112);
   EXPECT_EQ(valueOf("arith.divui", Type::I32, -1, 2), INT32_MAX);
@@ -133,10 +134,10 @@ Program programOf(Node value) {
 
 Node keyAsReal() { return makeNode(Op::ToReal, Type::F32, {makeNode(Op::Key, Type::Index)}); }
 
-TEST(Condition, SeesWhatRoundingDecides) {
+TEST(Condition, DetectsResultsThatRoundingDecides) {
   Program smooth = programOf(makeScalar("math.sin", Type::F32, {keyAsReal()}));
   EXPECT_TRUE(conditionOf(smooth, smooth.biases[0], {}, 100).isGood());
-  // A power of two may come out just below the integer.
+  // An approximate power of two can be just below the integer.
   Node power = makeScalar("math.exp2", Type::F32, {keyAsReal()});
   Program jumping = programOf(makeScalar("math.floor", Type::F32, {std::move(power)}));
   EXPECT_FALSE(conditionOf(jumping, jumping.biases[0], {}, 100).isGood());
@@ -145,7 +146,7 @@ TEST(Condition, SeesWhatRoundingDecides) {
   EXPECT_FALSE(conditionOf(undefined, undefined.biases[0], {}, 100).isGood());
 }
 
-TEST(Minimize, KeepsWhatFails) {
+TEST(Minimize, KeepsTheFailure) {
   auto hasProduct = [](const Program &program) {
     bool found = false;
     for (const Node &bias : program.biases)
@@ -184,7 +185,7 @@ TEST(Mutations, AreFunctionsOfTheSeedAndChangeSomething) {
   }
 }
 
-/// What a program computes for random inputs, exactly and with the rounding of bf16.
+/// The results of a program for random inputs, exact and rounded to bf16.
 struct Evaluated {
   reference::Results exact, rounded;
 
@@ -209,8 +210,8 @@ struct Evaluated {
   }
 };
 
-/// A sink's gradient is one number per head: how far roundings of bf16 may move it does not follow
-/// from one evaluation, in which they may cancel.
+/// A sink's gradient is one value per head. Its bf16 error cannot be bounded by one evaluation, in
+/// which the roundings can cancel.
 TEST(NarrowTypes, BoundOfASinkIsTheSizeOfItsRoundings) {
   Program program;
   program.sizes = {1, 1, 1, 5, 5, 24, 24};
@@ -241,7 +242,7 @@ TEST(NarrowTypes, BoundOfASinkIsTheSizeOfItsRoundings) {
     noticed += !passes(1.05, 0.0);
   }
   EXPECT_LT(largest, 1.0);
-  EXPECT_LT(smallest, 0.1) << "roundings that cancel";
+  EXPECT_LT(smallest, 0.1) << "expected roundings that cancel";
   EXPECT_GE(noticed, 12);
 }
 
@@ -281,7 +282,7 @@ TEST_F(SecondEvaluation, AgreesWithTheReference) {
   EXPECT_TRUE(status) << status.error().getMessage();
 }
 
-TEST_F(SecondEvaluation, SeesEveryWrongTensor) {
+TEST_F(SecondEvaluation, DetectsEveryWrongTensor) {
   for (TensorMap reference::Results::*tensors :
        {&reference::Results::outputs, &reference::Results::gradients})
     for (auto &[name, tensor] : results.*tensors) {

@@ -1,4 +1,4 @@
-//===- Generate.cpp - A program from a seed -------------------------------===//
+//===- Generate.cpp - Generates a program from a seed ---------------------===//
 
 #include "fuzz/Generate.h"
 
@@ -78,8 +78,8 @@ void Generator::drawSizes() {
     sizes.headDim = sizes.valueDim = 8;
 }
 
-/// Around values where products and sums of positions overflow 31, 32 and 63 bits; start + length
-/// stays within 2^30.
+/// Draws positions near values where their products and sums overflow 31, 32 and 63 bits;
+/// start + length is at most 2^30.
 void Generator::drawPositions() {
   constexpr int64_t limit = 1 << 30;
   Positions &positions = program.positions;
@@ -240,7 +240,7 @@ std::optional<Node> Generator::wellConditionedBias() {
   return std::nullopt;
 }
 
-/// A factor on weights whose values and slopes are moderate.
+/// Generates a factor on weights with moderate values and slopes.
 std::optional<Node> Generator::factor() {
   for (int attempt = 0; attempt < 12; ++attempt) {
     const bool isFormula = chance(0.3);
@@ -254,7 +254,7 @@ std::optional<Node> Generator::factor() {
   return std::nullopt;
 }
 
-/// A function of the score whose values and slopes are moderate where scores usually lie.
+/// Generates a function of the score with moderate values and slopes for usual scores.
 std::optional<Node> Generator::score() {
   for (int attempt = 0; attempt < 12; ++attempt) {
     const bool isFormula = chance(0.3);
@@ -283,7 +283,7 @@ Node Generator::window() {
   return node;
 }
 
-/// A condition of Print.cpp and Evaluate.cpp: about differences, intervals of keys, or pairs.
+/// Generates a condition of conditionText on differences, intervals of keys or pairs.
 Node Generator::maskFunction() {
   Node node = makeNode(Op::MaskFn, Type::Mask);
   const auto kind = static_cast<int64_t>(below(kMaskConditions));
@@ -293,7 +293,7 @@ Node Generator::maskFunction() {
   return node;
 }
 
-/// Code of whole numbers, data of the call among them.
+/// Generates a mask as integer code, which may read data of the call.
 Node Generator::maskCode() {
   for (int attempt = 0; attempt < 8; ++attempt) {
     const bool isFormula = chance(0.5);
@@ -324,10 +324,10 @@ Node Generator::mask(int depth) {
   }
 }
 
-/// Which keys stick-breaking sees: one side, unless it takes both.
+/// Generates a mask for stick-breaking: keys on one side unless the program attends to both.
 Node Generator::maskOfSticks() {
   Node node = mask(1);
-  if (program.hasBothSides) { // windows that leave out a whole side are refused
+  if (program.hasBothSides) { // a window that masks an entire side is rejected
     walk(node, [&](Node &inner) {
       if (inner.op == Op::Causal || inner.op == Op::StrictCausal)
         inner = maskFunction();
@@ -370,13 +370,13 @@ void Generator::drawSticks() {
         program.positions.keyStart + int64_t(below(sizes.keys - sizes.queries + 1));
 }
 
-/// Positions that are data: given, or counted from the beginning of documents.
+/// Draws positions that are data: explicit, or relative to the beginning of documents.
 void Generator::drawPlacement() {
   if (chance(0.1))
     return drawDocuments();
   if (program.isStickBreaking || !chance(0.1))
     return;
-  Positions &positions = program.positions; // rows begin at 0 or later
+  Positions &positions = program.positions; // explicit positions require nonnegative starts
   positions.keyStart = std::max<int64_t>(positions.keyStart, 0);
   const int64_t row = positions.queryStart.value_or(positions.keyStart + program.sizes.keys -
                                                     program.sizes.queries);
@@ -410,11 +410,11 @@ void Generator::drawDocuments() {
   documents->flag = chance(0.6);
   documents->parameters = {addWholeParameter(
       program, {kBoundaries}, 0, std::max(first + sizes.queries, positions.keyStart + sizes.keys))};
-  program.mask = documents; // its positions count for what follows
+  program.mask = documents; // fits() needs to know that positions restart
 }
 
-/// Where positions are data, a tensor over keys is read at functions of j alone, one over queries
-/// at functions of i, and none inside a sum.
+/// Returns true if reads are valid for positions that are data: a tensor over keys is indexed by
+/// functions of j only, a tensor over queries by functions of i only, and neither inside a sum.
 bool Generator::fits(const Node &tree) const {
   bool isAllowed = true;
   if (!isPlacedByData(program))
@@ -462,7 +462,7 @@ static Node product(Node a, Node b) {
   return makeScalar("arith.mulf", Type::F32, {std::move(a), std::move(b)});
 }
 
-/// A vector for every clipped distance.
+/// Generates a read of a table with a vector per clipped distance.
 Node Generator::nearTable() {
   const int64_t low = -int64_t(below(9)), high = int64_t(below(24));
   Node index = makeScalar(
@@ -485,7 +485,7 @@ Node Generator::nearTable() {
   }
 }
 
-/// Sines and cosines of the distance.
+/// Generates sines and cosines of the distance.
 Node Generator::waves() {
   auto pairOf = [&] {
     return realOf(
@@ -505,7 +505,7 @@ Node Generator::waves() {
                  makeScalar(chance(0.5) ? "math.sin" : "math.cos", Type::F32, {std::move(angle)}));
 }
 
-/// Any function, of few distances.
+/// Generates an arbitrary function and a mask that restricts the distance.
 Node Generator::nearFunction() {
   Node window = makeNode(Op::Window, Type::Mask);
   window.integers = {pick<int64_t>({1, 4, 17, 40}), chance(0.5) ? pick<int64_t>({1, 5, 12}) : 0};
@@ -523,7 +523,7 @@ Node Generator::content() {
   const bool isFormula = chance(0.5);
   const uint64_t form = below(5);
   Node value = form < 2 ? nearTable() : form < 4 ? waves() : nearFunction();
-  if ((form < 2 || form == 4) && chance(0.3)) // waves read nothing
+  if ((form < 2 || form == 4) && chance(0.3)) // not for waves, which read no parameter
     value = product(std::move(value), makeRead(Type::F32, addParameter(program, {kHeads}, -1, 1),
                                                {makeNode(Op::Head, Type::Index)}));
   Node node =
@@ -601,8 +601,8 @@ Node Generator::rotation() {
   if (chance(0.4))
     node.integers[0] = 2 * (1 + below(program.sizes.headDim / 2));
   const int64_t dims = node.integers[0] ? node.integers[0] : program.sizes.headDim;
-  // Positions near the beginning: a table has a row for each, and their product with the change of
-  // a frequency stays small.
+  // Keeps positions small: a table has a row for each, and the gradient of a frequency grows with
+  // the position.
   const int64_t end = std::max({int64_t(1), program.queryStart() + program.sizes.queries,
                                 program.positions.keyStart + program.sizes.keys});
   const bool isNear = program.positions.keyStart >= 0 && program.queryStart() > -1000 && end < 1000;
@@ -634,9 +634,9 @@ Node Generator::rotation() {
   if (chance(0.5)) {
     node.integers[1] = 1 + below(kScalings.size() - 1);
     node.reals[1] = pick({4.0, 8.0, 1.5, 0.5});
-    if (dims < 4 && (node.integers[1] == 2 || node.integers[1] == 3)) // not defined there
+    if (dims < 4 && (node.integers[1] == 2 || node.integers[1] == 3)) // undefined for so few dims
       node.integers[1] = 1;
-    if (isPlacedByData(program) && node.integers[1] == 3) // changes with the length
+    if (isPlacedByData(program) && node.integers[1] == 3) // its base depends on the length
       node.integers[1] = 1;
   }
   if (isNear && chance(0.3)) {
@@ -663,7 +663,7 @@ Program Generator::generate() {
       program.biases.push_back(std::move(*node));
   if (chance(0.25))
     program.scale = pick({0.0, 0.5, 0.125, real(-0.4, 0.4)});
-  // A scale of 0 makes every score 0, where functions of it may have no derivative.
+  // A scale of 0 makes every score 0, where functions of the score need not be differentiable.
   if (program.scale != 0.0 && chance(0.2))
     program.score = score();
   if (chance(0.35))

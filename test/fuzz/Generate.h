@@ -1,7 +1,7 @@
-//===- Generate.h - A program from a seed -----------------------*- C++ -*-===//
+//===- Generate.h - Generates a program from a seed -------------*- C++ -*-===//
 //
-// Compositions of every coordinate, bias, rotation, mask and normalizer, regions and formulas of
-// random scalar code, and a call: sizes and starts. The same seed gives the same program.
+// Composes coordinates, biases, rotations, masks, normalizers, and regions and formulas of random
+// scalar code, and draws the sizes and starts of a call. The same seed gives the same program.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,7 +12,7 @@
 
 namespace pe::fuzz {
 
-/// The biases are well conditioned on the parameters of drawParameters.
+/// Generates a program whose biases are well conditioned on the parameters of drawParameters.
 Program generateProgram(uint64_t seed);
 
 } // namespace pe::fuzz

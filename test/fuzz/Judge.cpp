@@ -1,4 +1,4 @@
-//===- Judge.cpp - Running one program on every target --------------------===//
+//===- Judge.cpp - Runs one program on every target -----------------------===//
 
 #include "fuzz/Judge.h"
 
@@ -14,7 +14,7 @@
 namespace pe::fuzz {
 namespace {
 
-/// The dense evaluation of more pairs takes too long.
+/// The largest number of pairs that the second evaluation visits; more take too long.
 constexpr int64_t kMostPairsTwice = 3000;
 
 /// A message with which a target may refuse a program that others run: a limit that
@@ -31,7 +31,7 @@ bool isStatedLimit(const std::string &target, const std::string &message) {
   });
 }
 
-/// "d_p0" and "d_p7" are both gradients of parameters.
+/// Groups tensors by kind: "d_p0" and "d_p7" are both gradients of parameters.
 std::string kindOf(const std::string &tensor) {
   return tensor.starts_with("d_p") ? "d_PARAMETER" : tensor;
 }
@@ -45,14 +45,14 @@ struct Judge::Case {
   jit::Source source;
   TensorMap inputs;
   reference::Program parsed;
-  /// By type: the reference's results for inputs rounded to it.
+  /// The inputs rounded to a type, and the reference's results for them.
   struct Expectation {
     TensorMap inputs;
     reference::Results exact, rounded;
   };
   std::map<DType, Expectation> expectations;
   Verdict verdict;
-  /// Target and message of each refusal; targets that did not refuse.
+  /// The target and message of each refusal, and the targets that accepted the program.
   std::vector<std::pair<std::string, std::string>> refusals;
   std::vector<std::string> accepted;
 
@@ -189,7 +189,7 @@ void Judge::runTarget(const Target &target, Case &run) const {
   run.compare(target.name, target.dtype, **expected, first, (*function)->explainJson());
 }
 
-/// Clear refusals by all targets, and stated limits, are not findings; others are.
+/// Adds a finding for each refusal, except clear refusals by all targets and documented limits.
 static void judgeRefusals(const std::vector<std::pair<std::string, std::string>> &refusals,
                           const std::vector<std::string> &accepted, Verdict &verdict) {
   for (const auto &[target, message] : refusals) {
@@ -205,8 +205,8 @@ static void judgeRefusals(const std::vector<std::pair<std::string, std::string>>
     verdict.refusal = generalize(refusals.front().second);
 }
 
-/// One finding for all targets that say the same: "loops, cpu: differs ...". Where the reference is
-/// wrong, its differences from the targets add nothing.
+/// Joins equal findings of several targets: "loops, cpu: differs ...". If the reference is wrong,
+/// drops its differences from the targets.
 static void joinFindings(Verdict &verdict) {
   bool isReferenceWrong = std::ranges::any_of(verdict.findings, [](const Finding &finding) {
     return finding.group.starts_with("reference: ");
@@ -298,7 +298,7 @@ Expected<Judge> Judge::create(const std::vector<std::string> &names) {
       return target.takeError();
     judge.targets.push_back(std::move(*target));
   }
-  if (judge.targets.empty()) { // something must read the program
+  if (judge.targets.empty()) { // a subject must parse the program
     auto reader = makeTarget("cpu");
     if (!reader)
       return reader.takeError();

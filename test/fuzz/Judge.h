@@ -1,9 +1,9 @@
-//===- Judge.h - Running one program on every target ------------*- C++ -*-===//
+//===- Judge.h - Runs one program on every target ------------- -*- C++ -*-===//
 //
-// Compiles and runs a program with gradients, compares it with the float64 reference under the
-// contract's bounds, two runs on different numbers of threads with each other bit for bit, and the
-// reference with the second evaluation. Call it in a separate process (Worker.h): the program under
-// test may crash or hang.
+// Compiles and runs a program with gradients. Compares the results with the float64 reference under
+// the contract's bounds, two runs on different numbers of threads bit for bit, and the reference
+// with the second evaluation. Call it in a separate process (Workers.h): the program under test may
+// crash or hang.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 
 namespace pe::fuzz {
 
-/// What is wrong with a program. Findings of one group presumably have one cause.
+/// A failure of a program. Findings of one group presumably have one cause.
 struct Finding {
   std::string group;
   std::string detail;
@@ -26,10 +26,10 @@ struct Finding {
 
 struct Verdict {
   std::vector<Finding> findings;
-  /// Every target refused it with this message.
+  /// The message with which every target refused the program.
   std::string refusal;
-  /// Its results depend on single roundings; nothing was compared.
-  /// "gpu-emulator: MESSAGE" of targets that refused it by a limit that their pages state.
+  /// True if the results depend on single roundings; nothing was compared.
+  /// "gpu-emulator: MESSAGE" for each target that refused the program by a documented limit.
   std::vector<std::string> limits;
   bool isIllConditioned = false;
   bool wasCheckedTwice = false;
@@ -37,11 +37,11 @@ struct Verdict {
 
 class Judge {
 public:
-  /// Reports the next step, for the report of a crash: "compile cpu".
+  /// Receives the next step, such as "compile cpu", which the report of a crash contains.
   using Progress = std::function<void(const std::string &)>;
 
-  /// Targets: "loops", "cpu", "gpu-emulator"; the last with `:bf16` and so on for another type than
-  /// f32. "reference": the second evaluation.
+  /// The targets are "loops", "cpu" and "gpu-emulator", optionally with a type other than f32, such
+  /// as "gpu-emulator:bf16", and "reference" for the second evaluation.
   static Expected<Judge> create(const std::vector<std::string> &targets);
 
   Verdict judge(const Program &program, const Progress &progress) const;
@@ -60,8 +60,8 @@ private:
   bool checksReference = false;
 };
 
-/// The targets of a program when the user chose none: all in f32, and for some seeds the emulator
-/// in another type.
+/// Returns the default targets of a seed: all in f32, and for some seeds the emulator in another
+/// type.
 std::vector<std::string> targetsOfSeed(uint64_t seed);
 
 } // namespace pe::fuzz

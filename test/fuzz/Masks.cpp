@@ -1,4 +1,4 @@
-//===- Masks.cpp - Which pairs a generated mask allows --------------------===//
+//===- Masks.cpp - Evaluates a generated mask -----------------------------===//
 
 #include "fuzz/BiasEvaluator.h"
 
@@ -7,7 +7,7 @@
 namespace pe::fuzz {
 namespace {
 
-/// As conditionText of Print.cpp.
+/// Evaluates the condition that conditionText prints.
 bool holds(int64_t kind, int64_t n, const Pair &pair) {
   const int64_t i = pair.i, j = pair.j;
   auto modulo = [&](int64_t x) { return (x % n + n) % n; };
@@ -35,12 +35,12 @@ bool holds(int64_t kind, int64_t n, const Pair &pair) {
   }
 }
 
-/// How many documents begin at or before a place: the number of its own, from 1.
+/// Returns the number of documents that begin at or before a place: the place's document, from 1.
 int64_t documentOf(const std::vector<long double> &boundaries, int64_t place) {
   return std::ranges::count_if(boundaries, [&](long double begin) { return begin <= place; });
 }
 
-/// The documents in which positions restart; null without any.
+/// Returns the documents in which positions restart, or null.
 const Node *findRestart(const Node &mask) {
   const Node *found = nullptr;
   walk(mask, [&](const Node &node) {

@@ -1,4 +1,4 @@
-//===- Minimize.cpp - Smaller programs that fail alike --------------------===//
+//===- Minimize.cpp - Reduces failing programs ----------------------------===//
 
 #include "fuzz/Minimize.h"
 
@@ -10,7 +10,7 @@
 namespace pe::fuzz {
 namespace {
 
-/// Collects changed copies of a program.
+/// Collects simplified copies of a program.
 class Steps {
 public:
   explicit Steps(const Program &program) : program(program) {}
@@ -97,7 +97,7 @@ void Steps::dropParts() {
     add([](Program &changed) { changed.hasLse = false; });
 }
 
-/// The value itself when it is already the smallest.
+/// Returns candidates that are closer to 0 than `value`, starting with `least`.
 std::vector<int64_t> smallerThan(int64_t value, int64_t least) {
   std::vector<int64_t> smaller;
   for (int64_t next : {least, value / 2, value - 16, value - 1})
@@ -116,7 +116,7 @@ void Steps::shrinkCall() {
         changed.sizes.*member = value;
         if (changed.rotation && changed.rotation->op == Op::RotationTable &&
             member == &Sizes::batch)
-          changed.rotation = leafOf(Type::Rotation); // its rows may be those of batch entries
+          changed.rotation = leafOf(Type::Rotation); // a table may have rows per batch entry
       });
   for (auto member : {&Sizes::headDim, &Sizes::valueDim})
     for (int64_t value : {int64_t(16), program.sizes.*member - 8})
@@ -124,7 +124,7 @@ void Steps::shrinkCall() {
         add([=](Program &changed) {
           changed.sizes.*member = value;
           if (changed.rotation && changed.rotation->op != Op::Rotary)
-            changed.rotation = leafOf(Type::Rotation); // its columns are those of the head dim
+            changed.rotation = leafOf(Type::Rotation); // a table's width depends on the head dim
           if (changed.rotation && changed.rotation->integers[0] > changed.sizes.headDim)
             changed.rotation->integers[0] = 0;
         });
@@ -149,7 +149,7 @@ void Steps::shrinkCall() {
 
 void Steps::shrinkParameters() {
   for (size_t p = 0; p < program.parameters.size(); ++p) {
-    // Other ranks and extents must match the ops that read them.
+    // Other ranks and sizes must match the ops that read them.
     const std::vector<int64_t> &dims = program.parameters[p].dims;
     if (program.parameters[p].absent != kNoParameter)
       add([=](Program &changed) {
@@ -162,7 +162,7 @@ void Steps::shrinkParameters() {
   }
 }
 
-/// The simplest value of a type.
+/// Returns the simplest node of a type.
 Node leafOf(Type type) {
   switch (type) {
   case Type::Coordinate:
@@ -185,7 +185,7 @@ Node leafOf(Type type) {
 }
 
 template <typename Root> void Steps::changeTree(const Root &root) {
-  // Every node by its path from the root.
+  // Visits every node by its path from the root.
   std::vector<std::vector<size_t>> paths = {{}};
   auto nodeAt = [&root](Program &changed, const std::vector<size_t> &path) -> Node & {
     Node *node = &root(changed);
@@ -265,8 +265,8 @@ template <typename At> void Steps::changeAttributes(const Node &node, const At &
 std::vector<Program> simplerPrograms(const Program &program) { return Steps(program).take(); }
 
 Program minimize(Program program, const std::function<bool(const Program &)> &fails) {
-  // After a success the search continues at the same place: what could not be removed before rarely
-  // can be now. It ends after a full round without success.
+  // After a success the search continues with the next step, because steps that failed before
+  // rarely succeed now. It ends after a full round without success.
   size_t next = 0, failures = 0;
   std::vector<Program> candidates = simplerPrograms(program);
   while (failures < candidates.size()) {

@@ -1,4 +1,4 @@
-//===- Minimize.h - Smaller programs that fail alike ------------*- C++ -*-===//
+//===- Minimize.h - Reduces failing programs --------------------*- C++ -*-===//
 
 #ifndef PE_TEST_FUZZ_MINIMIZE_H
 #define PE_TEST_FUZZ_MINIMIZE_H
@@ -9,12 +9,12 @@
 
 namespace pe::fuzz {
 
-/// Programs one step simpler than this one, the largest steps first: without a bias, the rotation
-/// or the mask; with a node's child or a leaf in the node's place; with smaller sizes and starts.
-/// Every chain of steps ends.
+/// Returns the programs that are one step simpler, largest steps first: a bias, the rotation or the
+/// mask removed, a node replaced by its child or by a leaf, smaller sizes and starts. Every chain
+/// of steps is finite.
 std::vector<Program> simplerPrograms(const Program &program);
 
-/// Takes steps as long as `fails` says that the program still fails in the same way.
+/// Simplifies the program as long as `fails` returns true: the program fails in the same way.
 Program minimize(Program program, const std::function<bool(const Program &)> &fails);
 
 } // namespace pe::fuzz

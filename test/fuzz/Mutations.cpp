@@ -1,4 +1,4 @@
-//===- Mutations.cpp - Damaged texts and bytes ----------------------------===//
+//===- Mutations.cpp - Damages text and bytes -----------------------------===//
 
 #include "fuzz/Mutations.h"
 
@@ -35,7 +35,7 @@ template <typename List> const auto &pick(const List &list, Random &random) {
   return std::data(list)[random.below(std::size(list))];
 }
 
-/// One to `most`, small numbers more often.
+/// Returns a random count from 1 to `most`; small counts are more likely.
 int drawCount(Random &random, int most) {
   int count = 1;
   while (count < most && random.below(2))
@@ -70,7 +70,8 @@ void changeBytes(std::string &bytes, Random &random) {
   }
 }
 
-/// Words, numbers, white space and single symbols, which concatenate to the text.
+/// Splits text into words, numbers, white space and single symbols. Their concatenation is the
+/// text.
 std::vector<std::string> split(const std::string &text) {
   enum class Class : uint8_t { Word, Space, Sign };
   auto classOf = [](unsigned char c) {
@@ -110,7 +111,7 @@ void changeTokens(std::vector<std::string> &tokens, const std::vector<std::strin
     if (!strange.empty())
       tokens[at] = pick(strange, random);
     break;
-  default: // a number in place of a number, a word in place of a word
+  default: // replace a number by a number or a word by a word
     for (size_t n = 0; n < tokens.size(); ++n) {
       std::string &token = tokens[(at + n) % tokens.size()];
       if (std::isdigit(static_cast<unsigned char>(token[0]))) {
@@ -178,7 +179,7 @@ void changeJson(Json &document, Random &random) {
   std::vector<Json *> all;
   collect(document, all);
   Json &value = *pick(all, random);
-  const Json other = *pick(all, random); // a copy: either may hold the other
+  const Json other = *pick(all, random); // a copy, because either value may contain the other
   if (value.is_structured() && random.below(3))
     changeMembers(value, random);
   else if (value.is_number_integer() && random.below(2))

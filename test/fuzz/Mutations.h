@@ -1,4 +1,4 @@
-//===- Mutations.h - Damaged texts and bytes --------------------*- C++ -*-===//
+//===- Mutations.h - Damages text and bytes ---------------------*- C++ -*-===//
 
 #ifndef PE_TEST_FUZZ_MUTATIONS_H
 #define PE_TEST_FUZZ_MUTATIONS_H
@@ -10,16 +10,16 @@
 
 namespace pe::fuzz {
 
-/// A few changed, lost, repeated or new bytes, or the end cut off.
+/// Changes, removes, repeats or inserts a few bytes, or truncates the end.
 std::string mutateBytes(std::string bytes, Random &random);
 
-/// A few words, numbers and symbols lost, repeated, exchanged, or replaced by those of `others` and
-/// by numbers at the limits of types.
+/// Removes, repeats, swaps or replaces a few words, numbers and symbols. Replacements are tokens of
+/// `others` or numbers at the limits of types.
 std::string mutateTokens(const std::string &text, const std::vector<std::string> &others,
                          Random &random);
 
-/// A few values of a JSON text replaced by others of the text and by extreme ones, and members
-/// lost, repeated or renamed. Text that is not JSON is changed as bytes.
+/// Replaces a few values of a JSON text by other values of the text or extreme values, and removes,
+/// repeats or renames members. Text that is not JSON is mutated as bytes.
 std::string mutateJson(const std::string &text, Random &random);
 
 } // namespace pe::fuzz

@@ -1,4 +1,4 @@
-//===- Print.cpp - A generated program as MLIR ----------------------------===//
+//===- Print.cpp - Prints a generated program as MLIR ---------------------===//
 //
 // Post order: the children of a node are printed before it, each as a separate value. Formulas
 // are printed as text, by the templates of ScalarOperations.
@@ -25,7 +25,7 @@ std::string typeOf(const Parameter &parameter) {
   return text + (parameter.isWhole ? "i32>" : "f32>");
 }
 
-/// ", pe.axes = [...]" of data; nothing for parameters.
+/// Returns ", pe.axes = [...]" for data, or "" for parameters.
 std::string axesOf(const Parameter &parameter) {
   std::string words;
   for (int64_t dim : parameter.dims)
@@ -38,7 +38,7 @@ std::string axesOf(const Parameter &parameter) {
 // Operations
 //===----------------------------------------------------------------------===//
 
-/// Arguments of regions.
+/// The arguments of regions.
 constexpr std::pair<Op, const char *> kLeaves[] = {
     {Op::Batch, "%b"}, {Op::Head, "%h"}, {Op::Query, "%i"},   {Op::Key, "%j"}, {Op::Score, "%s"},
     {Op::Token, "%p"}, {Op::Dim, "%d"},  {Op::Width, "%dim"}, {Op::End, "%n"}};
@@ -55,7 +55,7 @@ private:
                              const std::vector<std::string> &contents, const std::string &score,
                              const std::string &factor, const std::string &mask);
   std::string printMerge() const;
-  /// Prints the node and everything below; returns its value's name.
+  /// Prints the tree of the node; returns the name of its value.
   std::string printNode(const Node &node);
   std::string printScalar(const Node &node, const std::vector<std::string> &in);
   std::string printOperation(const Node &node, const std::vector<std::string> &in);
@@ -76,14 +76,14 @@ private:
     out << indent << name << " = " << operation << "\n";
     return name;
   }
-  /// "c(%a0 : tensor<?xf32>) ", or nothing for a parameter that is absent.
+  /// "c(%a0 : tensor<?xf32>) ", or "" if there is no parameter.
   std::string printOperand(const std::string &word, int parameter) const;
   std::string listParameters(const std::vector<int> &parameters, bool types) const;
 
   const Program &program;
   std::ostringstream out;
   std::string indent = "  ";
-  std::string inside; ///< of how many sums, a letter each
+  std::string inside; ///< one letter per enclosing sum
   int count = 0;
   CoordinateNames coordinates;
 };
@@ -137,7 +137,7 @@ std::string Printer::printScalar(const Node &node, const std::vector<std::string
   return define(text + " : " + type);
 }
 
-/// What code of one op is called with.
+/// The name, region arguments and form of an op with code.
 struct RegionForm {
   const char *name, *arguments;
   bool isText;
@@ -204,7 +204,7 @@ std::string Printer::printRegion(const Node &node) {
   return name;
 }
 
-/// What code reads of what is around it, by name with its type.
+/// Returns the outer values that the body of a sum reads, by name, with their types.
 std::map<std::string, std::string> Printer::inputsOf(const Node &sum) const {
   std::map<std::string, std::string> inputs;
   walk(sum.children[0], [&](const Node &inner) {
@@ -213,7 +213,7 @@ std::map<std::string, std::string> Printer::inputsOf(const Node &sum) const {
         inputs[name] = op == Op::Score ? "f32" : "index";
     if (inner.op == Op::Captured)
       inputs["%" + coordinates.at(&inner) + "_"] = "f32";
-    if (inner.op == Op::SumIndex && inner.integers[1] < sum.integers[1]) // of a sum around
+    if (inner.op == Op::SumIndex && inner.integers[1] < sum.integers[1]) // of an enclosing sum
       inputs["%k" + std::to_string(inner.integers[1])] = "index";
     if (inner.op == Op::Read || inner.op == Op::AxisSize) {
       const Parameter &parameter = program.parameters[inner.parameters[0]];
@@ -223,7 +223,7 @@ std::map<std::string, std::string> Printer::inputsOf(const Node &sum) const {
   return inputs;
 }
 
-/// Names inside are those around with a letter more: none may be defined twice.
+/// Names in the body have one more letter than outside, so that no name is defined twice.
 std::string Printer::printSum(const Node &node) {
   const std::string around = inside;
   inside += "s";
@@ -263,7 +263,7 @@ std::string Printer::printNode(const Node &node) {
   return printOperation(node, in);
 }
 
-/// Scalar code; nothing for other nodes.
+/// Prints scalar code; returns "" for other nodes.
 std::string Printer::printNumber(const Node &node, const std::vector<std::string> &in) {
   for (auto [op, name] : kLeaves)
     if (node.op == op)
@@ -317,7 +317,7 @@ std::string Printer::printNumber(const Node &node, const std::vector<std::string
   }
 }
 
-/// A coordinate; nothing for other nodes.
+/// Prints a coordinate; returns "" for other nodes.
 std::string Printer::printCoordinate(const Node &node) {
   auto parameter = [&](size_t n) { return node.parameters.at(n); };
   switch (node.op) {
@@ -345,7 +345,7 @@ std::string Printer::printCoordinate(const Node &node) {
   }
 }
 
-/// A bias; nothing for other nodes.
+/// Prints a bias; returns "" for other nodes.
 std::string Printer::printBias(const Node &node, const std::vector<std::string> &in) {
   const std::string factor = " {factor = " + printReal(node.reals[0]) + "}";
   auto parameter = [&](size_t n) { return node.parameters.at(n); };
@@ -379,7 +379,7 @@ std::string Printer::printBias(const Node &node, const std::vector<std::string> 
   }
 }
 
-/// "#pe.rope_scaling<...>"
+/// Prints "#pe.rope_scaling<...>".
 static std::string printScaling(const Node &node) {
   const std::string kind = kScalings[node.integers[1]];
   std::string text = "#pe.rope_scaling<" + kind + ", factor = " + printReal(node.reals[1]);
@@ -435,7 +435,7 @@ std::string Printer::printFrequencies(const Node &node) {
                 "} expr \"" + formula + "\"");
 }
 
-/// A mask or a rotation; nothing for other nodes.
+/// Prints a mask or a rotation; returns "" for other nodes.
 std::string Printer::printMaskOrRotation(const Node &node, const std::vector<std::string> &in) {
   switch (node.op) {
   case Op::Causal:

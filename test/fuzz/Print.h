@@ -1,4 +1,4 @@
-//===- Print.h - A generated program as MLIR --------------------*- C++ -*-===//
+//===- Print.h - Prints a generated program as MLIR -------------*- C++ -*-===//
 
 #ifndef PE_TEST_FUZZ_PRINT_H
 #define PE_TEST_FUZZ_PRINT_H
@@ -7,11 +7,11 @@
 
 namespace pe::fuzz {
 
-/// The whole file, without a comment.
+/// Prints the entire file, without comments.
 std::string printProgram(const Program &program);
 
-/// The arguments of `pe run FILE` that reproduce the program's call: seed, shape, positions,
-/// gradients.
+/// Prints the arguments of `pe run FILE` that reproduce the program's call: seed, shape, positions
+/// and gradients.
 std::string printRunOptions(const Program &program);
 
 } // namespace pe::fuzz

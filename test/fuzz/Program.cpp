@@ -12,7 +12,7 @@
 namespace pe::fuzz {
 namespace {
 
-/// Every tree of the program.
+/// Calls `visit` on every tree of the program.
 template <typename Visit> void forEachTree(Program &program, const Visit &visit) {
   for (Node &bias : program.biases)
     visit(bias);
@@ -70,14 +70,14 @@ bool isPlacedByData(const Program &program) {
   return restarts || !program.given.empty();
 }
 
-/// Whether anything but dropout depends on where queries and keys are.
+/// Returns true if anything except dropout depends on the positions of queries and keys.
 static bool readsPositions(const Program &program) {
   bool isRead = program.mask || program.rotation || !program.biases.empty() || program.queryShift ||
                 !program.contents.empty() || program.isStickBreaking;
   for (const std::optional<Node> *function : {&program.score, &program.factor})
     if (*function)
       walk(**function, [&](const Node &node) {
-        // A captured coordinate is a function of both.
+        // A captured coordinate is a function of both positions.
         isRead |= node.op == Op::Query || node.op == Op::Key || node.op == Op::Captured;
       });
   return isRead;
@@ -106,7 +106,7 @@ void dropUnusedParameters(Program &program) {
     for (int parameter : parametersOf(tree))
       used.insert(parameter);
   });
-  for (int parameter : std::set<int>(used)) // what is read in place of another
+  for (int parameter : std::set<int>(used)) // the defaults of absent parameters
     if (int other = program.parameters[parameter].absent; other != kNoParameter)
       used.insert(other);
   std::map<int, int> renumbered;

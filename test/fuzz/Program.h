@@ -1,9 +1,9 @@
 //===- Program.h - A generated program as data ------------------*- C++ -*-===//
 //
-// What the generator writes and the minimiser reduces: a tree per bias, rotation and mask, the
-// parameters they read, and one call (sizes and positions). One kind of node serves scalars of
-// regions and formulas, coordinates, biases, masks and rotations, so that "put a child in place of
-// its parent" or "put a leaf here" mean something everywhere.
+// The data structure that the generator writes and the minimizer reduces: a tree per bias, rotation
+// and mask, the parameters they read, and one call (sizes and positions). Scalars of regions and
+// formulas, coordinates, biases, masks and rotations share one node type, so that reductions such
+// as "replace a node by its child" or "replace a node by a leaf" apply everywhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,74 +30,76 @@ enum class Op : uint8_t {
   Query,    ///< i
   Key,      ///< j
   HeadsTotal,
-  GlobalHead, ///< of a child
-  Dim,        ///< d, of content terms and embeddings
+  GlobalHead, ///< of the child
+  Dim,        ///< d, in content terms and embeddings
   Width,      ///< dim
-  Token,      ///< p, of embeddings
-  End,        ///< n, of embeddings
-  AxisSize,   ///< of parameters[0]; integers[0]: the axis
+  Token,      ///< p, in embeddings
+  End,        ///< n, in embeddings
+  AxisSize,   ///< the size of axis integers[0] of parameters[0]
   Read,       ///< parameters[0], one child per axis
   Score,      ///< s, in functions of the score
   Select,     ///< condition, one, other
-  ToReal,     ///< an index as f32, through i64
-  ToIndex,    ///< an f32 toward 0 as an index, through i32
+  ToReal,     ///< converts an index to f32, through i64
+  ToIndex,    ///< converts an f32 to an index, through i32, rounding toward 0
   Sum,        ///< of the child over an index; integers: count, name of the index
   SumIndex,   ///< integers[1]: name
   Square,     ///< of the child; integers[1]: name of the let in a formula
   Captured,   ///< a coordinate
-  Waves,      ///< of an angle, for elements of vectors: sine and cosine by turns; name as of Square
+  Waves,      ///< sine or cosine of an angle for even or odd d; the name is as for Square
   // Coordinates.
   Distance,
   Relative,
   QueryPosition,
   KeyPosition,
   LogDistance, ///< c
-  Progressive, ///< c or none, threshold or none; initial length, epsilon
+  Progressive, ///< optional c and threshold; initial length, epsilon
   Bucket,      ///< buckets, maximal distance; flag: bidirectional
   ClampedLog,  ///< threshold
   // Biases of a coordinate.
-  Linear,    ///< slope or none (a rule: integers[0]), intercept or none; factor
+  Linear,    ///< optional slope (or a rule: integers[0]) and intercept; factor
   Table,     ///< table
   Power,     ///< exponent, slope; factor
   Mlp,       ///< layers; integers: activation, final activation
-  CosineSum, ///< amplitude or none; integers[0] terms; base
-  // Biases of biases, and of scalars.
+  CosineSum, ///< optional amplitude; integers[0] terms; base
+  // Biases composed of biases or scalars.
   Add,
   Scale,   ///< factor
-  Region,  ///< of one f32
-  Formula, ///< of one f32, printed as text
-  // Functions of the score, of one f32.
+  Region,  ///< yields one f32
+  Formula, ///< yields one f32, printed as text
+  // Functions of the score; each yields one f32.
   ScoreRegion,
   ScoreFormula,
-  // Factors on weights, of one f32.
+  // Factors on weights; each yields one f32.
   FactorRegion,
   FactorFormula,
   // Masks.
   Causal,
   StrictCausal,
-  Window, ///< integers: left, right; 0: open
-  MaskFn, ///< integers: which condition, its number
+  Window, ///< integers: left, right; 0 means unbounded
+  MaskFn, ///< integers: the condition and its operand
   MaskRegion,
-  MaskFormula, ///< of one i1
+  MaskFormula, ///< yields one i1
   Documents,   ///< parameters: boundaries; flag: positions restart
   MaskAnd,
   MaskOr,
   // Rotations.
   /// integers: dims or 0, scaling; reals: base, factor; flag: interleaved; parameters: the learned
-  /// base, if any.
+  /// base or kNoParameter.
   Rotary,
   RotationTable, ///< integers[0] dims or 0; flag: interleaved; parameters: cosines, sines
-  /// integers: dims or 0, number of a formula; reals: factor on cosine and sine; flag: interleaved;
-  /// parameters: a base per head or for all, a factor per pair.
+  /// integers: dims or 0, index into kFrequencies; reals: factor on cosine and sine; flag:
+  /// interleaved; parameters: a base, per head or shared, and a factor per pair.
   RotationFn,
-  // Vectors, of one f32 each. Parameters of a content term: shift and projection, or none.
+  // Vectors; each yields one f32 element. The parameters of a content term are an optional shift
+  // and projection.
   ContentRegion,
   ContentFormula,
   EmbeddingRegion,
   EmbeddingFormula,
 };
 
-/// Whether the node is scalar code with arguments of its own; what it captures is below its child.
+/// Returns true if the node is scalar code with its own arguments. Its captures are in the tree of
+/// its child.
 bool isRegion(Op op);
 
 /// The conditions of MaskFn; the first ones compare with a position.
@@ -117,33 +119,34 @@ struct Node {
   bool operator==(const Node &) const = default;
 };
 
-/// The words of the attributes that Linear::integers and Mlp::integers count.
+/// The attribute values that Linear's and Mlp's `integers` index.
 constexpr std::array<const char *, 3> kSlopeRules = {"", "geometric", "interleaved"};
 constexpr std::array<const char *, 7> kActivations = {"identity", "relu", "gelu", "tanh",
                                                       "silu",     "cos",  "step"};
 
-/// The kinds of scaling that Rotary::integers counts, and the numbers of each besides its factor.
+/// The kinds of scaling that Rotary's `integers` index, and their fixed parameters.
 constexpr std::array<const char *, 6> kScalings = {"",     "linear", "ntk", "dynamic_ntk",
                                                    "yarn", "llama3"};
 constexpr int64_t kOriginalLength = 40;
 constexpr double kFast = 6.0, kSlow = 0.5;
 
-/// The formulas of frequencies that RotationFn::integers counts, with B for the base and F for the
-/// factor of the pair.
+/// The frequency formulas that RotationFn's `integers` index. B is replaced by the base and F by
+/// the factor of the pair.
 constexpr std::array<const char *, 3> kFrequencies = {
     "B ^ (-p / n) / F", "select(p < n // 2, B ^ (-p / n), 0) * F",
     "exp(-p / n * log(B)) * (1 - sigmoid(F - 2) / 2)"};
 
 constexpr int kNoParameter = -1;
 
-/// Drawn uniformly from [low, high).
+/// A parameter drawn uniformly from [low, high).
 struct Parameter {
   std::string name;
-  /// Sizes, or axes of the call. One that is not kHeads makes it data, with `pe.axes`.
+  /// Sizes, or axes of the call (negative). An axis other than kHeads makes the parameter data,
+  /// with `pe.axes`.
   std::vector<int64_t> dims;
   double low = -1.0, high = 1.0;
   bool isWhole = false; ///< i32
-  /// With `pe.absent`: the parameter that is read where the call leaves this one out.
+  /// The parameter that is read if the call omits this one (`pe.absent`).
   int absent = kNoParameter;
   bool isLeftOut = false;
 
@@ -151,18 +154,18 @@ struct Parameter {
 };
 constexpr int64_t kHeads = -1, kBatch = -2, kKeyHeads = -3, kQueries = -4, kKeys = -5, kRows = -6,
                   kBoundaries = -7, kDepth = -8, kModel = -9;
-/// The words of `pe.axes` for these, kHeads first. Two are names of the generator's own.
+/// Their spellings in `pe.axes`, kHeads first. "rows" and "boundaries" are named axes.
 constexpr std::array<const char *, 9> kAxisWords = {"head", "batch",      "kv_head", "query", "key",
                                                     "rows", "boundaries", "depth",   "model"};
-/// Whether the parameter needs `pe.axes`.
+/// Returns true if the parameter needs `pe.axes`.
 bool isData(const Parameter &parameter);
 
 struct Sizes {
   int64_t batch = 1, queryHeads = 1, keyHeads = 1, queries = 1, keys = 1, headDim = 16,
           valueDim = 16;
-  int64_t rows = 1, boundaries = 2, width = 16; ///< axes of names, and of tokens to embed
+  int64_t rows = 1, boundaries = 2, width = 16; ///< named axes, and the width of embeddings
 
-  /// Of an element of Parameter::dims.
+  /// Returns the size of an element of Parameter::dims.
   int64_t extentOf(int64_t dim) const {
     const int64_t axes[] = {queryHeads, batch,      keyHeads, queries, keys,
                             rows,       boundaries, headDim,  width};
@@ -171,7 +174,7 @@ struct Sizes {
   bool operator==(const Sizes &) const = default;
 };
 
-/// What the function of a program computes.
+/// The kind of function that a program defines.
 enum class Entry : uint8_t { Attention, Merge, Embed };
 
 struct Program {
@@ -182,14 +185,14 @@ struct Program {
   std::optional<Node> score, factor;
   /// A Read of a parameter over heads: logits that join the denominator.
   std::optional<Node> sink;
-  /// Probability; 0: none.
+  /// The probability; 0 without dropout.
   double dropout = 0;
   bool hasSeedPerBatch = false;
   std::optional<Node> rotation;
   std::vector<Node> contents;
-  /// A Read of a parameter over heads and dims: what is added to the queries.
+  /// A Read of a parameter over heads and dims, which is added to the queries.
   std::optional<Node> queryShift;
-  /// Reads of the positions of queries and of keys, or nothing.
+  /// Reads of the positions of queries and of keys; empty without explicit positions.
   std::vector<Node> given;
   std::optional<Node> mask;
   bool isStickBreaking = false, attendsCurrent = false, keepsRemainder = false,
@@ -200,28 +203,28 @@ struct Program {
   Sizes sizes;
   Positions positions;
 
-  /// Of query row 0, by default such that the last query aligns with the last key.
+  /// Returns the position of query row 0. By default the last query aligns with the last key.
   int64_t queryStart() const;
   int64_t headsTotal() const { return positions.headsTotal.value_or(sizes.queryHeads); }
 };
 
-/// Calls `visit` on every node below and including `node`.
+/// Calls `visit` on `node` and all its descendants.
 template <typename NodeType, typename Visit> void walk(NodeType &node, const Visit &visit) {
   visit(node);
   for (auto &child : node.children)
     walk(child, visit);
 }
 
-/// Whether positions are other numbers than the places of rows and columns.
+/// Returns true if positions differ from the indices of rows and columns.
 bool isPlacedByData(const Program &program);
 
-/// Whether nothing depends on where queries and keys are: no query is then at a negative position.
+/// Returns true if nothing depends on positions. No query is then at a negative position.
 bool isUnplaced(const Program &program);
 
-/// The parameters that the tree reads, each once, in ascending order.
+/// Returns the parameters that the tree reads, each once, in ascending order.
 std::vector<int> parametersOf(const Node &node);
 
-/// Removes parameters that nothing reads and renumbers the others; their names stay.
+/// Removes unread parameters and renumbers the others; their names do not change.
 void dropUnusedParameters(Program &program);
 
 } // namespace pe::fuzz

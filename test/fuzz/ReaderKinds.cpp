@@ -1,6 +1,6 @@
-//===- ReaderKinds.cpp - Damaged data files -------------------------------===//
+//===- ReaderKinds.cpp - Damages data files and reads them ----------------===//
 //
-// Everything here is read without the compiler, so the address sanitizer sees all of it.
+// These readers do not need the compiler, so the address sanitizer covers all their code.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The sections of one of the good packages.
+/// Returns the sections of one of the valid packages.
 api::Bundle goodBundle(const Corpus &corpus, Random &random) {
   auto bundle = api::readBundle(corpus.packages[random.below(corpus.packages.size())]);
   return bundle ? *bundle : api::Bundle{};
@@ -103,7 +103,7 @@ std::string readSignature(const Corpus &, const std::string &bytes, const fs::pa
   return judgeMessage(plan::parseEntryInfo(bytes));
 }
 
-/// The program that the reference evaluates, with the signature of the good one.
+/// Returns a damaged reference program, to be read with the signature of the valid one.
 std::string makeReferenceProgram(const Corpus &corpus, uint64_t seed) {
   Random random(seed, "program");
   return mutateJson(sectionOf(corpus, random, "program"), random);
@@ -130,8 +130,8 @@ std::string readReferenceProgram(const Corpus &, const std::string &bytes, const
 // Packages
 //===----------------------------------------------------------------------===//
 
-/// Damaged bytes, or a section changed under a new checksum. Code and plan are trusted together:
-/// code is left unchanged.
+/// Damages bytes, or changes a section and updates the checksum. Compiled code is trusted to match
+/// its plan, so it is not changed.
 std::string makePackage(const Corpus &corpus, uint64_t seed) {
   Random random(seed, "package");
   if (random.below(4) == 0)
@@ -191,7 +191,7 @@ struct InOrder : ParallelFor {
   }
 };
 
-/// Parameters of an encoding; nothing is computed here.
+/// An attention with parameters of an encoding; computes nothing.
 class NoAttention : public train::AttentionFunction {
 public:
   const std::vector<train::EncodingParameter> &parameters() const override { return list; }
@@ -219,7 +219,7 @@ std::unique_ptr<train::Trainer> smallTrainer() {
                                           train::OptimizerConfig{}, inOrder);
 }
 
-/// The first letter of the bytes says which file of the checkpoint they are.
+/// Returns a damaged file of a checkpoint; its first byte encodes which file.
 std::string makeCheckpoint(const Corpus &, uint64_t seed) {
   Random random(seed, "checkpoint");
   fs::path folder = fs::temp_directory_path() / ("pe-fuzz-good-" + std::to_string(getpid()));
@@ -262,7 +262,7 @@ std::string readCheckpoint(const Corpus &, const std::string &bytes, const fs::p
   progress("load");
   Status status = train::loadCheckpoint(scratch.string(), *trainer, {{"config", "{}"}});
   if (filesBelow(scratch) != before)
-    return "loading a checkpoint changed the files of its folder";
+    return "loading a checkpoint changed files of its directory";
   return judgeMessage(status);
 }
 
@@ -275,7 +275,7 @@ std::string makeLog(const Corpus &, uint64_t seed) {
   return mutateBytes(good, random);
 }
 
-/// Continuing a log keeps every complete line.
+/// Continues a log, which must keep every complete line.
 std::string readLog(const Corpus &, const std::string &bytes, const fs::path &scratch,
                     const Progress &) {
   std::string path = (scratch / "log.jsonl").string();
@@ -289,10 +289,10 @@ std::string readLog(const Corpus &, const std::string &bytes, const fs::path &sc
   if (!after)
     return after.error().getMessage();
   size_t whole = bytes.rfind('\n') == std::string::npos ? 0 : bytes.rfind('\n') + 1;
-  return after->starts_with(bytes.substr(0, whole)) ? "" : "continuing a log lost lines of it";
+  return after->starts_with(bytes.substr(0, whole)) ? "" : "continuing a log lost lines";
 }
 
-/// A log, results of the demo or a table of bench, as pe plot reads them.
+/// Returns a damaged input of `pe plot`: a log, results of the demo or a table of bench.
 std::string makeRun(const Corpus &, uint64_t seed) {
   Random random(seed, "run");
   static const char *const good[] = {

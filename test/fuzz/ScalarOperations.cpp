@@ -1,4 +1,4 @@
-//===- ScalarOperations.cpp - The scalar code that is generated -----------===//
+//===- ScalarOperations.cpp - Generated scalar operations -----------------===//
 
 #include "fuzz/ScalarOperations.h"
 
@@ -13,7 +13,7 @@ namespace {
 using Result = std::optional<Wide>;
 using Real = long double;
 
-/// A quotient rounded by `round` (-1 down, 0 toward 0, 1 up).
+/// Returns the quotient, rounded down (`round` is -1), toward 0 (0) or up (1).
 Result divide(Wide a, Wide b, int round) {
   if (b == 0)
     return std::nullopt;
@@ -26,7 +26,7 @@ Result divide(Wide a, Wide b, int round) {
   return quotient;
 }
 
-/// The quotient of the smallest number and -1 is not representable.
+/// The quotient of the smallest integer and -1 is not representable.
 template <int round> Result divideSigned(int64_t a, int64_t b, int bits) {
   Result quotient = divide(a, b, round);
   if (!quotient || wrap(*quotient, bits) != *quotient)
@@ -59,7 +59,7 @@ Result shiftRightUnsigned(int64_t a, int64_t b, int bits) {
 }
 
 using Compare = bool (*)(Wide, Wide);
-/// True is -1 in one bit.
+/// Returns -1 (true in one bit) or 0.
 template <Compare compare> Result compareSigned(int64_t a, int64_t b, int) {
   return compare(a, b) ? -1 : 0;
 }
@@ -72,7 +72,7 @@ constexpr auto isGreater = [](Wide a, Wide b) { return a > b; };
 constexpr auto isAtLeast = [](Wide a, Wide b) { return a >= b; };
 
 const ScalarOperation kOperations[] = {
-    // Whole numbers.
+    // Integers.
     {"math.absi", Form::IntegerUnary, Domain::Any, "abs({0})",
      [](int64_t a, int64_t, int) -> Result { return a < 0 ? -Wide(a) : Wide(a); }},
     {"arith.addi", Form::IntegerBinary, Domain::Any, "({0} + {1})",

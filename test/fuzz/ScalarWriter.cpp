@@ -1,4 +1,4 @@
-//===- ScalarWriter.cpp - Random scalar code ------------------------------===//
+//===- ScalarWriter.cpp - Generates random scalar code --------------------===//
 
 #include "fuzz/ScalarWriter.h"
 
@@ -111,21 +111,22 @@ Node ScalarWriter::exactReal(Type type, int depth) {
   return makeScalar("arith.mulf", type, {toReal(std::move(number), type), makeReal(type, eighths)});
 }
 
-/// Axes of the call, and rarely others.
+/// Draws axes of the call, and rarely others.
 std::vector<int64_t> ScalarWriter::drawAxes() {
   std::vector<int64_t> dims;
   if (chance(0.5))
     dims.push_back(kBatch);
   if (chance(0.5))
     dims.push_back(chance(0.4) ? kKeyHeads : kHeads);
-  if (dims.size() < 2 && chance(0.2)) // of rank 4 are activations alone
+  if (dims.size() < 2 && chance(0.2)) // only activations have rank 4
     dims.push_back(chance(0.5) ? kRows : int64_t(1 + below(5)));
   if (dims.empty() || chance(0.9))
     dims.push_back(chance(0.4) ? kQueries : kKeys);
   return dims == std::vector{kHeads} ? std::vector{kBatch} : dims;
 }
 
-/// The variable that an axis counts, sometimes with an offset: others are refused (read-C3).
+/// Generates an index of an axis of the call: its variable, sometimes with an offset. Other indices
+/// are rejected (read-C3).
 Node ScalarWriter::nearPlace(Op place) {
   Node node = makeNode(place, Type::Index);
   if (chance(0.9))
@@ -134,7 +135,7 @@ Node ScalarWriter::nearPlace(Op place) {
                     {std::move(node), wholeConstant(Type::Index)});
 }
 
-/// Mostly at the pair's own place, sometimes beside it.
+/// Reads a parameter, mostly at the indices of the pair, sometimes at an offset.
 Node ScalarWriter::readAt(Type type, int parameter, int depth) {
   std::vector<Node> indices;
   const std::vector<int64_t> dims = program.parameters[parameter].dims;
@@ -153,7 +154,7 @@ Node ScalarWriter::readAt(Type type, int parameter, int depth) {
   return makeRead(type, parameter, std::move(indices));
 }
 
-/// What is read, taken from the same at the query, which the call may leave out.
+/// Subtracts a read from the same read at the query, whose tensor the call may omit.
 Node ScalarWriter::lessAbsent(Node read) {
   const int parameter = read.parameters[0];
   const Parameter given = program.parameters[parameter];
@@ -179,7 +180,7 @@ Node ScalarWriter::lessAbsent(Node read) {
                     {makeRead(Type::F32, other, std::move(indices)), std::move(read)});
 }
 
-/// Data over axes of the call.
+/// Reads data over axes of the call.
 Node ScalarWriter::readData(int depth) {
   const double low = random.uniform(-1.5, 0.5), high = low + random.uniform(0.2, 1.5);
   const int parameter = addParameter(program, drawAxes(), low, high);
@@ -188,7 +189,7 @@ Node ScalarWriter::readData(int depth) {
   return isOfPair && chance(0.2) ? lessAbsent(std::move(node)) : node;
 }
 
-/// Whole numbers over axes of the call, or of a table: small ones, or near the positions.
+/// Reads i32 data over axes of the call, or a table: small values, or values near the positions.
 Node ScalarWriter::readWhole(int depth) {
   const int64_t start = program.positions.keyStart;
   const std::pair<int64_t, int64_t> ranges[] = {
@@ -200,7 +201,7 @@ Node ScalarWriter::readWhole(int depth) {
   return readAt(Type::Index, addWholeParameter(program, dims, low, high), depth);
 }
 
-/// What an embedding reads.
+/// Generates a read of an embedding.
 Node ScalarWriter::readOfToken(int depth) {
   const std::vector<int64_t> choices[] = {
       {}, {1}, {int64_t(1 + below(40))}, {kModel}, {kRows, kModel}, {kQueries}, {kModel, kRows}};
@@ -250,7 +251,7 @@ Node ScalarWriter::read(int depth) {
   std::vector<Node> indices;
   for (int64_t dim : dims) {
     Node index = dim == kHeads ? nearPlace(Op::Head) : whole(Type::Index, std::max(depth, 1));
-    if (index.op == Op::Constant) // one outside a known extent would be refused
+    if (index.op == Op::Constant) // an out-of-bounds constant would be rejected
       index.integers[0] = dim == kHeads ? 0 : below(dim);
     indices.push_back(std::move(index));
   }
@@ -318,7 +319,7 @@ Node ScalarWriter::realOther(Type type, int depth) {
   return makeScalar(row.name, type, {std::move(left), std::move(right)});
 }
 
-/// A sum over an index, scaled so that it is about as large as a summand.
+/// Generates a sum over an index, scaled to about the size of a summand.
 Node ScalarWriter::sum(int depth) {
   const int64_t count = below(6), name = names++;
   sumNames.push_back(name);
@@ -329,7 +330,7 @@ Node ScalarWriter::sum(int depth) {
                     {std::move(node), makeReal(Type::F32, count > 2 ? 0.25 : 0.5)});
 }
 
-/// A captured coordinate, which is large at most.
+/// Generates a captured coordinate, scaled to a moderate size.
 Node ScalarWriter::captured() {
   const Op ops[] = {Op::Distance, Op::Relative, Op::LogDistance};
   Node coordinate = makeNode(ops[below(3)], Type::Coordinate);
@@ -365,7 +366,7 @@ Node ScalarWriter::real(Type type, int depth) {
   case 5:
   case 6:
     return realUnary(type, depth);
-  case 10: // an excursion to the other type
+  case 10: // via the other type
     return makeScalar(type == Type::F32 ? "arith.truncf" : "arith.extf", type,
                       {real(type == Type::F32 ? Type::F64 : Type::F32, depth - 1)});
   default:
@@ -374,7 +375,7 @@ Node ScalarWriter::real(Type type, int depth) {
 }
 
 //===----------------------------------------------------------------------===//
-// Whole numbers and truth values
+// Integers and booleans
 //===----------------------------------------------------------------------===//
 
 Type ScalarWriter::pickWholeType() {
@@ -419,7 +420,7 @@ Node ScalarWriter::wholeLeaf(Type type) {
   return scope == Scope::Token ? placeOfToken() : placeLeaf();
 }
 
-/// An index of an embedding.
+/// Generates an index of an embedding.
 Node ScalarWriter::placeOfToken() {
   switch (below(12)) {
   case 0:
@@ -476,7 +477,7 @@ Node ScalarWriter::wholeOperation(Type type, int depth) {
   return makeScalar(row.name, type, {std::move(left), whole(type, depth - 1)});
 }
 
-/// By a conversion from another type, numeric or boolean.
+/// Converts a value of another type, numeric or boolean.
 Node ScalarWriter::wholeOfOther(Type type, int depth) {
   if (isFormula)
     return makeNode(Op::ToIndex, type, {exactReal(Type::F32, depth - 1)});
@@ -524,7 +525,7 @@ Node ScalarWriter::truth(int depth) {
                                                     : exactReal(Type::F32, depth - 1)});
 }
 
-/// Mostly of the forms that masks of tokens have: equal numbers, and keys up to one.
+/// Mostly generates the usual token masks: equality of two values, and keys up to a value.
 Node ScalarWriter::writeTruth(int depth) {
   auto key = [] { return makeNode(Op::Key, Type::Index); };
   auto compare = [](const char *name, Node a, Node b) {

@@ -1,7 +1,7 @@
-//===- ScalarWriter.h - Random scalar code ----------------------*- C++ -*-===//
+//===- ScalarWriter.h - Generates random scalar code ------------*- C++ -*-===//
 //
-// Writes the trees of regions and formulas. What is written is well-typed and, by the domains of
-// the rows in ScalarOperations, mostly defined; the caller checks the whole with conditionOf.
+// Generates the trees of regions and formulas. They are well-typed and, by the domains of
+// ScalarOperations, mostly defined; the caller checks the result with conditionOf.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,31 +14,32 @@
 namespace pe::fuzz {
 
 Node makeNode(Op op, Type type, std::vector<Node> children = {});
-/// A row of ScalarOperations by name.
+/// Creates a node for the row of ScalarOperations of that name.
 Node makeScalar(std::string_view name, Type type, std::vector<Node> children);
 Node makeWhole(Type type, int64_t value);
-/// The value is rounded to f32.
+/// Creates a real constant; the value is rounded to f32.
 Node makeReal(Type type, double value);
 
-/// A new parameter of the program, drawn from [low, high); its index.
+/// Adds a parameter, drawn from [low, high), to the program and returns its index.
 int addParameter(Program &program, std::vector<int64_t> dims, double low, double high);
-/// The same of whole numbers.
+/// Adds an i32 parameter.
 int addWholeParameter(Program &program, std::vector<int64_t> dims, int64_t low, int64_t high);
-/// A read of a parameter at these indices.
+/// Creates a read of a parameter at these indices.
 Node makeRead(Type type, int parameter, std::vector<Node> indices);
 
-/// What scalar code is a function of.
+/// The kind of scalar code, which determines its variables.
 enum class Scope : uint8_t { Pair, Score, Factor, Mask, Token };
 
 class ScalarWriter {
 public:
-  /// A formula has indices, f32 and the operations that have a spelling; a region has all.
+  /// A formula uses only indices, f32 and operations with a spelling in formulas; a region uses
+  /// all.
   ScalarWriter(Random &random, Program &program, bool isFormula, Scope scope = Scope::Pair)
       : random(random), program(program), isFormula(isFormula), scope(scope) {}
 
-  /// An f32 number that is more than a constant.
+  /// Generates an f32 value that is not a constant.
   Node write(int depth);
-  /// An i1 number, of data of the call too.
+  /// Generates an i1 value, which may read data of the call.
   Node writeTruth(int depth);
 
 private:
@@ -57,9 +58,9 @@ private:
   std::vector<int64_t> drawAxes();
   Node lessAbsent(Node read);
   Node guard(Domain domain, Node value);
-  /// An integer as a real number of moderate size.
+  /// Converts an integer to a moderate real value.
   Node realOfWhole(Type type, int depth);
-  /// Exact in f32: a multiple of 1/8.
+  /// Generates a multiple of 1/8, which is exact in f32.
   Node exactReal(Type type, int depth);
   Node toReal(Node whole, Type type);
 
@@ -72,7 +73,7 @@ private:
   Node wholeOfOther(Type type, int depth);
   Node truth(int depth);
 
-  /// A row of one of the forms that this mode may use.
+  /// Picks a row of one of the forms that this mode may use.
   const ScalarOperation &pickRow(std::initializer_list<Form> forms);
   Type pickWholeType();
   uint64_t below(uint64_t bound) { return random.below(bound); }
@@ -82,7 +83,7 @@ private:
   Program &program;
   bool isFormula;
   Scope scope;
-  std::vector<int64_t> sumNames; ///< of the indices of the sums around
+  std::vector<int64_t> sumNames; ///< of the indices of enclosing sums
   int64_t names = 0;
 };
 

@@ -1,7 +1,7 @@
-//===- SourceKind.cpp - Damaged programs ----------------------------------===//
+//===- SourceKind.cpp - Damages programs and runs them --------------------===//
 //
-// Parsed, compiled, and if that succeeds run with gradients on a tiny call; results are not
-// compared.
+// A damaged program is parsed, compiled, and if that succeeds run with gradients on a tiny call.
+// The results are not compared.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@
 namespace pe::fuzz {
 namespace {
 
-/// Larger arguments are not allocated.
+/// The size of the largest argument that is allocated.
 constexpr int64_t kMostElements = 1 << 20;
 
 std::string makeSource(const Corpus &corpus, uint64_t seed) {

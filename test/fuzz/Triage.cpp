@@ -1,4 +1,4 @@
-//===- Triage.cpp - Findings by cause -------------------------------------===//
+//===- Triage.cpp - Groups findings by cause ------------------------------===//
 
 #include "fuzz/Triage.h"
 
@@ -10,7 +10,7 @@
 namespace pe::fuzz {
 namespace {
 
-/// The most informative line that a process wrote before it died.
+/// Returns the most informative line of the output of a crashed process.
 std::string lastWords(const std::string &text) {
   std::string best;
   std::istringstream lines(text);
@@ -48,7 +48,7 @@ bool isClearMessage(const std::string &message) {
 
 std::string groupOfDeath(const Outcome &outcome) {
   if (outcome.kind == Outcome::Kind::TimedOut)
-    return outcome.phase + ": no result in time";
+    return outcome.phase + ": timed out";
   std::string words = lastWords(outcome.text);
   return outcome.phase + ": " + outcome.death + (words.empty() ? "" : ": " + words);
 }

@@ -1,7 +1,7 @@
-//===- Triage.h - Findings by cause -----------------------------*- C++ -*-===//
+//===- Triage.h - Groups findings by cause ----------------------*- C++ -*-===//
 //
-// The findings of a run, grouped so that a fault that a hundred programs hit is one entry with its
-// first seed and the command that reproduces it.
+// Groups the findings of a run: a fault that a hundred programs hit is one entry with its first
+// seed and the command that reproduces it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,24 +16,24 @@
 
 namespace pe::fuzz {
 
-/// Without numbers, so that one cause is one group.
+/// Replaces the numbers of a message, so that one cause is one group.
 std::string generalize(const std::string &message);
 
-/// A message must be one clear line, without compiler internals.
+/// Returns true if the message is one clear line without compiler internals.
 bool isClearMessage(const std::string &message);
 
-/// A finding of a task that crashed or ran out of time: its group says where, by which signal, and
-/// the last assertion or sanitizer's line.
+/// Returns the group of a task that crashed or timed out: its phase, the signal, and the last line
+/// of an assertion or a sanitizer.
 std::string groupOfDeath(const Outcome &outcome);
 
 class Triage {
 public:
-  /// The first of a group is printed to standard error at once, so that a long run can be read
-  /// before it ends.
+  /// Adds a finding. The first of each group is printed to standard error immediately, so that the
+  /// findings of a long run can be read before it ends.
   void add(const std::string &group, uint64_t seed, const std::string &detail);
   bool isEmpty() const { return groups.empty(); }
-  /// Groups by size: how often, the first seeds, the first detail, and `command` followed by the
-  /// first seed.
+  /// Returns the groups, largest first: the count, the first seeds, the first detail, and `command`
+  /// followed by the first seed.
   std::string report(const std::string &command) const;
 
 private:

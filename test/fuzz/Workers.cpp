@@ -1,7 +1,7 @@
-//===- Workers.cpp - Tasks in processes that may die ----------------------===//
+//===- Workers.cpp - Runs tasks in processes that may crash ---------------===//
 //
-// A process reads numbers of tasks from one pipe and writes frames to another: a letter ('P' phase,
-// 'R' result), four bytes of length, text. Its standard error goes to a file in memory.
+// A process reads task numbers from one pipe and writes frames to another: a letter ('P' for phase,
+// 'R' for result), a four-byte length and text. Its standard error is written to a memory file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,7 +60,7 @@ void sendFrame(int file, char kind, const std::string &text) {
   frame.append(reinterpret_cast<const char *>(&size), sizeof(size));
   frame += text;
   if (!writeAll(file, frame.data(), frame.size()))
-    _exit(2); // the parent is gone
+    _exit(2); // the parent has exited
 }
 
 [[noreturn]] void serve(int numbers, int results, const Limits &limits, const Task &task) {
@@ -89,7 +89,7 @@ public:
   bool isBusy() const { return busy; }
   int file() const { return results; }
   double secondsLeft() const { return limits.seconds - secondsSince(start); }
-  /// Reads what has arrived; true when the task has ended.
+  /// Reads the available frames; returns true if the task has ended.
   bool receive(Outcome &outcome);
   void giveUp(Outcome &outcome);
 
@@ -146,7 +146,7 @@ void Worker::begin(uint64_t next) {
   phase = "start";
   busy = true;
   start = Clock::now();
-  // A process that died while idle is found by the next read.
+  // The next read detects a process that crashed while idle.
   writeAll(numbers, &number, sizeof(number));
 }
 
@@ -176,7 +176,7 @@ bool Worker::receive(Outcome &outcome) {
   return true;
 }
 
-/// Records why the process died, and its last output.
+/// Records the cause of the crash and the end of the output.
 void Worker::bury(Outcome &outcome) {
   outcome.kind = Outcome::Kind::Crashed;
   int status = 0;
@@ -238,7 +238,7 @@ volatile std::sig_atomic_t isInterrupted = 0;
 bool runTasks(uint64_t first, uint64_t last, uint64_t stride, const Limits &limits,
               const Task &task, const std::function<void(const Outcome &)> &onOutcome) {
   std::signal(SIGPIPE, SIG_IGN);
-  // The processes inherit this, so that a terminal's Ctrl-C does not look like a crash of theirs.
+  // The processes inherit this, so that Ctrl-C in a terminal is not reported as their crash.
   std::signal(SIGINT, [](int) { isInterrupted = 1; });
   std::vector<std::unique_ptr<Worker>> workers;
   for (int n = 0; n < limits.jobs; ++n)

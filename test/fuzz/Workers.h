@@ -1,8 +1,8 @@
-//===- Workers.h - Tasks in processes that may die --------------*- C++ -*-===//
+//===- Workers.h - Runs tasks in processes that may crash -------*- C++ -*-===//
 //
-// Runs numbered tasks in forked processes. A task that crashes, hangs or takes too much memory is
-// an outcome like any other; its process is replaced and the run goes on. A process does many
-// tasks, one after the other.
+// Runs numbered tasks in forked processes. A task that crashes, hangs or uses too much memory is an
+// outcome like any other: its process is replaced and the run continues. A process runs many tasks
+// sequentially.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,11 +20,11 @@ struct Outcome {
 
   uint64_t task = 0;
   Kind kind = Kind::Finished;
-  /// What the task returned, or the end of what its process wrote to standard error.
+  /// The result of the task, or the end of its process's standard error.
   std::string text;
-  /// What the task was about to do when it died.
+  /// The last phase that the task reported.
   std::string phase;
-  /// "signal 11 (Segmentation fault)", "exit status 1".
+  /// The cause of a crash: "signal 11 (Segmentation fault)" or "exit status 1".
   std::string death;
   double seconds = 0.0;
 };
@@ -32,19 +32,20 @@ struct Outcome {
 struct Limits {
   /// Wall-clock limit per task.
   double seconds = 120.0;
-  /// Address space of a process; 0: unlimited (the address sanitizer reserves far more).
+  /// The address space of a process; 0 means unlimited, for the address sanitizer, which reserves
+  /// far more.
   int64_t megabytes = 0;
-  /// Processes at once.
+  /// The number of parallel processes.
   int jobs = 1;
 };
 
 using Progress = std::function<void(const std::string &phase)>;
-/// Runs in another process, which returns only the text.
+/// A task runs in another process and returns text.
 using Task = std::function<std::string(uint64_t number, const Progress &progress)>;
 
 /// Runs tasks first, first + stride, ... below last; outcomes arrive in any order. The calling
-/// process must have one thread. Once SIGINT has arrived, no task begins and those that run are
-/// given up without an outcome; false then.
+/// process must be single-threaded. After SIGINT no task begins, running tasks are abandoned
+/// without an outcome, and the function returns false.
 bool runTasks(uint64_t first, uint64_t last, uint64_t stride, const Limits &limits,
               const Task &task, const std::function<void(const Outcome &)> &onOutcome);
 

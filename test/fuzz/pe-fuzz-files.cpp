@@ -1,13 +1,13 @@
-//===- pe-fuzz-files.cpp - Damaged files against their readers ------------===//
+//===- pe-fuzz-files.cpp - Test readers with damaged files ----------------===//
 //
 //   pe-fuzz-files --seed=1 --count=400 [--kinds=source,plan,...] [--jobs=2] [--timeout=60]
 //                 [--corpus=DIR]
-//   pe-fuzz-files --kinds=plan --print=SEED > FILE     the damaged file of one seed
-//   pe-fuzz-files --write-corpus=DIR                   good packages, for a build without a
-//   compiler
+//   pe-fuzz-files --kinds=plan --print=SEED > FILE     writes the damaged file of one seed
+//   pe-fuzz-files --write-corpus=DIR                   writes valid packages, for a build
+//                                                      without a compiler
 //
-// Seed n damages a file of kind n modulo the number of kinds. Prints what was found, grouped, and a
-// last line that counts. Exit 1 if anything was found.
+// Seed n damages a file of kind n modulo the number of kinds. Prints the grouped findings and a
+// last line with counts. Exits with 1 if anything was found.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ struct Options {
   Limits limits{.seconds = 60.0};
 };
 
-/// A folder of this run alone, removed at its end.
+/// A temporary directory of this run, removed at its end.
 class Scratch {
 public:
   Scratch() {
@@ -57,8 +57,8 @@ public:
 // The corpus
 //===----------------------------------------------------------------------===//
 
-/// Packages of two examples on both targets that this machine executes. Runs in a process of its
-/// own: the compiler starts threads.
+/// Writes packages of two examples for the cpu and the emulator. Runs in a separate process because
+/// the compiler starts threads.
 std::string writePackages(const std::string &folder) {
   fs::create_directories(folder);
   for (const char *name : {"alibi_learned", "fire"}) {
@@ -77,7 +77,7 @@ std::string writePackages(const std::string &folder) {
   return "";
 }
 
-/// False, after a message, when it could not be written.
+/// Writes the packages; on failure prints a message and returns false.
 bool makePackages(const std::string &folder) {
   bool isDone = true;
   auto task = [&](uint64_t, const Progress &) { return writePackages(folder); };
@@ -125,7 +125,7 @@ std::vector<FileKind> chosenKinds(const std::vector<std::string> &names) {
   return chosen;
 }
 
-/// What is wrong with reading the file of this seed.
+/// Reads the file of a seed. Returns the problem found, or "".
 std::string readOne(const FileKind &kind, const Corpus &corpus, const fs::path &scratch,
                     uint64_t seed, const Progress &progress) {
   progress(kind.name);
@@ -177,7 +177,7 @@ int run(Options options) {
     return makePackages(options.writeCorpus) ? 0 : 1;
   std::vector<FileKind> kinds = chosenKinds(options.kinds);
   if (kinds.empty()) {
-    std::fprintf(stderr, "pe-fuzz-files: error: no kind of file has the chosen names\n");
+    std::fprintf(stderr, "pe-fuzz-files: error: unknown kind of file in --kinds\n");
     return 1;
   }
   std::string packages = options.corpus;
@@ -204,19 +204,20 @@ int run(Options options) {
 
 int main(int argc, char **argv) {
   Options options;
-  CLI::App app(
-      "Damaged sources, tensors, packages, checkpoints and settings against their readers");
+  CLI::App app("Damage sources, tensors, packages, checkpoints and configurations, and read them");
   app.add_option("--seed", options.seed, "first seed");
-  app.add_option("--count", options.count, "how many seeds");
+  app.add_option("--count", options.count, "number of seeds");
   app.add_option("--kinds", options.kinds,
                  "safetensors, plan, signature, program, package, checkpoint, log, run, config, "
                  "source")
       ->delimiter(',');
   app.add_option("--print", options.print, "write the damaged file of this seed");
-  app.add_option("--corpus", options.corpus, "folder with good packages (default: compiled now)");
+  app.add_option("--corpus", options.corpus,
+                 "directory with valid packages (default: compile them)");
   app.add_option("--write-corpus", options.writeCorpus,
-                 "compile the good packages into this folder");
-  app.add_option("--jobs", options.limits.jobs, "processes at once")->check(CLI::Range(1, 1024));
+                 "compile the valid packages into this directory");
+  app.add_option("--jobs", options.limits.jobs, "number of parallel processes")
+      ->check(CLI::Range(1, 1024));
   app.add_option("--timeout", options.limits.seconds, "seconds per file");
   app.add_option("--memory", options.limits.megabytes, "MiB of address space (0: no limit)");
   CLI11_PARSE(app, argc, argv);

@@ -1,11 +1,12 @@
-//===- pe-fuzz-programs.cpp - Generated programs on every target ----------===//
+//===- pe-fuzz-programs.cpp - Test targets with generated programs --------===//
 //
 //   pe-fuzz-programs --seed=1 --count=100 [--jobs=2] [--timeout=120] [--targets=reference,cpu,...]
-//   pe-fuzz-programs --print=SEED          the program and the options of `pe run`
-//   pe-fuzz-programs --minimize=SEED       the smallest program found that fails in the same way
+//   pe-fuzz-programs --print=SEED          prints the program and the options of `pe run`
+//   pe-fuzz-programs --minimize=SEED       prints a reduced program that fails in the same way
 //
-// Prints what was found, grouped, and a last line that counts, after Ctrl-C too (exit 130). Exit 1
-// if anything was found, or if too many programs were refused for the run to be meaningful.
+// Prints the grouped findings and a last line with counts, also after Ctrl-C (exit status 130).
+// Exits with 1 if anything was found, or if too many programs were refused for the run to be
+// meaningful.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,11 +37,11 @@ struct Options {
 };
 
 //===----------------------------------------------------------------------===//
-// A verdict as text, from process to process
+// Serialization of a verdict between processes
 //===----------------------------------------------------------------------===//
 
 constexpr char kField = '\x1f';
-/// Begins a field that is a stated limit.
+/// Marks a field that is a documented limit.
 constexpr char kLimit = '\x1e';
 
 std::string encode(const Verdict &verdict) {
@@ -73,7 +74,7 @@ Verdict decode(const std::string &text) {
   return verdict;
 }
 
-/// The findings of an outcome, including those of a crash.
+/// Returns the findings of an outcome; a crash is a finding.
 Verdict verdictOf(const Outcome &outcome) {
   if (outcome.kind == Outcome::Kind::Finished)
     return decode(outcome.text);
@@ -99,7 +100,7 @@ std::string judgeInProcess(const Program &program, const std::vector<std::string
 struct Tally {
   Triage triage;
   std::map<std::string, int> limits;
-  /// The seeds of those that were not compared.
+  /// The seeds of refused programs, by message.
   std::map<std::string, std::vector<uint64_t>> refusals;
   std::vector<uint64_t> illConditioned;
   uint64_t programs = 0, refused = 0, checkedTwice = 0, failed = 0;
@@ -128,7 +129,7 @@ struct Tally {
   }
 };
 
-/// The first ones.
+/// Formats the smallest seeds.
 std::string listSeeds(std::vector<uint64_t> seeds) {
   std::ranges::sort(seeds);
   std::string text;
@@ -170,7 +171,7 @@ int runSeeds(const Options &options) {
     return 130;
   if (double(tally.refused + tally.illConditioned.size()) >
       kMostRefused * double(options.count) + 2) {
-    std::printf("too few of the programs were compared\n");
+    std::printf("too few programs were compared\n");
     return 1;
   }
   return tally.triage.isEmpty() ? 0 : 1;
@@ -200,7 +201,7 @@ void printWithCommand(const Program &program, const std::string &target) {
               printProgram(program).c_str());
 }
 
-/// The first target that the group names; all if it compares targets.
+/// Returns the first target that the group names, or all targets if the group compares targets.
 std::vector<std::string> targetsOfGroup(const std::string &group,
                                         const std::vector<std::string> &all) {
   if (group.find(": refuses what others run") != std::string::npos)
@@ -214,7 +215,7 @@ std::vector<std::string> targetsOfGroup(const std::string &group,
   return longest.empty() ? all : std::vector{longest};
 }
 
-/// The text of a group after its targets.
+/// Returns the text of a group after its targets.
 std::string complaintOf(const std::string &group) {
   size_t colon = group.find(": ");
   return colon == std::string::npos ? group : group.substr(colon);
@@ -251,15 +252,17 @@ int minimizeSeed(const Options &options) {
 
 int main(int argc, char **argv) {
   Options options;
-  CLI::App app("Programs of the pe dialect from seeds, run on every target and judged");
+  CLI::App app(
+      "Generate programs of the pe dialect from seeds and compare every target with the reference");
   app.add_option("--seed", options.seed, "first seed");
-  app.add_option("--count", options.count, "how many seeds");
+  app.add_option("--count", options.count, "number of seeds");
   app.add_option("--print", options.print, "print the program of this seed");
   app.add_option("--minimize", options.minimize, "reduce the program of this seed");
   app.add_option("--targets,--target", options.targets,
                  "reference, loops, cpu, gpu-emulator, gpu-emulator:bf16 ... (default: by seed)")
       ->delimiter(',');
-  app.add_option("--jobs", options.limits.jobs, "processes at once")->check(CLI::Range(1, 1024));
+  app.add_option("--jobs", options.limits.jobs, "number of parallel processes")
+      ->check(CLI::Range(1, 1024));
   app.add_option("--timeout", options.limits.seconds, "seconds per program");
   CLI11_PARSE(app, argc, argv);
   options.limits.megabytes = 8192;

@@ -1,5 +1,5 @@
-// Data over every axis of a call: a row and a column part under stick-breaking, and a gain in a
-// function of the score.
+// Data over every axis of a call: a row and a column bias under stick-breaking, and a gain in a function
+// of the score.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %rows: tensor<?x?xf32> {pe.name = "rows", pe.axes = ["batch", "query"]},

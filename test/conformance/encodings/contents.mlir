@@ -1,5 +1,5 @@
-// Content terms without a causal mask: a table on both sides of the clip, per head, behind a rotation
-// and a shift of the queries, and waves with amplitudes, beside a bias.
+// Content terms without a causal mask: a table per head, clipped on both sides, after a rotation and a
+// query shift, and waves with amplitudes, combined with a bias.
 !qkv = tensor<?x?x?x?xf32>
 !vectors = tensor<?x?xf32>
 

@@ -1,5 +1,5 @@
-// Data of queries and keys in code that is evaluated per pair, integers that choose rows of a table,
-// an argument that may be left out, and axes of the program's own: scores of low rank.
+// Data of queries and keys in code that is evaluated per pair, integers that index a table, an optional
+// argument, and named axes: low-rank scores.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %f: tensor<?x?x?xf32> {pe.name = "f", pe.axes = ["batch", "head", "key"]},

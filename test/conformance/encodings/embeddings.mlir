@@ -1,6 +1,6 @@
-// Two embeddings of two results, one of them read by both, with an odd mixture of what embeddings may
-// read: a table by position, data of the call by its global position, a number per dimension of the
-// tokens, a few numbers by another index, a size.
+// Two embeddings for two results, one of them used by both. Together they read every kind of operand:
+// a table by position, data of the call by its global position, a value per token dimension, a small
+// tensor by another index, and a size.
 !tokens = tensor<?x?x?xf32>
 !table = tensor<?x?xf32>
 

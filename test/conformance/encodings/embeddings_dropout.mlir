@@ -1,5 +1,5 @@
-// Two embeddings behind dropout, one seed for all tokens and one per batch entry: gradients of tokens, of
-// a table and of a few numbers meet the factors that were drawn.
+// Two embeddings followed by dropout, with one seed for all tokens and with one per batch entry. The
+// gradients of tokens, of a table and of a small tensor are multiplied by the dropout factors.
 !tokens = tensor<?x?x?xf32>
 
 func.func @embed(%x: !tokens {pe.name = "x"}, %z: !tokens {pe.name = "z"},

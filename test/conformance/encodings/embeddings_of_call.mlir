@@ -1,4 +1,4 @@
-// An embedding of a tensor that the call gives for its own rows, which positions less the start read.
+// An embedding of a tensor with a row per row of the call, indexed by the position minus the start.
 !tokens = tensor<?x?x?xf32>
 
 func.func @embed(%x: !tokens {pe.name = "x"},

@@ -1,6 +1,6 @@
-// An embedding of tables alone that every position reads one row of: at its own position, and at a
-// shifted one in a table so short that most positions read an end of it. Beside them numbers that are
-// few, and few per dimension.
+// An embedding of tables of which every position reads one row: one table by position, and one by a
+// shifted position, so short that most positions are clamped to an end. Also reads a small tensor, and
+// a small tensor per dimension.
 !tokens = tensor<?x?x?xf32>
 !table = tensor<?x?xf32>
 

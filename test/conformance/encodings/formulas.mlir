@@ -1,5 +1,5 @@
-// Everything that formulas can say: sums over an index, let, truth values, quotients rounded down,
-// smooth functions, and captured coordinates with their gradients.
+// All features of formulas: sums over an index, let, booleans, floor division, smooth functions, and
+// captured coordinates with their gradients.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %c: tensor<f32> {pe.name = "c", pe.init = 0.1},

@@ -1,5 +1,5 @@
-// A sum of cosines of frequencies up to 120 of the coordinate that FIRE uses: more cubic pieces than
-// there is room for, so that the network is evaluated for each score.
+// A sum of cosines with frequencies up to 120 of FIRE's coordinate. It needs more cubic pieces than the
+// limit, so the network is evaluated for each score.
 !qkv = tensor<?x?x?x?xf32>
 
 func.func @attention(%q: !qkv {pe.name = "q"},

@@ -1,4 +1,4 @@
-// Stick-breaking over the keys of a query's own document: a key of another one passes the mass on.
+// Stick-breaking over the keys of a query's own document; masked keys take no mass.
 !qkv = tensor<?x?x?x?xf32>
 
 func.func @attention(%q: !qkv {pe.name = "q"},

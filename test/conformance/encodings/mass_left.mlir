@@ -1,4 +1,5 @@
-// The log of the mass that stick-breaking leaves, with keys so unlikely that each one is lost beside 1.
+// The logarithm of the remaining mass of stick-breaking, with keys so unlikely that 1 - p rounds to 1 for
+// each of them.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %g: tensor<?xf32> {pe.name = "g", pe.init = 0.02})

@@ -1,4 +1,4 @@
-// Two softmax attentions, merged, with a sink that neither of them counts.
+// A merge of two softmax attentions with a sink that neither of them includes.
 !out = tensor<?x?x?x?xf32>
 !rows = tensor<?x?x?xf32>
 func.func @merge(%o1: !out {pe.name = "o1"}, %lse1: !rows {pe.name = "lse1"},

@@ -1,5 +1,5 @@
-// Vectors of their own at every distance on both sides: one per head with a shift and a projection, and
-// one that is the same for every head, behind a rotation and beside a bias and a mask from data.
+// A separate vector for every distance on both sides: one table per head with a shift and a projection,
+// and one shared by all heads, after a rotation, with a bias and a mask from data.
 !qkv = tensor<?x?x?x?xf32>
 !vectors = tensor<?x?xf32>
 

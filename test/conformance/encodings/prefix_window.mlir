@@ -1,5 +1,5 @@
-// A prefix language model that looks back 40 positions, beside a learned slope and a bucket table:
-// rows with individual bounds at both ends, under terms of two classes.
+// A prefix language model with a window of 40 positions, a learned slope and a bucket table: rows with
+// individual bounds at both ends, and bias terms of two classes.
 !qkv = tensor<?x?x?x?xf32>
 
 func.func @attention(%q: !qkv {pe.name = "q"},

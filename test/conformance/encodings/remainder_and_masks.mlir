@@ -1,5 +1,5 @@
-// The remainder under masks that leave out the own keys of some queries: by an interval of every row,
-// and by code. The last result takes part too, and dropout on the weights.
+// The remainder with masks that exclude the query's own key for some queries: an interval per row, and
+// code. Also returns the log-sum-exp, with dropout on the weights.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %kv_len: tensor<?xi32> {pe.name = "kv_len", pe.init = "integers(10,150)", pe.axes = ["batch"]},

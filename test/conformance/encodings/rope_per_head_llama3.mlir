@@ -1,4 +1,5 @@
-// A learned base per head with a smooth change of frequencies whose derivative counts, without a mask.
+// A learned base per head with a smooth frequency scaling that contributes to the base's gradient, without
+// a mask.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %base: tensor<?xf32> {pe.name = "base", pe.init = 100.0})

@@ -1,5 +1,5 @@
-// Every option of rotations at once, with original lengths inside the sequences of the table: a learned
-// base for all heads, few dims, adjacent pairs.
+// All options of rotations: a learned base shared by all heads, few dims and adjacent pairs. The original
+// lengths are shorter than the sequences of the case table.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %base: tensor<f32> {pe.name = "base", pe.init = 50.0})

@@ -1,5 +1,5 @@
-// Frequencies of all heads by a formula: a factor per pair, a ramp, a sum over learned terms, part of
-// the dims, neighbours as pairs, a magnitude; and a pair that is left unchanged.
+// Frequencies shared by all heads, by a formula: a factor per pair, a ramp, and a sum over learned terms.
+// Rotates part of the dims in adjacent pairs, with a magnitude, and leaves one pair unchanged.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %factor: tensor<?xf32> {pe.name = "factor", pe.init = "uniform(1,4)"},

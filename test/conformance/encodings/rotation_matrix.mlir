@@ -1,4 +1,4 @@
-// A learned frequency per head and pair, changed by data of whole numbers, and without a mask.
+// A learned frequency per head and pair that depends on i32 data, without a mask.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %w: tensor<?x?xf32> {pe.name = "w", pe.init = "uniform(-0.3,0.3)"},

@@ -1,4 +1,4 @@
-// Cosines and sines of every batch entry, of part of the dims.
+// Tables of cosines and sines per batch entry, for part of the dims.
 !qkv = tensor<?x?x?x?xf32>
 !table = tensor<?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},

@@ -1,4 +1,4 @@
-// Row and column parts of a learned parameter that nearly cancel; the log-sum-exp has a cotangent.
+// Row and column terms of a learned parameter that nearly cancel; the log-sum-exp has a cotangent.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %a: tensor<?xf32> {pe.name = "a", pe.init = 0.1})

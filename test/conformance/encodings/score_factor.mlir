@@ -1,5 +1,6 @@
-// Factors on the score that queries carry: data of the query, a temperature per head and a function
-// of the position, behind a rotation. Queries at negative positions would have a NaN for a factor.
+// Factors on the score that depend only on the query and are applied to it, after a rotation: data of
+// the query, a temperature per head and a function of the position. At negative positions the factor
+// would be NaN.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %gain: tensor<?x?x?xf32>

@@ -1,5 +1,5 @@
-// Both sides with everything at once: a window, own keys, the remainder, dropout, a function of the score,
-// and biases of several classes.
+// Stick-breaking in both directions with a window, the query's own key, the remainder, dropout, a function
+// of the score, and biases of several classes.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %table: tensor<?x41xf32> {pe.name = "table", pe.init = "normal(0.5)"},

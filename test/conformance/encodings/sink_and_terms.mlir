@@ -1,5 +1,5 @@
-// A sink under everything that knows how a row of softmax adds up: terms of the query alone, of a query and
-// a key, of a key, the log-sum-exp with its cotangent, a function of the score, and dropout.
+// A sink with all terms that depend on the sum of a softmax row: bias terms of the query, of the query and
+// the key, and of the key, the log-sum-exp with its cotangent, a function of the score, and dropout.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %rows: tensor<?x?xf32> {pe.name = "rows", pe.axes = ["batch", "query"]},

@@ -1,4 +1,4 @@
-// Two terms of an attention, one of them a sum of two: three classes of bias at once.
+// Two bias terms, one of them a sum of two: three classes of bias.
 !qkv = tensor<?x?x?x?xf32>
 
 func.func @attention(%q: !qkv {pe.name = "q"},

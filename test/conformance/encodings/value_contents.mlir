@@ -1,5 +1,5 @@
-// Vectors that join the values without a causal mask: on both sides of the clip, per head, with
-// dropout, a sink, a log-sum-exp that is returned, and a bias.
+// Vectors that are added to the values, without a causal mask: a table per head, clipped on both sides,
+// with dropout, a sink, a returned log-sum-exp, and a bias.
 !qkv = tensor<?x?x?x?xf32>
 
 func.func @attention(%q: !qkv {pe.name = "q"},

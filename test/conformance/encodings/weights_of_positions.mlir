@@ -1,5 +1,5 @@
-// A sink and a factor that are functions of positions, which are data: each is read where it is written into
-// the formula. The factor has negative values, a draw of its own beside dropout, and data over both axes.
+// A sink and a factor that are functions of explicit positions. The factor has negative values and reads
+// data, and it has its own dropout in addition to the dropout clause.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %rise: tensor<?xf32> {pe.name = "rise", pe.init = "uniform(-0.5,0.5)"},

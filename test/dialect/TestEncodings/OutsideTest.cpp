@@ -1,9 +1,9 @@
-//===- OutsideTest.cpp - Encodings from outside against the reference -----===//
+//===- OutsideTest.cpp - Compares the test dialect with twins -------------===//
 //
-// Every op of the test dialect in a program of its own, on loops, the CPU and emulated GPU kernels,
-// forward and with all gradients. The float64 reference does not know these ops: it interprets a
-// twin, which says the same with ops of pe. Where both are the same algorithm, the compiled program
-// and the compiled twin agree bit for bit.
+// Runs a program for every op of the test dialect on loops, the CPU and emulated GPU kernels,
+// forward and with all gradients. The float64 reference does not support these ops: it interprets a
+// twin, an equivalent program in ops of pe. If both use the same algorithm, the compiled program
+// and the compiled twin must agree bit for bit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,12 +19,12 @@
 namespace pe::conformance {
 namespace {
 
-/// A program with one line or a few that differ from its twin's.
+/// A program with an op of the test dialect, and the corresponding lines of its twin.
 struct Contribution {
   const char *name;
   const char *parameters; ///< further arguments of the function
   const char *outside, *twin;
-  const char *clauses; ///< of the attention
+  const char *clauses; ///< clauses of the attention
   bool isSameAlgorithm = true;
   bool isPacked = false; ///< one sequence of several documents
 };
@@ -91,7 +91,7 @@ constexpr Contribution kContributions[] = {
      R"pe(
   %f = pe.factor_fn(%rate : tensor<?xf32>) expr "exp(-(rate[h] * abs(i - j)))")pe",
      "factor(%f)", /*isSameAlgorithm=*/false},
-    {"factor_of_chance_and_data", R"pe(,
+    {"factor_with_dropout_and_data", R"pe(,
     %gate: tensor<?x?x?xf32> {pe.name = "gate", pe.axes = ["batch", "head", "key"],
                               pe.init = "uniform(-2,2)"},
     %seed: tensor<?xi64> {pe.name = "seed"})pe",
@@ -211,7 +211,7 @@ func.func @embed(%x: !t {pe.name = "x"},
   return text + "\n  %y = pe.embed %x, %e : !t\n  return %y : !t\n}\n";
 }
 
-/// Where a program is judged.
+/// A target on which programs are compared.
 struct Place {
   const char *name, *target;
   DType dtype = DType::F32;
@@ -274,7 +274,7 @@ public:
   }
 
 private:
-  /// Once per program: all calls have the same dims. Null after a failure.
+  /// Compiles each program once, because all calls have the same dims. Returns null on failure.
   Function *compile(const jit::Source &source, const Call &call) {
     std::unique_ptr<Function> &function = functions[source.text];
     if (function)
@@ -296,7 +296,8 @@ private:
 
   Place place;
   std::unique_ptr<Subject> subject;
-  std::map<std::string, std::unique_ptr<Function>> functions; // by text; gone before the subject
+  std::map<std::string, std::unique_ptr<Function>>
+      functions; // by source; destroyed before the subject
 };
 
 class Outside : public testing::TestWithParam<std::tuple<Place, Contribution>> {};

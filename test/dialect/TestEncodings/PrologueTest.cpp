@@ -1,8 +1,8 @@
-//===- PrologueTest.cpp - Prologues from outside, run ---------------------===//
+//===- PrologueTest.cpp - Tests prologues of another dialect --------------===//
 //
-// Two prologues and a rotation that no pass knows, against the same attention on queries and keys
-// that the test itself has changed: q' = (q + u_h) e^(rate_h sin p), k' = k e^(rate_h sin p). The
-// gradients follow from those of q' and k' by hand.
+// Compares two prologues and a rotation of the test dialect with plain attention on queries and
+// keys to which the test applies the prologues: q' = (q + u_h) e^(rate_h sin p), k' = k e^(rate_h
+// sin p). The expected gradients are computed from the gradients of q' and k'.
 //
 //===----------------------------------------------------------------------===//
 
@@ -90,7 +90,7 @@ protected:
   static constexpr int64_t kQueryStart = 113, kKeyStart = 100;
 };
 
-/// The element that every prologue computes, of queries (heads 4) or keys (heads 2).
+/// The rows of queries (4 heads) or keys (2 heads) after the prologues.
 struct Rows {
   int64_t heads, length, start, dim;
   const Tensor &u, &rate;
@@ -108,7 +108,7 @@ struct Rows {
   }
 };
 
-TEST_P(Prologues, EqualThoseOfTheTest) {
+TEST_P(Prologues, EqualChangedQueriesAndKeys) {
   CompileOptions options{.headDim = kDim, .valueDim = kDim, .grad = true};
   options.target = GetParam() == "loops" ? "cpu" : GetParam();
   if (GetParam() == "loops")

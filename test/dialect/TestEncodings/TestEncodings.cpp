@@ -1,4 +1,4 @@
-//===- TestEncodings.cpp - Encodings added from outside -------------------===//
+//===- TestEncodings.cpp - Encodings of another dialect -------------------===//
 
 #include "test/dialect/TestEncodings/TestEncodings.h"
 
@@ -127,7 +127,7 @@ Value RowScaleOp::buildElement(OpBuilder &builder, Location loc, const RowPoint 
 }
 
 //===----------------------------------------------------------------------===//
-// Biases of data and of pieces
+// Biases from data, and piecewise biases
 //===----------------------------------------------------------------------===//
 
 bool DifferenceOfOp::readsTokens() { return true; }
@@ -154,7 +154,7 @@ SmallVector<ChainLink> HingesEvalOp::getChain() {
 }
 
 //===----------------------------------------------------------------------===//
-// A function of the score, content terms, an embedding
+// Functions of the score, content terms and embeddings
 //===----------------------------------------------------------------------===//
 
 Value CapOp::buildScore(OpBuilder &builder, Location loc, const PairPoint &point, Value score,
@@ -215,7 +215,7 @@ DictionaryAttr RowsAndWaveOp::getLeastSizes() {
 int64_t RowsAndWaveOp::getDimsMultiple() { return 2; }
 
 //===----------------------------------------------------------------------===//
-// Masks from data, and of masks
+// Masks from data, and combinations of masks
 //===----------------------------------------------------------------------===//
 
 Value PackedOp::getDocumentBoundaries() { return getStarts(); }

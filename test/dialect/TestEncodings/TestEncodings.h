@@ -1,4 +1,4 @@
-//===- TestEncodings.h - Encodings added from outside -----------*- C++ -*-===//
+//===- TestEncodings.h - Encodings of another dialect -----------*- C++ -*-===//
 #ifndef PE_TEST_DIALECT_TESTENCODINGS_TESTENCODINGS_H
 #define PE_TEST_DIALECT_TESTENCODINGS_TESTENCODINGS_H
 

@@ -1,8 +1,8 @@
-//===- TestEncodings.td - Encodings added from outside ---------*- tablegen -*-===//
+//===- TestEncodings.td - Encodings of another dialect ---------*- tablegen -*-===//
 //
-// A dialect of its own with at least one op per interface of pe: coordinates, biases, functions of
-// the score, content terms, factors, sinks, masks, prologues, rotations, embeddings, and a scalar op
-// of pieces. No pass knows it: what compiles here shows that a new encoding touches no pass.
+// A separate dialect with at least one op per interface of pe: coordinates, biases, functions of the
+// score, content terms, factors, sinks, masks, prologues, rotations, embeddings, and a piecewise scalar
+// op. No pass refers to it, so these tests show that a new encoding needs no changes to passes.
 //
 //===--------------------------------------------------------------------------===//
 #ifndef TEST_ENCODINGS_TD
@@ -15,7 +15,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def TestEncodings_Dialect : Dialect {
   let name = "test_encodings";
   let cppNamespace = "::mlir::pe::test";
-  let summary = "Encodings that exist for tests only";
+  let summary = "Encodings for tests";
   let dependentDialects = ["::mlir::pe::PEDialect"];
 }
 
@@ -46,7 +46,7 @@ def TestEncodings_EvenOp : TestEncodings_Op<"even",
 
 def TestEncodings_OppositeOp : TestEncodings_Op<"opposite",
     [DeclareOpInterfaceMethods<PE_MaskOpInterface>]> {
-  let summary = "What another mask leaves out";
+  let summary = "The complement of another mask";
   let arguments = (ins PE_MaskType:$mask);
   let results = (outs PE_MaskType:$result);
   let assemblyFormat = "$mask attr-dict";
@@ -54,7 +54,7 @@ def TestEncodings_OppositeOp : TestEncodings_Op<"opposite",
 
 def TestEncodings_SlowRotationOp : TestEncodings_Op<"slow_rotation",
     [DeclareOpInterfaceMethods<PE_RotationOpInterface>]> {
-  let summary = "Every pair of dims turns by 1/100 per position";
+  let summary = "Rotates every pair of dims by 1/100 per position";
   let results = (outs PE_RotationType:$result);
   let assemblyFormat = "attr-dict";
 }
@@ -69,7 +69,7 @@ def TestEncodings_QueryShiftOp : TestEncodings_Op<"query_shift",
 
 def TestEncodings_RowScaleOp : TestEncodings_Op<"row_scale",
     [DeclareOpInterfaceMethods<PE_PrologueOpInterface>]> {
-  let summary = "Multiplies row p of queries and keys by exp(rate_h * sin(p)): not orthogonal";
+  let summary = "Multiplies row p of queries and keys by exp(rate_h * sin(p)), which is not orthogonal";
   let arguments = (ins PE_Tensor:$rate);
   let results = (outs PE_PrologueType:$result);
   let assemblyFormat = "$rate `:` type($rate) attr-dict";
@@ -77,14 +77,14 @@ def TestEncodings_RowScaleOp : TestEncodings_Op<"row_scale",
 
 def TestEncodings_TurningOp : TestEncodings_Op<"turning",
     [DeclareOpInterfaceMethods<PE_RotationOpInterface>]> {
-  let summary = "Pair p of n turns by 50^(-p / n) per position";
+  let summary = "Rotates pair p of n by 50^(-p / n) per position";
   let results = (outs PE_RotationType:$result);
   let assemblyFormat = "attr-dict";
 }
 
 def TestEncodings_DifferenceOfOp : TestEncodings_Op<"difference_of",
     [DeclareOpInterfaceMethods<PE_ScalarOpInterface, ["readsTokens"]>]> {
-  let summary = "queries[b, h, i] - keys[b, h, j]: data over tokens, summed over rows and columns";
+  let summary = "queries[b, h, i] - keys[b, h, j], with data over tokens";
   let arguments = (ins PE_Tensor:$queries, PE_Tensor:$keys);
   let results = (outs PE_BiasType:$result);
   let assemblyFormat = "$queries `,` $keys attr-dict `:` type($queries) `,` type($keys)";
@@ -92,7 +92,7 @@ def TestEncodings_DifferenceOfOp : TestEncodings_Op<"difference_of",
 
 def TestEncodings_HingesOp : TestEncodings_Op<"hinges",
     [DeclareOpInterfaceMethods<PE_ScalarOpInterface>]> {
-  let summary = "below_h + sum_k rise_hk * max(0, steep_k * x + corner_k): straight pieces";
+  let summary = "below_h + sum_k rise_hk * max(0, steep_k * x + corner_k), piecewise linear";
   let arguments = (ins PE_CoordinateType:$x, PE_Tensor:$steep, PE_Tensor:$corner, PE_Tensor:$rise,
                        PE_Tensor:$below);
   let results = (outs PE_BiasType:$result);
@@ -132,7 +132,7 @@ def TestEncodings_FadeOp : TestEncodings_Op<"fade",
 
 def TestEncodings_ThinnedOp : TestEncodings_Op<"thinned",
     [DeclareOpInterfaceMethods<PE_FactorOpInterface>]> {
-  let summary = "gate[b, h, j], and 0 at a quarter of the pairs, by chance";
+  let summary = "gate[b, h, j], with a random quarter of the pairs set to 0";
   let arguments = (ins PE_Data:$gate, TensorRankOf<[I64], [0, 1]>:$seed);
   let results = (outs PE_FactorType:$result);
   let assemblyFormat = "$gate `,` $seed `:` type($gate) `,` type($seed) attr-dict";
@@ -149,7 +149,7 @@ def TestEncodings_RisingSinkOp : TestEncodings_Op<"rising_sink",
 def TestEncodings_NearVectorsOp : TestEncodings_Op<"near_vectors", [
     AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<PE_ContentOpInterface>]> {
-  let summary = "A learned vector for each distance from 0 to 8, and everything beyond";
+  let summary = "A learned vector for each distance from 0 to 8; larger distances are clamped";
   let arguments = (ins PE_Tensor:$table, Optional<2DTensorOf<[F32]>>:$shift,
                        Optional<2DTensorOf<[F32]>>:$projection);
   let results = (outs PE_ContentType:$result);
@@ -161,7 +161,7 @@ def TestEncodings_NearVectorsOp : TestEncodings_Op<"near_vectors", [
 
 def TestEncodings_CrossedOp : TestEncodings_Op<"crossed",
     [DeclareOpInterfaceMethods<PE_ContentOpInterface>]> {
-  let summary = "Not a content term: depends on i";
+  let summary = "Not a valid content term, because it depends on i";
   let results = (outs PE_ContentType:$result);
   let assemblyFormat = "attr-dict";
 }
@@ -184,7 +184,7 @@ def TestEncodings_PackedOp : TestEncodings_Op<"packed", [
 
 def TestEncodings_BelowOp : TestEncodings_Op<"below",
     [DeclareOpInterfaceMethods<PE_MaskOpInterface, ["buildKeyInterval"]>]> {
-  let summary = "Keys j < end[b]: an interval of every row, from data";
+  let summary = "Keys j < end[b], an interval per row from data";
   let arguments = (ins PE_Data:$end);
   let results = (outs PE_MaskType:$result);
   let assemblyFormat = "$end `:` type($end) attr-dict";
@@ -200,7 +200,7 @@ def TestEncodings_OneOfOp : TestEncodings_Op<"one_of",
 
 def TestEncodings_EvenSumOp : TestEncodings_Op<"even_sum",
     [DeclareOpInterfaceMethods<PE_MaskOpInterface>]> {
-  let summary = "Pairs of another mask where i + j is even: a mask of a mask that reads positions";
+  let summary = "Pairs of another mask with even i + j, a combination of masks that reads positions";
   let arguments = (ins PE_MaskType:$mask);
   let results = (outs PE_MaskType:$result);
   let assemblyFormat = "$mask attr-dict";

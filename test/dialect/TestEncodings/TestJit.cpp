@@ -1,4 +1,4 @@
-//===- TestJit.cpp - The compiler's library with encodings from outside ---===//
+//===- TestJit.cpp - Adds the test dialect to the compiler ----------------===//
 
 #include "runtime/jit/Compiler.h"
 #include "test/dialect/TestEncodings/TestEncodings.h"

@@ -1,4 +1,4 @@
-// Encodings of a dialect that no pass knows are handled like pe's own.
+// Encodings of a dialect to which no pass refers are handled like pe's own.
 // RUN: pe-test-opt %s --verify-roundtrip --pe-prepare --pe-expand-biases | FileCheck %s
 // RUN: not pe-opt %s 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
@@ -30,8 +30,8 @@ func.func @attention(%q: !qkv {pe.name = "q"},
   return %o : !qkv
 }
 
-// Everything compiles to machine-level IR with all gradients, by both lowerings. The mask is no
-// interval of keys: its code runs for every pair, below the range of i - j that it declares.
+// Everything compiles to machine-level IR with all gradients, by both lowerings. The mask is not an
+// interval of keys: its code runs for every pair in the range of i - j that it declares.
 // RUN: pe-test-opt %s --pe-prepare --pe-expand-masks | FileCheck %s --check-prefix=MASK
 // MASK: %[[CODE:.*]] = pe.mask_fn {
 // MASK:   arith.andi

@@ -1,4 +1,4 @@
-// What holds for ops of pe holds for ops from outside: the messages name the op at the user's line.
+// The rules for ops of pe also apply to ops of another dialect: messages name the op at the user's line.
 // RUN: pe-test-opt %s --split-input-file --pe-prepare --pe-expand-functions --pe-expand-biases --pe-split-terms --pe-place-positions --verify-diagnostics
 
 !t = tensor<?x?x?x?xf32>

@@ -1,5 +1,5 @@
-// Functions of the score, content terms, factors, sinks and embeddings of a dialect that no pass knows become the
-// regions that passes know, with their tensors as captures.
+// Functions of the score, content terms, factors, sinks and embeddings of a dialect to which no pass refers are
+// expanded to ops with regions, with their tensors as captures.
 // RUN: pe-test-opt %s --split-input-file --pe-expand-functions | FileCheck %s
 
 !t = tensor<?x?x?x?xf32>
@@ -25,7 +25,7 @@ func.func @score(%q: !t, %k: !t, %v: !t, %limit: tensor<?xf32>) -> !t {
 
 !t = tensor<?x?x?x?xf32>
 
-// A shift and a projection are no captures.
+// The shift and the projection are not captures.
 // CHECK-LABEL: func.func @content
 // CHECK-SAME:    %[[TABLE:[a-z0-9]*]]: tensor<9x?xf32>, %[[U:[a-z0-9]*]]: tensor<?x?xf32>, %[[W:[a-z0-9]*]]: tensor<?x?xf32>
 // CHECK:         %[[C:.*]] = pe.content_fn(%[[TABLE]] : tensor<9x?xf32>) shift(%[[U]] : tensor<?x?xf32>) project(%[[W]] : tensor<?x?xf32>) {
@@ -45,7 +45,7 @@ func.func @content(%q: !t, %k: !t, %v: !t, %table: tensor<9x?xf32>, %u: tensor<?
 
 !t = tensor<?x?x?x?xf32>
 
-// A sink; factors and dropout are one factor.
+// A sink is expanded, and factors and dropout become one factor.
 // CHECK-LABEL: func.func @weights
 // CHECK-SAME:    %[[RATE:[a-z0-9]*]]: tensor<?xf32>, %[[RISE:[a-z0-9]*]]: tensor<?x?xf32>, %[[SEED:[a-z0-9]*]]: tensor<i64>
 // CHECK-NOT:     test_encodings
@@ -72,7 +72,7 @@ func.func @weights(%q: !t, %k: !t, %v: !t, %rate: tensor<?xf32>, %rise: tensor<?
 
 !t = tensor<?x?x?x?xf32>
 
-// A tensor of sinks is element h; a factor that another attention takes too stays.
+// A sink tensor becomes a function that reads element h. A factor that another attention uses is kept.
 // CHECK-LABEL: func.func @shared
 // CHECK:         %[[SHARED:.*]] = pe.factor_fn
 // CHECK:         pe.attention {{.*}} factor(%[[SHARED]])

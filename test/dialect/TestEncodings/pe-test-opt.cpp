@@ -1,4 +1,4 @@
-//===- pe-test-opt.cpp - pe-opt with encodings from outside ---------------===//
+//===- pe-test-opt.cpp - pe-opt with the test dialect ---------------------===//
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "passes/Pipelines/Registration.h"

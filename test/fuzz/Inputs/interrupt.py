@@ -1,5 +1,5 @@
-# Runs the program argv[1] on a million seeds, sends it SIGINT a second after it has begun to catch
-# that, and prints its output and its exit status.
+# Runs the executable argv[1] on a million seeds, sends it SIGINT one second after it has installed
+# its handler, and prints its output and exit status.
 import signal
 import subprocess
 import sys

@@ -7,8 +7,8 @@
 // CHECK: {{^}}o {{.*}} ok
 // CHECK: {{^}}d_v {{.*}} ok
 
-// Softmax ignores these biases, and a pass drops them; queries at negative positions attend to
-// nothing all the same, as in every function with a bias.
+// Softmax is invariant to these biases, and a pass drops them. Queries at negative positions must
+// still attend to nothing, as in every function with a bias.
 //--- constant.mlir
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"}) -> (!t {pe.name = "o"}) {

@@ -3,7 +3,7 @@
 // RUN: pe run %s --random=1 --shape=b=0,h=1,hkv=1,sq=3,sk=3,d=16 --grad --check --lowering=loops 2>&1 | FileCheck %s
 // CHECK: {{^}}o {{.*}} ok
 
-// A table without elements is read by a stage whose items do not depend on the batch.
+// Reads a table without elements in a stage whose work items do not depend on the batch.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
              %p: tensor<?x?xf32> {pe.name = "p", pe.init = "uniform(0.3,1.4)", pe.axes = ["batch", "key"]})

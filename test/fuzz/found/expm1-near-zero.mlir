@@ -4,8 +4,8 @@
 // CHECK: {{^}}o {{.*}} ok
 // CHECK: {{^}}d_p {{.*}} ok
 
-// The conversion of scalar code wrote expm1 as exp - 1 and log1p as log(1 + x), which are 0 for
-// arguments this small.
+// The conversion of scalar code expanded expm1 to exp(x) - 1 and log1p to log(1 + x), which are 0
+// for arguments this small.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
              %p: tensor<2x?xf32> {pe.name = "p", pe.axes = ["place", "query"],

@@ -4,8 +4,8 @@
 // CHECK: {{^}}o {{.*}} ok
 // CHECK: {{^}}d_base {{.*}} ok
 
-// Near position 10^6 the gradient of a base is what is left of terms that are 10^5 times larger,
-// unless positions count from the first key's.
+// Near position 10^6 the terms of a base's gradient cancel and are 10^5 times larger than their sum,
+// unless positions are relative to the first key's.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
              %base: tensor<1xf32> {pe.name = "base", pe.init = 10000.0},

@@ -6,8 +6,8 @@
 // CHECK-DAG: {{^}}d_w1 {{.*}} ok
 // CHECK-DAG: {{^}}d_b2 {{.*}} ok
 
-// The normaliser of row 0 is 1e-6, although the row has no key: the range of the coordinate reached to
-// 1e6, and the points at which pieces are compared with the network saw nothing of what it does in [0, 1].
+// The normalizer of row 0 is 1e-6, although the row has no key. The range of the coordinate therefore
+// reached 1e6, and the points at which pieces are compared with the network missed the interval [0, 1].
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
              %c: tensor<?xf32> {pe.name = "c", pe.init = "uniform(0.05,1.0)"},

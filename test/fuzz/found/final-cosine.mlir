@@ -3,7 +3,7 @@
 // RUN: pe run %s --random=11 --shape=b=1,h=2,sq=70,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: {{^}}d_p1 {{.*}} ok
 
-// The last thing that the network computes is a cosine, which code without pieces computes in f32.
+// The final activation of the network is a cosine, which code without pieces computes in f32.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"},
     %k: !t {pe.name = "k"},

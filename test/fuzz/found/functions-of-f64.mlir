@@ -3,7 +3,7 @@
 // RUN: pe run %s --random=2579 --shape=b=1,h=1,sq=3,sk=5,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: {{^}}o {{.*}} ok
 
-// Functions that neither a polynomial nor LLVM has for vectors of f64.
+// Functions of f64 vectors for which there is neither a polynomial nor an LLVM intrinsic.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"})
     -> (!t {pe.name = "o"}) {

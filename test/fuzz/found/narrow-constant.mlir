@@ -3,7 +3,7 @@
 // RUN: pe run %s --random=1 --shape=b=1,h=1,sq=1,sk=2,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: {{^}}o {{.*}} ok
 
-// 256 is 0 in 8 bits, even when it is folded.
+// The constant 256 wraps to 0 in 8 bits, also when it is folded.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"})
     -> (!t {pe.name = "o"}) {

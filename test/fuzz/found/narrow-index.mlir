@@ -3,7 +3,7 @@
 // RUN: pe run %s --random=1 --shape=b=1,h=1,sq=5,sk=7,d=16 --q-start=126 --k-start=124 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: {{^}}o {{.*}} ok
 
-// Positions beyond 127 wrap around in 8 bits, and stay so when they are widened again.
+// Positions above 127 wrap around in 8 bits, and widening them again does not restore them.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"})
     -> (!t {pe.name = "o"}) {

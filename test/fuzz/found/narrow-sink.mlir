@@ -1,8 +1,8 @@
 // RUN: pe run %s --random=4092 --shape=b=1,h=3,hkv=3,sq=5,sk=5,d=24,dv=24 --grad --check --target=gpu-emulator --dtype=bf16 2>&1 | FileCheck %s
 // CHECK: {{^}}d_p0 {{.*}} ok
 
-// The gradient of a sink sums the roundings of five outputs into one number: the bound knows their size,
-// where those of the reference's own evaluation cancel.
+// The gradient of a sink is one value that sums the rounding errors of five outputs. The bound is derived
+// from their sizes, because they cancel in the reference's own evaluation.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"},
     %k: !t {pe.name = "k"},

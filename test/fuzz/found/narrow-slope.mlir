@@ -1,7 +1,7 @@
 // RUN: pe run %s --random=19 --shape=b=1,h=1,hkv=1,sq=12,sk=12,d=16,boundaries=3 --grad --check --target=gpu-emulator --dtype=bf16 2>&1 | FileCheck %s
 // CHECK: {{^}}d_s {{.*}} ok
 
-// The gradient of one slope, whose rows nearly cancel: the roundings of the outputs add up to it.
+// The terms of a slope's gradient nearly cancel over the rows; the rounding errors of the outputs do not.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
              %s: tensor<?xf32> {pe.name = "s", pe.init = "uniform(0.05,0.4)"},

@@ -3,7 +3,7 @@
 // RUN: pe run %s --random=1 --shape=b=1,h=1,sq=3,sk=5,d=16 --k-start=-3 --q-start=0 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: {{^}}o {{.*}} ok
 
-// Keys may lie before position 0: |j| is not j.
+// Keys can have negative positions, so |j| does not fold to j.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"})
     -> (!t {pe.name = "o"}) {

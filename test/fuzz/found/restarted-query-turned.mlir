@@ -3,8 +3,8 @@
 // RUN: pe run %s --random=901905 --shape=b=1,h=6,hkv=3,sq=1,sk=40,d=40,dv=32,boundaries=3 --q-start=25 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: {{^}}d_base {{.*}} ok
 
-// As late-query-turned.mlir, but the last key is in another document: the base's gradient counts positions
-// from the last query.
+// Like late-query-turned.mlir, but the last key is in another document: the base's gradient must use
+// positions relative to the last query.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
              %p0: tensor<?xi32> {pe.name = "p0", pe.init = "integers(0,40)", pe.axes = ["boundaries"]},

@@ -2,9 +2,9 @@
 // CHECK: {{^}}d_k {{.*}} ok
 // CHECK: {{^}}d_q {{.*}} ok
 
-// With one key the gradients of q and k are 0 but for rounding: the output is 1 / (1 - p), in tf32, times
-// the value, and the gradient of a score is the cotangent of the weight, times 1 / (1 - p) in f32, less the
-// product of the output and its cotangent. The bound did not count that rounding.
+// With one key the gradients of q and k are 0 up to rounding: the output is the value times 1 / (1 - p) in
+// tf32, and the gradient of a score is the cotangent of the weight times 1 / (1 - p) in f32, minus the
+// product of the output and its cotangent. The bound did not include that rounding.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
              %seed: tensor<?xi64> {pe.name = "seed"}) -> (!t {pe.name = "o"}) {

@@ -2,8 +2,8 @@
 // RUN: pe run %s --random=700528 --shape=b=1,h=3,hkv=1,sq=32,sk=40,d=40,dv=40,boundaries=3 --k-start=8 --head-start=3 --heads-total=12 --grad --check --target=gpu-emulator --dtype=f16 2>&1 | FileCheck %s
 // CHECK: {{^}}d_base {{.*}} ok
 
-// Gradients of turned rows are written in f16 before they reach the base, which is what is left
-// when their terms cancel: the judge allows for that rounding.
+// Gradients of rotated rows are rounded to f16 before they are summed into the base's gradient, in which
+// they nearly cancel. The error bound includes that rounding.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
              %cu: tensor<?xi32> {pe.name = "cu", pe.init = "integers(0,48)",

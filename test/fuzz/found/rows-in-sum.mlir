@@ -5,7 +5,7 @@
 // CHECK: {{^}}y {{.*}} ok
 // SHORT: rows of tensor 'table', one per position
 
-// A table that a sum reads at the position needs a row for every position as well.
+// A table that a sum reads at the position also needs a row for every position.
 !tokens = tensor<?x?x?xf32>
 func.func @embed(%x: !tokens {pe.name = "x"},
                  %table: tensor<?x3xf32> {pe.name = "table", pe.axes = ["rows", "parts"],

@@ -4,8 +4,8 @@
 // CHECK: {{^}}o {{.*}} ok
 // CHECK: d_p {{.*}} ok
 
-// A function that does not read the score: the product of queries and keys was erased when its map
-// did not use it, and used again by the map of the gradient.
+// A function that does not read the score: the product of queries and keys was erased because the
+// function's map does not use it, but the gradient's map does.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
              %p: tensor<?xf32> {pe.name = "p", pe.init = "uniform(0.5,1.0)"})

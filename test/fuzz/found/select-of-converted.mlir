@@ -3,7 +3,7 @@
 // RUN: pe run %s --random=1063 --shape=b=1,h=1,sq=1,sk=2,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: {{^}}o {{.*}} ok
 
-// A select between real numbers, one converted from an integer, is a select between real numbers.
+// A select between real values, one of them converted from an integer, stays a select between real values.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"},
     %k: !t {pe.name = "k"},

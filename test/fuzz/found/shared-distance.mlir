@@ -3,8 +3,7 @@
 // CHECK: {{^}}o {{.*}} ok
 // CHECK: {{^}}d_p0 {{.*}} ok
 
-// A function of the distance that no parameter changes per head: behind the stream nothing is left to
-// do per head.
+// A function of the distance without parameters per head: after the stream no work per head remains.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
              %p0: tensor<1xf32> {pe.name = "p0", pe.init = "uniform(-1.0,1.0)"})

@@ -4,8 +4,8 @@
 // CHECK: {{^}}y {{.*}} ok
 // CHECK: {{^}}d_w {{.*}} ok
 
-// A cosine of a sum that reads a parameter depends on more than the position: it was prepared once
-// per position, by code without the parameter.
+// The cosine of a sum that reads a parameter depends on more than the position. It was precomputed
+// once per position, by code that did not have the parameter.
 !tokens = tensor<?x?x?xf32>
 func.func @embed(%x: !tokens {pe.name = "x"},
                  %w: tensor<5xf32> {pe.name = "w", pe.init = "uniform(-0.2,0.3)"})

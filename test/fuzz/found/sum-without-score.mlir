@@ -4,7 +4,7 @@
 // CHECK: {{^}}o {{.*}} ok
 // CHECK: {{^}}d_p {{.*}} ok
 
-// Gradients are added in a loop before anything else of the block needs the mask.
+// The loop that accumulates gradients is the first use of the mask in the block.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
              %p: tensor<11x?xf32> {pe.name = "p", pe.init = "uniform(-0.2,0.1)"})

@@ -3,7 +3,8 @@
 // RUN: pe run %s --random=1 --shape=b=1,h=1,sq=1,sk=2,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: {{^}}o {{.*}} ok
 
-// -1 of 32 bits is 2^32 - 1 as an unsigned number; stick-breaking sees the whole bias.
+// A 32-bit -1 is 2^32 - 1 as an unsigned integer. Stick-breaking, unlike softmax, is not invariant to
+// a constant bias.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
                 %p: tensor<f32> {pe.name = "p", pe.init = "uniform(-0.5,0.5)"})

@@ -3,7 +3,7 @@
 // RUN: pe run %s --random=1 --shape=b=1,h=1,sq=3,sk=3,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: {{^}}o {{.*}} ok
 
-// The remainder by -1 read as unsigned is the number itself.
+// As an unsigned divisor, -1 is the largest integer, so the remainder is the dividend.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
                 %p: tensor<3xf32> {pe.name = "p", pe.init = "uniform(-0.5,1.0)"})

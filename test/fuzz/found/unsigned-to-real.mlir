@@ -3,7 +3,7 @@
 // RUN: pe run %s --random=1 --shape=b=1,h=1,sq=2,sk=2,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: {{^}}o {{.*}} ok
 
-// A negative difference read as unsigned is above 2^31.
+// A negative difference is above 2^31 as an unsigned integer.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"})
     -> (!t {pe.name = "o"}) {

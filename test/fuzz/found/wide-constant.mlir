@@ -3,7 +3,8 @@
 // RUN: pe run %s --random=1 --shape=b=1,h=1,sq=3,sk=3,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: {{^}}o {{.*}} ok
 
-// 2^53 + 1 is not a double: its remainder by 4 is 1, that of the nearest double 0.
+// 2^53 + 1 is not representable as a double: its remainder by 4 is 1, but that of the nearest double
+// is 0.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
                 %p: tensor<4xf32> {pe.name = "p", pe.init = "uniform(-0.5,1.0)"})

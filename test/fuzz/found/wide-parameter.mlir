@@ -3,7 +3,7 @@
 // RUN: pe run %s --random=1 --shape=b=1,h=2,sq=5,sk=7,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: {{^}}o {{.*}} ok
 
-// A parameter that goes through f64 has a gradient.
+// A parameter that is converted to f64 and back has a gradient.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
                 %p: tensor<1xf32> {pe.name = "p", pe.init = "uniform(-1,0.5)"})

@@ -1,5 +1,7 @@
-"""Evaluates formulas of pe.bias_fn and its like at one pair, where an index outside its axis is an
-error. Written from the grammar in runtime/plan/Expression.h, independently of the compiler."""
+"""Evaluates formulas of pe.bias_fn and similar ops at one pair; an out-of-bounds index is an error.
+
+Written from the grammar in runtime/plan/Expression.h, independently of the compiler.
+"""
 
 import math
 import re
@@ -13,11 +15,11 @@ class Outside(Exception):
 
 
 class Unreadable(Exception):
-    """A formula that is no formula."""
+    """An invalid formula."""
 
 
 class Tensor:
-    """Numbers of a shape; the starts of its axes are 0. Whole numbers are ints."""
+    """Elements and their shape. Integers are Python ints."""
 
     def __init__(self, shape, numbers):
         self.shape, self.numbers = shape, numbers
@@ -29,7 +31,7 @@ class Tensor:
         for axis, (index, size) in enumerate(zip(indices, self.shape)):
             if not isinstance(index, int):
                 raise Unreadable(f"a real index of {name}")
-            if size == 1:  # shared by all
+            if size == 1:  # broadcast
                 index = 0
             if not 0 <= index < size:
                 raise Outside(f"{name}: index {index} on axis {axis} of size {size}")
@@ -38,7 +40,7 @@ class Tensor:
 
 
 def parse(text):
-    """The tree of a formula: tuples of an operator and its operands."""
+    """Returns the tree of a formula: tuples of an operator and its operands."""
     tokens, at = [], 0
     text = text.rstrip()
     while at < len(text):
@@ -174,7 +176,7 @@ def _power(a, b):
 
 
 def evaluate(tree, names):
-    """The number of a tree; `names` holds variables and tensors."""
+    """Returns the value of a tree; `names` holds variables and tensors."""
     kind = tree[0]
     if kind == "number":
         return tree[1]
@@ -199,7 +201,7 @@ def evaluate(tree, names):
     if kind in ("and", "or"):
         left = evaluate_lazily(tree[1], names)
         right = evaluate_lazily(tree[2], names)
-        for side in (left, right):  # one side may decide
+        for side in (left, right):  # one side may decide the result alone
             if not isinstance(side, Outside) and bool(side) == (kind == "or"):
                 return side
         for side in (left, right):
@@ -210,7 +212,7 @@ def evaluate(tree, names):
 
 
 def evaluate_lazily(tree, names):
-    """The value, or the Outside that it raises."""
+    """Returns the value, or the Outside exception that the evaluation raises."""
     try:
         return evaluate(tree, names)
     except Outside as error:

@@ -1,11 +1,11 @@
-"""Makes mistakes in correct programs and has `pe run --check` answer.
+"""Inserts mistakes into correct programs and checks the outcome of `pe run --check`.
 
     mistakes.py PE --seed=1 --count=60 [--folder=DIR] [--only=N]
 
-An answer is right if it is an error whose first line names FILE:LINE:COL or begins with "pe run:
-error:", or if the results are those of a dense evaluation of the changed formula (formula.py) in
-which an index outside its axis is an error. Prints the answers per class, and every wrong one with
-its program. --only=N prints and judges mistake N alone.
+An outcome is right if it is an error whose first line names FILE:LINE:COL or begins with "pe run:
+error:", or if the results equal a dense evaluation of the changed formula (formula.py), in which
+an out-of-bounds index is an error. Prints the number of outcomes per class, and every wrong one
+with its program. --only=N runs and prints only mistake N.
 """
 
 import argparse
@@ -24,8 +24,8 @@ import programs
 
 SIZES = {"b": 2, "h": 2, "sq": 10, "sk": 10, "d": 8}
 AXES = {"batch": 2, "head": 2, "kv_head": 2, "query": 10, "key": 10, "depth": 8, "value_depth": 8}
-OTHER = 5  # entries on an axis with a name of its own
-LIMIT = 60  # seconds for one answer
+OTHER = 5  # the size of a named axis
+LIMIT = 60  # seconds per run
 RAW = re.compile(r"failed to legalize|defect of pe|unregistered|LLVM ERROR|Assertion|Traceback")
 
 
@@ -42,7 +42,7 @@ def shape_of(capture):
 
 
 def draw(source, program):
-    """The tensors of a call: lists of numbers with their shapes and types."""
+    """Returns the tensors of a call by name: (shape, type, elements)."""
     tensors = {}
     for name in "qkv":
         shape = [SIZES["b"], SIZES["h"], SIZES["sq"], SIZES["d"]]
@@ -84,7 +84,7 @@ def single(x):
 
 
 def keeps(mask, names):
-    """Whether an operation of the dialect that makes a mask keeps the pair."""
+    """Returns True if the mask op keeps the pair."""
     difference = names["i"] - names["j"]
     if not mask:
         return True
@@ -103,7 +103,7 @@ def keeps(mask, names):
 
 
 def dense_row(program, tree, names, tensors):
-    """The output of one query, by the definition of softmax attention."""
+    """Returns the output of one query, by the definition of softmax attention."""
     def vector(name, place):
         size = SIZES["d"]
         first = ((names["b"] * SIZES["h"] + names["h"]) * SIZES["sq"] + place) * size
@@ -158,7 +158,7 @@ def dense(program, tensors):
 
 
 def judge(pe, folder, program, source):
-    """What the answer is ("error", "equal"), or "" and why it is wrong."""
+    """Returns the outcome ("error" or "equal") and a detail, or "" and what is wrong."""
     tensors = draw(source, program)
     file, given, out = folder / "mistake.mlir", folder / "in.safetensors", folder / "o.safetensors"
     file.write_text(program.text())
@@ -168,23 +168,23 @@ def judge(pe, folder, program, source):
         run = subprocess.run([pe, "run", file, f"--in={given}", f"--out={out}", "--check",
                               "--threads=1"], capture_output=True, text=True, timeout=LIMIT)
     except subprocess.TimeoutExpired:
-        return "", f"no answer in {LIMIT} s"
+        return "", f"timed out after {LIMIT} s"
     if run.returncode < 0:
-        return "", f"ended by signal {-run.returncode}"
+        return "", f"killed by signal {-run.returncode}"
     if raw := RAW.search(run.stdout + run.stderr):
-        return "", f"says {raw.group(0)!r}"
+        return "", f"prints {raw.group(0)!r}"
     if run.returncode:
         lines = [line for line in run.stderr.splitlines()
                  if ": error: " in line and ": warning: " not in line]
         if lines and re.match(r"(\S+:\d+:\d+|pe run): error: ", lines[0]):
             return "error", lines[0].split("error: ", 1)[1]
-        return "", f"no error with a place: {run.stderr[:300]}"
+        return "", f"failed without a located error: {run.stderr[:300]}"
     try:
         expected = dense(program, tensors)
     except formula.Outside as error:
-        return "", f"accepted, although {error} is outside"
+        return "", f"accepted, although an index is out of bounds: {error}"
     except formula.Unreadable as error:
-        return "", f"accepted, although it holds {error}"
+        return "", f"accepted, although it is invalid: {error}"
     found = read(out, "o")
     for n, (a, b) in enumerate(zip(expected, found, strict=True)):
         if not (abs(a - b) <= 1e-4 * max(1.0, abs(a)) or (a != a and b != b)):

@@ -1,4 +1,4 @@
-"""Correct programs with formulas, as people write them, and their mistakes by class."""
+"""Correct programs with formulas, and classes of mistakes to insert into them."""
 
 import dataclasses
 import re
@@ -6,7 +6,7 @@ import re
 
 @dataclasses.dataclass
 class Capture:
-    """An argument that the formula reads. `axes` is the text of pe.axes' list, or empty."""
+    """An argument that the formula reads. `axes` is the list of `pe.axes`, or empty."""
 
     name: str
     type: str
@@ -24,7 +24,7 @@ class Program:
     mask: str = "pe.causal"
     axis_key: str = "pe.axes"
     name_key: str = "pe.name"
-    left_out: str = ""  # a capture that is not captured
+    left_out: str = ""  # an argument that the op does not capture
 
     def text(self):
         arguments = [f'%{n}: !qkv {{pe.name = "{n}"}}' for n in "qkv"]
@@ -81,7 +81,7 @@ def _replace(program, **changes):
 
 
 def _edit(random, program, pattern, change):
-    """The program with one match of `pattern` in its formula changed; None without one."""
+    """Returns the program with one match of `pattern` in its formula changed, or None."""
     found = list(re.finditer(pattern, program.formula))
     if not found:
         return None
@@ -94,7 +94,7 @@ def _edit(random, program, pattern, change):
 
 
 def swapped_indices(random, program):
-    """Two variables or two indices change places."""
+    """Swaps two indices of a read, or replaces its only index."""
     def swap(match):
         parts = match.group(2).split(", ")
         if len(parts) < 2:
@@ -110,7 +110,7 @@ def other_variable(random, program):
 
 
 def dropped_axes(random, program):
-    """An index of a read, or a dimension of a type, is missing or is one too many."""
+    """Removes or adds an index of a read or a dimension of a type."""
     def drop(match):
         parts = match.group(2).split(", ")
         if random.random() < 0.3:
@@ -237,7 +237,7 @@ CLASSES = [swapped_indices, other_variable, dropped_axes, wrong_types, misspelt_
 
 
 def mistake(random, number):
-    """The name of a class and a program with a mistake of it."""
+    """Returns the name of a class and a program with a mistake of that class."""
     change = CLASSES[number % len(CLASSES)]
     for _ in range(100):
         changed = change(random, random.choice(PROGRAMS))

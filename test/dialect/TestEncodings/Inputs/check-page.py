@@ -1,6 +1,6 @@
-"""Every tablegen and C++ block of a page stands in the dialect's sources, letter by letter.
+"""Checks that the dialect's sources contain every TableGen and C++ block of a page verbatim.
 
-    check-page.py PAGE FOLDER
+    check-page.py PAGE DIRECTORY
 """
 
 import pathlib
