@@ -114,40 +114,42 @@ constexpr Feature kFeatures[] = {
 };
 
 constexpr Refusal kRefusals[] = {
-    {"sink", "stick-breaking", "sink-C1", "stick-breaking has no denominator that a sink joins"},
+    {"sink", "stick-breaking", "sink-C1", "stick-breaking has no denominator for a sink"},
     {"positions", "stick-breaking", "positions-C2",
-     "stick-breaking takes keys in the order of their rows"},
+     "stick-breaking visits keys in the order of their rows"},
     {"positions", "shift of queries", "positions-C3",
-     "a prologue is prepared for rows, whose positions it may read"},
+     "a prologue is prepared with the positions of the rows"},
     {"positions", "content, near", "positions-C3",
-     "a query has one key at each near distance, while given positions may repeat"},
-    {"positions", "content, angles", "positions-C3", "queries are turned by their rows"},
+     "a near term requires one key per query and distance; given positions may repeat"},
+    {"positions", "content, angles", "positions-C3", "queries are rotated by their row numbers"},
     {"positions", "content, panel", "positions-C3",
-     "a block meets one distance per row and column, while given positions may have any"},
+     "a panel requires distances that follow from rows and columns; given positions may be any"},
     {"direction = both", "content, panel", "stick_breaking-C5",
-     "a content term is prepared in front of one pass and added up behind it"},
+     "a content term is prepared before one pass and accumulated after it"},
     {"positions", "content of values", "positions-C3",
-     "a query has one key at each near distance, while given positions may repeat"},
+     "a near term requires one key per query and distance; given positions may repeat"},
     {"stick-breaking", "content of values", "value_content-C1",
-     "a row's vectors are added behind the division by its sum"},
+     "the vectors of a row are added after the division by its sum"},
     {"factor", "content of values", "dataflow-C23",
-     "the stream keeps logarithms of near weights, which have no sign"},
+     "the stream stores logarithms of near weights, which lose the sign"},
     {"positions", "documents, restart", "documents-C3", "positions are either given or counted"},
-    {"positions", "rotation by tables", "positions-C8", "tables are over positions of rows"},
+    {"positions", "rotation by tables", "positions-C8",
+     "the tables are indexed by the positions of the rows"},
     {"documents, restart", "rotation by tables", "positions-C8",
-     "tables are over positions of rows"},
+     "the tables are indexed by the positions of the rows"},
     {"documents, restart", "shift of queries", "documents-C4",
-     "a prologue is prepared for rows, whose positions it may read"},
-    {"direction = both", "log-sum-exp", "stick_breaking-C2", "each side has a mass of its own"},
+     "a prologue is prepared with the positions of the rows"},
+    {"direction = both", "log-sum-exp", "stick_breaking-C2",
+     "each direction has its own remaining mass"},
     {"direction = both", "content, near", "stick_breaking-C5",
-     "a content term is prepared in front of one pass and added up behind it"},
+     "a content term is prepared before one pass and accumulated after it"},
     {"direction = both", "content, angles", "stick_breaking-C5",
-     "a content term is prepared in front of one pass and added up behind it"},
+     "a content term is prepared before one pass and accumulated after it"},
     {"remainder = value", "merge of shards", "stick_breaking-C6",
-     "the value at a query's own position is in one shard alone", /*isOfCall=*/true},
+     "only one shard has the value at the position of a query", /*isOfCall=*/true},
     {"rotation", "rotation by tables", "clause-C3", "an attention has one rotation"},
     {"function of the score", "factor of the score", "clause-C3",
-     "an attention has one function of the score; one formula holds both"},
+     "an attention has one function of the score; write both as one formula"},
 };
 
 std::string join(const Composition &chosen, Slot slot, std::string_view separator) {
@@ -321,26 +323,26 @@ std::string mergeOf(const Composition &chosen) {
 std::string compositionPage() {
   const size_t count = std::size(kFeatures);
   std::string page =
-      "# What composes with what\n\n"
+      "# Composition\n\n"
       "Two features of one attention either work together, forward and with every gradient, or are "
-      "refused by a message with a label\n([spec](spec.md)) before any work. This page is written "
-      "by `conformance-composition-test`, which checks every cell: `+` is compared\nwith the "
-      "float64 reference as loops, on the CPU and on the GPU emulator; a letter is refused by all "
-      "of them. Programs hold up to nine\nfeatures at a time. On the diagonal a feature stands "
-      "alone, in bf16.\n\n";
-  std::string head = "| | |", line = "|---|---|";
+      "refused before any\ncomputation by a message with a label ([spec](spec.md)). "
+      "`conformance-composition-test` writes this page and checks\nevery cell: `+` agrees with the "
+      "float64 reference as loops, on the CPU and on the GPU emulator; a letter is refused by\nall "
+      "three. Tested programs combine up to nine features. The diagonal is a feature alone, in "
+      "bf16.\n\n";
+  std::string head = "| | |", line = "|-|-|";
   for (size_t n = 1; n <= count; ++n) {
-    head += " " + std::to_string(n) + " |";
-    line += "---|";
+    head += std::to_string(n) + "|";
+    line += "-|";
   }
   page += head + "\n" + line + "\n";
   std::vector<const Refusal *> named;
   for (size_t a = 0; a < count; ++a) {
     page += "| " + std::to_string(a + 1) + " | " + std::string(kFeatures[a].name) + " |";
-    for (size_t b = 0; b < count; ++b) {
+    for (size_t b = 0; b <= a; ++b) {
       const Refusal *refusal = b < a ? refusalOf(a, b) : nullptr;
       if (!refusal) {
-        page += b <= a ? " + |" : " |";
+        page += "+|";
         continue;
       }
       auto same = std::ranges::find_if(named, [&](const Refusal *other) {
@@ -349,11 +351,11 @@ std::string compositionPage() {
       const auto letter = static_cast<char>('a' + (same - named.begin()));
       if (same == named.end())
         named.push_back(refusal);
-      page += std::string(" ") + letter + " |";
+      page += std::string(1, letter) + "|";
     }
     page += "\n";
   }
-  page += "\n| | label | because |\n|---|---|---|\n";
+  page += "\n| | label | reason |\n|---|---|---|\n";
   for (size_t n = 0; n < named.size(); ++n)
     page += std::string("| ") + static_cast<char>('a' + n) + " | " + std::string(named[n]->label) +
             " | " + std::string(named[n]->reason) + " |\n";
