@@ -338,19 +338,19 @@ std::string compositionPage() {
       "cell: `+` is\ncompared with the float64 reference as loops, on the CPU and on the GPU "
       "emulator, and a letter is refused by all of them.\nEach test program has up to nine "
       "features. The diagonal tests each feature by itself, in bf16.\n\n";
-  std::string head = "| | |", line = "|---|---|";
+  std::string head = "| | |", line = "|-|-|";
   for (size_t n = 1; n <= count; ++n) {
-    head += " " + std::to_string(n) + " |";
-    line += "---|";
+    head += std::to_string(n) + "|";
+    line += "-|";
   }
   page += head + "\n" + line + "\n";
   std::vector<const Refusal *> named;
   for (size_t a = 0; a < count; ++a) {
     page += "| " + std::to_string(a + 1) + " | " + std::string(kFeatures[a].name) + " |";
-    for (size_t b = 0; b < count; ++b) {
+    for (size_t b = 0; b <= a; ++b) {
       const Refusal *refusal = b < a ? refusalOf(a, b) : nullptr;
       if (!refusal) {
-        page += b <= a ? " + |" : " |";
+        page += "+|";
         continue;
       }
       auto same = std::ranges::find_if(named, [&](const Refusal *other) {
@@ -359,11 +359,11 @@ std::string compositionPage() {
       const auto letter = static_cast<char>('a' + (same - named.begin()));
       if (same == named.end())
         named.push_back(refusal);
-      page += std::string(" ") + letter + " |";
+      page += std::string(1, letter) + "|";
     }
     page += "\n";
   }
-  page += "\n| | label | because |\n|---|---|---|\n";
+  page += "\n| | label | reason |\n|---|---|---|\n";
   for (size_t n = 0; n < named.size(); ++n)
     page += std::string("| ") + static_cast<char>('a' + n) + " | " + std::string(named[n]->label) +
             " | " + std::string(named[n]->reason) + " |\n";

@@ -14,7 +14,7 @@ import pytest
 import pe_attention
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "python" / "README.md",
+PAGES = [ROOT / "README.md", ROOT / "python" / "README.md", ROOT / "docs" / "flex-attention.md",
          *sorted((ROOT / "docs" / "python").glob("*.md"))]
 
 
