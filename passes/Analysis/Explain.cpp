@@ -482,8 +482,8 @@ void printSides(llvm::raw_ostream &os, const llvm::json::Object &sides) {
           "element of the output; backward: one sum per query, and one addition per element of the "
           "values\n";
   if (sides.getString("direction"))
-    os << "  attends to keys on both sides\n    forward and backward: one pass over the keys before "
-          "a query, one over the keys after it, and their mean\n";
+    os << "  attends to keys on both sides\n    forward and backward: one pass over the keys "
+          "before a query, one over the keys after it, and their mean\n";
 }
 
 void printMerge(llvm::raw_ostream &os, const llvm::json::Object &merge) {
@@ -526,7 +526,7 @@ void printSink(llvm::raw_ostream &os, const llvm::json::Object &sink) {
     printPrice(os, sink);
 }
 
-/// How often code for pairs is evaluated (levelsOf).
+/// Prints how often code for pairs is evaluated (levelsOf).
 void printEvaluation(llvm::raw_ostream &os, const llvm::json::Object &code) {
   os << "\n    forward: evaluates its code for every "
      << *code.getObject("operations")->getString("per")

@@ -13,7 +13,7 @@
 //     bias a[h] * i * j
 //       at encodings.mlir:8:10, parameters a
 //       class: general, because it combines (i) and (j) in arith.mulf
-//       forward: evaluates its code for every score; backward: runs its reverse mode for every score
+//       forward: evaluates its code for every score; backward: runs its reverse mode ...
 //       price: 2 operations per score; attention without a bias takes 256 per score
 //       advice: for a lower price, write it as a sum of functions of only i - j (tables), ...
 //

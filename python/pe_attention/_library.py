@@ -68,7 +68,7 @@ def _find(kind: str, names: tuple[str, ...]) -> Path:
                 return folder / name
     looked = ", ".join(str(folder) for folder in folders)
     raise DeviceError(f"expected {names[0]} in {looked}, found none; install the wheel of "
-                      f"pe-attention, or set PE_LIBRARY to the folder that has libpe.so")
+                      f"pe-attention, or set PE_LIBRARY to the directory of libpe.so")
 
 
 def program() -> Path:

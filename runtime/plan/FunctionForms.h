@@ -30,7 +30,7 @@ std::span<const FunctionForm> functionForms();
 /// Returns the row of a function, or null.
 const FunctionForm *findFunctionForm(std::string_view name);
 
-/// Returns what to write in place of a function: "write log(x) / log(2)" for log2, a sentence for
+/// Returns what to write instead of a function: "write log(x) / log(2)" for log2, a sentence for
 /// one that formulas cannot compute, or nothing for a name that is not in the table.
 std::string adviceOnFunction(std::string_view name);
 

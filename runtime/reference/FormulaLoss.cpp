@@ -13,7 +13,7 @@ namespace {
 
 using Kind = ScalarNode::Kind;
 
-/// A relative error of 16 roundings: what an operation leaves that loses no digits.
+/// The largest relative error, 16 roundings, of an operation that counts as accurate.
 constexpr double kRoundings = 0x1p-20;
 
 double distanceOf(double exact, double single) {
@@ -121,7 +121,7 @@ private:
     return operands;
   }
 
-  /// "'math.sin' of 2.4995e+07 is 0.9 in place of 0.3: float32 numbers near 2.4995e+07 are 2 apart"
+  /// "'math.sin' of 2.4995e+07 is 0.9 instead of 0.3: float32 numbers near 2.4995e+07 are 2 apart"
   std::string describe(NodeId id) const {
     const std::vector<NodeId> operands = operandsOf(id);
     double largest = exact.valueOf(id);
@@ -137,7 +137,7 @@ private:
           largest = exact.valueOf(in);
       }
     }
-    text += makeError(" is ", single.valueOf(id), " in place of ", exact.valueOf(id)).getMessage();
+    text += makeError(" is ", single.valueOf(id), " instead of ", exact.valueOf(id)).getMessage();
     if (!std::isfinite(single.valueOf(id)))
       return text + ": float32 numbers reach 3.4e+38";
     if (std::fabs(exact.valueOf(id)) < std::numeric_limits<float>::min())

@@ -1,8 +1,8 @@
 //===- FormulaLoss.h - Where a formula loses digits in float32 ---*- C++ -*-===//
 //
 // Some formulas cannot be computed in float32: sin(i * j) needs more digits of i * j than float32
-// has, and a difference of large squares keeps few of its own. This finds the pair at which a
-// formula is furthest from its float64 value when every intermediate value is rounded to float32,
+// has, and a difference of large squares has only few correct digits. This finds the pair at which
+// a formula is furthest from its float64 value if every intermediate value is rounded to float32,
 // and the operation that loses the digits there.
 //
 //===----------------------------------------------------------------------===//
@@ -17,7 +17,7 @@ struct FormulaLoss {
   /// By how much a bias, a factor or an embedding is off; infinite where it is not finite.
   double difference = 0.0;
   std::string location; ///< "FILE:LINE:COL" of the operation
-  /// "at i = 5000, j = 4999, 'math.sin' of 2.4995e+07 is 0.9 in place of 0.3: float32 numbers near
+  /// "at i = 5000, j = 4999, 'math.sin' of 2.4995e+07 is 0.9 instead of 0.3: float32 numbers near
   /// 2.4995e+07 are 2 apart"
   std::string message;
 };

@@ -144,6 +144,8 @@ def _blocks_of_python(text):
                 None, "NEWLINE", "INDENT", "NL", "DEDENT")
             content = token.string
             if kind == "STRING":
+                if re.match(r"[rRbB]*[fF]", content):
+                    content = re.sub(r"\{[^{}]*\}", "{}", content)
                 content = re.sub(r'^\w*("""|\'\'\'|"|\')', "", content)
                 content = re.sub(r'("""|\'\'\'|"|\')$', "", content)
             yield Block(DOC if doc else MESSAGE, token.start[0], content)

@@ -18,10 +18,9 @@ DOC_START_MESSAGE = "a doc comment that begins with a question word; begin with 
 # (what is refused and what to write, pattern)
 IDIOMS = [
     ("a free relative as a sentence; put subject and verb first",
-     _SENTENCE + r"(What|Whatever|Whoever|Who|Whose)\b[^.?!]*(?:[.!]|\Z)"),
+     _SENTENCE + r"(What|Whatever|Whoever|Who|Whose)\b(?!\()[^.?!]*(?:[.!]|\Z)"),
     ("'is none'; write 'is not a ...' or 'there is no ...'",
-     r"(?<!there )\b(is|are|was|were) none\b"),
-    ("'has none'; write 'has no ...'", r"\b(has|have|had) none\b"),
+     r"(?<!there )\b(is|are|was|were) (?-i:none)\b"),
     ("'is no X'; write 'is not an X'",
      r"(?<!there )\b(is|are|was|were) no (?!longer|more|less|better|worse|need|reason|such|one\b|"
      r"other|different|faster|slower|larger|smaller)\w+"),
@@ -46,7 +45,7 @@ IDIOMS = [
 
 # Terms of the field, and paraphrases of them.
 TERMS = [
-    ("directory", r"\bfolders?\b"),
+    ("directory", r"(?<![-\w])folders?\b"),
     ("bitwise, bit for bit, byte for byte", r"\bto the (bit|byte)s?\b"),
     ("random, dropped", r"\b((draws?|numbers?) of chance|chance alone|by chance)\b"),
     ("accuracy", r"\bexactness\b"),

@@ -128,7 +128,7 @@ def _fits(parameter: inspect.Parameter, kind: str) -> bool:
 ALLOWED = {
     "param_groups(unknown=...)": "options go to the optimizer, which knows its own",
     "nn.Mixture(alpha: negative)": "the learned weight may begin anywhere",
-    "dash_(batches:": "whatever can be iterated over gives batches, which the caller's loss reads",
+    "dash_(batches:": "any iterable gives batches, which the caller's loss reads",
 }
 
 

@@ -1,7 +1,7 @@
 //===- FunctionFormsTest.cpp - Suggested formulas compute the function ----===//
 //
 // Every formula of runtime/plan/FunctionForms.h is compiled, evaluated by the reference and
-// compared with the function of the C++ library that it stands for.
+// compared with the function of the C++ library that it replaces.
 //
 //===----------------------------------------------------------------------===//
 
@@ -173,7 +173,7 @@ struct Case {
 
 /// The suggestion as a formula of x, a, c, low, high and table that gives a number.
 std::string formulaOf(const plan::FunctionForm &form) {
-  // b is the batch entry in a formula, and stands for any operand in a suggestion.
+  // b is the batch entry in a formula, and any operand in a suggestion.
   const std::string text = std::regex_replace(std::string(form.text), std::regex("\\bb\\b"), "c");
   if (kLogic.contains(form.name))
     return "let a = x > -1 in let c = x < 1 in select(" + text + ", 1, 0)";
@@ -304,7 +304,7 @@ TEST(FunctionFormsTable, HasEachNameOnce) {
     EXPECT_TRUE(names.insert(form.name).second) << form.name;
 }
 
-// What a user reads for each of them is in a lit test.
+// The message for each of them is in a lit test.
 TEST(FunctionFormsTable, HasAMessageForEachName) {
   std::ifstream file(std::string(PE_TEST_SOURCE_DIR) + "/test/dialect/PE/errors-functions.mlir");
   const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -1,4 +1,4 @@
-"""What the tests of scripts/ share: loading a script as a module, and a small tree to check."""
+"""Utilities of the tests of scripts/: loading a script as a module, and a small tree to check."""
 
 import importlib.machinery
 import importlib.util
@@ -22,7 +22,7 @@ def load_script(name):
 
 
 class TreeTest(unittest.TestCase):
-    """A test with a source tree of its own in self.root."""
+    """A test with a separate source tree in self.root."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

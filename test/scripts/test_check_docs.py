@@ -14,7 +14,7 @@ class DocsTest(TreeTest):
 
     def setUp(self):
         super().setUp()
-        # Stands for pe-opt: accepts what says `good`.
+        # Replaces pe-opt: accepts what says `good`.
         script = '#!/bin/sh\ngrep -q good || { echo "1:1: error: bad" >&2; exit 1; }\n'
         self.write("build/bin/pe-opt", script)
         (self.root / "build/bin/pe-opt").chmod(0o755)

@@ -19,7 +19,7 @@ class IdeasTest(TreeTest):
 
     def setUp(self):
         super().setUp()
-        # Stands for pe: accepts programs that have all arguments and say `good`.
+        # Replaces pe: accepts programs that have all arguments and say `good`.
         script = ('#!/bin/sh\ngrep -q "%a: tensor" "$2" && grep -q good "$2" || '
                   '{ echo "$2:1:1: error: bad" >&2; exit 1; }\n')
         self.write("build/bin/pe", script).chmod(0o755)

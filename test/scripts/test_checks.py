@@ -179,7 +179,7 @@ class TextTest(TreeTest):
                              "// Ops.\ndef A {\n  let description = [{\n    What it does.\n  }];\n}"],
             "tools/a.py": ['"""Whether it is a tool."""', '"""A tool."""\n\nX = "no such folder"',
                            '"""A tool."""\n\n# It stands\n# for a row.'],
-            "docs/a.md": ["One line.\n\nA sum in\nplace of a product.", "| a | has none |"],
+            "docs/a.md": ["One line.\n\nA sum in\nplace of a product.", "| a | of its own |"],
             "test/a.mlir": ["// A name that is told.", "// expected-error@+1 {{it is no tensor}}"],
             "scripts/a.sh": ["# Draws of chance."],
         }

@@ -36,7 +36,7 @@ _ROW = "a formula gives one number per pair; compute it before, or write .sum() 
 _SOFTMAX = "attention takes the softmax of the scores itself"
 _RANDOM = "a formula draws no random numbers; attention has dropout, and noise is a tensor"
 
-# What to do in place of a function that no formula computes.
+# Advice on functions that no formula computes.
 SENTENCES = {
     **dict.fromkeys(("lgamma", "gammaln", "digamma", "polygamma", "mvlgamma", "erfinv", "ndtri",
                      "i0", "i0e", "i1", "i1e", "bessel_j0", "bessel_j1", "zeta"), _SPECIAL),
@@ -48,7 +48,7 @@ SENTENCES = {
 
 
 def advice_on(name: str) -> str:
-    """What to write in place of a function, or nothing for a name that is not known."""
+    """Returns what to write instead of a function, or "" for an unknown name."""
     if name in FORMS:
         return f"write {FORMS[name]}"
     return SENTENCES.get(name, "")

@@ -298,9 +298,9 @@ def _result(tracer: Tracer, result: Any, truth: bool, place: Place | None) -> in
             number = tracer.lift(result)
             number = number.only() if isinstance(number, Array) else number
             if number.kind == REAL and truth:
-                raise refuse("expected a boolean, found a real number; a mask is only the condition, "
-                             "as in j <= i; torch.where(condition, 0.0, -math.inf) is a bias, for "
-                             "pe.bias", place)
+                raise refuse("expected a boolean, found a real number; a mask is only the "
+                             "condition, as in j <= i; torch.where(condition, 0.0, -math.inf) is "
+                             "a bias, for pe.bias", place)
             if number.kind == TRUTH and not truth:
                 raise refuse("expected a number, found a boolean; a bias is "
                              "torch.where(condition, 0.0, -math.inf), the condition itself is a "

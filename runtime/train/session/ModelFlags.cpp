@@ -91,7 +91,7 @@ std::vector<Flag> flagsOfModel() {
     {"init-proj", "scaled", "initial values of the matrices that write to the residual stream: "
      "scaled (by 1 / sqrt(2 layers)) or zero", setProjections},
     {"init", "",
-     "NAME=VALUE,...: initial values of the encoding's parameters, in place of their pe.init",
+     "NAME=VALUE,...: initial values of the encoding's parameters, instead of their pe.init",
      setInitialTexts},
     {"attr", "",
      "NAME=VALUE,...: attributes (base, factor ...) that replace those in the encoding's file",

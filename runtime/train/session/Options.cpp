@@ -78,7 +78,7 @@ Status readConfigFile(const std::string &path, Values &values) {
   return Status::success();
 }
 
-/// What an argument that is no "--name=value" was meant to be.
+/// Returns advice on an argument that does not have the form "--name=value".
 std::string suggestFlag(const std::string &argument) {
   const std::string text =
       argument.substr(std::min(argument.find_first_not_of('-'), argument.size()));

@@ -71,7 +71,7 @@ std::vector<Flag> flagsOfRun() {
      text([](C &c) -> auto & { return c.seeds; }), false},
     {"jobs", "1", "runs of --sweep and --seeds at the same time",
      number<int>(1, [](C &c) -> auto & { return c.jobs; }), false},
-    {"out", "build/runs", "folder for the results of --sweep and --seeds, and finished runs",
+    {"out", "build/runs", "directory for the results of --sweep and --seeds, and finished runs",
      text([](C &c) -> auto & { return c.out; }), false},
   };
 }

@@ -45,8 +45,8 @@ std::vector<Flag> flagsOfSteps() {
     {"phases", "", "JSON file with a list of {\"steps\": N, \"data\": DIR, ...}, instead of "
      "--steps; a phase may also set seq, lr, muon-lr, warmup, schedule, reinit, redo, dash and "
      "factor", setPhases},
-    {"from", "", "checkpoint folder or model file to load the weights from, in place of initial "
-     "values", text([](C &c) -> auto & { return c.from; })},
+    {"from", "", "checkpoint directory or model file to load the weights from, instead of "
+     "initial values", text([](C &c) -> auto & { return c.from; })},
     {"from-optimizer", "reset", "state of the optimizers in that checkpoint: keep or reset",
      setFromOptimizer},
   };

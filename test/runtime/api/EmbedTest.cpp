@@ -220,7 +220,8 @@ TEST(Embed, ABasePerHeadNeedsKeysOfItsOwn) {
   }
 }
 
-/// What a call of an attention with this rotation says on each target: "" where it succeeds.
+/// Returns the message of a call of an attention with this rotation on each target, "" for
+/// success.
 /// `tensors` are further arguments, with their types and attributes.
 std::vector<std::string> messagesOfRotation(const std::string &arguments,
                                             const std::string &rotation, const TensorMap &tensors,
