@@ -50,7 +50,7 @@ func.func @terminator() {
 func.func @foreign_op() {
   %0 = pe.bias_fn {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
-    // expected-error @below {{expected ops of arith, math or pe on single numbers, found 'test.op'; a region is scalar code, tensors are read with pe.read (bias_fn-C4)}}
+    // expected-error @below {{expected ops of arith, math or pe on single numbers, found 'test.op'; a region is scalar code; read tensors with pe.read (bias_fn-C4)}}
     %x = "test.op"() : () -> f32
     pe.yield %x : f32
   }
@@ -217,14 +217,14 @@ func.func @axes_word(%a: tensor<4xf32> {pe.axes = ["my axis"]}) {
 
 // -----
 
-// expected-error @below {{expected the axis "key" to have an unknown size, which a call gives, or size 1, found 7; write ? (argument-C9)}}
+// expected-error @below {{expected the axis "key" to have an unknown size, set by a call, or size 1, found 7; write ? (argument-C9)}}
 func.func @axes_known_size(%a: tensor<7xf32> {pe.axes = ["key"]}) {
   return
 }
 
 // -----
 
-// expected-error @below {{expected an axis of unknown size to have a name that size expressions do not use, found "max"; name it otherwise (argument-C10)}}
+// expected-error @below {{expected an axis of unknown size to have a name that size expressions do not use, found "max"; choose another name (argument-C10)}}
 func.func @axes_unknown_size(%a: tensor<?xf32> {pe.axes = ["max"]}) {
   return
 }
@@ -320,7 +320,7 @@ func.func @score_yielded_type() {
 func.func @score_foreign_op() {
   %0 = pe.score_fn {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
-    // expected-error @below {{expected ops of arith, math or pe on single numbers, found 'test.op'; a region is scalar code, tensors are read with pe.read (score_fn-C4)}}
+    // expected-error @below {{expected ops of arith, math or pe on single numbers, found 'test.op'; a region is scalar code; read tensors with pe.read (score_fn-C4)}}
     %x = "test.op"() : () -> f32
     pe.yield %x : f32
   }
