@@ -89,7 +89,7 @@ func.func @no_order(%q: tensor<?x?x?x?xf32>) {
 
 // -----
 
-// A window that reaches one key ahead, or a disjunction with it, is no order.
+// A window that reaches one key ahead, or a union with it, is not an order.
 func.func @later_keys(%q: tensor<?x?x?x?xf32>) {
   %causal = pe.causal
   %window = pe.sliding_window {right = 2}
@@ -101,7 +101,7 @@ func.func @later_keys(%q: tensor<?x?x?x?xf32>) {
 
 // -----
 
-// Masks that are an order in other words: a window open to the past only, an and with a causal mask.
+// Other masks that imply an order: a window without later keys, and the intersection with a causal mask.
 func.func @orders(%q: tensor<?x?x?x?xf32>) {
   %past = pe.sliding_window {right = 1}
   %o = pe.attention %q, %q, %q mask(%past) {normalizer = #pe.normalizer<stick_breaking>} : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
@@ -114,7 +114,7 @@ func.func @orders(%q: tensor<?x?x?x?xf32>) {
 
 // -----
 
-// Inside a private function the mask may be an argument; it is checked after inlining.
+// In a private function, the mask may be an argument. It is checked after inlining.
 func.func private @mask_argument(%q: tensor<?x?x?x?xf32>, %m: !pe.mask) {
   %o = pe.attention %q, %q, %q mask(%m) {normalizer = #pe.normalizer<stick_breaking>} : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return

@@ -1,6 +1,6 @@
 // RUN: pe-opt %s --split-input-file --verify-diagnostics
-// Constraints embedding_fn-C1 to -C9, axis_size-C1, embedding_pullback-C1, -C2 and, of tokens, dropout-C1 to
-// -C3 of docs/spec.md.
+// Constraints embedding_fn-C1 to -C9, axis_size-C1, embedding_pullback-C1, -C2 and, for tokens, dropout-C1
+// to -C3 of docs/spec.md.
 
 func.func @arguments() {
   // expected-error @below {{expected 4 region arguments (p, d, dim, n and one per capture), found 2 (embedding_fn-C1)}}

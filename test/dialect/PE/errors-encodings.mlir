@@ -431,7 +431,7 @@ func.func @prefix(%lengths: tensor<?xf32>) {
 
 // -----
 
-// A mask is a condition and a bias a number: each names the form of the other.
+// A mask is a condition and a bias a number. Each error names the form of the other.
 func.func @mask_of_numbers() {
   // expected-error @below {{expected a condition, found a number; a mask is the condition alone, as in j <= i; select(condition, 0, -inf) is a bias, in pe.bias_fn}}
   %m = pe.mask_fn expr "select(j <= i, 0, -inf)"
@@ -480,7 +480,7 @@ func.func @bias_region_of_a_condition() {
 
 // -----
 
-// A misspelt attribute does not silently leave the right one at its default.
+// A misspelt attribute is an error; it does not silently leave the default in effect.
 func.func @misspelt_attribute(%s: tensor<?xf32>) {
   %x = pe.distance
   // expected-error @below {{expected no attributes except factor, rule, found 'factr'; did you mean 'factor'? (attribute-C1)}}
@@ -516,7 +516,7 @@ func.func @not_built_without_prefix(%q: !t, %k: !t, %v: !t) -> !t {
 
 // -----
 
-// A flipped sign behind a prefix is not ignored.
+// A misspelt attribute with the prefix of pe is an error.
 func.func @prefixed() {
   %x = pe.distance
   // expected-error @below {{found 'pe.factor'; write 'factor' (attribute-C1)}}

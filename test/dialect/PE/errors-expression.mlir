@@ -1,4 +1,4 @@
-// Errors in a formula point at its characters.
+// Errors in a formula are located at its characters.
 // RUN: not pe-opt %s --split-input-file 2>&1 | FileCheck %s
 
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {

@@ -1,4 +1,4 @@
-// Forms of other languages are answered with the form of this one.
+// Errors on the syntax of other languages name the syntax of formulas.
 // RUN: not pe-opt %s --split-input-file 2>&1 | FileCheck %s
 
 func.func @f(%amp: tensor<?xf32>) {

@@ -72,7 +72,7 @@ func.func @tensor_op(%p: tensor<?xf32>) {
 
 // -----
 
-// Captures are explicit: the region sees nothing from outside.
+// Captures are explicit: the region cannot use values from outside.
 func.func @implicit_capture(%p: tensor<?xf32>) {
   // expected-note @below {{required by region isolation constraints}}
   %0 = pe.bias_fn {
@@ -273,7 +273,7 @@ func.func @init_integers(%a: tensor<4xi32> {pe.init = "integers(1)"}) {
 
 // -----
 
-// Correct: a size of 1 is shared, and an axis of the user's has a known or an unknown size.
+// Correct: a size of 1 is shared, and a user-defined axis has a static or dynamic size.
 func.func @axes(%a: tensor<1x?x8xf32> {pe.name = "a", pe.axes = ["batch", "key", "bins"]},
                 %f: tensor<?x?xf32> {pe.axes = ["rank", "head"], pe.init = "integers(-3, 7)"},
                 %c: tensor<?x?x?xf32> {pe.axes = ["batch", "query", "rank"], pe.absent = "a"}) {

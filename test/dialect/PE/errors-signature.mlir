@@ -1,4 +1,4 @@
-// Mistakes in the results and types of pe.attention and pe.merge, at the place where they stand.
+// Errors in the results and types of pe.attention and pe.merge are reported at their locations.
 // RUN: pe-opt %s --split-input-file --verify-diagnostics
 
 !qkv = tensor<?x?x?x64xf32>

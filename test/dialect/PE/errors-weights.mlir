@@ -69,7 +69,7 @@ func.func @sink_yields() {
 
 // -----
 
-// A sink is no pair: nothing is drawn for it.
+// A sink is not a pair, so it has no random draw.
 func.func @sink_draws(%seed: tensor<i64>) {
   // expected-error@+1 {{operand #0 must be variadic of ranked tensor of 32-bit float or 32-bit signless integer values, but got 'tensor<i64>'}}
   %s = pe.sink_fn(%seed : tensor<i64>) {

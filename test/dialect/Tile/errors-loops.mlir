@@ -69,7 +69,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 // -----
 
-// A loop inside a loop is one loop over both.
+// Nested loops are not allowed; use one loop over both extents.
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
   tile.stage @s prepare over ["hq"] {

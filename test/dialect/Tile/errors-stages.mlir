@@ -35,7 +35,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 // -----
 
-// Starts are not extents: memory does not depend on them.
+// Starts must not be extents: memory does not depend on them.
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   // expected-error @below {{extent "r + q_start": expected the names b, hq, hkv, r, c, d, e, t, kb, found q_start (buffer-C1)}}
   %0 = tile.buffer "x" temporary : !tile.buffer<["r + q_start"], f32>
@@ -85,7 +85,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 // -----
 
-// tf32 is a type of values, never of memory.
+// tf32 is a type of values but not of memory.
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   // expected-error @below {{expected elements of f32, f64, bf16, f16, i32 or i64, found 'tf32' (buffer-C2)}}
   %0 = tile.buffer "x" temporary : !tile.buffer<[r], tf32>

@@ -144,7 +144,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 // -----
 
-// Every query head of the group would write the same key.
+// All query heads of the group would write the same key.
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %X = tile.buffer "x" result : !tile.buffer<[b, hkv, c, d], f32>
   tile.stage @s forward over ["b", "hq"] {
