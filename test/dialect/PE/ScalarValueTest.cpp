@@ -18,7 +18,7 @@ const Point kPoints[] = {{0, 0},   {1, 0},     {5, 5},  {7, 3},  {3, 7},
 
 double distanceOf(Point p) { return std::abs(static_cast<double>(p.query - p.key)); }
 
-/// Returns a tolerance for f32 rounding of a value of this magnitude.
+/// Compares with a tolerance relative to f32 rounding of a value of this magnitude.
 void expectNear(double found, double expected, Point p) {
   EXPECT_NEAR(found, expected, 4e-6 * (std::abs(expected) + 1e-3))
       << "at i = " << p.query << ", j = " << p.key << ", h = " << p.head;

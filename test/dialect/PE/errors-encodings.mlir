@@ -516,7 +516,7 @@ func.func @not_built_without_prefix(%q: !t, %k: !t, %v: !t) -> !t {
 
 // -----
 
-// A misspelt attribute with the prefix of pe is an error.
+// An attribute of the op with the prefix of pe is an error.
 func.func @prefixed() {
   %x = pe.distance
   // expected-error @below {{found 'pe.factor'; write 'factor' (attribute-C1)}}

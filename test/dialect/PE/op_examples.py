@@ -1,6 +1,6 @@
 """Checks that every mlir example in the op descriptions of dialect/PE parses and verifies.
 
-The examples are fragments: values that they use but do not define get the type that their use implies.
+The examples are fragments: undefined values get the types that their uses imply.
 
 usage: op_examples.py DIALECT_DIRECTORY PE_OPT
 """
