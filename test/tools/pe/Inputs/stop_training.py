@@ -49,7 +49,7 @@ def stop_train(scratch, encoding):
     assert process.returncode == 130, (process.returncode, errors)
     step = int((folder / "latest").read_text().removeprefix("step-"))
     assert 0 < step < steps, step
-    said = f"stopped at step {step}; {folder}/step-{step} is saved; go on with --resume"
+    said = f"stopped at step {step}; {folder}/step-{step} is saved; continue with --resume"
     assert said in errors, errors
 
     subprocess.run([*command, "--resume"], check=True, capture_output=True)
