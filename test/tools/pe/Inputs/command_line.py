@@ -1,5 +1,5 @@
-# Mistakes on the command line: each must end with status 1, one line that says what is wrong, and
-# no output file. argv: the folder of the examples, an empty folder to work in.
+# Errors on the command line: each must exit with status 1 and one line that describes the error, without
+# an output file. argv: the directory of the examples, an empty working directory.
 import os
 import subprocess
 import sys
@@ -15,7 +15,7 @@ nope = os.path.join(examples, "nope.mlir")
 small = ["--random=1", "--shape=b=1,h=1,sq=4,d=8"]
 run = ["run", nope]
 
-# (arguments, what the line has to say)
+# (arguments, expected text of the line)
 cases = [
     ([], "pe: error: expected a command, found none"),
     (["rum"], "pe: error: unknown command 'rum'; did you mean 'run'?"),

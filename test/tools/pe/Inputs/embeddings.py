@@ -1,4 +1,4 @@
-"""The values of embeddings by their definitions, and tensors that do not fit.
+"""Checks the values of embeddings against their definitions, and errors of invalid tensors.
 
 usage: embeddings.py FOLDER PE EXAMPLES
 """
@@ -15,7 +15,7 @@ POSITIONS, WIDTH, START, MAX = 3, 16, 1234, 5000
 
 
 def run(name, tensors, *options):
-    """The results of an embedding, or its message."""
+    """Returns the results of an embedding, or its error message."""
     FOLDER.mkdir(exist_ok=True)
     save(FOLDER / "in.safetensors", tensors)
     command = [PE, "run", EXAMPLES / f"{name}.mlir", f"--in={FOLDER}/in.safetensors",
@@ -25,7 +25,7 @@ def run(name, tensors, *options):
 
 
 def expected(name, p, d):
-    """The number at a position and a dimension."""
+    """Returns the value at a position and a dimension."""
     pair = 10000 ** (2 * (d // 2) / WIDTH)
     wave = math.cos(p / pair) if d % 2 else math.sin(p / pair)
     n = START + POSITIONS
@@ -40,7 +40,7 @@ def expected(name, p, d):
 
 
 def table(row, d):
-    """An entry of the tables, exact in f32."""
+    """Returns an entry of the tables, exact in f32."""
     return (row % 64) / 8 + d
 
 

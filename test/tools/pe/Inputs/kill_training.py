@@ -1,8 +1,8 @@
 """Kills `pe train` at random moments and resumes it: kill_training.py SCRATCH KILLS ENCODING FLAG
 
-Every run that comes to its end must have the weights of the uninterrupted run, bit for bit, nothing
-but one checkpoint in its folder, and a log of whole lines. A checkpoint is written after every
-step, so that kills hit its files, the renames and the removal of the one before.
+Every run that ends must have weights that are bitwise equal to those of the uninterrupted run, only
+one checkpoint in its directory, and a log of complete lines. A checkpoint is written after every
+step, so that kills hit its files, the renames and the removal of the previous one.
 """
 
 import json
@@ -59,7 +59,7 @@ def main():
         process = subprocess.Popen(command(scratch, folder, encoding), stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE)
         try:
-            # Without a limit once the kills are done.
+            # There is no time limit after the last kill.
             limit = moments.uniform(0, 0.8 * seconds) if done < kills else None
             _, errors = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:

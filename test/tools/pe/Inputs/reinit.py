@@ -1,7 +1,7 @@
-"""`pe reinit` on checkpoints of every kind, and on damaged ones. argv: an empty folder to work in.
+"""Runs `pe reinit` on valid and damaged checkpoints. argv: an empty working directory.
 
-Results are checked with plain Python: rows or columns orthonormal times the scale, everything else
-bit for bit, the same bits on any number of threads, nothing written after a mistake.
+Checks in plain Python that rows or columns are orthonormal times the scale, that all else is bitwise
+equal for any number of threads, and that nothing is written after an error.
 """
 
 import json
@@ -26,7 +26,7 @@ def expect(condition, what):
 
 def encode(dtype, value):
     if dtype == "BF16":
-        return struct.pack("<f", value)[2:]  # cut off: the values need not be the nearest
+        return struct.pack("<f", value)[2:]  # truncated: the values need not be the nearest
     return struct.pack({"F32": "<f", "F64": "<d", "F16": "<e", "I64": "<q"}[dtype], value)
 
 
@@ -78,7 +78,7 @@ def succeed(*arguments):
     return done.stdout
 
 
-# -- What a projected matrix is --------------------------------------------------------------------
+# -- Projected matrices ----------------------------------------------------------------------------
 
 
 def matrix(value, index=0):
@@ -222,7 +222,7 @@ expect(open("sharded/model.safetensors.index.json").read() ==
 expect(sorted(os.listdir("sharded")) == sorted([*halves, "model.safetensors.index.json"]),
        str(os.listdir("sharded")))
 
-# -- Mistakes: one line, and nothing changes -------------------------------------------------------
+# -- Errors: one line, and no file changes ---------------------------------------------------------
 
 
 def snapshot():

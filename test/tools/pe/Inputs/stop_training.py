@@ -1,7 +1,7 @@
-"""Stops `pe train` and `pe compare` as Ctrl-C does and goes on: stop_training.py SCRATCH ENCODING
+"""Stops `pe train` and `pe compare` like Ctrl-C and resumes: stop_training.py SCRATCH ENCODING
 
-The stopped run saves a checkpoint, says where, and exits with 130; the resumed one ends in the
-weights of a run without a stop. A second process in the same folder is refused meanwhile.
+The stopped run saves a checkpoint, reports its path, and exits with 130. The resumed run has the
+weights of an uninterrupted run. A second process in the same directory is rejected meanwhile.
 """
 
 import json
@@ -56,7 +56,7 @@ def stop_train(scratch, encoding):
     whole = scratch / "whole"
     subprocess.run([*common, f"--checkpoint={whole}"], check=True, capture_output=True)
     assert weights(folder, steps) == weights(whole, steps), "other weights after the stop"
-    # A finished run that is resumed evaluates, and the log keeps one evaluation and every step.
+    # A resumed finished run evaluates again, and the log has one evaluation and every step.
     subprocess.run([*command, "--resume"], check=True, capture_output=True)
     events = [json.loads(line) for line in log.read_text().splitlines()]
     assert [e["step"] for e in events if e["event"] == "step"] == list(range(steps))
@@ -64,7 +64,7 @@ def stop_train(scratch, encoding):
 
 
 def stop_twice(scratch):
-    """The second signal does not wait for the step, here of a minute and more."""
+    """Checks that the second signal does not wait for the step, which takes more than a minute."""
     process = start(["pe", "train", f"--data={scratch}/text.txt", "--steps=2", "--seq=2048",
                      "--batch=512", "--eval-lengths=16", f"--log={scratch}/twice.jsonl"])
     wait_for(process, lambda: (scratch / "twice.jsonl").exists())
@@ -96,7 +96,7 @@ def stop_compare(scratch):
 
 
 def main():
-    # Where tests run in the background, SIGINT is ignored, and so it would be in `pe`.
+    # If tests run in the background, SIGINT is ignored, and `pe` would inherit this.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     scratch = pathlib.Path(sys.argv[1])
     shutil.rmtree(scratch, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Trains a tiny model with every file of a folder: train_encodings.py SCRATCH EXAMPLES
+"""Trains a tiny model with every file of a directory: train_encodings.py SCRATCH EXAMPLES
 
 A file that shows later tokens is trained with the masked objective, as the error says. Gradients
 are looked for in the optimizer's first moments after the last step.
@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 STEPS = 2
-# Under softmax a number that is the same for all keys cancels.
+# Under softmax, a value that is the same for all keys cancels.
 CANCELS = {"b2", "b3"}
 
 
@@ -36,7 +36,7 @@ def run(scratch, path, objective):
 
 
 def tensors(path):
-    """Name to floats, of the f32 tensors of a safetensors file."""
+    """Returns the f32 tensors of a safetensors file, by name."""
     data = path.read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:8 + size])
