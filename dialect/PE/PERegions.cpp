@@ -38,10 +38,10 @@ Type RegionForm::typeOf(MLIRContext *context, unsigned argument) const {
 
 StringRef RegionForm::adviceOnResult() const {
   if (isMask)
-    return "a mask is the condition alone, as in j <= i; select(condition, 0, -inf) is a bias, in "
+    return "a mask is only the condition, as in j <= i; select(condition, 0, -inf) is a bias, for "
            "pe.bias_fn";
   if (op == "bias_fn")
-    return "a bias is select(condition, 0, -inf); the condition alone is a mask, in pe.mask_fn";
+    return "a bias is select(condition, 0, -inf); the condition itself is a mask, for pe.mask_fn";
   return "use select(condition, a, b)";
 }
 

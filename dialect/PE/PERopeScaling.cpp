@@ -75,8 +75,8 @@ std::optional<llvm::StringMap<double>> parseNumbers(AsmParser &parser, RopeScali
       return std::nullopt;
     if (auto real = dyn_cast<FloatAttr>(number))
       numbers[key] = real.getValueAsDouble();
-    else if (auto whole = dyn_cast<IntegerAttr>(number))
-      numbers[key] = static_cast<double>(whole.getInt());
+    else if (auto integer = dyn_cast<IntegerAttr>(number))
+      numbers[key] = static_cast<double>(integer.getInt());
     else { // rope_scaling-C1
       parser.emitError(loc) << "expected a number for " << key << ", found " << number
                             << " (rope_scaling-C1)";

@@ -79,7 +79,7 @@ public:
       problem =
           makeError(where, ": '", name, "': expected ", expected, ", found ", shortened(found));
   }
-  /// An error names what is there besides the fields that were read.
+  /// Returns the first error, or reports unknown fields.
   Status finish() {
     for (const auto &[name, value] : object.items())
       if (problem && std::find(known.begin(), known.end(), name) == known.end())

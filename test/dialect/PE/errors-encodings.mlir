@@ -433,7 +433,7 @@ func.func @prefix(%lengths: tensor<?xf32>) {
 
 // A mask is a condition and a bias a number. Each error names the form of the other.
 func.func @mask_of_numbers() {
-  // expected-error @below {{expected a condition, found a number; a mask is the condition alone, as in j <= i; select(condition, 0, -inf) is a bias, in pe.bias_fn}}
+  // expected-error @below {{expected a condition, found a number; a mask is only the condition, as in j <= i; select(condition, 0, -inf) is a bias, for pe.bias_fn}}
   %m = pe.mask_fn expr "select(j <= i, 0, -inf)"
   return
 }
@@ -441,7 +441,7 @@ func.func @mask_of_numbers() {
 // -----
 
 func.func @bias_of_a_condition() {
-  // expected-error @below {{expected a number, found a boolean; a bias is select(condition, 0, -inf); the condition alone is a mask, in pe.mask_fn}}
+  // expected-error @below {{expected a number, found a boolean; a bias is select(condition, 0, -inf); the condition itself is a mask, for pe.mask_fn}}
   %b = pe.bias_fn expr "j <= i"
   return
 }
@@ -460,7 +460,7 @@ func.func @mask_region_of_numbers() {
   %m = pe.mask_fn {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %x = arith.constant 0.0 : f32
-    // expected-error @below {{expected one i1 value, found 'f32'; a mask is the condition alone, as in j <= i; select(condition, 0, -inf) is a bias, in pe.bias_fn (mask_fn-C3)}}
+    // expected-error @below {{expected one i1 value, found 'f32'; a mask is only the condition, as in j <= i; select(condition, 0, -inf) is a bias, for pe.bias_fn (mask_fn-C3)}}
     pe.yield %x : f32
   }
   return
@@ -472,7 +472,7 @@ func.func @bias_region_of_a_condition() {
   %0 = pe.bias_fn {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %x = arith.cmpi sle, %j, %i : index
-    // expected-error @below {{expected one f32 value, found 'i1'; a bias is select(condition, 0, -inf); the condition alone is a mask, in pe.mask_fn (bias_fn-C3)}}
+    // expected-error @below {{expected one f32 value, found 'i1'; a bias is select(condition, 0, -inf); the condition itself is a mask, for pe.mask_fn (bias_fn-C3)}}
     pe.yield %x : i1
   }
   return

@@ -102,7 +102,7 @@ func.func @f(%amp: tensor<?xf32>) {
 }
 // -----
 func.func @f(%amp: tensor<?xf32>) {
-  // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}found a real one; use a // b for the quotient rounded down, or int(x)
+  // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}found a real number; use a // b for the quotient rounded down, or int(x)
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "amp[h / 2]"
 }
 // -----

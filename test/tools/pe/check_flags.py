@@ -22,7 +22,8 @@ for name in sorted(os.listdir(pages)):
     synopsis = set(OPTION.findall("".join(re.findall(r"```text\n(.*?)```", page, re.S))))
     on_page = set(OPTION.findall(page))
     options_seen += len(listed)
-    problems += [f"pe {command}: {option} is in --help, not in {name}" for option in sorted(listed - on_page)]
+    problems += [f"pe {command}: {option} is in --help, not in {name}"
+                 for option in sorted(listed - on_page)]
     if command not in OF_TRAINING:
         problems += [f"pe {command}: {option} is in {name}, not in --help"
                      for option in sorted(synopsis - listed)]

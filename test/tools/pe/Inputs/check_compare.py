@@ -1,6 +1,6 @@
 """Checks the output of `pe compare`: check_compare.py DIRECTORY [RESULTS OF AN EARLIER RUN]
 
-The table must be the mean over the runs in the directory, and a resumed run must have the numbers of
+The table must be the mean over the runs in the directory. A resumed run must have the numbers of
 the earlier one.
 """
 

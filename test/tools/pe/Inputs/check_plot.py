@@ -102,7 +102,7 @@ def golden(name):
         for row in table:
             close(row["f"], 30 * math.tanh(row["score"] / 30), 30)
     if name == "flat":
-        # With equal scores, every key takes half of the stick; a sink of logit 0 acts as one more key.
+        # With equal scores, every key takes half of the stick; a sink of logit 0 acts as a key.
         for row in rows("stick_breaking-flat"):
             assert row["query"] == 31 and row["key"] < 31
             close(row["weight"], 0.5 ** (31 - row["key"]), 1)

@@ -1,5 +1,5 @@
-# Errors on the command line: each must exit with status 1 and one line that describes the error, without
-# an output file. argv: the directory of the examples, an empty working directory.
+# Errors on the command line: each must exit with status 1 and one line that describes the error,
+# without an output file. argv: the directory of the examples, an empty working directory.
 import os
 import subprocess
 import sys
@@ -139,7 +139,8 @@ cases += [
     (["compare", "flipflop"], "cannot open 'flipflop': no such file, and no experiment of pe has"
                               " this name; did you mean 'flip-flop'?"),
     (["compare", "examples/flipflop"], "did you mean 'flip-flop'?"),
-    (["compare", "dir"], "expected an experiment, found the directory 'dir' without experiment.json"),
+    (["compare", "dir"],
+     "expected an experiment, found the directory 'dir' without experiment.json"),
     (["compare", "alibi"], "found the encoding 'alibi'; write --encodings=alibi,OTHER"),
     (["compare", "alibi", "fire"], "found 'alibi' and 'fire'; encodings are written --encodings="),
     (["bench", "--with=nope", "--lengths=0"], "--lengths: expected at least 1, found 0"),
@@ -204,6 +205,6 @@ for arguments, expected in cases:
         print(f"pe {' '.join(arguments)[:200]}: {', '.join(problems)}; stderr: {done.stderr[:500]}")
 if sorted(os.listdir(".")) != before:
     failures += 1
-    print("files were left behind:", os.listdir("."))
+    print("unexpected files:", os.listdir("."))
 print(f"{len(cases)} command lines, {failures} failed")
 sys.exit(1 if failures else 0)

@@ -1,6 +1,6 @@
 """Checks the useful work that `pe run --time` prints against pairs counted here.
 
-    count_pairs.py FOLDER
+    count_pairs.py DIRECTORY
 """
 
 import json

@@ -1,6 +1,6 @@
 """Checks the values of embeddings against their definitions, and errors of invalid tensors.
 
-usage: embeddings.py FOLDER PE EXAMPLES
+usage: embeddings.py DIRECTORY PE EXAMPLES
 """
 
 import math
@@ -10,18 +10,18 @@ import sys
 
 from tensors import load, save
 
-FOLDER, PE, EXAMPLES = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
+DIRECTORY, PE, EXAMPLES = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
 POSITIONS, WIDTH, START, MAX = 3, 16, 1234, 5000
 
 
 def run(name, tensors, *options):
     """Returns the results of an embedding, or its error message."""
-    FOLDER.mkdir(exist_ok=True)
-    save(FOLDER / "in.safetensors", tensors)
-    command = [PE, "run", EXAMPLES / f"{name}.mlir", f"--in={FOLDER}/in.safetensors",
-               f"--out={FOLDER}/out.safetensors", *options]
+    DIRECTORY.mkdir(exist_ok=True)
+    save(DIRECTORY / "in.safetensors", tensors)
+    command = [PE, "run", EXAMPLES / f"{name}.mlir", f"--in={DIRECTORY}/in.safetensors",
+               f"--out={DIRECTORY}/out.safetensors", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return load(FOLDER / "out.safetensors") if done.returncode == 0 else done.stderr
+    return load(DIRECTORY / "out.safetensors") if done.returncode == 0 else done.stderr
 
 
 def expected(name, p, d):

@@ -1,7 +1,7 @@
 """Runs `pe reinit` on valid and damaged checkpoints. argv: an empty working directory.
 
-Checks in plain Python that rows or columns are orthonormal times the scale, that all else is bitwise
-equal for any number of threads, and that nothing is written after an error.
+Checks in plain Python that rows or columns are orthonormal times the scale, that all else is
+bitwise equal for any number of threads, and that nothing is written after an error.
 """
 
 import json
@@ -226,8 +226,8 @@ expect(sorted(os.listdir("sharded")) == sorted([*halves, "model.safetensors.inde
 
 
 def snapshot():
-    return {os.path.join(folder, name): open(os.path.join(folder, name), "rb").read()
-            for folder, _, files in os.walk(".") for name in files}
+    return {os.path.join(directory, name): open(os.path.join(directory, name), "rb").read()
+            for directory, _, files in os.walk(".") for name in files}
 
 
 def refuse(expected, *arguments):
@@ -253,8 +253,8 @@ refuse("--qkv-sizes: expected parts that add up to 24 outputs", *into, "--split-
        "--qkv-sizes=1,1,1")
 refuse("--against: expected a floating tensor", *into, "--against=columns")
 refuse("--report: expected a file other than --out", *into, "--report=out")
-refuse("No such file", "--in=model", "--out=no/folder/out")
-refuse("cannot create", "--in=model", "--out=new", "--report=no/folder/report.json")
+refuse("No such file", "--in=model", "--out=no/directory/out")
+refuse("cannot create", "--in=model", "--out=new", "--report=no/directory/report.json")
 refuse("found something else", "--in=model", "--out=sharded")
 save("nan", {**model, "layers.0.mlp.up.weight": tensor(4, [16, 8], "F16",
                                                        [math.nan if i == 11 else 1 + i
