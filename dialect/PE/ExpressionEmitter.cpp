@@ -365,7 +365,7 @@ FailureOr<Value> Emitter::emitSum(const Expression &expression) {
     term = arith::TruncFOp::create(builder, sum.getLoc(), builder.getF32Type(), term);
   YieldOp::create(builder, sum.getLoc(), term);
   std::swap(names, inside);
-  sum.hoistInvariants(); // makes i - j an input, so that i and j are not
+  sum.hoistInvariants(); // makes i - j an input, regardless of other uses of i and j
   sum.dropUnusedInputs();
   builder.setInsertionPointAfter(sum);
   return real().isF32() ? Value(sum.getResult()) : create<arith::ExtFOp>(real(), sum.getResult());

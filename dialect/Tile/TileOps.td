@@ -385,10 +385,10 @@ def Tile_MaskOp : Tile_Op<"mask", [
 def Tile_RandomOp : Tile_Op<"random", [HasParent<"StreamOp">, Pure]> {
   let summary = "a random factor per pair: `factor` or 0";
   let description = [{
-    `factor` if the pair's random word is at least `least`, and 0 otherwise. The word is word j mod
-    4 of Philox 4x32-10, with the seed as its key and the counter (b, head_start + h, i, floor(j /
-    4)), where i and j are global positions. With a buffer of seeds per batch entry, the counter has
-    0 instead of b. The value does not depend on blocks or on how a call is split.
+    `factor` if the pair's random word is at least `least`, and 0 otherwise. The word is word
+    j mod 4 of Philox 4x32-10, with the seed as its key and the counter
+    (b, head_start + h, i, floor(j / 4)), where i and j are global positions. With a buffer of seeds
+    per batch entry, the counter has 0 instead of b. The value does not depend on blocks or on how a call is split.
 
     ```mlir
     %f = tile.random %seed least 429496730 factor 1.1111 : !tile.buffer<[], i64> -> !tile.val<[r, c], f32>

@@ -63,7 +63,7 @@ Pictures plotEmbedding(const PlottedEncoding &encoding) {
     return embedded.takeError();
   const int64_t length = embedded->found.dim(0), width = embedded->found.dim(1);
   const int64_t step = (length + 255) / 256, dimStep = stepOf(width);
-  chart::Heatmap map{.title = encoding.name() + ": what is added to tokens of " +
+  chart::Heatmap map{.title = encoding.name() + ": embedding of tokens with " +
                               std::to_string(width) + " dimensions",
                      .subtitle = subtitle(encoding, *embedded),
                      .xLabel = "position",
@@ -95,7 +95,7 @@ Pictures plotDimensions(const PlottedEncoding &encoding) {
   auto dims = dimsOf(encoding, embedded->found.dim(1));
   if (!dims)
     return dims.takeError();
-  chart::LineChart chart{.title = encoding.name() + ": dimensions of what is added to tokens of " +
+  chart::LineChart chart{.title = encoding.name() + ": dimensions of an embedding of width " +
                                   std::to_string(embedded->found.dim(1)),
                          .subtitle = subtitle(encoding, *embedded),
                          .xLabel = "position",

@@ -130,7 +130,7 @@ Pictures plotScore(const PlottedEncoding &encoding) {
     const double *begin = values->data<double>() + (head * values->dim(1) + query) * count;
     return std::vector<double>(begin, begin + count);
   };
-  chart::LineChart chart{.title = encoding.name() + ": what becomes of the score s of a pair",
+  chart::LineChart chart{.title = encoding.name() + ": the score function f(s)",
                          .subtitle =
                              subtitle(encoding, /*isCompiled=*/false) + "; dashed: s itself",
                          .xLabel = "score s (logits)",

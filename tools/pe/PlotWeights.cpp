@@ -88,7 +88,7 @@ Pictures plotMask(const PlottedEncoding &encoding) {
   if (isPlain && encoding.options().kinds.empty())
     return encoding.lacks("a mask besides pe.causal");
   const int64_t step = (*length + kLongestMask - 1) / kLongestMask;
-  chart::Heatmap map{.title = encoding.name() + ": pairs that attention takes into account",
+  chart::Heatmap map{.title = encoding.name() + ": unmasked pairs",
                      .subtitle = encoding.source() + "from the float64 reference",
                      .xLabel = "key position",
                      .yLabel = "query position",
@@ -163,7 +163,7 @@ Pictures plotDifference(const PlottedEncoding &encoding) {
       signedMap(encoding, weights->allowed, [&](int64_t head, int64_t i, int64_t j) {
         return clippedLogit(encoding, change(weights->found, head, i, j), 0);
       });
-  map.title = encoding.name() + ": what the encoding changes in the weights of " +
+  map.title = encoding.name() + ": effect of the encoding on the weights of " +
               std::to_string(weights->found.dim(2)) + " positions";
   map.subtitle = sourceOfScores(encoding) +
                  "; compared with softmax of the same queries and keys under the same mask";
@@ -187,14 +187,14 @@ Pictures plotFlat(const PlottedEncoding &encoding) {
                : makeError("--query: expected positions of 0 to ", length - 1,
                            " for kind flat, found ", query);
   const double uniform = 1.0 / static_cast<double>(countKeys(weights->allowed)[query]);
-  chart::LineChart chart{.title = encoding.name() + ": weights of query " + std::to_string(query) +
-                                  " where all scores are equal",
-                         .subtitle = encoding.source() +
-                                     "queries are zero; dashed: softmax without an encoding",
-                         .xLabel = "key position",
-                         .yLabel = "weight",
-                         .showsZero = true,
-                         .width = chart::kPictureWidth};
+  chart::LineChart chart{
+      .title =
+          encoding.name() + ": weights of query " + std::to_string(query) + " for equal scores",
+      .subtitle = encoding.source() + "queries are zero; dashed: softmax without an encoding",
+      .xLabel = "key position",
+      .yLabel = "weight",
+      .showsZero = true,
+      .width = chart::kPictureWidth};
   std::vector<int64_t> keys;
   double largest = 0;
   chart::Series row{.name = "uniform", .color = 6, .dashed = true};
@@ -218,7 +218,7 @@ Pictures plotFlat(const PlottedEncoding &encoding) {
     chart.series.push_back(std::move(series));
   }
   if (!(largest > 1e-5 * uniform))
-    return encoding.lacks("weights other than uniform ones where all scores are equal");
+    return encoding.lacks("weights other than uniform ones for equal scores");
   chart.series.push_back(std::move(row));
   Csv csv({"head", "query", "key", "weight", "uniform", "reference"});
   for (int64_t head : encoding.heads())
@@ -244,8 +244,7 @@ Pictures plotRows(const PlottedEncoding &encoding) {
       return tensor.dtype() == DType::F32 ? static_cast<double>(tensor.data<float>()[place])
                                           : tensor.data<double>()[place];
     };
-    chart::LineChart chart{.title =
-                               encoding.name() + ": result " + name + " where all scores are equal",
+    chart::LineChart chart{.title = encoding.name() + ": result " + name + " for equal scores",
                            .subtitle = encoding.source() + "queries are zero",
                            .xLabel = "query position",
                            .yLabel = name,
