@@ -149,10 +149,8 @@ LogicalResult PairsOp::verify() {
       reach && (!getLow() || !isPerHead(cast<BufferType>(reach.getType()), {"2"}) ||
                 cast<BufferType>(reach.getType()).getRank() != 2 ||
                 !elementOf(reach).isInteger(32))) // pairs-C3
-    return emitOpError("expected a reach of i32 with extents b, 2, together with bounds of the
-                       columns,
-                       "
-                       "found ")
+    return emitOpError("expected a reach of i32 with extents b, 2, together with bounds of "
+                       "the columns, found ")
            << reach.getType() << " (pairs-C3)";
   if (Value states = getStates(); states && (!isPerHead(cast<BufferType>(states.getType()),
                                                         {"ceildiv(r,64)", "ceildiv(c,64)"}) ||

@@ -365,12 +365,10 @@ Status Bench::measureAll() {
     std::printf("%-16s %6s %9s %9s %6s %9s %9s %6s\n", "encoding", "N", "fwd ms", "views", "ratio",
                 "bwd ms", "views", "ratio");
   } else {
-    std::printf(
-        "share: of the FMA peak measured between the calls; x: speedup over softmax
-        attention "
-        "composed of OpenBLAS (%s) products in this run,\nwith a dense bias if the encoding "
-        "has one; !: pe is slower\n",
-        blas::coreName().c_str());
+    std::printf("share: of the FMA peak measured between the calls; x: speedup over softmax "
+                "attention composed of OpenBLAS (%s) products in this run,\nwith a dense bias if "
+                "the encoding has one; !: pe is slower\n",
+                blas::coreName().c_str());
     std::printf("%-16s %6s %9s %6s %8s %9s %6s %8s\n", "encoding", "N", "fwd ms", "share", "",
                 "bwd ms", "share", "");
   }

@@ -44,8 +44,7 @@ const Kind kKinds[] = {
     {"flat", "of a FILE: the weights of one query if all scores are equal (--length=32)", plotFlat},
     {"rows", "of a FILE: results with one value per query, such as the log-sum-exp (--length=32)",
      plotRows},
-    {"embedding", "of a FILE: the embedding added to tokens, by position and dimension
-     (--length = 128) ",
+    {"embedding", "of a FILE: the embedding of tokens, by position and dimension (--length=128)",
      plotEmbedding},
     {"dimensions", "of a FILE: some dimensions (--dims) of it, by position (--length=128)",
      plotDimensions},

@@ -173,18 +173,16 @@ static void warn(train::Session &session) {
   if ((config.usesDash(train::Dash::Published) || config.usesDash(train::Dash::RowDecay)) &&
       config.plasticity.dashScope == train::DashScope::All &&
       config.optimizer.kind == train::OptimizerKind::Muon)
-    std::fprintf(stderr, "pe train: warning: --dash also shrinks the matrices of Muon, but not their
-                         "
-                         "steps; --dash-scope=adamw excludes them\n");
+    std::fprintf(stderr, "pe train: warning: --dash also shrinks the matrices of Muon, but not "
+                         "their steps; --dash-scope=adamw excludes them\n");
   const auto &parameters = session.trainer().model().layout().all();
   const bool decays =
       std::any_of(parameters.begin(), parameters.end(), [](const train::Parameter &parameter) {
         return parameter.role == train::Role::Encoding && parameter.decay;
       });
   if (config.optimizer.adamw.encodingDecay && !decays)
-    std::fprintf(stderr, "pe train: warning: --encoding-decay has no effect, because no parameter of
-                         "
-                         "the encoding decays; scalars and vectors need pe.decay = true\n");
+    std::fprintf(stderr, "pe train: warning: --encoding-decay has no effect, because no parameter "
+                         "of the encoding decays; scalars and vectors need pe.decay = true\n");
 }
 
 static Status checkEncoding(const std::string &file, const std::string &flag) {
