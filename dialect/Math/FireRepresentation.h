@@ -1,15 +1,14 @@
 //===- FireRepresentation.h - Known biases as functions of t = d / N ------===//
 //
-// Theorem 3.1 of Li et al. 2023 (arXiv 2310.04418), made constructive: parameters with which
-// f(u(d) / u(N)) is another bias of the distance d, for every d up to N. A sum of f32 parameters is
-// meant to be taken in float64 and rounded once.
+// A constructive version of Theorem 3.1 of Li et al. 2023 (arXiv 2310.04418): parameters for which
+// f(u(d) / u(N)) equals another bias of the distance d, for every d up to N. Sums over the f32
+// parameters should be computed in float64 and rounded once.
 //
-// Worked example: a table (r0, r1, r2) of the bucket that grows at distances 1 and 4, for N = 512,
-// is
+// Example: a table (r0, r1, r2) over a bucket that increases at distances 1 and 4 is, for N = 512,
 //
 //   r0 + (r1 - r0) step(512 t - 0.5) + (r2 - r1) step(512 t - 3.5)
 //
-// Thresholds lie half way between whole distances, so rounding of t moves none across a step.
+// Thresholds are halfway between integer distances, so rounding of t does not cross a step.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_MATH_FIREREPRESENTATION_H
@@ -30,16 +29,16 @@ struct HiddenLayer {
   std::vector<float> w1, b1, w2, b2;
 };
 
-/// A number as the sum of two f32, to within 2^-48 of it.
+/// Splits a number into the sum of two f32, with a relative error of at most 2^-48.
 inline std::pair<float, float> splitInTwo(double value) {
   const auto high = static_cast<float>(value);
   return {high, static_cast<float>(value - high)};
 }
 
-/// table[x, h] ([starts + 1, heads]) of the number x of `starts` that d has reached, as steps of
-/// t = d / length. A step's height has two units, so that what the sum forgets is far below the
-/// last digit of an f32: rounded to f32 it is the table's own entry, but for entries more than a
-/// million times smaller than another of their head.
+/// Represents table[x, h] ([starts + 1, heads]), where x is the number of `starts` that d has
+/// reached, as steps of t = d / length. Each step has two units, so the rounding error of the sum
+/// is far below the precision of f32. Rounded to f32, the sum equals the table entry, except for
+/// entries that are more than a million times smaller than another entry of their head.
 inline HiddenLayer representSteps(std::span<const int64_t> starts, std::span<const float> table,
                                   int64_t heads, double length) {
   HiddenLayer layer;
@@ -63,9 +62,10 @@ inline HiddenLayer representSteps(std::span<const int64_t> starts, std::span<con
   return layer;
 }
 
-/// amplitude_h sum_k cos(d / base^(k / terms)) for k = 1 to terms, as cosines of multiples of
-/// t = d / length. An f32 frequency may be wrong by length * 2^-24 radians at t = 1; each is
-/// therefore a mean of the two f32 next to it, which cancels that error but for its square.
+/// Represents amplitude_h sum_k cos(d / base^(k / terms)), k = 1 to terms, as cosines of multiples
+/// of t = d / length. Rounding a frequency to f32 may cause an error of length * 2^-24 radians at t
+/// = 1. Each cosine is therefore a weighted mean of the cosines of the two adjacent f32
+/// frequencies, which cancels the first-order error.
 inline HiddenLayer representCosines(int64_t terms, double base, std::span<const float> amplitudes,
                                     double length) {
   HiddenLayer layer;
@@ -88,23 +88,26 @@ inline HiddenLayer representCosines(int64_t terms, double base, std::span<const 
   return layer;
 }
 
-/// slope * u(d) = (slope * u(length)) * t with t = u(d) / u(length) and u(x) = log(|c| x + 1).
+/// Returns slope * u(length), with u(x) = log(|c| x + 1): slope * u(d) = (slope * u(length)) * t
+/// for t = u(d) / u(length).
 inline double representLogSlope(double slope, double c, double length) {
   return slope * std::log1p(std::fabs(c) * length);
 }
 
-/// slope * d^exponent = (slope * length^exponent) * t^exponent with t = d / length.
+/// Returns slope * length^exponent: slope * d^exponent = (slope * length^exponent) * t^exponent for
+/// t = d / length.
 inline double representPowerSlope(double slope, double exponent, double length) {
   return slope * std::pow(length, exponent);
 }
 
-/// 2^(-8 (h + 1) / heads).
+/// Returns 2^(-8 (head + 1) / heads).
 inline double geometricSlope(int64_t head, int64_t heads) {
   return std::exp2(-8.0 * static_cast<double>(head + 1) / static_cast<double>(heads));
 }
 
-/// The geometric slopes of the largest power of two within `heads`, then every other one of twice
-/// as many (Press et al. 2022, arXiv 2108.12409, and its code).
+/// Returns a slope of the sequence of geometric slopes of n heads, the largest power of two n <=
+/// `heads`, followed by every second slope of 2n heads (Press et al. 2022, arXiv 2108.12409, and
+/// its code).
 inline double interleavedSlope(int64_t head, int64_t heads) {
   int64_t power = 1;
   while (2 * power <= heads)

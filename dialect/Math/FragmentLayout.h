@@ -1,8 +1,8 @@
-//===- FragmentLayout.h - where the registers of matrix fragments lie -----===//
+//===- FragmentLayout.h - The layout of matrix fragments in registers -----===//
 //
-// A GPU kernel keeps a block of pairs, and the vectors and panels beside it, in the accumulator
-// layout of mma.sync. One side of the pairs is the owner, the other is inner; a warp holds
-// `ownerTiles` tiles of 16 owners and the whole inner block. With g = lane / 4 and t = lane mod 4:
+// A GPU kernel keeps a block of pairs, with its vectors and panels, in the accumulator layout of
+// mma.sync. One side of the pairs is the owner, the other is inner. A warp holds `ownerTiles` tiles
+// of 16 owners and the entire inner block. With g = lane / 4 and t = lane mod 4:
 //
 //   kind         registers of a lane
 //   Pair         4 per 16 x 8 tile: owners g, g + 8; inner 2t, 2t + 1
@@ -10,16 +10,16 @@
 //   Inner        2 per 8: inner 2t, 2t + 1, the same in lanes of equal t
 //   OwnerPanel   4 per 16 x 8 tile of owners x depth
 //   InnerPanel   4 per 16 x 8 tile of inner x depth, tiles divided among the warps
-//   One          1: a single number, the same everywhere
+//   One          1: a single number, the same in all lanes
 //
-// Where a stage scans along the inner side, its block is permuted so that a lane holds contiguous
-// elements: lane t holds inner [t * n, (t + 1) * n), n a quarter of the block.
+// If a stage scans along the inner side, its block is permuted so that a lane holds contiguous
+// elements: lane t holds inner [t * n, (t + 1) * n), where n is a quarter of the block.
 //
 // Generic over a number type `I` with + - * / % (on nonnegative numbers): int64_t in the tests,
 // emitted arithmetic in passes/ToGPU.
 //
-// Example: a block of 16 inner, permuted, has n = 4. Inner 5 is number 1 of lane t = 1; it stands
-// where inner 2t + 1 = 3 of the first tile stands without the permutation: standing(5) == 3.
+// Example: a permuted block of 16 inner elements has n = 4. Inner 5 is element 1 of lane t = 1. It
+// is stored at the position of inner 2t + 1 = 3 without the permutation: standing(5) == 3.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_MATH_FRAGMENTLAYOUT_H
@@ -30,7 +30,7 @@
 
 namespace pe::math {
 
-/// Where one register of a fragment lies.
+/// The position of a register of a fragment.
 struct FragmentElement {
   int ownerTile = 0, ownerHalf = 0; // owner = tile * 16 + half * 8 + g
   int innerTile = 0, innerHalf = 0; // inner = tile * 8 + 2t + half, or permuted
@@ -44,8 +44,8 @@ struct FragmentLayout {
   bool isPermuted = false;
 
   int64_t innerTiles() const { return innerBlock / 8; }
-  /// For an inner panel: how many tiles of 16 one warp accumulates, and into how many parts a
-  /// tile's depth is split where there are more warps than tiles.
+  /// For an inner panel: the number of tiles of 16 that a warp accumulates, and the number of parts
+  /// into which the depth of a tile is split if there are more warps than tiles.
   int64_t foldTiles() const { return std::max<int64_t>(1, innerBlock / 16 / warps); }
   int64_t foldParts() const { return std::max<int64_t>(1, warps * 16 / innerBlock); }
   int64_t foldDepthTiles(int64_t depth) const {
@@ -54,7 +54,7 @@ struct FragmentLayout {
 
   //===- Registers -------------------------------------------------------------------===//
 
-  /// Registers per lane; `depth` matters for panels only.
+  /// Returns the number of registers per lane; only panels use `depth`.
   int64_t registersOf(FragmentKind kind, int64_t depth = 0) const {
     switch (kind) {
     case FragmentKind::One:
@@ -73,7 +73,8 @@ struct FragmentLayout {
     return 0;
   }
 
-  /// Where register `index` lies. Rows of an inner panel are tiles of 16 like an owner's.
+  /// Returns the position of register `index`. Rows of an inner panel form tiles of 16, as those of
+  /// an owner panel do.
   FragmentElement elementAt(FragmentKind kind, int64_t index, int64_t depth = 0) const {
     FragmentElement at;
     const int tile = static_cast<int>(index / 4), half = index / 2 % 2, low = index % 2;
@@ -99,7 +100,7 @@ struct FragmentLayout {
     return at;
   }
 
-  /// Its inverse; fields of `at` that the kind does not use are ignored.
+  /// The inverse of elementAt. Ignores fields of `at` that the kind does not use.
   int64_t indexOf(FragmentKind kind, const FragmentElement &at, int64_t depth = 0) const {
     switch (kind) {
     case FragmentKind::One:
@@ -118,20 +119,20 @@ struct FragmentLayout {
     return 0;
   }
 
-  //===- Places ----------------------------------------------------------------------===//
+  //===- Positions -------------------------------------------------------------------===//
 
-  /// The owner of an element, counted from `base`.
+  /// Returns the owner of an element, counted from `base`.
   template <typename I>
   I ownerAt(const I &base, const I &warp, const I &g, const FragmentElement &at) const {
     return base + warp * I(ownerTiles * 16) + g + I(at.ownerTile * 16 + at.ownerHalf * 8);
   }
-  /// The inner index of an element within the block.
+  /// Returns the inner index of an element within the block.
   template <typename I> I innerAt(const I &t, const FragmentElement &at) const {
     if (isPermuted)
       return t * I(2 * innerTiles()) + I(at.innerTile * 2 + at.innerHalf);
     return t * I(2) + I(at.innerTile * 8 + at.innerHalf);
   }
-  /// Where inner `logical` of the block stands in shared memory and in the fragments.
+  /// Returns the position of inner `logical` of the block in shared memory and in the fragments.
   template <typename I> I standing(const I &logical) const {
     if (!isPermuted)
       return logical;
@@ -139,8 +140,8 @@ struct FragmentLayout {
     const I within = logical % perLane;
     return within / I(2) * I(8) + logical / perLane * I(2) + within % I(2);
   }
-  /// The inner index of an element of an inner panel, counted from `base`: where there are more
-  /// warps than tiles, warps share a tile and split its depth.
+  /// Returns the inner index of an element of an inner panel, counted from `base`. If there are
+  /// more warps than tiles, warps share a tile and split its depth.
   template <typename I>
   I foldedInnerAt(const I &base, const I &warp, const I &g, const FragmentElement &at) const {
     const I place = (foldedTile(warp) + I(at.ownerTile)) * I(16) + g + I(at.ownerHalf * 8);
@@ -150,11 +151,11 @@ struct FragmentLayout {
     const I inTile = place % I(8);
     return base + inTile / I(2) * I(2 * innerTiles()) + place / I(8) * I(2) + inTile % I(2);
   }
-  /// The first tile of 16 inner elements that the warp accumulates.
+  /// Returns the first tile of 16 inner elements that the warp accumulates.
   template <typename I> I foldedTile(const I &warp) const {
     return foldParts() > 1 ? warp / I(foldParts()) : warp * I(foldTiles());
   }
-  /// Its tile of 8 depths.
+  /// Returns the tile of 8 depths of an element of an inner panel.
   template <typename I>
   I foldedDepthTile(const I &warp, const FragmentElement &at, int64_t depth) const {
     if (foldParts() == 1)
@@ -163,7 +164,7 @@ struct FragmentLayout {
   }
 
 private:
-  /// How many depth tiles a warp holds side by side.
+  /// Returns the number of depth tiles that a warp holds per row tile.
   int64_t across(FragmentKind kind, int64_t depth) const {
     return kind == FragmentKind::OwnerPanel ? depth / 8 : foldDepthTiles(depth);
   }
@@ -176,45 +177,48 @@ template <typename I> struct MatrixRow {
   I row, chunk;
 };
 
-/// A fragment A[16][16], row by row, from row `first` on.
+/// Returns the row of a lane for a fragment A[16][16], row-major, from row `first` on.
 template <typename I> MatrixRow<I> rowOfLeft(const I &lane, const I &first) {
   return {first + lane % I(16), lane / I(16)};
 }
-/// A fragment A[m][k] from rows that are k, to be transposed; its m begin at element `first`.
+/// The same for a fragment A[m][k] from rows over k, to be transposed. Its m begin at element
+/// `first`.
 template <typename I> MatrixRow<I> rowOfLeftTransposed(const I &lane, const I &first) {
   return {lane % I(8) + lane / I(16) * I(8), first / I(8) + lane / I(8) % I(2)};
 }
-/// Two fragments B[k][n], n in [0, 16), from rows that are n.
+/// The same for two fragments B[k][n], n in [0, 16), from rows over n.
 template <typename I> MatrixRow<I> rowOfRight(const I &lane) {
   return {lane % I(8) + lane / I(16) * I(8), lane / I(8) % I(2)};
 }
-/// The same from rows that are k, to be transposed; their n begin at chunk `first`.
+/// The same for two fragments B[k][n] from rows over k, to be transposed. Their n begin at chunk
+/// `first`.
 template <typename I> MatrixRow<I> rowOfRightTransposed(const I &lane, const I &first) {
   return {lane % I(8) + lane / I(8) % I(2) * I(8), first + lane / I(16)};
 }
 
 //===- Sums along diagonals --------------------------------------------------------------===//
 
-/// The table [diagonal][8] of one warp. inner - owner of a pair, without the warp's own first
-/// owner, is 8 k + c - g: k from the register's tiles, c = 2t + half and g from the lane. Row d of
-/// the table, counted from the smallest difference, holds at column g the pairs with
-/// 8 k + c - g = d - least, so that no two lanes write to the same element.
+/// The table [diagonal][8] of one warp. The difference inner - owner of a pair, relative to the
+/// first owner of the warp, is 8 k + c - g, where k depends on the tiles of the register, and c =
+/// 2t + half and g on the lane. Row d of the table, counted from the smallest difference, holds at
+/// column g the pairs with 8 k + c - g = d - least, so that no two lanes write to the same element.
 struct SkewedTable {
   int64_t ownerTiles, innerBlock;
 
   int64_t rows() const { return innerBlock + ownerTiles * 16 - 1; }
-  /// Minus the smallest difference.
+  /// Returns the negated smallest difference.
   int64_t least() const { return ownerTiles * 16 - 1; }
-  /// Where the lane's element (k = 0, half = 0) stands, in the table of warp `warp`.
+  /// Returns the offset of the lane's element (k = 0, half = 0) in the table of warp `warp`.
   template <typename I> I placeOf(const I &warp, const I &g, const I &t) const {
     return warp * I(rows() * 8) + (t * I(2) - g + I(least())) * I(8) + g;
   }
-  /// The k of an element, and how far its place is behind that of the lane's first.
+  /// tileOf returns the k of an element; distanceOf its offset from the lane's first element.
   static int tileOf(const FragmentElement &at) {
     return at.innerTile - 2 * at.ownerTile - at.ownerHalf;
   }
   static int64_t distanceOf(int tile, int half) { return tile * 64 + half * 8; }
-  /// The row of the difference `apart` to the block's first owner, in the table of warp `warp`.
+  /// Returns the row of the difference `apart` from the block's first owner in the table of warp
+  /// `warp`.
   template <typename I> I rowOf(const I &apart, int64_t warp) const {
     return apart + I((warp + 1) * ownerTiles * 16 - 1);
   }

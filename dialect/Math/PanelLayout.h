@@ -1,18 +1,19 @@
-//===- PanelLayout.h - rows of 16-byte chunks, swizzled -------------------===//
+//===- PanelLayout.h - Swizzled rows of 16-byte chunks --------------------===//
 //
-// A panel is a block of rows in shared memory, in chunks of 16 bytes. Chunk i of row p stands at
-// i ^ swizzle(p): eight neighbouring rows of one chunk then lie in different banks, which is what
-// ldmatrix reads at once. The swizzle stays inside the row, whose pitch is a power of two below
-// eight chunks and a multiple of eight above.
+// A panel is a block of rows in shared memory, in chunks of 16 bytes. Chunk i of row p is stored at
+// i ^ swizzle(p). A chunk of eight adjacent rows, which ldmatrix reads at once, is then in
+// different banks. The swizzle stays within the row, whose pitch is a power of two below eight
+// chunks and a multiple of eight above.
 //
 //   rows of 64 bytes (4 chunks), two rows to 128 bytes of banks: swizzle(p) = p / 2 mod 4
 //   rows of 128 bytes and more:                                  swizzle(p) = p mod 8
 //
-// A padded panel is not swizzled: its rows have an odd number of chunks, which does the same for
-// ldmatrix. Where an element stands is linear in row and column, so that elements along a diagonal
-// are constants apart.
+// A padded panel is not swizzled: its rows have an odd number of chunks, which has the same effect
+// for ldmatrix. The offset of an element is linear in row and column, so that elements along a
+// diagonal have constant distances.
 //
-// Example: f32, depth 16, chunk 1 of row 5 stands at chunk 1 ^ 2 = 3 of its row: byte 5*64 + 48.
+// Example: for f32 and depth 16, chunk 1 of row 5 is stored at chunk 1 ^ 2 = 3 of its row, byte
+// 5*64 + 48.
 //
 // Generic over a number type `I` with + - * / % and ^: int64_t in the tests, emitted arithmetic in
 // passes/ToGPU.
@@ -27,14 +28,14 @@
 
 namespace pe::math {
 
-/// A byte offset whose compile-time parts are applied last: an access costs one exclusive or, and
-/// no constant needs a register across a loop.
+/// A byte offset whose compile-time parts are applied last, so that an access costs one exclusive
+/// or and no constant occupies a register across a loop.
 template <typename I> struct ChunkOffset {
   I bytes;
   int64_t flipped = 0; // bits, applied to the sum of `bytes` and the panel's offset
   int64_t behind = 0;  // bytes, added at the end
 
-  /// The complete offset in a panel at `start`, a multiple of `swizzled()` chunks.
+  /// Returns the complete offset in a panel at `start`, a multiple of `swizzled()` chunks.
   I at(const I &start) const { return ((bytes + start) ^ I(flipped)) + I(behind); }
 };
 
@@ -61,8 +62,8 @@ struct PanelLayout {
     return row / I(8 / swizzled()) % I(swizzled());
   }
 
-  /// Chunk `chunkConstant + chunk`, no bit set in both, of row `rowConstant + row`, `rowConstant` a
-  /// multiple of 8, of copy number `copy`.
+  /// Returns the offset of chunk `chunkConstant + chunk` (which have no common bits) of row
+  /// `rowConstant + row` (`rowConstant` is a multiple of 8) of copy `copy`.
   template <typename I>
   ChunkOffset<I> offsetOf(int64_t rowConstant, const I &row, int64_t chunkConstant, const I &chunk,
                           const I &copy) const {

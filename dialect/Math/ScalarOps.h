@@ -1,9 +1,9 @@
 //===- ScalarOps.h - The operations of scalar code ------------------------===//
 //
-// One row per operation of arith and math that scalar code may hold: what its derivative is, and
-// how a GPU computes it. The verifier of pe.bias_fn refuses operations without a row, so everything
-// that reads the table handles every row: derivatives (passes/Transforms/ScalarVjp.cpp), loops,
-// vectors, GPU kernels, and the float64 reference, which a test compares with this list row by row
+// One row per operation of arith and math that scalar code may contain, with its derivative and its
+// lowering on a GPU. The verifier of pe.bias_fn rejects operations without a row. All users of the
+// table handle every row: derivatives (passes/Transforms/ScalarVjp.cpp), loops, vectors, GPU
+// kernels, and the float64 reference, which a test compares with this table row by row
 // (test/passes/Scalar).
 //
 //===----------------------------------------------------------------------===//
@@ -17,11 +17,12 @@ namespace pe::math {
 /// The derivative of a result with respect to a floating operand.
 enum class Derivative {
   None, ///< the result or every operand is an integer
-  Zero, ///< wherever it exists, as of a floor
+  Zero, ///< zero wherever it exists, as for floor
   Rule, ///< a rule of ScalarVjp
 };
 
-/// On a GPU: an instruction, or a function of the device library (runtime/device/library).
+/// The lowering on a GPU: an instruction, or a function of the device library
+/// (runtime/device/library).
 enum class Device { Instruction, Library };
 
 struct ScalarOp {
@@ -58,7 +59,7 @@ inline constexpr ScalarOp kScalarOps[] = {
     {"math.ctlz"},
     {"math.ctpop"},
     {"math.cttz"},
-    // Between integers, and between them and floats.
+    // Conversions.
     {"arith.index_cast"},
     {"arith.index_castui"},
     {"arith.extsi"},
@@ -121,7 +122,7 @@ inline constexpr ScalarOp kScalarOps[] = {
     {"math.erfc", Derivative::Rule, Device::Library},
 };
 
-/// The row of an operation such as "math.exp"; null when there is none.
+/// Returns the row of an operation such as "math.exp", or null.
 constexpr const ScalarOp *findScalarOp(std::string_view name) {
   for (const ScalarOp &op : kScalarOps)
     if (op.name == name)

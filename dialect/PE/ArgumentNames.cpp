@@ -1,4 +1,4 @@
-//===- ArgumentNames.cpp - pe.name while a file is parsed -----------------===//
+//===- ArgumentNames.cpp - pe.name during parsing -------------------------===//
 
 #include "dialect/PE/ArgumentNames.h"
 
@@ -6,7 +6,7 @@
 
 using namespace mlir;
 
-/// The text from `place` up to `here`, which is in the same file and below it; empty otherwise.
+/// Returns the source from `place` up to `here`. Empty if `here` is not below it in the same file.
 static StringRef textBetween(OpAsmParser &parser, FileLineColLoc place, SMLoc here) {
   auto at = [&](const char *pointer) {
     return dyn_cast<FileLineColLoc>(parser.getEncodedSourceLoc(SMLoc::getFromPointer(pointer)));
@@ -15,7 +15,7 @@ static StringRef textBetween(OpAsmParser &parser, FileLineColLoc place, SMLoc he
   if (!end || end.getFilename() != place.getFilename() || place.getLine() == 0 ||
       place.getColumn() == 0 || place.getLine() > end.getLine())
     return {};
-  // The end of each line above is a line break in the buffer, and its column is the line's length.
+  // Walk back over the line breaks. The column of a line break is the length of its line.
   const char *lineEnd = here.getPointer();
   for (unsigned line = end.getLine(); line > place.getLine(); --line)
     do
@@ -28,7 +28,7 @@ static StringRef textBetween(OpAsmParser &parser, FileLineColLoc place, SMLoc he
   return StringRef(begin, here.getPointer() - begin);
 }
 
-/// The text of one argument: up to the comma or the parenthesis behind it.
+/// Returns the source of one argument, up to the comma or parenthesis after it.
 static StringRef argumentOf(StringRef text) {
   int depth = 0;
   bool isQuoted = false;

@@ -1,8 +1,8 @@
-//===- ArgumentNames.h - pe.name while a file is parsed ---------*- C++ -*-===//
+//===- ArgumentNames.h - pe.name during parsing -----------------*- C++ -*-===//
 //
-// A formula may name a captured argument by its pe.name as well as by its SSA name. A formula is
-// parsed inside its function, before the function has its attributes, so the name is read from the
-// text of the signature:
+// A formula may refer to a captured argument by its pe.name or by its SSA name. A formula is parsed
+// inside its function, before the function has its attributes, so the name is read from the source
+// of the signature:
 //
 //   func.func @attention(..., %ty: tensor<?x?xi32> {pe.name = "type", ...})   // "type" for %ty
 //
@@ -14,8 +14,8 @@
 
 namespace mlir::pe {
 
-/// Returns the pe.name of the function argument `value`, which the text calls `ssaName` ("%ty");
-/// empty where it has none, or where the text above `here` is not that of its signature.
+/// Returns the pe.name of the function argument `value`, whose name in the source is `ssaName`
+/// ("%ty"). Empty if it has no pe.name, or if its signature is not in the source before `here`.
 StringRef findNameInSignature(OpAsmParser &parser, SMLoc here, Value value, StringRef ssaName);
 
 } // namespace mlir::pe

@@ -1,4 +1,4 @@
-//===- ExportProgram.cpp - A function as neutral data ---------------------===//
+//===- ExportProgram.cpp - Export of a function to JSON -------------------===//
 
 #include "dialect/PE/ExportProgram.h"
 
@@ -41,7 +41,7 @@ json::Value exportInteger(const APInt &value) {
   return value.getSExtValue();
 }
 
-/// "#pe.activation<relu>" -> "relu"; anything else as MLIR prints it.
+/// "#pe.activation<relu>" -> "relu"; any other attribute in its MLIR syntax.
 json::Value exportOther(Attribute attribute) {
   std::string text = print(attribute);
   StringRef word = text;
@@ -95,7 +95,7 @@ json::Value exportAttribute(Attribute attribute) {
       .Default(exportOther);
 }
 
-/// The first file location in `loc`: the user's own line, even after inlining.
+/// Returns the first file location in `loc`, which is the user's line even after inlining.
 std::string exportLocation(Location loc) {
   auto place = loc->findInstanceOf<FileLineColLoc>();
   if (!place)
@@ -151,7 +151,7 @@ json::Array Exporter::exportBody(Block &block) {
   return ops;
 }
 
-/// The name of an argument or a result, empty when it has none.
+/// Returns the name of an argument or result; empty if it has no name.
 json::Value exportName(DictionaryAttr attributes) {
   auto name = attributes ? attributes.getAs<StringAttr>("pe.name") : StringAttr();
   return exportText(name ? name.getValue() : "");

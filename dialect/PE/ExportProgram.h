@@ -1,7 +1,7 @@
-//===- ExportProgram.h - A function as neutral data -------------*- C++ -*-===//
+//===- ExportProgram.h - Export of a function to JSON -----------*- C++ -*-===//
 //
-// The float64 reference interprets the user's function without MLIR and without sharing a line
-// with the passes. This is the form it gets: a generic walk that knows no op.
+// The float64 reference interprets the user's function without MLIR and shares no code with the
+// passes. Its input is this JSON, which a generic walk writes without knowledge of the ops.
 //
 //   {"name": "attention",
 //    "args": [{"id": 0, "name": "q", "type": "tensor<?x?x?x?xf32>", "attrs": {}}, ...],
@@ -9,9 +9,9 @@
 //             "attrs": {}, "regions": [], "loc": "fire.mlir:14:8"}, ...],
 //    "returns": [{"id": 9, "name": "o"}]}
 //
-// Regions are {"args": [{"id", "type"}], "ops": [...]}. Attributes always include defaults:
-// numbers and booleans as such (not finite: "inf", "-inf", "nan"), lists as lists, keywords such
-// as #pe.activation<relu> as "relu", a constant tensor as its flat list of elements.
+// Regions are {"args": [{"id", "type"}], "ops": [...]}. Attributes always include defaults. They
+// are written as JSON numbers and booleans ("inf", "-inf" and "nan" as strings), lists, keywords
+// such as "relu" for #pe.activation<relu>, and the flat list of elements of a constant tensor.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_PE_EXPORTPROGRAM_H
@@ -22,8 +22,8 @@
 
 namespace mlir::pe {
 
-/// The JSON text of a function with one block, as it is: export it after private functions are
-/// inlined and before anything is rewritten.
+/// Returns a function with one block as JSON. Call it after private functions are inlined and
+/// before any rewrite.
 std::string exportProgram(func::FuncOp function);
 
 } // namespace mlir::pe

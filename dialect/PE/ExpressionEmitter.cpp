@@ -22,7 +22,7 @@ namespace {
 using arith::CmpFPredicate;
 using arith::CmpIPredicate;
 
-/// The largest integer in a formula: exact in f64 and far from overflow in sums.
+/// The largest integer literal of a formula. It is exact in f64, and sums are far from overflow.
 constexpr double kMaxInteger = 1e15;
 
 class Emitter {
@@ -35,13 +35,13 @@ public:
     if (failed(value))
       return failure();
     if (value->getType().isInteger(1))
-      return fail(expression, "expected a number, found a truth value; " + advice);
+      return fail(expression, "expected a number, found a boolean; " + advice);
     return toReal(*value);
   }
 
-  FailureOr<Value> emitTruth(const Expression &expression) {
+  FailureOr<Value> emitBoolean(const Expression &expression) {
     FailureOr<Value> value = emit(expression);
-    if (succeeded(value) && !isTruth(*value))
+    if (succeeded(value) && !isBoolean(*value))
       return fail(expression, "expected a condition, found a number; " + scope.adviceOnResult);
     return value;
   }
@@ -67,7 +67,7 @@ private:
   FailureOr<Value> emitLogic(const Expression &expression, Values operands);
   FailureOr<Value> emitFunction(const Expression &expression, Values operands);
   Value emitQuotient(char symbol, Value a, Value b);
-  Value emitWholeFunction(StringRef name, ArrayRef<Value> operands);
+  Value emitIntegerFunction(StringRef name, ArrayRef<Value> operands);
   Value emitPower(const Expression &exponent, Values operands);
   Value emitExtremum(bool isMax, Value a, Value b);
 
@@ -86,9 +86,9 @@ private:
   }
   Value createRead(RankedTensorType tensor, Value source, ValueRange indices);
 
-  static bool isWhole(Value value) { return value.getType().isIndex(); }
-  static bool isTruth(Value value) { return value.getType().isInteger(1); }
-  static bool areWhole(ArrayRef<Value> values) { return llvm::all_of(values, isWhole); }
+  static bool isInteger(Value value) { return value.getType().isIndex(); }
+  static bool isBoolean(Value value) { return value.getType().isInteger(1); }
+  static bool areIntegers(ArrayRef<Value> values) { return llvm::all_of(values, isInteger); }
 
   Value toReal(Value value);
   void makeReal(Values &values) {
@@ -98,15 +98,16 @@ private:
 
   OpBuilder &builder;
   const ExpressionScope &scope;
-  /// Those of the scope, of let and of sums around.
+  /// The names of the scope, of let and of the enclosing sums.
   llvm::StringMap<Value> names;
-  /// The character offset that the created ops stem from.
+  /// The character offset for the locations of the created ops.
   size_t offset = 0;
 };
 } // namespace
 
 namespace {
-/// A function in formulas; `build` creates the f32 op of unary functions that have one.
+/// A function of formulas. `build` creates the op of a unary function on real numbers; null for the
+/// functions that the emitter handles itself.
 struct Function {
   StringRef name;
   unsigned arity;
@@ -118,7 +119,7 @@ template <typename OpTy> static Value buildUnary(OpBuilder &builder, Location lo
   return OpTy::create(builder, loc, x);
 }
 
-/// A number of the type of `like`.
+/// Creates a constant of the type of `like`.
 static Value numberOf(OpBuilder &builder, Location loc, double value, Value like) {
   return arith::ConstantOp::create(builder, loc, builder.getFloatAttr(like.getType(), value));
 }
@@ -127,7 +128,7 @@ static Value compare(OpBuilder &builder, Location loc, CmpFPredicate predicate, 
   return arith::CmpFOp::create(builder, loc, predicate, x, numberOf(builder, loc, 0, x));
 }
 
-/// 0 where x <= 0, else x; its derivative at 0 is 0, and NaN stays NaN.
+/// 0 if x <= 0, else x. Its derivative at 0 is 0, and it propagates NaN.
 static Value buildRelu(OpBuilder &builder, Location loc, Value x) {
   Value isOff = compare(builder, loc, CmpFPredicate::OLE, x);
   return arith::SelectOp::create(builder, loc, isOff, numberOf(builder, loc, 0, x), x);
@@ -148,7 +149,7 @@ static Value buildSoftplus(OpBuilder &builder, Location loc, Value x) {
   return arith::AddFOp::create(builder, loc, large, math::Log1pOp::create(builder, loc, power));
 }
 
-/// -1, 0 or 1; NaN stays NaN.
+/// -1, 0 or 1. Propagates NaN.
 static Value buildSign(OpBuilder &builder, Location loc, Value x) {
   Value one = math::CopySignOp::create(builder, loc, numberOf(builder, loc, 1, x), x);
   Value isZero = compare(builder, loc, CmpFPredicate::OEQ, x);
@@ -185,7 +186,8 @@ static const Function *findFunction(StringRef name) {
   return function == std::end(kFunctions) ? nullptr : function;
 }
 
-/// Returns "; did you mean exp?", how a function of another language is written, or nothing.
+/// Returns "; did you mean exp?", the form of a function known from another language, or an empty
+/// string.
 static std::string adviceOn(StringRef name) {
   if (std::string advice = ::pe::plan::adviceOnFunction(name); !advice.empty())
     return "; " + advice;
@@ -196,10 +198,10 @@ static std::string adviceOn(StringRef name) {
   return nearest.empty() || name.size() < 3 ? "" : ("; did you mean " + nearest + "?").str();
 }
 
-/// From 64 bits, so nothing is lost. Lowerings use 32 bits where they suffice
+/// Converts from 64 bits, which is exact for every index. Lowerings use 32 bits where they suffice
 /// (pe-tile-define-integers).
 Value Emitter::toReal(Value value) {
-  if (!isWhole(value))
+  if (!isInteger(value))
     return value;
   if (auto constant = value.getDefiningOp<arith::ConstantIndexOp>())
     return createReal(static_cast<double>(constant.value()));
@@ -227,7 +229,7 @@ FailureOr<Value> Emitter::emit(const Expression &expression) {
   llvm_unreachable("all kinds are handled");
 }
 
-/// An element of a tensor; integers become index values, and numbers real ones.
+/// Emits a read of a tensor element. Integers are converted to index, floats to the type of reals.
 Value Emitter::createRead(RankedTensorType tensor, Value source, ValueRange indices) {
   Value element = create<ReadOp>(tensor.getElementType(), source, indices);
   if (element.getType().isInteger(32))
@@ -257,7 +259,7 @@ FailureOr<Value> Emitter::emitName(const Expression &expression) {
   return createRead(tensor, value, ValueRange());
 }
 
-/// The value of a name, or null. The aliases of tensors come after all other names.
+/// Returns the value of a name, or null. Aliases of tensors are looked up last.
 Value Emitter::lookup(StringRef name) const {
   if (Value value = names.lookup(name))
     return value;
@@ -265,13 +267,13 @@ Value Emitter::lookup(StringRef name) const {
   return alias == scope.aliases.end() ? Value() : names.lookup(alias->second);
 }
 
-/// A name of let or sum does not hide another one.
+/// Checks that a name of let or sum does not shadow another one.
 LogicalResult Emitter::checkNewName(const Expression &expression) {
   constexpr StringRef known[] = {"heads_total", "pi", "inf"};
   if (!names.contains(expression.text) && !llvm::is_contained(known, expression.text))
     return success();
-  return scope.report(expression.offset, "expected a name that has no meaning yet, found '" +
-                                             Twine(expression.text) + "'");
+  return scope.report(expression.offset,
+                      "expected a name that is not in use, found '" + Twine(expression.text) + "'");
 }
 
 FailureOr<Value> Emitter::emitLet(const Expression &expression) {
@@ -280,7 +282,7 @@ FailureOr<Value> Emitter::emitLet(const Expression &expression) {
   FailureOr<Value> value = emit(expression.children[0]);
   if (failed(value))
     return failure();
-  // Explanations write the value under its name.
+  // Explanations print the value by this name.
   if (Operation *op = value->getDefiningOp())
     op->setLoc(NameLoc::get(builder.getStringAttr(expression.text), op->getLoc()));
   names[expression.text] = *value;
@@ -293,15 +295,15 @@ FailureOr<Value> Emitter::emitLet(const Expression &expression) {
 // Sums over an index
 //===----------------------------------------------------------------------===//
 
-/// `bound` is an integer, or size(tensor, axis).
+/// Sets the bound of the sum, which is an integer or size(tensor, axis).
 LogicalResult Emitter::setBound(const Expression &bound, SumOp sum) {
-  auto isWholeNumber = [](const Expression &e) { return e.kind == Expression::Kind::Integer; };
-  if (isWholeNumber(bound) && bound.number <= SumOp::kMaxCount) {
+  auto isIntegerLiteral = [](const Expression &e) { return e.kind == Expression::Kind::Integer; };
+  if (isIntegerLiteral(bound) && bound.number <= SumOp::kMaxCount) {
     sum.setCount(static_cast<int64_t>(bound.number));
     return success();
   }
   const bool isSize = bound.kind == Expression::Kind::Call && bound.text == "size" &&
-                      bound.children.size() == 2 && isWholeNumber(bound.children[1]);
+                      bound.children.size() == 2 && isIntegerLiteral(bound.children[1]);
   auto tensor =
       isSize
           ? dyn_cast_or_null<RankedTensorType>(
@@ -310,7 +312,7 @@ LogicalResult Emitter::setBound(const Expression &bound, SumOp sum) {
   const double axis = tensor ? bound.children[1].number : 0;
   if (!tensor || axis >= static_cast<double>(tensor.getRank()))
     return scope.report(bound.offset,
-                        "expected a whole number up to " + Twine(SumOp::kMaxCount) +
+                        "expected an integer up to " + Twine(SumOp::kMaxCount) +
                             " or size(name, axis) of a captured tensor as the bound of a sum");
   if (!tensor.isDynamicDim(axis)) {
     sum.setCount(tensor.getDimSize(axis));
@@ -322,7 +324,8 @@ LogicalResult Emitter::setBound(const Expression &bound, SumOp sum) {
   return success();
 }
 
-/// sum(k < bound, summand). The region gets every name as an input and keeps those it uses.
+/// sum(k < bound, summand). Every name becomes an input of the region; unused ones are dropped at
+/// the end.
 FailureOr<Value> Emitter::emitSum(const Expression &expression) {
   const auto &children = expression.children;
   const bool isSum = children.size() == 2 && children[0].kind == Expression::Kind::Call &&
@@ -356,19 +359,20 @@ FailureOr<Value> Emitter::emitSum(const Expression &expression) {
   FailureOr<Value> summand = emitReal(children[1], "use select(condition, a, b)");
   if (failed(summand))
     return failure();
-  // A sum is an f32 by its type; code that is computed in f64 skips both conversions.
+  // The type of a sum is f32. Code that is computed in f64 skips both conversions.
   Value term = *summand;
   if (!term.getType().isF32())
     term = arith::TruncFOp::create(builder, sum.getLoc(), builder.getF32Type(), term);
   YieldOp::create(builder, sum.getLoc(), term);
   std::swap(names, inside);
-  sum.hoistInvariants(); // i - j is then an input, whatever else the sum does
+  sum.hoistInvariants(); // makes i - j an input, regardless of other uses of i and j
   sum.dropUnusedInputs();
   builder.setInsertionPointAfter(sum);
   return real().isF32() ? Value(sum.getResult()) : create<arith::ExtFOp>(real(), sum.getResult());
 }
 
-/// For messages: " (table, ty or type)", or what to write where nothing is captured.
+/// Lists the captured tensors for messages: " (table, ty or type)". If there are none, says how to
+/// capture one.
 std::string Emitter::listTensors() const {
   std::vector<std::string> tensors;
   for (const auto &entry : scope.names) {
@@ -380,16 +384,16 @@ std::string Emitter::listTensors() const {
         tensors.back() += " or " + alias.first().str();
   }
   llvm::sort(tensors);
-  return tensors.empty() ? "; none is captured, as (%table : tensor<?xf32>) before expr would"
+  return tensors.empty() ? "; no tensor is captured; write (%table : tensor<?xf32>) before expr"
                          : " (" + llvm::join(tensors, ", ") + ")";
 }
 
-/// "; did you mean amp?" for a name that is not known, the scope's advice on it, or nothing.
+/// Returns advice on an unknown name: that of the scope, "; did you mean amp?", or an empty string.
 std::string Emitter::adviceOnName(StringRef name) const {
   if (auto known = scope.advice.find(name); known != scope.advice.end())
     return known->second;
   if (findFunction(name))
-    return ("; a function is called, as in " + name + "(x)").str();
+    return ("; call a function as " + name + "(x)").str();
   if (name.size() < 3)
     return {};
   SmallVector<StringRef> known;
@@ -416,8 +420,8 @@ FailureOr<Value> Emitter::emitRead(const Expression &expression) {
     FailureOr<Value> index = emit(child);
     if (failed(index))
       return failure();
-    if (!isWhole(*index))
-      return fail(child, Twine("expected a whole number as index, found a real one; use ") +
+    if (!isInteger(*index))
+      return fail(child, Twine("expected an integer as index, found a real number; use ") +
                              (child.text == "/" ? "a // b for the quotient rounded down, or int(x)"
                                                 : "int(x)"));
     indices.push_back(*index);
@@ -440,7 +444,7 @@ FailureOr<Value> Emitter::emitSize(const Expression &expression) {
                             builder.getI64IntegerAttr(static_cast<int64_t>(children[1].number)));
 }
 
-/// Reports a name that is no function before its arguments are looked at.
+/// Reports an unknown function before its arguments are emitted.
 LogicalResult Emitter::checkFunction(const Expression &expression) {
   StringRef name = expression.text;
   if (findFunction(name) || name == "select" || name == "and" || name == "or" || name == "not" ||
@@ -448,7 +452,7 @@ LogicalResult Emitter::checkFunction(const Expression &expression) {
     return success();
   if (Value value = lookup(name); value && isa<RankedTensorType>(value.getType()))
     return scope.report(expression.offset, "expected a function, found the tensor '" + name +
-                                               "'; its elements are read as " + name + "[h]");
+                                               "'; read its elements as " + name + "[h]");
   if (std::string advice = adviceOn(name); !advice.empty())
     return scope.report(expression.offset, "unknown function '" + name + "'" + advice);
   auto names = llvm::map_range(kFunctions, [](const Function &known) { return known.name.str(); });
@@ -472,9 +476,9 @@ FailureOr<Value> Emitter::emitCall(const Expression &expression) {
   StringRef name = expression.text;
   if (name == "select" || name == "and" || name == "or" || name == "not")
     return emitLogic(expression, operands);
-  if (llvm::any_of(operands, isTruth))
-    return fail(expression, "expected numbers, found a truth value; only select, and, or and not "
-                            "take one");
+  if (llvm::any_of(operands, isBoolean))
+    return fail(expression, "expected numbers, found a boolean; only select, and, or and not take "
+                            "booleans");
   if (StringRef("+-*/%^").contains(name.front()))
     return emitArithmetic(expression, operands);
   if (StringRef("<>=!").contains(name.front()))
@@ -484,9 +488,9 @@ FailureOr<Value> Emitter::emitCall(const Expression &expression) {
 
 FailureOr<Value> Emitter::emitArithmetic(const Expression &expression, Values operands) {
   char symbol = expression.text.front();
-  bool whole = areWhole(operands);
+  bool isInt = areIntegers(operands);
   if (operands.size() == 1) {
-    if (!whole)
+    if (!isInt)
       return create<arith::NegFOp>(operands[0]);
     if (auto number = operands[0].getDefiningOp<arith::ConstantIndexOp>())
       return create<arith::ConstantIndexOp>(-number.value());
@@ -495,11 +499,11 @@ FailureOr<Value> Emitter::emitArithmetic(const Expression &expression, Values op
   if (symbol == '^')
     return emitPower(expression.children[1], operands);
   if (symbol == '%' || expression.text == "//") {
-    if (!whole)
+    if (!isInt)
       makeReal(operands);
     return emitQuotient(symbol, operands[0], operands[1]);
   }
-  if (!whole || symbol == '/') {
+  if (!isInt || symbol == '/') {
     makeReal(operands);
     Value a = operands[0], b = operands[1];
     return symbol == '+'   ? create<arith::AddFOp>(a, b)
@@ -513,9 +517,9 @@ FailureOr<Value> Emitter::emitArithmetic(const Expression &expression, Values op
                          : create<arith::MulIOp>(a, b);
 }
 
-/// The quotient rounded down, or the remainder, which has the sign of b.
+/// Emits the quotient rounded down, or the remainder, which has the sign of b.
 Value Emitter::emitQuotient(char symbol, Value a, Value b) {
-  if (isWhole(a)) {
+  if (isInteger(a)) {
     Value quotient = create<arith::FloorDivSIOp>(a, b);
     return symbol == '/' ? quotient : create<arith::SubIOp>(a, create<arith::MulIOp>(quotient, b));
   }
@@ -523,7 +527,7 @@ Value Emitter::emitQuotient(char symbol, Value a, Value b) {
   return symbol == '/' ? quotient : create<arith::SubFOp>(a, create<arith::MulFOp>(quotient, b));
 }
 
-/// Small integer powers become products, which have values and gradients for negative numbers too.
+/// Small integer powers become products, whose values and gradients exist for negative bases.
 Value Emitter::emitPower(const Expression &exponent, Values operands) {
   makeReal(operands);
   bool isSmall =
@@ -538,7 +542,7 @@ Value Emitter::emitPower(const Expression &exponent, Values operands) {
 
 FailureOr<Value> Emitter::emitComparison(const Expression &expression, Values operands) {
   StringRef symbol = expression.text;
-  if (areWhole(operands)) {
+  if (areIntegers(operands)) {
     auto predicate = llvm::StringSwitch<CmpIPredicate>(symbol)
                          .Case("<", CmpIPredicate::slt)
                          .Case("<=", CmpIPredicate::sle)
@@ -566,8 +570,8 @@ FailureOr<Value> Emitter::emitLogic(const Expression &expression, Values operand
   if (operands.size() != expected)
     return fail(expression, "expected " + Twine(expected) + " arguments of " + name + ", found " +
                                 Twine(operands.size()));
-  if (!llvm::all_of(ArrayRef(operands).take_front(conditions), isTruth))
-    return fail(expression, "expected a truth value such as i > j in " + Twine(name));
+  if (!llvm::all_of(ArrayRef(operands).take_front(conditions), isBoolean))
+    return fail(expression, "expected a boolean such as i > j in " + Twine(name));
   if (name == "and")
     return create<arith::AndIOp>(operands[0], operands[1]);
   if (name == "or")
@@ -575,8 +579,8 @@ FailureOr<Value> Emitter::emitLogic(const Expression &expression, Values operand
   if (name == "not")
     return create<arith::XOrIOp>(operands[0], create<arith::ConstantOp>(builder.getBoolAttr(true)));
   if (operands[1].getType() != operands[2].getType()) {
-    if (isTruth(operands[1]) || isTruth(operands[2]))
-      return fail(expression, "expected two numbers or two truth values to select from");
+    if (isBoolean(operands[1]) || isBoolean(operands[2]))
+      return fail(expression, "expected two numbers or two booleans to select from");
     operands[1] = toReal(operands[1]);
     operands[2] = toReal(operands[2]);
   }
@@ -584,13 +588,13 @@ FailureOr<Value> Emitter::emitLogic(const Expression &expression, Values operand
 }
 
 Value Emitter::emitExtremum(bool isMax, Value a, Value b) {
-  if (isWhole(a))
+  if (isInteger(a))
     return isMax ? create<arith::MaxSIOp>(a, b) : create<arith::MinSIOp>(a, b);
   return isMax ? create<arith::MaximumFOp>(a, b) : create<arith::MinimumFOp>(a, b);
 }
 
-/// The functions that map integers to integers; null for the others.
-Value Emitter::emitWholeFunction(StringRef name, ArrayRef<Value> operands) {
+/// Emits a function that maps integers to integers; returns null for the others.
+Value Emitter::emitIntegerFunction(StringRef name, ArrayRef<Value> operands) {
   if (name == "global_head")
     return create<GlobalHeadOp>(builder.getIndexType(), operands[0]);
   if (name == "int")
@@ -616,12 +620,12 @@ FailureOr<Value> Emitter::emitFunction(const Expression &expression, Values oper
     return fail(expression, "expected " + Twine(function->arity) + " argument(s) of " + name +
                                 ", found " + Twine(operands.size()) + advice);
   }
-  bool isWhole = areWhole(operands);
-  if (isWhole)
-    if (Value value = emitWholeFunction(name, operands))
+  bool isInt = areIntegers(operands);
+  if (isInt)
+    if (Value value = emitIntegerFunction(name, operands))
       return value;
   bool isExtremum = name == "max" || name == "min" || name == "clamp";
-  if (!isWhole || !isExtremum)
+  if (!isInt || !isExtremum)
     makeReal(operands);
   if (function->build)
     return function->build(builder, loc(), operands[0]);
@@ -632,7 +636,7 @@ FailureOr<Value> Emitter::emitFunction(const Expression &expression, Values oper
   if (name == "pow")
     return emitPower(expression.children[1], operands);
   if (name == "global_head")
-    return fail(expression, "expected a whole number as the head, found a real one");
+    return fail(expression, "expected an integer as the head, found a real number");
   return create<arith::IndexCastOp>(builder.getIndexType(),
                                     create<arith::FPToSIOp>(builder.getI32Type(), operands[0]));
 }
@@ -644,5 +648,5 @@ FailureOr<Value> mlir::pe::emitExpression(const Expression &expression, OpBuilde
 
 FailureOr<Value> mlir::pe::emitCondition(const Expression &expression, OpBuilder &builder,
                                          const ExpressionScope &scope) {
-  return Emitter(builder, scope).emitTruth(expression);
+  return Emitter(builder, scope).emitBoolean(expression);
 }

@@ -1,9 +1,9 @@
 //===- ExpressionEmitter.h - Formulas to scalar IR --------------*- C++ -*-===//
 //
-// Emits the ops of a formula, as a user would have written them in a region. Integers (b, h, i, j,
-// literals and elements of integer tensors) stay integers under + - * // % min max abs and may
-// index tensors; combined with a real number they become real. Division and powers give real
-// numbers, f32 unless the scope says f64. A sum over an index is a pe.sum.
+// Emits the ops of a formula as a user would write them in a region. Integers (b, h, i, j, literals
+// and elements of integer tensors) remain integers under + - * // % min max abs and may index
+// tensors. Combined with a real number, they are converted to it. The results of division and
+// powers are real numbers: f32, or f64 if the scope requires it. A sum over an index is a pe.sum.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_PE_EXPRESSIONEMITTER_H
@@ -18,30 +18,31 @@ namespace mlir::pe {
 
 using ::pe::plan::Expression;
 
-/// What the names of a formula mean, and how to report errors in it.
+/// The names that a formula may use, and how to report errors in it.
 struct ExpressionScope {
   /// The variables (b, h, i, j) and the tensors.
   llvm::StringMap<Value> names;
-  /// Other names of tensors, and the names above that they stand for.
+  /// Alternative names of tensors, mapped to keys of `names`.
   llvm::StringMap<std::string> aliases;
   llvm::function_ref<Location(size_t offset)> locate;
   /// Reports an error at a character; returns failure.
   llvm::function_ref<LogicalResult(size_t offset, const llvm::Twine &message)> report;
-  /// What is no tensor, for messages: "b, h, i, j".
+  /// The names that are not tensors, for messages: "b, h, i, j".
   std::string variables;
   bool hasHeads = true;
-  /// The type of real numbers; null: f32.
+  /// The type of real numbers; f32 if null.
   FloatType real;
-  /// What to write where a formula names what it does not have, such as s or j, by that name.
+  /// Advice on names that the formula does not have, such as s or j.
   llvm::StringMap<std::string> advice;
-  /// What to write where the formula gives a number for a condition, or a condition for a number.
+  /// Advice on a formula that is a number instead of a condition, or a condition instead of a
+  /// number.
   StringRef adviceOnResult;
 };
 
-/// The value of `expression`, a real number.
+/// Emits `expression` as a real number.
 FailureOr<Value> emitExpression(const Expression &expression, OpBuilder &builder,
                                 const ExpressionScope &scope);
-/// The i1 value of a condition.
+/// Emits `expression` as an i1.
 FailureOr<Value> emitCondition(const Expression &expression, OpBuilder &builder,
                                const ExpressionScope &scope);
 

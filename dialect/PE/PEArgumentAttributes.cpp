@@ -1,6 +1,6 @@
-//===- PEArgumentAttributes.cpp - pe.name, pe.init and the like -----------===//
+//===- PEArgumentAttributes.cpp - Attributes of function arguments --------===//
 //
-// Constraints argument-C1 to argument-C11 of docs/spec.md.
+// Verifies constraints argument-C1 to argument-C11 of docs/spec.md.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ namespace {
 
 using EmitError = function_ref<InFlightDiagnostic()>;
 
-/// A finite number, from a float or an integer attribute.
+/// Returns the value of a float or integer attribute if it is finite.
 std::optional<double> getNumber(Attribute attribute) {
   double value = 0;
   if (auto number = dyn_cast<FloatAttr>(attribute))
@@ -103,13 +103,13 @@ LogicalResult verifyMonitor(Attribute value, EmitError emitError) {
   return success();
 }
 
-/// A user-defined name: letters, digits and _, not beginning with a digit.
+/// Returns true for a valid user-defined name: letters, digits and _, not starting with a digit.
 bool isAxisName(StringRef word) {
   return !word.empty() && !llvm::isDigit(word.front()) &&
          llvm::all_of(word, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
-/// Names that size expressions (SizeNames.h) have a meaning for.
+/// Returns true for names that are reserved in size expressions (SizeNames.h).
 bool isNameOfSizes(StringRef word) {
   constexpr StringRef known[] = {"b",       "hq",      "hkv",     "r",          "c",
                                  "d",       "e",       "t",       "kb",         "max",
@@ -134,17 +134,17 @@ LogicalResult verifyAxes(Attribute value, Type type, EmitError emitError) {
     const bool isOfCall = !sizeOfAxis(word).empty();
     if (isOfCall && !ShapedType::isDynamic(size) && size != 1) // argument-C9
       return emitError() << "expected the axis \"" << word
-                         << "\" to have an unknown size, which a call gives, or size 1, found "
-                         << size << "; write ? (argument-C9)";
+                         << "\" to have an unknown size, set by a call, or size 1, found " << size
+                         << "; write ? (argument-C9)";
     if (!isOfCall && ShapedType::isDynamic(size) && isNameOfSizes(word)) // argument-C10
       return emitError() << "expected an axis of unknown size to have a name that size expressions "
                             "do not use, found \""
-                         << word << "\"; name it otherwise (argument-C10)";
+                         << word << "\"; choose another name (argument-C10)";
   }
   return success();
 }
 
-/// `value` names another argument of the function, which is read in place of this one.
+/// Checks that `value` names another argument of the function, which is read if this one is absent.
 LogicalResult verifyAbsent(Attribute value, FunctionOpInterface function, unsigned number,
                            EmitError emitError) {
   auto name = dyn_cast<StringAttr>(value);
@@ -162,7 +162,7 @@ LogicalResult verifyAbsent(Attribute value, FunctionOpInterface function, unsign
                      << "always given, found " << value << " (argument-C11)";
 }
 
-/// One attribute of an argument (`isArgument`, of type `type`) or a result.
+/// Verifies an attribute of an argument (`isArgument`, with type `type`) or of a result.
 LogicalResult verifyPort(NamedAttribute attribute, bool isArgument, Type type,
                          EmitError emitError) {
   StringRef name = attribute.getName().getValue();
@@ -222,7 +222,7 @@ StringRef mlir::pe::sizeOfAxis(StringRef word) {
       .Default("");
 }
 
-/// An attribute of an argument of a function; null for another value.
+/// Returns an attribute of a function argument; null for any other value.
 template <typename AttributeT> static AttributeT attributeOf(Value value, StringRef name) {
   auto argument = dyn_cast<BlockArgument>(value);
   auto function = argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp())
@@ -243,7 +243,7 @@ LogicalResult PEDialect::verifyRegionArgAttribute(Operation *op, unsigned region
   auto function = dyn_cast<FunctionOpInterface>(op);
   Type type = function ? function.getArgumentTypes()[number] : Type();
   auto emitError = [&] {
-    // A declaration has no body: its own location is the closest one.
+    // A declaration has no body, so its own location is the closest.
     Region &body = op->getRegion(region);
     return mlir::emitError(body.empty() ? op->getLoc() : body.getArgument(number).getLoc());
   };

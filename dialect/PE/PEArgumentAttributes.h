@@ -1,8 +1,8 @@
-//===- PEArgumentAttributes.h - what an argument's axes count ---*- C++ -*-===//
+//===- PEArgumentAttributes.h - Axes and names of arguments -----*- C++ -*-===//
 //
-// `pe.axes = ["batch", "key"]` on an argument says what its dimensions count (docs/spec.md,
-// argument-C8 and argument-C9); `pe.absent = "f"` that a call may leave it out, and what is read
-// then (argument-C11).
+// `pe.axes = ["batch", "key"]` on an argument names its axes (docs/spec.md, argument-C8 and
+// argument-C9). `pe.absent = "f"` makes the argument optional; argument "f" is read if it is absent
+// (argument-C11).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_PE_PEARGUMENTATTRIBUTES_H
@@ -14,18 +14,16 @@
 
 namespace mlir::pe {
 
-/// The size, as in size expressions, of an axis with this name: "c" for "key". Empty for a
-/// user-defined name.
+/// Returns the name in size expressions of an axis: "c" for "key". Empty for a user-defined name.
 StringRef sizeOfAxis(StringRef word);
-/// The same for any axis of unknown size: another name is a size of the call, which its tensors
-/// give.
+/// Like sizeOfAxis, but returns a user-defined name unchanged: it is a size of the call, which its
+/// tensors determine.
 std::string extentOfAxis(StringRef word);
 
-/// What each dimension of an argument of a function counts (`pe.axes`); null if unspecified, and
-/// for another value.
+/// Returns the axes of a function argument (`pe.axes`). Null if unspecified, and for other values.
 ArrayAttr axesOf(Value value);
 
-/// The `pe.name` of an argument of a function; empty for another value.
+/// Returns the `pe.name` of a function argument; empty for other values.
 StringRef nameOfArgument(Value value);
 
 } // namespace mlir::pe

@@ -14,12 +14,12 @@ using namespace mlir;
 using namespace mlir::pe;
 
 namespace {
-/// A clause of attention; those that are not built yet already have their place.
+/// A clause of attention. Clauses that are not supported yet already have a position in the order.
 struct Clause {
   StringRef name;
   bool isBuilt;
 };
-/// How types are written, for messages.
+/// Examples of types, for messages.
 constexpr StringRef kAttentionTypes = "(!qkv, !qkv, !qkv) -> !qkv";
 constexpr StringRef kMergeTypes = "(!o, !lse, !o, !lse) -> !o, !lse";
 
@@ -29,7 +29,8 @@ constexpr Clause kClauses[] = {
     {"factor", true},  {"dropout", true},       {"positions", true}, {"mask", true}};
 } // namespace
 
-/// The clause at `loc`, whose place must be after `last`'s.
+/// Returns the clause `word` at `loc`, which must come after `last` in the order. Reports an error
+/// and returns null otherwise.
 static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
                                  const Clause *last) {
   const Clause *clause =
@@ -43,9 +44,9 @@ static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
   else if (!clause->isBuilt) // clause-C2
     parser.emitError(loc)
         << "clause " << word
-        << "(...) is not built yet; bias(...), prologue(...), rotate(...), content(...), "
+        << "(...) is not supported yet; write bias(...), prologue(...), rotate(...), content(...), "
            "value_content(...), score(...), sink(...), factor(...), dropout(...), positions(...) "
-           "and mask(...) are (clause-C2)";
+           "or mask(...) (clause-C2)";
   else if (clause == last) // clause-C3
     parser.emitError(loc) << "expected one clause " << word << "(...), found two"
                           << (word == "bias"       ? "; write bias(%a, %b)"
@@ -86,7 +87,7 @@ static ParseResult parseValueOrTensor(OpAsmParser &parser,
   return parser.parseRParen();
 }
 
-/// %operand ), and no second one.
+/// %operand ), a single one.
 static ParseResult parseOne(OpAsmParser &parser, StringRef word,
                             std::optional<UnresolvedOperand> &operand) {
   if (parser.parseOperand(operand.emplace()))
@@ -156,7 +157,7 @@ static ParseResult parseClauses(
       return failure();
     if (list && list->empty()) // clause-C4
       return parser.emitError(loc) << "expected a " << word << " in " << word
-                                   << "(...), found none; leave the clause out (clause-C4)";
+                                   << "(...), found none; omit the clause (clause-C4)";
   }
   return success();
 }
@@ -229,9 +230,9 @@ static ParseResult parseMergeOperands(OpAsmParser &parser, UnresolvedOperand &fi
     return parser.emitError(loc) << "expected four values, the output and the log-sum-exp of one "
                                     "call and of another, found "
                                  << operands.size() << "; write " << form
-                                 << (operands.size() > 4 ? ", and merge further calls with what "
-                                                           "this gives"
-                                                         : "");
+                                 << (operands.size() > 4
+                                         ? ", and merge further calls with its results"
+                                         : "");
   first = operands[0], firstLse = operands[1], second = operands[2], secondLse = operands[3];
   SMLoc clause = parser.getCurrentLocation();
   StringRef word;
@@ -326,7 +327,7 @@ bool AttentionOp::isShiftInvariant() {
 }
 
 namespace {
-/// A size that two operands share.
+/// A size that two operands must share.
 struct SharedSize {
   StringRef what, label;
   StringRef firstName, secondName;
@@ -384,8 +385,8 @@ static LogicalResult verifySink(AttentionOp op) {
                                op.getQuery().getType(), op.getLogits().getType(), 1, 0});
 }
 
-/// The order of stick-breaking, and what goes with it. A mask that is a block argument says
-/// nothing.
+/// Verifies the attributes of stick-breaking and the order of keys that it requires. The order is
+/// not checked if the mask is a block argument.
 static LogicalResult verifyStickBreaking(AttentionOp op) {
   const bool isBoth = op.getDirection() == Direction::Both;
   const char *ownKey = op.getAttendCurrent()                   ? "attend_current"
@@ -395,12 +396,12 @@ static LogicalResult verifyStickBreaking(AttentionOp op) {
     if (isBoth || ownKey) // stick_breaking-C1
       return op.emitOpError("expected ")
              << (ownKey ? ownKey : "direction = #pe.direction<both>")
-             << " under stick_breaking alone, found it under softmax (stick_breaking-C1)";
+             << " only under stick_breaking, found it under softmax (stick_breaking-C1)";
     return success();
   }
   if (isBoth && op.getLse()) // stick_breaking-C2
-    return op.emitOpError("expected one result under direction = #pe.direction<both>, which leaves "
-                          "a mass on each side, found two (stick_breaking-C2)");
+    return op.emitOpError("expected one result under direction = #pe.direction<both>, which has a "
+                          "remaining mass on each side, found two (stick_breaking-C2)");
   std::optional<DifferenceRange> range = op.getMaskRange();
   if (!range)
     return success();
@@ -415,11 +416,11 @@ static LogicalResult verifyStickBreaking(AttentionOp op) {
            << (range->min >= 0 ? "later" : "earlier") << " keys (stick_breaking-C3)";
   if (ownKey && !range->contains(0)) // stick_breaking-C4
     return op.emitOpError("expected a mask that allows a query's own key, j = i, for ")
-           << ownKey << ", found one that never does; use pe.causal (stick_breaking-C4)";
+           << ownKey << ", found a mask that never does; use pe.causal (stick_breaking-C4)";
   if (isBoth && !op.getContents().empty()) // stick_breaking-C5
     return op.emitOpError(
         "expected no content(...) under direction = #pe.direction<both>, found one; "
-        "add what depends on i - j alone as a bias (stick_breaking-C5)");
+        "add a term that depends only on i - j as a bias (stick_breaking-C5)");
   return success();
 }
 
@@ -428,27 +429,25 @@ static LogicalResult verifyValueContent(AttentionOp op) {
     return success();
   if (op.getNormalizer() != Normalizer::Softmax) // value_content-C1
     return op.emitOpError("expected no value_content(...) under stick_breaking, found one; it is "
-                          "added to the output of softmax alone (value_content-C1)");
+                          "added only to the output of softmax (value_content-C1)");
   auto content = op.getValueContent().getDefiningOp<ContentFnOp>();
   if (content && (content.getShift() || content.getProjection())) // value_content-C2
     return op.emitOpError("expected a value_content(...) without ")
            << (content.getShift() ? "shift(...)" : "project(...)")
-           << ", which are of queries, found one with it (value_content-C2)";
+           << ", which applies to queries, found one with it (value_content-C2)";
   return success();
 }
 
 static LogicalResult verifyPositions(AttentionOp op) {
   Value queries = op.getQueryPositions(), keys = op.getKeyPositions();
   if (static_cast<bool>(queries) != static_cast<bool>(keys)) // positions-C1
-    return op.emitOpError("expected positions of queries together with those of keys, found those "
-                          "of the ")
-           << (queries ? "queries" : "keys") << " alone (positions-C1)";
+    return op.emitOpError("expected positions of both queries and keys, found only those of the ")
+           << (queries ? "queries" : "keys") << " (positions-C1)";
   if (!queries)
     return success();
   if (op.getNormalizer() != Normalizer::Softmax) // positions-C2
-    return op.emitOpError(
-        "expected no positions(...) under stick_breaking, which takes the keys in "
-        "the order of their rows (positions-C2)");
+    return op.emitOpError("expected no positions(...) under stick_breaking, which uses the keys in "
+                          "the order of their rows (positions-C2)");
   for (auto [clause, isThere] : {std::pair<StringRef, bool>("prologue", !op.getPrologues().empty()),
                                  {"content", !op.getContents().empty()},
                                  {"value_content", static_cast<bool>(op.getValueContent())}})

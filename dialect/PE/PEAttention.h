@@ -7,8 +7,8 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace mlir::pe {
-/// Attribute of an attention whose positions are data, written into its formulas
-/// (pe-place-positions): what they are, in words.
+/// Attribute of an attention into whose formulas pe-place-positions has substituted positions from
+/// data. It describes these positions in words.
 inline constexpr llvm::StringLiteral kPositionsAttr = "pe.positions";
 } // namespace mlir::pe
 

@@ -10,38 +10,39 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   let summary = "Fused attention with biases, a rotation and a mask";
   let description = [{
-    o_i = sum_j A_ij v_j, where A is the `normalizer` of z_ij = f(scale * <R_i q_i, R_j k_j>) +
-    sum of the biases and content terms over the unmasked keys, and f is the function of the score, if there is one. Shapes: q [B, Hq, Sq, D], k [B, Hkv, Sk, D],
-    v [B, Hkv, Sk, Dv], o [B, Hq, Sq, Dv]; Hq is a multiple of Hkv, query head h reads key head
-    h / (Hq / Hkv). The order of the biases is the order of their sum.
+    o_i = sum_j A_ij v_j, where A is the `normalizer`, over the unmasked keys, of
+    z_ij = f(scale * <R_i q_i, R_j k_j>) + the sum of the biases and content terms. f is the score
+    function, the identity by default. Shapes: q [B, Hq, Sq, D], k [B, Hkv, Sk, D],
+    v [B, Hkv, Sk, Dv], o [B, Hq, Sq, Dv]. Hq is a multiple of Hkv, and query head h reads key head
+    h / (Hq / Hkv). Biases are summed in the order of the operands.
 
-    Prologues change queries, keys or both, one after the other, in front of the rotation R. Content
-    terms (`pe.content_fn`) are vectors of the distance that are multiplied with the queries, or, as
-    `value_content` (softmax only), added to the values.
+    Prologues change queries, keys or both. They apply in order, before the rotation R. Content
+    terms (`pe.content_fn`) are vectors that depend on the distance. They are multiplied with the
+    queries or, as `value_content` (softmax only), added to the values.
 
-    `scale` is 1 / sqrt(D) when absent. The optional second result is, per query, the natural
-    logarithm of the softmax denominator [B, Hq, Sq] (-inf for a row without keys), or under
-    stick-breaking the logarithm of the remaining mass. Stick-breaking needs an order: a mask
-    that implies j <= i, or `direction = #pe.direction<both>` and none that does. It takes keys
-    j < i; with `attend_current` also j = i. `remainder = #pe.remainder<value>` gives the remaining
-    mass to the query's own value.
+    `scale` defaults to 1 / sqrt(D). The optional second result is, per query, the natural logarithm
+    of the softmax denominator [B, Hq, Sq] (-inf for a row without keys) or, under stick-breaking,
+    the logarithm of the remaining mass. Stick-breaking requires an order: either a mask that
+    implies j <= i, or `direction = #pe.direction<both>` with keys on both sides of the queries. It
+    uses the keys j < i and, with `attend_current`, also j = i. `remainder = #pe.remainder<value>`
+    adds the remaining mass times the query's own value.
 
-    `sink(%s)` (softmax only): a logit that joins the denominator of every row and has no value: a
-    tensor of one per query head, or a `!pe.sink`, a function of the query. A row without keys then
-    has o = 0 and the logit as its log-sum-exp.
+    `sink(%s)` (softmax only) adds a logit without a value to the denominator of every row. It is a
+    tensor with one logit per query head, or a `!pe.sink`, a function of the query. A row without
+    keys then has o = 0 and the logit as its log-sum-exp.
 
-    `factor(%f, %g)`: A_ij counts as A_ij f_ij g_ij behind the normalizer. Statistics take part
-    without factors.
+    `factor(%f, %g)` replaces A_ij by A_ij f_ij g_ij after normalization. The statistics (maximum,
+    denominator) do not include the factors.
 
-    `dropout(p, %seed)`: A_ij counts as A_ij / (1 - p) where word j mod 4 of Philox 4x32-10 is at
-    least p * 2^32, and as 0 elsewhere; its key is the seed, its counter (b, head, i, floor(j / 4)) in
-    global positions and heads. With a seed per batch entry the counter has 0 in place of b.
-    Statistics take part undropped.
+    `dropout(p, %seed)` replaces A_ij by A_ij / (1 - p) if word j mod 4 of Philox 4x32-10 is at
+    least p * 2^32, and by 0 otherwise. The key of Philox is the seed; its counter is (b, head, i,
+    floor(j / 4)), with global positions and heads. With a seed per batch entry, the counter has 0
+    instead of b. The statistics do not include dropout.
 
-    `positions(%q_pos, %k_pos)` (softmax only): numbers [B, Sq] and [B, Sk] in [0, 2^30) that stand for
-    i and j in every formula: biases, the function of the score, the rotation and the mask. Tensors
-    over queries and keys are still read at the row and the column, and dropout counts these. A
-    tensor over keys is read by formulas of j alone, one over queries by formulas of i.
+    `positions(%q_pos, %k_pos)` (softmax only) replaces i and j by integers [B, Sq] and [B, Sk] in
+    [0, 2^30) in every formula: in biases, the score function, the rotation and the mask. Tensors
+    over queries and keys are still read at the row and the column, and dropout still uses row and
+    column. Only formulas of j read a tensor over keys, and only formulas of i one over queries.
 
     Example:
 
@@ -73,34 +74,35 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   let extraClassDeclaration = [{
     /// The scale, or 1 / sqrt(D) when it is absent; D must be static.
     double getEffectiveScale();
-    /// The sinks where they are a tensor; null where they are a function of the query or there are
-    /// none.
+    /// The sinks, if they are a tensor. Null if they are a function of the query or absent.
     ::mlir::TypedValue<::mlir::RankedTensorType> getLogits();
-    /// Whether a number added to a whole row of scores changes no weight: softmax without sinks.
+    /// Returns true if adding a constant to a row of scores changes no weight: softmax without
+    /// sinks.
     bool isShiftInvariant();
-    /// The range of i - j the mask allows; everything without a mask, none when the mask is a
-    /// block argument.
+    /// The range of i - j that the mask allows: unbounded without a mask, and nullopt if the mask
+    /// is a block argument.
     std::optional<::mlir::pe::DifferenceRange> getMaskRange();
-    /// The range of i - j of the pairs that take part: what the mask allows (everything where it is
-    /// a block argument), without the query's own key where stick-breaking leaves that out.
+    /// The range of i - j of the pairs that contribute: the range of the mask (unbounded if it is a
+    /// block argument), without i = j if stick-breaking excludes the query's own key.
     ::mlir::pe::DifferenceRange getPairRange();
-    /// Whether the result depends on where queries and keys are: by a mask, biases (those too that
-    /// softmax ignores and a pass has dropped), prologues, a rotation, or a function of the score,
-    /// factor or sink that reads i or j.
+    /// Returns true if the result depends on positions: through a mask, biases (including those
+    /// that a pass has dropped because softmax ignores them), prologues, a rotation, or a score
+    /// function, factor or sink that reads i or j.
     bool readsPositions();
   }];
 }
 
 def PE_MergeOp : PE_Op<"merge", [Pure]> {
-  let summary = "What one attention over the keys of two would have given";
+  let summary = "Merges the results of an attention over two parts of the keys";
   let description = [{
-    Two calls of one attention on the same queries and on two parts of the keys, merged from their
-    results. Under softmax, with lse the logarithm of exp(lse_1) + exp(lse_2),
-    o = exp(lse_1 - lse) o_1 + exp(lse_2 - lse) o_2; `sink(%s)` adds exp(s_h) to that sum, for calls
-    that have no sink of their own. Under stick-breaking, where the second results are logarithms of
-    the remaining mass, the first call is the one on the nearer keys: o = o_1 + exp(lse_1) o_2,
-    lse = lse_1 + lse_2. A part without keys (o = 0; lse = -inf, or 0) changes nothing. Further
-    parts are merged with what this makes. Shapes: o [B, Hq, Sq, Dv], lse [B, Hq, Sq]. Example:
+    Merges the results of two calls of an attention with the same queries and different keys. The
+    result is that of one call over all keys. Under softmax, with lse the logarithm of exp(lse_1) +
+    exp(lse_2), o = exp(lse_1 - lse) o_1 + exp(lse_2 - lse) o_2. `sink(%s)` adds exp(s_h) to that
+    sum; use it if the two calls have no sink. Under stick-breaking, where the second results are
+    the logarithms of the remaining mass, the first call is the one over the nearer keys: o = o_1 +
+    exp(lse_1) o_2, lse = lse_1 + lse_2. A part without keys (o = 0; lse = -inf, or 0) changes
+    nothing. To merge more parts, merge the result with the next part. Shapes: o [B, Hq, Sq, Dv],
+    lse [B, Hq, Sq]. Example:
 
     ```mlir
     %o, %lse = pe.merge %o1, %lse1, %o2, %lse2

@@ -22,8 +22,8 @@ def PE_NormalizerAttr : PE_EnumAttr<PE_Normalizer, "normalizer"> {
   let summary = "How scores become probabilities: softmax or stick_breaking";
   let description = [{
     `softmax`: A_ij = exp(z_ij) / sum_l exp(z_il) over unmasked keys; a row without keys yields 0.
-    `stick_breaking`: A_ij = sigma(z_ij) * prod_{j<l<i} (1 - sigma(z_il)), keys strictly before
-    the query; the remaining mass is dropped, unless attributes of the attention say otherwise.
+    `stick_breaking`: A_ij = sigma(z_ij) * prod_{j<l<i} (1 - sigma(z_il)) over the keys strictly
+    before the query. The remaining mass is dropped, unless attributes of the attention change that.
 
     ```mlir
     #pe.normalizer<stick_breaking>
@@ -31,13 +31,13 @@ def PE_NormalizerAttr : PE_EnumAttr<PE_Normalizer, "normalizer"> {
   }];
 }
 
-def PE_Remainder : PE_Enum<"Remainder", "Where the mass goes that stick-breaking leaves", [
+def PE_Remainder : PE_Enum<"Remainder", "Use of the mass that remains under stick-breaking", [
   I32EnumAttrCase<"Drop", 0, "drop">, I32EnumAttrCase<"Value", 1, "value">]>;
 def PE_RemainderAttr : PE_EnumAttr<PE_Remainder, "remainder"> {
-  let summary = "Where the mass goes that stick-breaking leaves: drop or value";
+  let summary = "Use of the mass that remains under stick-breaking: drop or value";
   let description = [{
-    `drop`: nowhere. `value`: o_i gains v_i times the mass left of row i. It is not dropped by
-    dropout, and a query whose own key the mask leaves out gains nothing.
+    `drop` discards it. `value` adds v_i times the remaining mass of row i to o_i. Dropout does not
+    apply to this term, and it is 0 for a query whose own key is masked.
 
     ```mlir
     #pe.remainder<value>
@@ -45,13 +45,13 @@ def PE_RemainderAttr : PE_EnumAttr<PE_Remainder, "remainder"> {
   }];
 }
 
-def PE_Direction : PE_Enum<"Direction", "On which side of a query stick-breaking takes keys", [
+def PE_Direction : PE_Enum<"Direction", "The keys that stick-breaking uses", [
   I32EnumAttrCase<"Before", 0, "before">, I32EnumAttrCase<"Both", 1, "both">]>;
 def PE_DirectionAttr : PE_EnumAttr<PE_Direction, "direction"> {
-  let summary = "On which side of a query stick-breaking takes keys: before or both";
+  let summary = "The keys that stick-breaking uses, relative to the query: before or both";
   let description = [{
-    `before`: the keys before the query, nearest first. `both`: the mean of that and of the same
-    over the keys after the query, again nearest first.
+    `before`: the keys before the query, nearest first. `both`: the mean of this result and of the
+    result over the keys after the query, also nearest first.
 
     ```mlir
     #pe.direction<both>
@@ -64,10 +64,10 @@ def PE_SlopeRule : PE_Enum<"SlopeRule", "A fixed slope per global head", [
 def PE_SlopeRuleAttr : PE_EnumAttr<PE_SlopeRule, "slope_rule"> {
   let summary = "A fixed slope per global head: geometric or interleaved";
   let description = [{
-    `geometric`: m_h = 2^(-8(h+1)/H) for any H. `interleaved`: the rule of the original paper for
-    H that is not a power of two: with n the largest power of two <= H, m_h = 2^(-8(h+1)/n) for
-    h < n, and m_h = 2^(-8(2(h-n)+1)/(2n)) for the others. h and H count the heads of the model,
-    not those of this call.
+    `geometric`: m_h = 2^(-8(h+1)/H) for any H. `interleaved`: the rule of the original paper if H
+    is not a power of two: with n the largest power of two <= H, m_h = 2^(-8(h+1)/n) for h < n, and
+    m_h = 2^(-8(2(h-n)+1)/(2n)) for the others. h and H count the heads of the model, not of this
+    call.
 
     ```mlir
     #pe.slope_rule<geometric>
@@ -75,19 +75,19 @@ def PE_SlopeRuleAttr : PE_EnumAttr<PE_SlopeRule, "slope_rule"> {
   }];
 }
 
-def PE_RopeScalingKind : PE_Enum<"RopeScalingKind", "How a rotation reaches longer texts", [
+def PE_RopeScalingKind : PE_Enum<"RopeScalingKind", "How a rotation extends to longer sequences", [
   I32EnumAttrCase<"Linear", 0, "linear">, I32EnumAttrCase<"Ntk", 1, "ntk">,
   I32EnumAttrCase<"DynamicNtk", 2, "dynamic_ntk">, I32EnumAttrCase<"Yarn", 3, "yarn">,
   I32EnumAttrCase<"Llama3", 4, "llama3">]>;
 def PE_RopeScalingAttr : AttrDef<PE_Dialect, "RopeScaling"> {
   let mnemonic = "rope_scaling";
-  let summary = "Frequencies of a rotation for texts longer than those of training";
+  let summary = "Frequencies of a rotation for sequences longer than in training";
   let description = [{
-    `factor` is how much longer, `original_length` (dynamic_ntk, yarn, llama3) the length of
-    training. `yarn` also takes `beta_fast` (32) and `beta_slow` (1), rotations within the original
-    length above which a frequency stays as it is and below which it is divided by the factor;
-    `llama3` takes `high` (4) and `low` (1) with the same meaning. Formulas and sources are in
-    docs/encodings/rotations.md.
+    `factor` is the ratio of the new length to the training length. `original_length` (dynamic_ntk,
+    yarn, llama3) is the training length. `yarn` also takes `beta_fast` (32) and `beta_slow` (1): a
+    frequency with more than `beta_fast` rotations within the original length is unchanged, and one
+    with fewer than `beta_slow` is divided by the factor. `llama3` takes `high` (4) and `low` (1)
+    with the same meaning. docs/encodings/rotations.md has the formulas and sources.
 
     ```mlir
     #pe.rope_scaling<yarn, factor = 4.0, original_length = 2048>
@@ -99,12 +99,12 @@ def PE_RopeScalingAttr : AttrDef<PE_Dialect, "RopeScaling"> {
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Frequency number `pair` (an f64 value) of the n rotated dims of a rotation with this base
-    /// (f64), as f64; `length` is the end of the keys, an `index` value.
+    /// Emits the f64 frequency of pair `pair` of a rotation with n rotated dims and this base.
+    /// `base` and `pair` are f64 values; `length`, an `index` value, is the end of the keys.
     ::mlir::Value buildFrequency(::mlir::OpBuilder &builder, ::mlir::Location loc,
                                  ::mlir::Value base, ::mlir::Value pair, ::mlir::Value length,
                                  int64_t n);
-    /// What cosines and sines are multiplied by (YaRN's attention factor).
+    /// The factor on cosines and sines (YaRN's attention factor).
     double getMagnitude();
   }];
 }
@@ -118,7 +118,7 @@ def PE_ActivationAttr : PE_EnumAttr<PE_Activation, "activation"> {
   let summary = "The nonlinearity of an MLP: identity, relu, gelu, tanh, silu, cos or step";
   let description = [{
     relu'(0) = 0. `gelu` is x/2 * (1 + erf(x / sqrt(2))), not the tanh approximation; `silu` is
-    x / (1 + exp(-x)). `step` is 1 where x > 0 and 0 elsewhere; its derivative is 0.
+    x / (1 + exp(-x)). `step` is 1 for x > 0 and 0 otherwise; its derivative is 0.
 
     ```mlir
     #pe.activation<relu>
@@ -133,10 +133,10 @@ def PE_TermClass : PE_Enum<"TermClass", "The cheapest exact way to compute a bia
   I32EnumAttrCase<"General", 6, "general">]>;
 def PE_TermAttr : AttrDef<PE_Dialect, "Term"> {
   let mnemonic = "term";
-  let summary = "The class of one bias term, and why";
+  let summary = "The class of a bias term, with the reason for it";
   let description = [{
-    Set on every `pe.term` by `pe-split-terms`. With b batch, h head, i query and j key
-    position: `row` f(b, h, i); `column` f(b, h, j); `row_column` a sum of both; `affine`
+    `pe-split-terms` sets it on every `pe.term`. With batch b, head h, query position i and key
+    position j: `row` f(b, h, i); `column` f(b, h, j); `row_column` a sum of both; `affine`
     c(b, h) * (i - j); `distance` f(h, i - j); `segments` a piecewise linear function of
     u(h, i - j) times r(h, i); `general` anything else. Every class is exact.
 

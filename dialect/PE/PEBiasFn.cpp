@@ -1,6 +1,6 @@
 //===- PEBiasFn.cpp - Biases written as scalar code -----------------------===//
 //
-// Constraints bias_fn-C1 to bias_fn-C6 of docs/spec.md (PERegions.h).
+// Verifies constraints bias_fn-C1 to bias_fn-C6 of docs/spec.md (PERegions.h).
 //
 //===----------------------------------------------------------------------===//
 

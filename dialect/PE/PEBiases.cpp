@@ -30,12 +30,13 @@ LogicalResult LinearOp::verify() {
   return verifyFiniteFactor(*this, getFactor(), "linear-C2");
 }
 
-/// 2^(-8 (head + 1) / heads), heads and head as f32.
+/// Emits 2^(-8 ordinal / heads) of f32 values.
 static Value buildGeometricSlope(ScalarBuilder &f, Value ordinal, Value heads) {
   return f.create<math::Exp2Op>(f.div(f.mul(f.constant(-8.0), ordinal), heads));
 }
 
-/// The geometric slopes of the largest power of two n <= H, then every second slope of 2n heads.
+/// Emits the geometric slopes of n heads, the largest power of two n <= H, followed by every second
+/// slope of 2n heads.
 static Value buildInterleavedSlope(ScalarBuilder &f, OpBuilder &builder, Value head, Value total) {
   Type i32 = builder.getI32Type();
   head = f.create<arith::IndexCastOp>(i32, head);
@@ -100,7 +101,7 @@ Value PowerOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &po
   ScalarBuilder f(builder, loc, point);
   Value zero = f.constant(0.0), one = f.constant(1.0);
   Value positive = f.less(zero, operands[0]);
-  // At 0 the power of 1 is computed and discarded: no infinite logarithm reaches a gradient.
+  // At 0, compute and discard the power of 1, so that no infinite logarithm reaches a gradient.
   Value base = f.select(positive, operands[0], one);
   Value power = f.create<math::PowFOp>(base, f.parameter(operands[1]));
   Value value = f.select(positive, power, zero);

@@ -20,9 +20,9 @@ class PE_BiasOp<string mnemonic, list<Trait> traits = []>
 def PE_LinearOp : PE_BiasOp<"linear", [AttrSizedOperandSegments]> {
   let summary = "factor * slope_h * x + intercept_h";
   let description = [{
-    b_h(x) = factor * s_h * x (+ intercept_h). The slope is a parameter or follows a fixed `rule`
-    of the global head; exactly one of the two is given. ALiBi (Press et al. 2022, arXiv 2108.12409)
-    is this function of the distance with factor -1. Example:
+    b_h(x) = factor * s_h * x (+ intercept_h). The slope is either a parameter or given by a fixed
+    `rule` of the global head. ALiBi (Press et al. 2022, arXiv 2108.12409) is this function of the
+    distance, with factor -1. Example:
 
     ```mlir
     %a = pe.linear %d {factor = -1.0, rule = #pe.slope_rule<geometric>}
@@ -43,8 +43,8 @@ def PE_LinearOp : PE_BiasOp<"linear", [AttrSizedOperandSegments]> {
 def PE_TableOp : PE_BiasOp<"table"> {
   let summary = "A learned row per value of an integer coordinate";
   let description = [{
-    b_h(x) = table[x, h] for table [N, H]. x is an integer; values outside [0, N) are clamped. T5's
-    bias is this function of `pe.bucket`. Example:
+    b_h(x) = table[x, h] for a table [N, H]. x is an integer; values outside [0, N) are clamped. The
+    bias of T5 is this function of `pe.bucket`. Example:
 
     ```mlir
     %b = pe.table %x, %table : tensor<32x?xf32>
@@ -58,9 +58,9 @@ def PE_TableOp : PE_BiasOp<"table"> {
 def PE_PowerOp : PE_BiasOp<"power"> {
   let summary = "factor * slope_h * x^exponent_h";
   let description = [{
-    b_h(x) = factor * r1_h * x^(r2_h) for x >= 0. At x = 0 the value is 0 and so are all
-    gradients. With factor -1, applied to the distance: Kerple's power form (Chi et al. 2022, arXiv
-    2205.09921). Example:
+    b_h(x) = factor * r1_h * x^(r2_h) for x >= 0. At x = 0 the value and all gradients are 0. The
+    power form of Kerple (Chi et al. 2022, arXiv 2205.09921) is this function of the distance, with
+    factor -1. Example:
 
     ```mlir
     %b = pe.power %d exponent(%r2 : tensor<?xf32>) slope(%r1 : tensor<?xf32>) {factor = -1.0}
@@ -78,11 +78,10 @@ def PE_PowerOp : PE_BiasOp<"power"> {
 def PE_MlpOp : PE_BiasOp<"mlp"> {
   let summary = "A small MLP of a coordinate, one output per head";
   let description = [{
-    b_h(x) = final_activation((W_n a(... a(W_1 x + b_1) ...) + b_n)_h) with a = `activation`.
-    Layers are w1[n1], b1[n1], w2[n2, n1], b2[n2], ..., and finally w[H, n], b[H] (a single row and
-    bias is shared by all heads). A single layer is w[H], b[H]. Where a smooth activation is
-    approximated by polynomials, they are within `tolerance` logits of it; everything else is exact.
-    Example:
+    b_h(x) = final_activation((W_n a(... a(W_1 x + b_1) ...) + b_n)_h) with a = `activation`. The
+    layers are w1[n1], b1[n1], w2[n2, n1], b2[n2], ..., and finally w[H, n], b[H] (or a single row
+    and bias that all heads share). A single layer is w[H], b[H]. A polynomial approximation of a
+    smooth activation has an error of at most `tolerance` logits; everything else is exact. Example:
 
     ```mlir
     %b = pe.mlp %t layers(%w1, %b1, %w2, %b2
@@ -101,9 +100,9 @@ def PE_MlpOp : PE_BiasOp<"mlp"> {
 def PE_CosineSumOp : PE_BiasOp<"cosine_sum"> {
   let summary = "amplitude_h * sum_k cos(x / base^(k / terms))";
   let description = [{
-    b_h(x) = r1_h * sum_{k=1..terms} cos(x / base^(k / terms)); without an amplitude r1 = 1.
-    Sandwich (Chi et al. 2023, arXiv 2212.10356) in the form of arXiv 2310.04418, App. A.2.
-    Example:
+    b_h(x) = r1_h * sum_{k=1..terms} cos(x / base^(k / terms)), with r1 = 1 if there is no
+    amplitude. This is Sandwich (Chi et al. 2023, arXiv 2212.10356) in the form of arXiv 2310.04418,
+    App. A.2. Example:
 
     ```mlir
     %b = pe.cosine_sum %r amplitude(%r1 : tensor<?xf32>) {terms = 64}
@@ -148,10 +147,10 @@ def PE_BiasFnOp : PE_BiasOp<"bias_fn",
     [IsolatedFromAbove, SingleBlock]> {
   let summary = "A bias written as scalar code";
   let description = [{
-    The region computes one f32 from batch b, head h (of this call), global query position i and
-    global key position j, the captured tensors and the captured coordinates, which are f32 there.
-    It may use `arith`, `math` and pe's scalar
-    ops; its gradients with respect to the captures are derived. Example:
+    The region computes one f32 from batch b, head h (of this call), global query position i, global
+    key position j, the captured tensors and the captured coordinates. Coordinates are f32 inside
+    the region. The region may use `arith`, `math` and the scalar ops of pe. Its gradients with
+    respect to the captures are derived. Example:
 
     ```mlir
     %bias = pe.bias_fn(%amp : tensor<?xf32>) {
@@ -161,9 +160,9 @@ def PE_BiasFnOp : PE_BiasOp<"bias_fn",
     }
     ```
 
-    A formula may replace the region. Captures are referred to by their names in the list; b, h, i
-    and j are integers, and integers may be used as indices. The formula is expanded when it is
-    parsed, and errors point into it (`Expression.h` has the grammar, docs/spec.md the functions).
+    A formula may replace the region. It refers to captures by their names in the list. b, h, i and
+    j are integers, and integers may be used as indices. The parser expands the formula and reports
+    errors at their position in it (`Expression.h` has the grammar, docs/spec.md the functions).
     Example:
 
     ```mlir

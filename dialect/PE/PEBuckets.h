@@ -1,4 +1,4 @@
-//===- PEBuckets.h - Where the buckets of pe.bucket begin --------*- C++ -*-===//
+//===- PEBuckets.h - The bounds of the buckets of pe.bucket ------*- C++ -*-===//
 #ifndef PE_DIALECT_PE_PEBUCKETS_H
 #define PE_DIALECT_PE_PEBUCKETS_H
 
@@ -6,8 +6,8 @@
 
 namespace mlir::pe {
 
-/// For each bucket from the second on, the smallest distance that lies in it or in a later one. Of
-/// bidirectional buckets, those of one side.
+/// Returns, for each bucket except the first, the smallest distance in it or in a later bucket. For
+/// bidirectional buckets, returns those of one side.
 SmallVector<int64_t> bucketStarts(BucketOp bucket);
 
 } // namespace mlir::pe

@@ -1,6 +1,6 @@
 //===- PEContents.cpp - Terms that depend on queries and distances --------===//
 //
-// Constraints content_fn-C1 to content_fn-C8 of docs/spec.md (PERegions.h has C1 to C6).
+// Verifies constraints content_fn-C1 to content_fn-C8 of docs/spec.md (PERegions.h has C1 to C6).
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ constexpr RegionForm kForm = {"content_fn", RegionForm::Point::Content};
 
 using UnresolvedOperand = OpAsmParser::UnresolvedOperand;
 
-/// WORD ( %tensor : type ), if it is there.
+/// (WORD ( %tensor : type ))?
 static ParseResult parseTensorClause(OpAsmParser &parser, StringRef word, OperationState &result,
                                      int32_t &count) {
   if (failed(parser.parseOptionalKeyword(word)))
@@ -63,21 +63,21 @@ void ContentFnOp::print(OpAsmPrinter &printer) {
 LogicalResult ContentFnOp::verify() { return verifyRegionArguments(*this, kForm, getCaptures()); }
 
 namespace {
-/// The whole numbers that a value may be; an end is absent where nothing is known.
-struct WholeRange {
+/// The range of an integer value; nullopt for an unknown bound.
+struct IntegerRange {
   std::optional<int64_t> low, high;
 };
 } // namespace
 
-/// Follows sums, differences and limits; anything else may be any number.
-static WholeRange rangeOf(Value value) {
+/// Computes ranges through sums, differences, minima and maxima; other values are unbounded.
+static IntegerRange rangeOf(Value value) {
   APInt number;
   if (matchPattern(value, m_ConstantInt(&number)))
     return {number.getSExtValue(), number.getSExtValue()};
   Operation *op = value.getDefiningOp();
   if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MaxSIOp, arith::MinSIOp>(op))
     return {};
-  const WholeRange a = rangeOf(op->getOperand(0)), b = rangeOf(op->getOperand(1));
+  const IntegerRange a = rangeOf(op->getOperand(0)), b = rangeOf(op->getOperand(1));
   auto both = [](std::optional<int64_t> x, std::optional<int64_t> y, auto combine) {
     return x && y ? std::optional<int64_t>(combine(*x, *y)) : std::nullopt;
   };
@@ -97,11 +97,11 @@ static WholeRange rangeOf(Value value) {
   return {both(a.low, b.low, smaller), either(a.high, b.high, smaller)};
 }
 
-/// A clip has room in the table that it indexes.
+/// Checks that a clipped index is within the table that it reads.
 static LogicalResult verifyRead(ReadOp read) {
   auto shape = cast<RankedTensorType>(read.getSource().getType()).getShape();
   for (auto [index, size] : llvm::zip_equal(read.getIndices(), shape)) {
-    const WholeRange range = rangeOf(index);
+    const IntegerRange range = rangeOf(index);
     if (ShapedType::isDynamic(size) || !range.low || !range.high)
       continue;
     if (*range.low < 0 || *range.high >= size) // content_fn-C8

@@ -12,19 +12,19 @@ def PE_ContentFnOp : PE_Op<"content_fn", [
     DeclareOpInterfaceMethods<PE_ContentOpInterface>]> {
   let summary = "A vector for every distance, written as scalar code";
   let description = [{
-    The region computes element d of a vector P_h(i - j), from batch b, head h (of this call), global
+    The region computes element d of a vector P_h(i - j) from batch b, head h (of this call), global
     query position i, global key position j, d, the number of elements dim and the captured tensors.
-    It must depend on i and j through i - j alone, and not on b (dataflow-C19).
+    It must depend on i and j only through i - j, and must not depend on b (dataflow-C19).
 
     `content(%c)` of an attention adds scale * <q_i + v_h, P_h(i - j)> to the score, where v is the
-    `shift` [heads, D], zero when it is absent; with `project(%w)` [D, D] it adds
-    scale * <(q_i + v_h) W, P_h(i - j)>. q are the queries that the caller gives: neither prologues nor
-    the rotation are applied to them. It is added behind a function of the score, like a bias.
+    `shift` [heads, D], zero if absent. With `project(%w)` [D, D] it adds
+    scale * <(q_i + v_h) W, P_h(i - j)>. q are the queries of the caller, without prologues and
+    rotation. Like a bias, the term is added after the score function.
 
-    `value_content(%c)` adds sum_j A_ij P_h(i - j) to the output; the vector then has Dv elements, and
-    there is neither shift nor projection.
+    `value_content(%c)` adds sum_j A_ij P_h(i - j) to the output. Its vectors have Dv elements, and
+    it allows neither shift nor projection.
 
-    Gradients of queries, shift, projection and captures are derived. Example (Shaw et al. 2018,
+    The gradients of queries, shift, projection and captures are derived. Example (Shaw et al. 2018,
     arXiv 1803.02155, section 3.2; Dai et al. 2019, arXiv 1901.02860, section 3.3):
 
     ```mlir
@@ -46,8 +46,9 @@ def PE_QueryShiftOp : PE_Op<"query_shift", [
     Pure, DeclareOpInterfaceMethods<PE_PrologueOpInterface, ["getTensorAxes"]>]> {
   let summary = "Adds a vector per head to the queries";
   let description = [{
-    A prologue: q_i becomes q_i + u_h, for `shift` u [heads, D]. Content terms read the queries
-    without it. Example (Dai et al. 2019, arXiv 1901.02860, section 3.3: the vector u):
+    A prologue that replaces q_i by q_i + u_h, where u is `shift` [heads, D]. Content terms read the
+    queries without this shift. Example (the vector u of Dai et al. 2019, arXiv 1901.02860, section
+    3.3):
 
     ```mlir
     %p = pe.query_shift %u : tensor<?x?xf32>

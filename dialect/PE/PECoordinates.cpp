@@ -60,7 +60,7 @@ Value ClampedLogOp::buildScalar(OpBuilder &builder, Location loc, const PairPoin
   Value zero = f.constant(0.0), one = f.constant(1.0);
   Value threshold = f.exp(f.parameter(operands[0]));
   Value t = f.div(f.log(f.add(f.distance(), one)), f.log(f.add(threshold, one)));
-  // Selections rather than min and max: the gradient passes at the bounds themselves.
+  // Use select instead of min and max, so that the gradient passes at the bounds.
   Value low = f.select(f.less(t, zero), zero, t);
   return f.select(f.less(one, low), one, low);
 }
@@ -81,8 +81,8 @@ LogicalResult ProgressiveOp::verify() {
   return success();
 }
 
-/// u(d) / U(i): the numerator depends on the distance alone and the denominator on the query
-/// alone, and structure analysis splits the quotient there.
+/// Emits u(d) / U(i). The numerator depends only on the distance and the denominator only on the
+/// query, so that structure analysis can split the quotient.
 Value ProgressiveOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
                                  ValueRange operands) {
   ScalarBuilder f(builder, loc, point);
@@ -106,7 +106,7 @@ Value ProgressiveOp::buildScalar(OpBuilder &builder, Location loc, const PairPoi
 // BucketOp
 //===----------------------------------------------------------------------===//
 
-/// Each bucket beyond the exact ones costs one comparison in the scalar form.
+/// Each logarithmic bucket costs one comparison in the scalar form.
 static constexpr int64_t kMaxBuckets = 4096;
 
 LogicalResult BucketOp::verify() {
@@ -129,7 +129,7 @@ LogicalResult BucketOp::verify() {
   return success();
 }
 
-/// The bucket of distance d by the fp32 formula, for d of at least the number of exact buckets.
+/// Computes the bucket of distance d by the f32 formula. d is at least the number of exact buckets.
 static int64_t computeLogBucket(int64_t d, int64_t buckets, int64_t maxDistance) {
   int64_t exact = buckets / 2;
   float range = static_cast<float>(std::log(static_cast<double>(maxDistance) / exact));
@@ -138,8 +138,8 @@ static int64_t computeLogBucket(int64_t d, int64_t buckets, int64_t maxDistance)
   return std::min(exact + static_cast<int64_t>(step), buckets - 1);
 }
 
-/// The smallest distance of each logarithmic bucket after the first. Computed here once, so that
-/// boundaries do not depend on a target's logarithm.
+/// Computes the smallest distance of each logarithmic bucket after the first. It is computed at
+/// compile time, so that the bounds do not depend on the logarithm of a target.
 static SmallVector<int64_t> computeBucketStarts(int64_t buckets, int64_t maxDistance) {
   SmallVector<int64_t> starts;
   for (int64_t bucket = buckets / 2 + 1; bucket < buckets; ++bucket) {
@@ -177,7 +177,7 @@ Value BucketOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &p
     Value after = f.create<arith::CmpIOp>(arith::CmpIPredicate::slt, difference, zero);
     bucket = f.select(after, f.constantInt(buckets), zero);
   }
-  // Exact buckets count up one by one; each start that has been reached adds one more.
+  // The exact buckets are min(x, buckets / 2); each start that x has reached adds one.
   Value exact = f.create<arith::MinSIOp>(x, f.constantInt(buckets / 2));
   bucket = f.create<arith::AddIOp>(bucket, exact);
   for (int64_t start : computeBucketStarts(buckets, getMaxDistance())) {

@@ -68,8 +68,8 @@ def PE_KeyPositionOp : PE_CoordinateOp<"key_position"> {
 def PE_LogDistanceOp : PE_CoordinateOp<"log_distance"> {
   let summary = "log(|c d| + 1)";
   let description = [{
-    log(|c * |i - j|| + 1), with one learnable c or one per head. With it, Kerple's logarithmic
-    bias (Chi et al. 2022, arXiv 2205.09921) is a linear function. Example:
+    log(|c * |i - j|| + 1), with one learnable c for all heads or one per head. The logarithmic bias
+    of Kerple (Chi et al. 2022, arXiv 2205.09921) is a linear function of it. Example:
 
     ```mlir
     %x = pe.log_distance c(%c : tensor<?xf32>)
@@ -80,13 +80,13 @@ def PE_LogDistanceOp : PE_CoordinateOp<"log_distance"> {
 }
 
 def PE_ProgressiveOp : PE_CoordinateOp<"progressive", [AttrSizedOperandSegments]> {
-  let summary = "Progressive interpolation: the distance, normalised by the query's position";
+  let summary = "Progressive interpolation: the distance normalized by the query's position";
   let description = [{
     t = u(|i - j|) / U(i) with u(x) = log(|c x| + 1), U(i) = log(|c n_i| + 1) + epsilon,
     n_i = max(i, L) and L = |threshold * initial_length| (Li et al. 2023, arXiv 2310.04418,
     Eq. 4 and 21-23, and the code of App. E). Without `c`: u(x) = x and U(i) = n_i + epsilon.
-    Without `threshold`: n_i = i. Where i = L exactly, half of the gradient goes to L.
-    Row 0 without a threshold has t = 0 for its only key. Example:
+    Without `threshold`: n_i = i. If i = L exactly, half of the gradient goes to L. Without a
+    threshold, row 0 has t = 0 for its only key. Example:
 
     ```mlir
     %t = pe.progressive c(%c : tensor<f32>) threshold(%m : tensor<f32>) {initial_length = 512.0}
@@ -106,10 +106,10 @@ def PE_BucketOp : PE_CoordinateOp<"bucket"> {
   let summary = "The logarithmic bucket of the distance";
   let description = [{
     The bucket of Raffel et al. 2020 (T5, arXiv 1910.10683, section 2.1 and its code), an integer in
-    [0, buckets). Causal: with x = max(i - j, 0) and e = buckets / 2, x itself below e,
-    then min(e + floor(log(x / e) / log(max_distance / e) * (buckets - e)), buckets - 1), with the
-    logarithms taken in f32. `bidirectional` halves the number of buckets: keys after the query
-    use the upper half, with x = |i - j|. Example:
+    [0, buckets). Causal: with x = max(i - j, 0) and e = buckets / 2, it is x if x < e, and
+    otherwise min(e + floor(log(x / e) / log(max_distance / e) * (buckets - e)), buckets - 1), with
+    the logarithms computed in f32. `bidirectional` halves the number of buckets: keys after the
+    query use the upper half, with x = |i - j|. Example:
 
     ```mlir
     %x = pe.bucket {buckets = 32, max_distance = 128}
@@ -125,9 +125,9 @@ def PE_BucketOp : PE_CoordinateOp<"bucket"> {
 def PE_ClampedLogOp : PE_CoordinateOp<"clamped_log"> {
   let summary = "clamp(log(1 + d) / log(1 + L), 0, 1)";
   let description = [{
-    L = exp(log_threshold), one for all heads or one per head: logarithmic below L, constant 1
-    above. The clamp passes the gradient at its bounds. (The clamped variant of FIRE; this follows
-    the source's code, not its text: docs/encodings/fire.md.) Example:
+    L = exp(log_threshold), one for all heads or one per head. The coordinate is logarithmic below L
+    and 1 above. The clamp passes the gradient at its bounds. This is the clamped variant of FIRE;
+    it follows the code of the paper, not its text (docs/encodings/fire.md). Example:
 
     ```mlir
     %t = pe.clamped_log threshold(%log_threshold : tensor<?xf32>)

@@ -1,7 +1,7 @@
-//===- PEDefinedAttributes.cpp - attributes that nobody defines -----------===//
+//===- PEDefinedAttributes.cpp - Rejection of unknown attributes ----------===//
 //
-// A misspelt attribute would silently leave the right one at its default, and an unsupported one
-// would be ignored: constraints attribute-C1 and attribute-C2 of docs/spec.md.
+// Verifies constraints attribute-C1 and attribute-C2 of docs/spec.md. Without them, a misspelt
+// attribute would silently leave the default in effect, and an unsupported one would be ignored.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,26 +16,26 @@ using namespace mlir::pe;
 
 namespace {
 
-/// Attributes that passes write on operations of pe, and on others.
+/// Attributes that passes set on operations of pe, and on other operations.
 constexpr StringLiteral kNotes[] = {"pe.dropped", "pe.positions"};
 constexpr StringLiteral kNotesElsewhere[] = {
     "pe.absent", "pe.decay",   "pe.emulated_syncs", "pe.frame_words",  "pe.gradient_of", "pe.init",
     "pe.min",    "pe.monitor", "pe.plan",           "pe.shared_bytes", "pe.stage"};
 
-/// Names that users try, and what to use instead.
+/// Attribute names that users try, and what to use instead.
 struct Advice {
   StringLiteral name, text;
 };
 constexpr Advice kAdvice[] = {
-    {"softcap", "soft-capping is not built yet"},
-    {"dropout", "dropout is not built yet"},
-    {"sink", "attention sinks are not built yet"},
-    {"scaling", "it is of pe.rotary; a formula writes the changed frequencies itself"},
+    {"softcap", "write score(%s) with %s = pe.score_fn"},
+    {"dropout", "write the clause dropout(p, %seed) of pe.attention"},
+    {"sink", "write the clause sink(%s) of pe.attention"},
+    {"scaling", "pe.rotary has it; write the changed frequencies in the formula"},
     {"causal", "write mask(%m) with %m = pe.causal"},
     {"window", "write mask(%m) with %m = pe.sliding_window"},
 };
 
-/// What to write instead of `name`, which is not in `known`; empty without a suggestion.
+/// Returns a suggestion for `name`, which is not in `known`; empty if there is none.
 std::string adviseOn(StringRef name, ArrayRef<StringRef> known) {
   for (const Advice &advice : kAdvice)
     if (name == advice.name)
@@ -74,7 +74,7 @@ LogicalResult mlir::pe::verifyDefinedAttributes(Operation *op) {
     if (names.empty())
       diagnostic << "no attributes";
     else
-      diagnostic << "no attributes but " << llvm::join(names, ", ");
+      diagnostic << "no attributes except " << llvm::join(names, ", ");
     diagnostic << ", found '" << full << "'";
     if (llvm::is_contained(names, name)) // pe.scale
       return diagnostic << "; write '" << name << "' (attribute-C1)";
@@ -87,8 +87,8 @@ LogicalResult mlir::pe::verifyDefinedAttributes(Operation *op) {
 
 LogicalResult PEDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (op->getDialect() == this || llvm::is_contained(kNotesElsewhere, attribute.getName()))
-    return success(); // the former have the trait DefinedAttributes
-  return op->emitOpError("expected no attribute of pe outside of its operations, arguments and "
-                         "results, found '") // attribute-C2
+    return success(); // ops of pe have the trait DefinedAttributes
+  return op->emitOpError("expected attributes of pe only on its operations, arguments and results, "
+                         "found '") // attribute-C2
          << attribute.getName().getValue() << "' (attribute-C2)";
 }

@@ -20,7 +20,7 @@ using namespace mlir::pe;
 #include "dialect/PE/PEAttributes.cpp.inc"
 
 namespace {
-/// Encodings and attention may be inlined anywhere: they are pure values.
+/// Allows inlining everywhere: encodings and attention are pure.
 struct PEInlinerInterface : DialectInlinerInterface {
   using DialectInlinerInterface::DialectInlinerInterface;
 

@@ -14,13 +14,14 @@
 
 namespace mlir::pe {
 
-/// The name in `known` that `name` most likely misspells, or empty.
+/// Returns the name in `known` that is closest to the misspelt `name`; empty if none is close.
 StringRef findNearestName(StringRef name, ArrayRef<StringRef> known);
 
-/// Reports an attribute that `op` does not define and that has no other dialect's prefix.
+/// Reports an attribute that `op` does not define and that lacks another dialect's prefix.
 LogicalResult verifyDefinedAttributes(Operation *op);
 
-/// Every pe op has this trait: a misspelt attribute is an error, not the default of the right one.
+/// The trait of all pe ops that makes a misspelt attribute an error. Without it, the default would
+/// silently apply.
 template <typename ConcreteType>
 struct DefinedAttributes : OpTrait::TraitBase<ConcreteType, DefinedAttributes> {
   static LogicalResult verifyTrait(Operation *op) { return verifyDefinedAttributes(op); }
@@ -38,7 +39,7 @@ struct DefinedAttributes : OpTrait::TraitBase<ConcreteType, DefinedAttributes> {
 
 namespace mlir::pe {
 
-/// Number attributes are f64 but used as f32: is `value` finite there?
+/// Returns true if `value`, an f64 attribute, is finite in f32, in which it is used.
 inline bool isFiniteInF32(double value) {
   return std::abs(value) <= std::numeric_limits<float>::max();
 }

@@ -1,6 +1,7 @@
 //===- PEDialect.td - The pe dialect and its op base class ----*- tablegen -*-===//
 //
-// The user's level: what a positional encoding or attention pattern is, never how it is computed.
+// The dialect that users write. It defines what a positional encoding or attention pattern is, not
+// how it is computed.
 //
 //===--------------------------------------------------------------------------===//
 #ifndef PE_DIALECT_TD
@@ -13,11 +14,11 @@ def PE_Dialect : Dialect {
   let cppNamespace = "::mlir::pe";
   let summary = "Positional encodings and attention patterns as values";
   let description = [{
-    A positional encoding is a value: a *coordinate* of a (query, key) pair, a *bias* made from
-    it, a *rotation* of queries and keys, or a *mask*. They compose, and `pe.attention` consumes
-    them. Nothing here says how it is computed; `docs/spec.md` numbers every constraint.
+    A positional encoding is a value: a *coordinate* of a (query, key) pair, a *bias* made from it,
+    a *rotation* of queries and keys, or a *mask*. Encodings compose, and `pe.attention` consumes
+    them. The dialect does not say how they are computed. `docs/spec.md` numbers every constraint.
 
-    Positions are 0-based and global: query row r stands at `q_start + r`, key column c at
+    Positions are 0-based and global: query row r has position `q_start + r`, key column c has
     `k_start + c`. Magnitudes of positions are below 2^30; differences below 2^24 are exact.
 
     ```mlir
@@ -38,10 +39,10 @@ def PE_Dialect : Dialect {
 
     | attribute | on | meaning |
     |---|---|---|
-    | `pe.name` | argument, result | the name tensors are matched by; an entry needs it |
+    | `pe.name` | argument, result | the name by which callers pass the tensor; required on an entry |
     | `pe.init` | argument | a number or a rule such as `"normal(0.02)"` (docs/spec.md) |
-    | `pe.min` | argument | a lower bound kept in training |
-    | `pe.decay` | argument | whether weight decay applies; default: from two axes on |
+    | `pe.min` | argument | a lower bound that training enforces |
+    | `pe.decay` | argument | whether weight decay applies; default: only to tensors of two or more axes |
     | `pe.monitor` | argument | `{name = "expression", ...}` of the parameters, logged in training |
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
@@ -57,8 +58,9 @@ def PE_Dialect : Dialect {
   }];
 }
 
-// A misspelt attribute would silently be replaced by its default: attributes that the op does not
-// define need another dialect's prefix (constraint attribute-C1).
+// Rejects attributes that the op does not define and that lack another dialect's prefix (constraint
+// attribute-C1). Without this check, a misspelt attribute would silently leave the default in
+// effect.
 def PE_DefinedAttributes : NativeOpTrait<"DefinedAttributes"> { let cppNamespace = "::mlir::pe"; }
 
 class PE_Op<string mnemonic, list<Trait> traits = []>

@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace mlir::pe;
 
-/// How many boundaries lie at or before `position`.
+/// Counts the boundaries at or before `position`.
 static Value countBoundaries(OpBuilder &builder, Location loc, Value boundaries, Value position) {
   Value inputs[] = {boundaries, position};
   auto sum = SumOp::create(builder, loc, builder.getF32Type(), ValueRange(inputs), IntegerAttr(),
@@ -24,7 +24,7 @@ static Value countBoundaries(OpBuilder &builder, Location loc, Value boundaries,
   return sum;
 }
 
-/// Two positions lie in one document where as many boundaries precede them.
+/// Two positions are in the same document if the same number of boundaries precedes them.
 Value DocumentsOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
                                ValueRange operands) {
   Value query = countBoundaries(builder, loc, operands[0], point.query);

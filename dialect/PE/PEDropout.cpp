@@ -1,4 +1,4 @@
-//===- PEDropout.cpp - What ops with dropout have in common ---------------===//
+//===- PEDropout.cpp - Verification of dropout ----------------------------===//
 #include "dialect/PE/PEDropout.h"
 
 using namespace mlir;
@@ -6,8 +6,8 @@ using namespace mlir;
 LogicalResult mlir::pe::verifyDropout(Operation *op, const std::optional<APFloat> &probability,
                                       Value seed, const DroppedTensor &dropped) {
   if (probability.has_value() != static_cast<bool>(seed)) // dropout-C1
-    return op->emitOpError("expected a probability of dropout together with a seed, found ")
-           << (seed ? "the seed" : "the probability") << " alone (dropout-C1)";
+    return op->emitOpError("expected both a probability of dropout and a seed, found only ")
+           << (seed ? "the seed" : "the probability") << " (dropout-C1)";
   if (!seed)
     return success();
   const double p = probability->convertToDouble();

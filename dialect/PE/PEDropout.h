@@ -1,4 +1,4 @@
-//===- PEDropout.h - What ops with dropout have in common ------*- C++ -*-===//
+//===- PEDropout.h - Verification of dropout -------------------*- C++ -*-===//
 #ifndef PE_DIALECT_PE_PEDROPOUT_H
 #define PE_DIALECT_PE_PEDROPOUT_H
 
@@ -9,13 +9,13 @@
 
 namespace mlir::pe {
 
-/// What is dropped from: the first dimension counts batch entries.
+/// The tensor that dropout applies to. Its first dimension is the batch.
 struct DroppedTensor {
   RankedTensorType type;
   StringRef name;
 };
 
-/// Constraints dropout-C1 to dropout-C3 of docs/spec.md.
+/// Verifies constraints dropout-C1 to dropout-C3 of docs/spec.md.
 LogicalResult verifyDropout(Operation *op, const std::optional<APFloat> &probability, Value seed,
                             const DroppedTensor &dropped);
 

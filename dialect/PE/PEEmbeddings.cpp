@@ -1,7 +1,7 @@
-//===- PEEmbeddings.cpp - What is added to the tokens ---------------------===//
+//===- PEEmbeddings.cpp - Embeddings added to tokens ----------------------===//
 //
-// Constraints embedding_fn-C1 to embedding_fn-C9 of docs/spec.md (PERegions.h has C1 to C6), and
-// dropout-C1 to dropout-C3 of tokens.
+// Verifies constraints embedding_fn-C1 to embedding_fn-C9 of docs/spec.md (PERegions.h has C1 to
+// C6), and dropout-C1 to dropout-C3 for tokens.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,7 @@ LogicalResult EmbeddingFnOp::verify() {
            << *getWidthMultiple() << " (embedding_fn-C8)";
   for (NamedAttribute entry : getLeast().value_or(DictionaryAttr::get(getContext()))) {
     auto text = dyn_cast<StringAttr>(entry.getValue());
-    std::string problem = "it is no string";
+    std::string problem = "it is not a string";
     std::optional<::pe::plan::SizeExpression> size;
     if (text)
       size = ::pe::plan::SizeExpression::parse(text.str(), problem);

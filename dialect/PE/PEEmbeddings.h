@@ -1,4 +1,4 @@
-//===- PEEmbeddings.h - What is added to the tokens ------------*- C++ -*-===//
+//===- PEEmbeddings.h - Embeddings added to tokens -------------*- C++ -*-===//
 #ifndef PE_DIALECT_PE_PEEMBEDDINGS_H
 #define PE_DIALECT_PE_PEEMBEDDINGS_H
 

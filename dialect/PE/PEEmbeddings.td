@@ -1,4 +1,4 @@
-//===- PEEmbeddings.td - What is added to the tokens -----------*- tablegen -*-===//
+//===- PEEmbeddings.td - Embeddings added to tokens ------------*- tablegen -*-===//
 #ifndef PE_EMBEDDINGS_TD
 #define PE_EMBEDDINGS_TD
 
@@ -12,16 +12,16 @@ def PE_EmbeddingFnOp : PE_Op<"embedding_fn", [
     DeclareOpInterfaceMethods<PE_EmbeddingOpInterface, ["getLeastSizes", "getDimsMultiple"]>]> {
   let summary = "A positional embedding, written as scalar code";
   let description = [{
-    The region computes the number that is added to dimension d of the token at position p, from p,
-    d, the number of dimensions dim, the end of the sequence n (the position after the last token)
-    and the captured tensors. It may use what `pe.bias_fn` may, except heads and networks; its
+    The region computes the value added to dimension d of the token at position p from p, d, the
+    number of dimensions dim, the end of the sequence n (the position after the last token) and the
+    captured tensors. It may use the ops that `pe.bias_fn` may, except heads and networks. Its
     gradients with respect to the captures are derived. Values are computed in float64 and rounded
-    once, so that they are right at large positions.
+    once, so that they are accurate at large positions.
 
-    A call whose tokens have no entry in a tensor that is read at p is refused before any work.
-    `least` says so for other indices: the least size of a named axis (`pe.axes`) as an expression
-    over n. `width_multiple` refuses other numbers of dimensions. Example (Vaswani et al. 2017,
-    section 3.5):
+    A call fails before any work if a tensor that is read at p has no entry for one of its tokens.
+    For other indices, `least` gives the required size of a named axis (`pe.axes`) as an expression
+    over n. With `width_multiple`, the number of dimensions must be a multiple of that value.
+    Example (Vaswani et al. 2017, section 3.5):
 
     ```mlir
     %e = pe.embedding_fn attributes {width_multiple = 2}
@@ -46,10 +46,10 @@ def PE_EmbedOp : PE_Op<"embed", [Pure, AllTypesMatch<["input", "output"]>]> {
     output[b, s, d] = input[b, s, d] + embedding at position p = q_start + s and dimension d.
     Shapes: [B, S, Dm].
 
-    `dropout(p, %seed)`: the sum counts as 1 / (1 - p) times itself where word d mod 4 of Philox
-    4x32-10 is at least p * 2^32, and as 0 elsewhere; its key is the seed, its counter
-    (b, 2^32 - 1, position, floor(d / 4)). The second number is the head of no attention, so that one
-    seed serves both. With a seed per batch entry the counter has 0 in place of b. Example:
+    `dropout(p, %seed)` multiplies the sum by 1 / (1 - p) if word d mod 4 of Philox 4x32-10 is at
+    least p * 2^32, and by 0 otherwise. The key of Philox is the seed; its counter is
+    (b, 2^32 - 1, position, floor(d / 4)). No attention has the head 2^32 - 1, so one seed serves
+    both ops. With a seed per batch entry, the counter has 0 instead of b. Example:
 
     ```mlir
     %y = pe.embed %x, %e : tensor<?x?x?xf32>
@@ -67,9 +67,10 @@ def PE_EmbedOp : PE_Op<"embed", [Pure, AllTypesMatch<["input", "output"]>]> {
 }
 
 def PE_EmbedGradOp : PE_Op<"embed_grad", [Pure, AllTypesMatch<["cotangent", "gradient"]>]> {
-  let summary = "The gradient of the sum that dropout of `pe.embed` multiplies";
+  let summary = "The gradient of `pe.embed` with dropout";
   let description = [{
-    The cotangent times the factors of `pe.embed`'s `dropout`, drawn again. Example:
+    Multiplies the cotangent by the factors of the `dropout` of `pe.embed`, which it draws again.
+    Example:
 
     ```mlir
     %d_sum = pe.embed_grad %d_z dropout(0.1, %seed : tensor<i64>) : tensor<?x?x?xf32>

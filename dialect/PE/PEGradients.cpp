@@ -40,8 +40,8 @@ LogicalResult AttentionGradOp::verify() {
                        "(attention_grad-C1)");
   const size_t adjoints = getDifferentiated(attention).size();
   if (getAdjoints().size() != adjoints) // attention_grad-C2
-    return emitOpError("expected one adjoint per bias, function of the score, and prologue, "
-                       "rotation, content term, sink or factor with tensors, ")
+    return emitOpError("expected one adjoint per bias, score function, and prologue, rotation, "
+                       "content term, sink or factor with tensors, ")
            << adjoints << ", found " << getAdjoints().size() << " (attention_grad-C2)";
   const std::pair<Type, Type> types[] = {
       {attention.getOutput().getType(), getCotangent().getType()},
@@ -56,7 +56,7 @@ LogicalResult AttentionGradOp::verify() {
   if (attention.getLogits() || attention.getSeed()) // attention_grad-C5
     return emitOpError("expected sinks and dropout as values before differentiation, found ")
            << (attention.getSeed() ? "dropout(...)" : "a tensor of sinks")
-           << "; run pe-expand-functions before (attention_grad-C5)";
+           << "; run pe-expand-functions first (attention_grad-C5)";
   if (getLseCotangent() && !attention.getLse()) // attention_grad-C4
     return emitOpError("expected no cotangent of the log-sum-exp, which the attention does not "
                        "compute (attention_grad-C4)");
@@ -103,7 +103,7 @@ LogicalResult ScorePullbackOp::verify() {
 LogicalResult WeightPullbackOp::verify() {
   Operation *op = getSource().getDefiningOp();
   if (!isa_and_nonnull<FactorFnOp, SinkFnOp>(op)) // weight_pullback-C1
-    return emitOpError("expected what pe.factor_fn or pe.sink_fn makes, found another value "
+    return emitOpError("expected the result of pe.factor_fn or pe.sink_fn, found another value "
                        "(weight_pullback-C1)");
   if (getGradients().getTypes() != op->getOperandTypes()) // weight_pullback-C2
     return emitOpError("expected one gradient per capture, of types ")
@@ -117,7 +117,7 @@ LogicalResult ProloguePullbackOp::verify() {
   if (!isa_and_nonnull<PrologueOpInterface, RotationOpInterface, ContentFnOp>(
           op)) // prologue_pullback-C1
     return emitOpError(
-        "expected what an op of prologues, rotations or content makes, found another value "
+        "expected a prologue, rotation or content term that an op defines, found another value "
         "(prologue_pullback-C1)");
   if (getGradients().getTypes() != op->getOperandTypes()) // prologue_pullback-C2
     return emitOpError("expected one gradient per tensor of the op, of types ")

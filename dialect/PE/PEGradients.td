@@ -1,7 +1,7 @@
 //===- PEGradients.td - Derivatives at the pe level ------------*- tablegen -*-===//
 //
-// What pe-differentiate writes: the gradient of an attention, the pullback of a bias to its
-// parameters, and the few sums around them. Users do not write these.
+// The ops that pe-differentiate creates: the gradient of an attention, the pullback of a bias to
+// its parameters, and sums of adjoints. Users do not write them.
 //
 //===--------------------------------------------------------------------------===//
 #ifndef PE_GRADIENTS_TD
@@ -14,13 +14,13 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def PE_AttentionGradOp : PE_Op<"attention_grad", [Pure]> {
   let summary = "Gradients of query, key, value and every bias of an attention";
   let description = [{
-    `output` is the first result of a `pe.attention`, whose operands and attributes apply here too
-    and whose results are the residuals. `cotangent` is the derivative of the loss with respect to
-    the output, `lse_cotangent` to its log-sum-exp. The adjoints are one per bias, in order, then
-    that of the function of the score, if any, then one per prologue, of the rotation, per content
-    term, of that of the values, of the sink and per factor, if they have tensor operands
-    (attention_grad-C1 to -C3). Sinks and dropout are values: `pe-expand-functions` has made them
-    (attention_grad-C5). Example:
+    `output` is the first result of a `pe.attention`. The operands and attributes of that op apply
+    here, and its results are the residuals. `cotangent` is the derivative of the loss with respect
+    to the output, `lse_cotangent` with respect to its log-sum-exp. There is one adjoint per bias,
+    in order, then those of the score function, the prologues, the rotation, the content terms, the
+    content term of the values, the sink and the factors. All but the biases have an adjoint only if
+    they have tensor operands (attention_grad-C1 to -C3). `pe-expand-functions` must have converted
+    sinks and dropout to values (attention_grad-C5). Example:
 
     ```mlir
     %o = pe.attention %q, %k, %v bias(%bias)
@@ -42,15 +42,15 @@ def PE_AttentionGradOp : PE_Op<"attention_grad", [Pure]> {
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The attention this is the gradient of.
+    /// The attention that is differentiated.
     ::mlir::pe::AttentionOp getAttention();
-    /// What the adjoints belong to, in their order.
+    /// The operands of `attention` that have an adjoint, in the order of the adjoints.
     static ::llvm::SmallVector<::mlir::Value> getDifferentiated(::mlir::pe::AttentionOp attention);
   }];
 }
 
 def PE_MergeGradOp : PE_Op<"merge_grad", [Pure]> {
-  let summary = "Gradients of what was merged";
+  let summary = "Gradients of the operands of a merge";
   let description = [{
     `output` is the first result of a `pe.merge`; the results are the gradients of its tensor
     operands, in order (merge_grad-C1, -C2). Example:
@@ -73,7 +73,7 @@ def PE_MergeGradOp : PE_Op<"merge_grad", [Pure]> {
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The merge this is the gradient of.
+    /// The merge that is differentiated.
     ::mlir::pe::MergeOp getMerge();
   }];
 }
@@ -97,7 +97,7 @@ def PE_PullbackOp : PE_Op<"pullback", [Pure]> {
 }
 
 def PE_ScorePullbackOp : PE_Op<"score_pullback", [Pure]> {
-  let summary = "Gradients of the parameters of a function of the score";
+  let summary = "Gradients of the parameters of a score function";
   let description = [{
     The sum over all batches, heads and pairs of `adjoint` times the derivative of the new score
     with respect to each captured tensor of its `pe.score_fn`, in order (score_pullback-C1, -C2).
@@ -117,8 +117,8 @@ def PE_ScorePullbackOp : PE_Op<"score_pullback", [Pure]> {
 def PE_WeightPullbackOp : PE_Op<"weight_pullback", [Pure]> {
   let summary = "Gradients of the tensors of a factor on weights, or of a sink";
   let description = [{
-    The sum over all batches, heads and pairs (of a sink: queries) of `adjoint` times the derivative
-    with respect to each captured tensor of the `pe.factor_fn` or `pe.sink_fn`, in order
+    The sum over all batches, heads and pairs (for a sink, queries) of `adjoint` times the
+    derivative with respect to each captured tensor of the `pe.factor_fn` or `pe.sink_fn`, in order
     (weight_pullback-C1, -C2). Example:
 
     ```mlir
@@ -135,9 +135,9 @@ def PE_WeightPullbackOp : PE_Op<"weight_pullback", [Pure]> {
 def PE_ProloguePullbackOp : PE_Op<"prologue_pullback", [Pure]> {
   let summary = "Gradients of the tensors of a prologue, rotation or content term";
   let description = [{
-    The derivative of the loss with respect to each tensor operand of the op that makes the prologue
-    or rotation, in order, where `adjoint` is that of what it makes of queries and keys; likewise of
-    the op that makes a content term (prologue_pullback-C1, -C2). Example:
+    The derivative of the loss with respect to each tensor operand of the op that defines the
+    prologue, rotation or content term, in order (prologue_pullback-C1, -C2). For a prologue or
+    rotation, `adjoint` is the adjoint of the queries and keys it produces. Example:
 
     ```mlir
     %r = pe.rotary %base : tensor<?xf32>
@@ -166,9 +166,9 @@ def PE_AddAdjointsOp : PE_Op<"add_adjoints", [Pure]> {
 }
 
 def PE_ZerosLikeOp : PE_Op<"zeros_like", [Pure, SameOperandsAndResultType]> {
-  let summary = "Zeros of the shape of a tensor";
+  let summary = "A tensor of zeros with the shape of another tensor";
   let description = [{
-    The gradient of an argument on which no result depends. Example:
+    The gradient of an argument that no result depends on. Example:
 
     ```mlir
     %d_s = pe.zeros_like %s : tensor<?xf32>

@@ -1,4 +1,4 @@
-//===- PEInterfaces.cpp - Helpers over the interfaces ---------------------===//
+//===- PEInterfaces.cpp - Helpers of the interfaces -----------------------===//
 
 #include "dialect/PE/PEInterfaces.h"
 
@@ -24,22 +24,23 @@ std::optional<int64_t> mlir::pe::degreeOfChain(ArrayRef<ChainLink> chain) {
       degree = 3;
     else if (degree == 3 && link.function != Activation::Identity &&
              !(isLast && link.function == Activation::Relu))
-      return std::nullopt; // kinks at zeros of a smooth function, and pieces behind them
+      return std::nullopt; // kinks at the zeros of a smooth function, followed by further links
     else if (link.function == Activation::Step)
       degree = 0;
   }
   return degree;
 }
 
-/// The mask operands of `op`, in order.
+/// Returns the mask operands of `op`, in order.
 static SmallVector<Value> getMaskOperands(Operation *op, Type maskType) {
   return llvm::to_vector(llvm::make_filter_range(
       op->getOperands(), [&](Value operand) { return operand.getType() == maskType; }));
 }
 
-/// The fact that `ofOp` finds for a mask value, given those of the op's mask operands. Computed
-/// without recursion, once per value: masks may form long chains and share operands. None if `ofOp`
-/// finds nothing for an op, or a value has no defining op.
+/// Computes a fact about a mask value with `ofOp`, which computes the fact for an op from those of
+/// its mask operands. Works without recursion and visits each value once, because masks may form
+/// long chains and share operands. Returns nullopt if `ofOp` does, or if a value has no defining
+/// op.
 template <typename Fact>
 static std::optional<Fact>
 foldMask(Value mask,

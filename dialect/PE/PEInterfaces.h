@@ -1,6 +1,6 @@
-//===- PEInterfaces.h - What passes know about encodings --------*- C++ -*-===//
+//===- PEInterfaces.h - Interfaces of encodings -----------------*- C++ -*-===//
 //
-// The plain data types that the interfaces of PEInterfaces.td use, and the interfaces themselves.
+// The interfaces of PEInterfaces.td and the plain data types that they use.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_PE_PEINTERFACES_H
@@ -16,10 +16,10 @@
 
 namespace mlir::pe {
 
-/// The point a scalar function is evaluated at. All are `index` values.
+/// The point at which a scalar function is evaluated. All members are `index` values.
 struct PairPoint {
   Value batch; ///< batch entry of this call
-  Value head;  ///< head of this call; `pe.global_head` gives its number in the model
+  Value head;  ///< head of this call; `pe.global_head` returns its index in the model
   Value query; ///< global query position i
   Value key;   ///< global key position j
 };
@@ -31,7 +31,7 @@ struct ContentPoint {
   Value dims; ///< the size of a head
 };
 
-/// One element of an embedding. All are `index` values.
+/// One element of an embedding. All members are `index` values.
 struct TokenPoint {
   Value position; ///< global
   Value dim;      ///< in [0, dims)
@@ -39,7 +39,7 @@ struct TokenPoint {
   Value end;      ///< the position after the last token
 };
 
-/// Where one frequency of a rotation is computed. All values are `index`.
+/// The point at which a frequency of a rotation is computed. All values are `index`.
 struct RotationPoint {
   Value head;   ///< head of this call
   Value pair;   ///< in [0, rotated dims / 2)
@@ -47,8 +47,8 @@ struct RotationPoint {
   int64_t headDim;
 };
 
-/// Cosines and sines of a rotation, [positions, pairs] or [batch, positions, pairs]; null where it
-/// has frequencies.
+/// Cosines and sines of a rotation, [positions, pairs] or [batch, positions, pairs]. Null if the
+/// rotation has frequencies.
 struct RotationTensors {
   Value cosines, sines;
   explicit operator bool() const { return static_cast<bool>(cosines); }
@@ -58,57 +58,58 @@ struct RotationTensors {
 /// One element of queries or keys. All values are `index`.
 struct RowPoint {
   Value batch;    ///< batch entry of this call
-  Value head;     ///< query head of this call; of a key, the first one that reads it
+  Value head;     ///< query head of this call; for a key, the first one that reads it
   Value position; ///< global
   Value dim;
 };
 
-/// What a call must fulfil: `size` is at least `least`, both size expressions over sizes and
-/// positions of the call; `what` names what is counted.
+/// A requirement on a call: `size` is at least `least`. Both are size expressions over sizes and
+/// positions of the call. `what` describes the size in messages.
 struct Requirement {
   std::string size, least, what;
 };
 
-/// What the numbers of an argument must be: each of `first` to `last`, or ascending from the one to
-/// the other (expressions over sizes and parameters).
+/// A requirement on the values of an argument: all are in [`first`, `last`] or, if `isAscending`,
+/// they ascend from `first` to `last`. Both are expressions over sizes and parameters.
 struct ValueRequirement {
   std::string tensor;
   bool isAscending;
   std::string first, last;
 };
 
-/// The positions [low, high) of keys, as `index` values; null where an end is open.
+/// The key positions [low, high), as `index` values. An end is null if it is unbounded.
 struct KeyInterval {
   Value low, high;
 };
 
-/// x -> function(weight x + bias): one link of a PiecewiseOpInterface. `weight` is [outputs,
-/// inputs], or [outputs] where there is one input, and `bias` [outputs].
+/// x -> function(weight x + bias), a link of a PiecewiseOpInterface. `weight` is [outputs, inputs],
+/// or [outputs] if there is one input. `bias` is [outputs].
 struct ChainLink {
   Value weight, bias;
   Activation function;
 };
 
-/// PiecewiseOpInterface::getDegree of a function that is composed so.
+/// Returns PiecewiseOpInterface::getDegree of a chain.
 std::optional<int64_t> degreeOfChain(ArrayRef<ChainLink> chain);
-/// Whether the function is neither piecewise linear nor piecewise constant.
+/// Returns true if the function is neither piecewise linear nor piecewise constant.
 bool isSmooth(Activation function);
 
-/// The interval of keys that a query at `row` keeps if i - j must be in `range`; none where the
-/// range is not exact.
+/// Emits the interval of keys for which i - j is in `range`, for the query at `row`. Returns
+/// nullopt if the range is not exact.
 std::optional<KeyInterval> intervalOfRange(OpBuilder &builder, Location loc, const PairPoint &row,
                                            const DifferenceRange &range);
 
 /// Emits the interval of keys that the mask value keeps for the query at `row` (see
-/// MaskOpInterface); none where a row is not an interval or the mask depends on a block argument.
+/// MaskOpInterface). Returns nullopt if the keys of a row are not an interval, or if the mask
+/// depends on a block argument.
 std::optional<KeyInterval>
 buildKeyInterval(Value mask, OpBuilder &builder, Location loc, const PairPoint &row,
                  llvm::function_ref<Value(Value tensor, ValueRange indices)> read);
 
-/// Whether the mask keeps an interval of keys for every row, whatever its tensors hold.
+/// Returns true if the mask keeps an interval of keys in every row, for all values of its tensors.
 bool keepsInterval(Value mask);
 
-/// The range of a mask value, by its defining ops; none when it depends on a block argument.
+/// Returns the range of a mask value; nullopt if it depends on a block argument.
 std::optional<DifferenceRange> getDifferenceRange(Value mask);
 
 } // namespace mlir::pe

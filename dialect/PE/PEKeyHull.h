@@ -1,4 +1,4 @@
-//===- PEKeyHull.h - The keys outside which scalar code masks ---*- C++ -*-===//
+//===- PEKeyHull.h - An upper bound on the keys of a mask -------*- C++ -*-===//
 #ifndef PE_DIALECT_PE_PEKEYHULL_H
 #define PE_DIALECT_PE_PEKEYHULL_H
 
@@ -6,15 +6,15 @@
 
 namespace mlir::pe {
 
-/// Emits an interval of keys outside which the code of `mask` says false for the query at `row`, by
-/// those of its conditions that compare j with something else than i: `j < n[b] and (i - j) % 4 ==
-/// 0` gives j < n[b]. None where no condition does. What compares i - j is no part of it: that is
-/// the mask's range.
+/// Emits an interval of keys outside of which the code of `mask` yields false for the query at
+/// `row`. It follows from the conditions that compare j with a value other than i: for
+/// `j < n[b] and (i - j) % 4 == 0` it is j < n[b]. Returns nullopt if there is no such condition.
+/// Comparisons of i - j are not included; they belong to the mask's range.
 std::optional<KeyInterval>
 buildKeyHull(MaskFnOp mask, OpBuilder &builder, const PairPoint &row,
              llvm::function_ref<Value(Value tensor, ValueRange indices)> read);
 
-/// Whether there is one.
+/// Returns true if buildKeyHull returns an interval.
 bool hasKeyHull(MaskFnOp mask);
 
 } // namespace mlir::pe

@@ -1,8 +1,9 @@
 //===- PEMaskFn.cpp - Masks written as scalar code ------------------------===//
 //
-// Constraints mask_fn-C1 to mask_fn-C7 of docs/spec.md (PERegions.h), and what a region tells about
-// whole rows: a condition that compares i - j with a number keeps a range of differences, and one
-// that compares j with a value free of j and h an interval of keys.
+// Verifies constraints mask_fn-C1 to mask_fn-C7 of docs/spec.md (PERegions.h), and derives facts
+// about entire rows from a region. A condition that compares i - j with a constant keeps a range of
+// differences. One that compares j with a value that does not depend on j and h keeps an interval
+// of keys.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +33,7 @@ void MaskFnOp::print(OpAsmPrinter &printer) { printScalarRegion(printer, *this);
 LogicalResult MaskFnOp::verify() {
   for (Value capture : getCaptures())
     if (isa<FloatType>(getElementTypeOrSelf(capture.getType()))) // C7
-      return emitOpError("expected captures of whole numbers, which have no gradients, found ")
+      return emitOpError("expected captures of integers, which have no gradients, found ")
              << capture.getType()
              << "; a condition on real numbers is a bias, select(condition, 0, -inf) in pe.bias_fn "
                 "(mask_fn-C7)";
@@ -52,32 +53,32 @@ Value MaskFnOp::buildScalar(OpBuilder &builder, Location, const PairPoint &point
 
 namespace {
 
-/// Positions and constants up to this add up without overflow.
+/// Positions and constants up to this bound can be added without overflow.
 constexpr int64_t kFar = int64_t(1) << 40;
-/// Deeper code is not analysed.
+/// The analysis stops at this depth.
 constexpr int kMaxDepth = 64;
 
-/// What values of the region depend on: its leading arguments, or more than can be evaluated
-/// outside it.
+/// The leading arguments of the region that a value depends on. kOpaque marks values that cannot be
+/// evaluated outside of the region.
 enum Dependence : unsigned { kBatch = 1, kHead = 2, kQuery = 4, kKey = 8, kOpaque = 16 };
 
-/// query * i + key * j + constant + the terms, which are values free of j.
+/// query * i + key * j + constant + the sum of terms, which do not depend on j.
 struct LinearForm {
   int64_t query = 0, key = 0, constant = 0;
-  SmallVector<std::pair<Value, bool>> terms; ///< with whether it is subtracted
+  SmallVector<std::pair<Value, bool>> terms; ///< true if the term is subtracted
 };
 
-/// Reads conditions of the region of one mask.
+/// Analyzes the conditions in the region of a mask.
 class RegionReader {
 public:
   explicit RegionReader(Block &block);
 
-  /// The difference of both sides of a comparison; none where it is not linear.
+  /// Returns lhs - rhs; nullopt if it is not linear.
   std::optional<LinearForm> differenceOf(Value lhs, Value rhs) const;
-  /// The range of a comparison of i - j with a number; none for any other.
+  /// Returns the range of a comparison of i - j with a constant; nullopt for other comparisons.
   std::optional<DifferenceRange> rangeOf(CmpIPredicate predicate, Value lhs, Value rhs) const;
   DifferenceRange rangeOf(Value condition, int depth = 0) const;
-  /// Whether it depends on any of these.
+  /// Returns true if the value depends on any of `any`, a combination of Dependence.
   bool dependsOn(Value value, unsigned any) const { return dependences.lookup(value) & any; }
 
 private:
@@ -90,7 +91,7 @@ private:
 RegionReader::RegionReader(Block &block) : block(block) {
   for (unsigned position : {0, 1, 2, 3})
     dependences[block.getArgument(position)] = 1u << position;
-  for (Operation &op : block) { // every operand comes first
+  for (Operation &op : block) { // operands are defined before their uses
     const bool isPlain =
         op.getNumRegions() == 0 && (isa<ReadOp>(op) || op.getDialect()->getNamespace() != "pe");
     unsigned all = isPlain ? 0 : kOpaque;
@@ -136,7 +137,7 @@ std::optional<LinearForm> RegionReader::differenceOf(Value lhs, Value rhs) const
 // Ranges of i - j
 //===----------------------------------------------------------------------===//
 
-/// The signed comparison whose sides are swapped.
+/// Returns the signed comparison with swapped sides.
 CmpIPredicate swapped(CmpIPredicate predicate) {
   switch (predicate) {
   case CmpIPredicate::slt:
@@ -152,8 +153,8 @@ CmpIPredicate swapped(CmpIPredicate predicate) {
   }
 }
 
-/// The numbers x with x PREDICATE 0 shifted: min <= x <= max. None for others than ==, <, <=, >,
-/// >=.
+/// Returns the range of the integers x with x PREDICATE 0; nullopt for predicates other than ==, <,
+/// <=, > and >=.
 std::optional<DifferenceRange> numbersOf(CmpIPredicate predicate) {
   DifferenceRange all;
   switch (predicate) {
@@ -174,7 +175,7 @@ std::optional<DifferenceRange> numbersOf(CmpIPredicate predicate) {
 
 std::optional<DifferenceRange> RegionReader::rangeOf(CmpIPredicate predicate, Value lhs,
                                                      Value rhs) const {
-  // max(a, b) <= c, as |i - j| is written: both are.
+  // max(a, b) <= c, which is how |i - j| is expressed, means a <= c and b <= c.
   auto larger = lhs.getDefiningOp<arith::MaxSIOp>();
   if (larger && (predicate == CmpIPredicate::slt || predicate == CmpIPredicate::sle)) {
     std::optional<DifferenceRange> a = rangeOf(predicate, larger.getLhs(), rhs);
@@ -252,7 +253,7 @@ private:
   IRMapping mapping;
 };
 
-/// The value at the row; it depends on neither j nor h.
+/// Emits `value`, which does not depend on j and h, for the row.
 Value IntervalBuilder::emit(Value value) {
   if (Value known = mapping.lookupOrNull(value))
     return known;
@@ -315,7 +316,7 @@ std::optional<KeyInterval> IntervalBuilder::buildCompare(arith::CmpIOp compare) 
   return keys;
 }
 
-/// All keys or none.
+/// Emits the interval of all keys or of no keys, for a condition on the row.
 std::optional<KeyInterval> IntervalBuilder::buildOfRow(Value condition) {
   if (reader.dependsOn(condition, kHead | kKey | kOpaque))
     return std::nullopt;
@@ -342,7 +343,7 @@ std::optional<KeyInterval> IntervalBuilder::build(Value condition, int depth) {
   if (both)
     return KeyInterval{join<arith::MaxSIOp>(a->low, b->low),
                        join<arith::MinSIOp>(a->high, b->high)};
-  // The union of two sets of all keys before an end, or from a begin on, has no gap.
+  // The union has no gap if both intervals are unbounded on the same side.
   const bool areBefore = !a->low && !b->low, areFrom = !a->high && !b->high;
   if (areBefore && a->high && b->high)
     return KeyInterval{Value(), join<arith::MaxSIOp>(a->high, b->high)};

@@ -12,7 +12,7 @@ using namespace mlir::pe;
 #define GET_OP_CLASSES
 #include "dialect/PE/PEMasks.cpp.inc"
 
-/// i - j >= `least`
+/// Emits i - j >= `least`.
 static Value buildAtLeast(OpBuilder &builder, Location loc, const PairPoint &point, int64_t least) {
   Value bound = arith::ConstantIndexOp::create(builder, loc, least);
   Value difference = arith::SubIOp::create(builder, loc, point.query, point.key);
@@ -91,7 +91,7 @@ DifferenceRange MaskAndOp::getDifferenceRange(ArrayRef<DifferenceRange> operands
   return DifferenceRange::both(operands[0], operands[1]);
 }
 
-/// The interval that both keep.
+/// Emits the intersection of both intervals.
 std::optional<KeyInterval>
 MaskAndOp::buildKeyInterval(OpBuilder &builder, Location loc, const PairPoint &,
                             ArrayRef<KeyInterval> operands,
@@ -114,7 +114,7 @@ DifferenceRange MaskOrOp::getDifferenceRange(ArrayRef<DifferenceRange> operands)
   return DifferenceRange::either(operands[0], operands[1]);
 }
 
-/// The union of two intervals may have a gap; ranges of i - j that form a single range have none.
+/// The union of two intervals may have a gap. Only handles ranges of i - j whose union is a range.
 std::optional<KeyInterval>
 MaskOrOp::buildKeyInterval(OpBuilder &builder, Location loc, const PairPoint &row,
                            ArrayRef<KeyInterval>, llvm::function_ref<Value(Value, ValueRange)>) {

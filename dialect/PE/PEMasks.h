@@ -11,7 +11,7 @@
 
 namespace mlir::pe {
 
-/// A mask of positions alone that keeps `range` and perhaps more; null where that is everything.
+/// Creates a mask of positions that keeps at least `range`; null if it keeps all pairs.
 Value createRangeMask(OpBuilder &builder, Location loc, const DifferenceRange &range);
 
 } // namespace mlir::pe

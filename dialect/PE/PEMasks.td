@@ -7,7 +7,7 @@ include "dialect/PE/PEInterfaces.td"
 include "dialect/PE/PETypes.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-/// `methods`: the interface methods it implements besides those of every mask.
+/// `methods` lists the interface methods that the op implements in addition to those of every mask.
 class PE_MaskOp<string mnemonic, list<string> methods = [], list<Trait> traits = []>
     : PE_Op<mnemonic, !listconcat(
         [Pure, DeclareOpInterfaceMethods<PE_MaskOpInterface, methods>], traits)> {
@@ -17,7 +17,7 @@ class PE_MaskOp<string mnemonic, list<string> methods = [], list<Trait> traits =
 def PE_CausalOp : PE_MaskOp<"causal"> {
   let summary = "Keys up to the query: j <= i";
   let description = [{
-    Under stick-breaking the keys strictly before the query take part. Example:
+    Stick-breaking uses only the keys strictly before the query. Example:
 
     ```mlir
     %m = pe.causal
@@ -41,8 +41,8 @@ def PE_StrictCausalOp : PE_MaskOp<"strict_causal"> {
 def PE_SlidingWindowOp : PE_MaskOp<"sliding_window"> {
   let summary = "Keys near the query: i - j < left and j - i < right";
   let description = [{
-    A side without a bound is open. With `pe.causal` and left = w, a query sees itself and the
-    w - 1 keys before it. Example:
+    A side without a bound is unbounded. With `pe.causal` and left = w, a query attends to its own
+    key and the w - 1 keys before it. Example:
 
     ```mlir
     %w = pe.sliding_window {left = 128}
@@ -54,14 +54,14 @@ def PE_SlidingWindowOp : PE_MaskOp<"sliding_window"> {
 }
 
 def PE_MaskFnOp : PE_MaskOp<"mask_fn", ["buildKeyInterval"], [IsolatedFromAbove, SingleBlock]> {
-  let summary = "Keys for which scalar code says true";
+  let summary = "Keys for which scalar code yields true";
   let description = [{
-    The region computes whether the query may attend to the key, from batch b, head h (of this
-    call), global query position i, global key position j, and the captured tensors of whole
-    numbers. It may use what `pe.bias_fn` may, and yields one i1. What it says about whole rows is
-    found: comparisons of i - j with a number become a band of pairs, comparisons of j with a value
-    free of j and h an interval of every row. Anything else is evaluated per pair inside the band.
-    Example (documents, and padding):
+    The region computes whether the query may attend to the key from batch b, head h (of this call),
+    global query position i, global key position j, and the captured tensors of integers. It may use
+    the ops that `pe.bias_fn` may, and yields one i1. Conditions on entire rows are recognized:
+    comparisons of i - j with a constant become a band of pairs, and comparisons of j with a value
+    that does not depend on j and h become an interval per row. All other conditions are evaluated
+    per pair inside the band. Example (documents, and padding):
 
     ```mlir
     %m = pe.mask_fn(%q_doc, %k_doc : tensor<?x?xi32>, tensor<?x?xi32>)
@@ -77,17 +77,18 @@ def PE_MaskFnOp : PE_MaskOp<"mask_fn", ["buildKeyInterval"], [IsolatedFromAbove,
 }
 
 def PE_DocumentsOp : PE_MaskOp<"documents", ["getDocumentBoundaries", "restartsPositions"]> {
-  let summary = "Keys of the query's own document, of documents packed into one sequence";
+  let summary = "Keys of the query's own document, for documents packed into one sequence";
   let description = [{
-    Document n has the positions from boundaries[n] up to and without boundaries[n + 1]; boundaries
-    begin at 0, do not fall, and end where the queries and keys of the call end. The batch is 1. With
-    `restart` positions count from the beginning of the document wherever a formula reads them, in
-    biases, functions of the score, rotations and other masks, so that the result is that of a call
-    per document; tensors over queries and keys are read at the row and the column of the pack. Every
-    attention that uses the mask then requires it: it is the mask itself or joined by `pe.mask_and`.
+    Document n has the positions from boundaries[n] up to, but excluding, boundaries[n + 1].
+    Boundaries begin at 0, do not decrease, and end at the end of the queries and keys of the call.
+    The batch size is 1. With `restart`, formulas (biases, score functions, rotations and other
+    masks) read positions relative to the beginning of the document, so the result is that of one
+    call per document. Tensors over queries and keys are still read at the row and the column of the
+    packed sequence. With `restart`, `pe.documents` must be the mask of the attention itself or one
+    of the masks that `pe.mask_and` combines.
 
-    The values of boundaries are checked where they lie in memory of the host. Elsewhere a query sees
-    nothing but existing keys whatever they are. Example:
+    The values of boundaries are checked if they are in host memory. Otherwise a query attends only
+    to keys that exist, whatever the values are. Example:
 
     ```mlir
     %m = pe.documents %cu_seqlens : tensor<?xi32> {restart = true}
@@ -98,10 +99,11 @@ def PE_DocumentsOp : PE_MaskOp<"documents", ["getDocumentBoundaries", "restartsP
 }
 
 def PE_DocumentBoundsOp : PE_Op<"document_bounds", [Pure]> {
-  let summary = "Where the document of every position begins and ends";
+  let summary = "The bounds of the document of every position";
   let description = [{
     For every query of the call, or with `keys` for every key, the first position of its document
-    and that behind its last one. Written by pe-place-positions; users write `pe.documents`. Example:
+    and the position after its last one. pe-place-positions creates this op; users write
+    `pe.documents`. Example:
 
     ```mlir
     %begin, %end = pe.document_bounds %cu_seqlens : tensor<?xi32> -> tensor<?xi32>, tensor<?xi32>

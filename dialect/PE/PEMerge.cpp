@@ -1,6 +1,6 @@
-//===- PEMerge.cpp - Constraints of merged attentions ---------------------===//
+//===- PEMerge.cpp - Verification of merged attentions --------------------===//
 //
-// Constraints merge-C1 to merge-C5 of docs/spec.md.
+// Verifies constraints merge-C1 to merge-C5 of docs/spec.md.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace mlir::pe;
 
-/// Whether the sizes may be the same.
+/// Returns true if the sizes may be equal at run time.
 static bool agree(int64_t a, int64_t b) {
   return ShapedType::isDynamic(a) || ShapedType::isDynamic(b) || a == b;
 }
@@ -36,7 +36,7 @@ LogicalResult MergeOp::verify() {
     return failure();
   for (RankedTensorType type : {getSecond().getType(), getOutput().getType()})
     if (type.getElementType() != first.getElementType()) // merge-C3
-      return emitOpError("expected outputs of one element type, found ")
+      return emitOpError("expected outputs of the same element type, found ")
              << first.getElementType() << " and " << type.getElementType() << " (merge-C3)";
   if (!getSink())
     return success();

@@ -7,7 +7,7 @@
 
 using namespace mlir;
 
-/// Unknown sizes agree with every size; tensors are checked against each other when they are bound.
+/// Returns true if the sizes may be equal. Dynamic sizes are checked when a call binds the tensors.
 static bool sizesAgree(int64_t a, int64_t b) {
   return ShapedType::isDynamic(a) || ShapedType::isDynamic(b) || a == b;
 }

@@ -38,10 +38,10 @@ Type RegionForm::typeOf(MLIRContext *context, unsigned argument) const {
 
 StringRef RegionForm::adviceOnResult() const {
   if (isMask)
-    return "a mask is the condition alone, as in j <= i; select(condition, 0, -inf) is a bias, in "
+    return "a mask is only the condition, as in j <= i; select(condition, 0, -inf) is a bias, for "
            "pe.bias_fn";
   if (op == "bias_fn")
-    return "a bias is select(condition, 0, -inf); the condition alone is a mask, in pe.mask_fn";
+    return "a bias is select(condition, 0, -inf); the condition itself is a mask, for pe.mask_fn";
   return "use select(condition, a, b)";
 }
 
@@ -59,7 +59,7 @@ namespace {
 using Captures = SmallVector<OpAsmParser::UnresolvedOperand>;
 } // namespace
 
-/// `text` begins at the character `start` of the file.
+/// Parses the formula `text`, which begins at `start`, into `block`.
 static ParseResult parseFormula(OpAsmParser &parser, StringRef text, SMLoc start,
                                 const Captures &captures, ValueRange values, const RegionForm &form,
                                 Block &block) {
@@ -81,11 +81,11 @@ static ParseResult parseFormula(OpAsmParser &parser, StringRef text, SMLoc start
                         form.point != RegionForm::Point::Token};
   scope.adviceOnResult = form.adviceOnResult();
   if (form.point != RegionForm::Point::Token)
-    scope.advice["s"] = "; s, the scaled product of query and key, is in pe.score_fn";
+    scope.advice["s"] = "; only pe.score_fn has s, the scaled product of query and key";
   if (form.isWide()) {
     scope.real = Float64Type::get(parser.getContext());
     scope.advice["i"] = scope.advice["j"] =
-        "; the angle is the position times this frequency, which depends on no position itself";
+        "; the angle is the position times this frequency, which must not depend on positions";
   }
   const size_t leading = form.names().size();
   for (auto [name, argument] : llvm::zip(form.names(), block.getArguments()))
@@ -93,9 +93,9 @@ static ParseResult parseFormula(OpAsmParser &parser, StringRef text, SMLoc start
   for (auto [capture, argument] :
        llvm::zip_equal(captures, block.getArguments().drop_front(leading)))
     if (!scope.names.try_emplace(capture.name.drop_front(), argument).second)
-      return parser.emitError(capture.location, "expected a capture with a name of its own, found ")
+      return parser.emitError(capture.location, "expected a capture with a unique name, found ")
              << capture.name << "; " << llvm::join(form.names(), ", ")
-             << " have a meaning, and a tensor is captured once";
+             << " are reserved, and a tensor is captured once";
   for (auto [capture, value] : llvm::zip_equal(captures, values))
     if (StringRef name = findNameInSignature(parser, start, value, capture.name);
         !name.empty() && !scope.names.contains(name))
@@ -108,7 +108,7 @@ static ParseResult parseFormula(OpAsmParser &parser, StringRef text, SMLoc start
   if (failed(value))
     return failure();
   YieldOp::create(builder, locate(0), *value);
-  // Integer constants that became real ones.
+  // Erase integer constants that were converted to real ones.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
       op.erase();
@@ -122,7 +122,7 @@ static ParseResult parseFormulaBody(OpAsmParser &parser, OperationState &result,
   std::string text;
   if (parser.parseString(&text))
     return failure();
-  // Escapes would shift the offset of every character after them.
+  // Escapes would shift the offsets of the characters after them.
   if (StringRef(quote.getPointer(), text.size() + 2) != "\"" + text + "\"")
     return parser.emitError(quote, "expected a formula without escape characters");
   Block &block = body.emplaceBlock();
@@ -216,7 +216,7 @@ LogicalResult mlir::pe::verifyScalarOp(Operation &op, StringRef label) {
   if (!isKnown || !areNumbers) // C4
     return op.emitError("expected ops of arith, math or pe on single numbers, found '")
            << name
-           << "'; a region is scalar code, tensors are read with pe.read "
+           << "'; a region is scalar code; read tensors with pe.read "
               "("
            << label << "-C4)";
   if (!isPE && !::pe::math::findScalarOp(name)) // C5

@@ -1,7 +1,7 @@
-//===- PERopeScaling.cpp - Frequencies of rotations for longer texts ------===//
+//===- PERopeScaling.cpp - Rotation frequencies for longer sequences ------===//
 //
-// The formulas and their sources are in docs/encodings/rotations.md. Everything is emitted as
-// f64 code: bases may be learned, and the length of a call is known when it runs.
+// The formulas and their sources are in docs/encodings/rotations.md. They are emitted as f64 code,
+// because bases may be learned and the length of a call is known only at run time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@ using namespace mlir;
 using namespace mlir::pe;
 
 //===----------------------------------------------------------------------===//
-// Text
+// Syntax
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -29,7 +29,7 @@ bool hasLength(RopeScalingKind kind) {
   return kind != RopeScalingKind::Linear && kind != RopeScalingKind::Ntk;
 }
 
-/// What a kind calls its two bounds, with their defaults; null where it has none.
+/// The names and defaults of the two bounds of a kind; null if it has no bounds.
 struct Bounds {
   const char *fast = nullptr, *slow = nullptr;
   double fastDefault = 0, slowDefault = 0;
@@ -42,7 +42,7 @@ Bounds boundsOf(RopeScalingKind kind) {
   return {};
 }
 
-/// The keys that a kind takes.
+/// Returns the keys of a kind.
 SmallVector<StringRef> keysOf(RopeScalingKind kind) {
   SmallVector<StringRef> keys = {"factor"};
   if (hasLength(kind))
@@ -52,7 +52,7 @@ SmallVector<StringRef> keysOf(RopeScalingKind kind) {
   return keys;
 }
 
-/// `, KEY = NUMBER` after the kind. The numbers by key; null after an error.
+/// Parses `, KEY = NUMBER` after the kind. Returns the numbers by key, or nullopt after an error.
 std::optional<llvm::StringMap<double>> parseNumbers(AsmParser &parser, RopeScalingKind kind) {
   llvm::StringMap<double> numbers;
   SmallVector<StringRef> keys = keysOf(kind);
@@ -75,8 +75,8 @@ std::optional<llvm::StringMap<double>> parseNumbers(AsmParser &parser, RopeScali
       return std::nullopt;
     if (auto real = dyn_cast<FloatAttr>(number))
       numbers[key] = real.getValueAsDouble();
-    else if (auto whole = dyn_cast<IntegerAttr>(number))
-      numbers[key] = static_cast<double>(whole.getInt());
+    else if (auto integer = dyn_cast<IntegerAttr>(number))
+      numbers[key] = static_cast<double>(integer.getInt());
     else { // rope_scaling-C1
       parser.emitError(loc) << "expected a number for " << key << ", found " << number
                             << " (rope_scaling-C1)";
@@ -113,7 +113,7 @@ Attribute RopeScalingAttr::parse(AsmParser &parser, Type) {
     length = b.getI64IntegerAttr(static_cast<int64_t>(
         found->second == std::floor(found->second) && std::abs(found->second) < 1e15
             ? found->second
-            : 0.0)); // not a length: refused by the verifier
+            : 0.0)); // not a length; the verifier rejects 0
   const Bounds bounds = boundsOf(*kind);
   return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), *kind,
                     real("factor", 0.0), length, real(bounds.fast, bounds.fastDefault),
@@ -148,7 +148,7 @@ LogicalResult RopeScalingAttr::verify(function_ref<InFlightDiagnostic()> emitErr
       (length && (length.getInt() < 1 || length.getInt() > (1 << 30)))) { // rope_scaling-C3
     InFlightDiagnostic diagnostic = emitError() << "expected original_length of "
                                                 << stringifyRopeScalingKind(kind)
-                                                << " to be a whole number from 1 to 2^30, found ";
+                                                << " to be an integer from 1 to 2^30, found ";
     if (length)
       diagnostic << length.getInt();
     else
@@ -169,7 +169,7 @@ LogicalResult RopeScalingAttr::verify(function_ref<InFlightDiagnostic()> emitErr
 
 namespace {
 
-/// f64 code at a builder's position, close to the formulas.
+/// Emits f64 code with short names, so that it resembles the formulas.
 class Code {
 public:
   Code(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
@@ -192,7 +192,7 @@ public:
   Value floor(Value a) { return math::FloorOp::create(builder, loc, a); }
   Value ceil(Value a) { return math::CeilOp::create(builder, loc, a); }
   Value clampToUnit(Value a) { return min(max(a, number(0)), number(1)); }
-  /// a where the weight is 0, b where it is 1.
+  /// Interpolates linearly from a (weight 0) to b (weight 1).
   Value mix(Value a, Value b, Value weight) {
     return add(mul(a, sub(number(1), weight)), mul(b, weight));
   }
@@ -210,8 +210,9 @@ Value mlir::pe::buildRotaryFrequency(OpBuilder &builder, Location loc, Value bas
   return f.pow(base, f.mul(f.number(-2.0 / static_cast<double>(n)), pair));
 }
 
-/// The share of the unscaled frequency that YaRN leaves to pair `p`: 1 up to the pair that turns
-/// `fast` times within the original length, 0 from the one that turns `slow` times, linear between.
+/// Emits the weight of the unscaled frequency that YaRN uses for pair `p`: 1 up to the pair that
+/// rotates `fast` times within the original length, 0 from the pair that rotates `slow` times, and
+/// linear between them.
 static Value buildYarnShare(Code &f, Value base, Value p, int64_t n, double length, double fast,
                             double slow) {
   const double dims = static_cast<double>(n);
@@ -221,7 +222,7 @@ static Value buildYarnShare(Code &f, Value base, Value p, int64_t n, double leng
   };
   Value first = f.max(f.floor(pairOfTurns(fast)), f.number(0));
   Value last = f.min(f.ceil(pairOfTurns(slow)), f.number(dims - 1));
-  // Where both are the same pair the ramp is a step.
+  // If both are the same pair, the ramp is a step.
   Value width = f.max(f.sub(last, first), f.number(0.001));
   Value ramp = f.clampToUnit(f.div(f.sub(p, first), width));
   return f.sub(f.number(1), ramp);
@@ -249,7 +250,7 @@ Value RopeScalingAttr::buildFrequency(OpBuilder &builder, Location loc, Value ba
   const double fast = getFast().getValueAsDouble(), slow = getSlow().getValueAsDouble();
   if (getKind() == RopeScalingKind::Yarn)
     return f.mix(divided, plain, buildYarnShare(f, base, pair, n, original, fast, slow));
-  // Turns within the original length decide.
+  // llama3: the weight depends on the number of rotations within the original length.
   Value turns = f.mul(plain, f.number(original / (2 * std::numbers::pi)));
   Value share = f.div(f.sub(turns, f.number(slow)), f.number(fast - slow));
   return f.mix(divided, plain, f.clampToUnit(share));

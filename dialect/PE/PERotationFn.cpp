@@ -1,13 +1,14 @@
 //===- PERotationFn.cpp - Frequencies written as scalar code --------------===//
 //
-// Constraints rotation_fn-C1 to rotation_fn-C13 of docs/spec.md (PERegions.h has C1 to C6).
+// Verifies constraints rotation_fn-C1 to rotation_fn-C13 of docs/spec.md (PERegions.h has C1 to
+// C6).
 //
-// What an axis of a capture counts follows from where it is read:
+// The index at which an axis of a capture is read determines its size:
 //
 //   base[h]        one entry per head
-//   factor[p]      one per pair that is turned
+//   factor[p]      one entry per rotated pair
 //   mix[h, p]      both
-//   w[k] in a sum  neither: its size is known, or has a name in pe.axes
+//   w[k] in a sum  neither: its size is static or named by pe.axes
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,7 +59,7 @@ LogicalResult RotationFnOp::verifyRegions() {
 }
 
 //===----------------------------------------------------------------------===//
-// What axes count
+// Axes of captures
 //===----------------------------------------------------------------------===//
 
 std::optional<AxisIndex> mlir::pe::findIndexOfAxis(RotationFnOp op, unsigned capture,
@@ -84,7 +85,7 @@ static std::string pairsOf(RotationFnOp op) {
   return op.getRotaryDims() ? std::to_string(*op.getRotaryDims() / 2) : "ceildiv(d,2)";
 }
 
-/// The size of an axis of a capture as a size expression.
+/// Returns the size of an axis of a capture as a size expression.
 static std::string extentOf(RotationFnOp op, unsigned capture, int64_t axis) {
   Value tensor = op.getCaptures()[capture];
   const int64_t size = cast<RankedTensorType>(tensor.getType()).getDimSize(axis);
@@ -104,27 +105,27 @@ SmallVector<std::string> RotationFnOp::getTensorExtents(Value operand) {
   return extents;
 }
 
-/// Whether the head is used other than to read the one number of all heads.
+/// Returns true if the head is used for anything except reading an axis of size 1.
 bool RotationFnOp::isPerHead() {
   Value head = getBody().getArgument(0);
   return llvm::any_of(head.getUses(), [](OpOperand &use) {
     auto read = dyn_cast<ReadOp>(use.getOwner());
     if (!read)
       return true;
-    const int64_t axis = static_cast<int64_t>(use.getOperandNumber()) - 1; // behind the tensor
+    const int64_t axis = static_cast<int64_t>(use.getOperandNumber()) - 1; // after the tensor
     return cast<RankedTensorType>(read.getSource().getType()).getDimSize(axis) != 1;
   });
 }
 
 namespace {
-/// A size and what it counts.
+/// A size and its description.
 struct NamedSize {
   std::string size, what;
 };
 } // namespace
 
-/// Requires at least as many of `a` as of `b`. The message names what the call gives: a size that
-/// is a number bounds the other one.
+/// Requires that `a` is at least `b`. The message names the size that depends on the call: if `a`
+/// is a number, it is an upper bound on `b`.
 static Requirement requireAtLeast(const NamedSize &a, const NamedSize &b) {
   const bool isNumber = llvm::all_of(a.size, llvm::isDigit);
   const auto &[given, other] = isNumber ? std::tie(b.what, a.what) : std::tie(a.what, b.what);
@@ -135,7 +136,7 @@ SmallVector<Requirement> RotationFnOp::getRequirements() {
   SmallVector<Requirement> all;
   if (isPerHead())
     all.push_back(
-        {"hkv", "hq", "key heads, as many as query heads where frequencies of heads differ"});
+        {"hkv", "hq", "key heads, as many as query heads because frequencies depend on the head"});
   for (auto [number, capture] : llvm::enumerate(getCaptures()))
     for (auto [axis, extent] : llvm::enumerate(getTensorExtents(capture))) {
       const AxisIndex index = *findIndexOfAxis(*this, number, static_cast<int64_t>(axis));

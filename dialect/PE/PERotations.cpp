@@ -11,8 +11,8 @@
 using namespace mlir;
 using namespace mlir::pe;
 
-/// The operand stands on the line of the op's name: the next line may begin with a value of its
-/// own.
+/// Parses an optional base. It must be on the line of the op's name, because the next line may
+/// begin with another value.
 static ParseResult parseLearnedBase(OpAsmParser &parser,
                                     std::optional<OpAsmParser::UnresolvedOperand> &base,
                                     Type &type) {
@@ -41,7 +41,7 @@ LogicalResult mlir::pe::verifyRotaryDims(Operation *op, std::optional<int64_t> d
   if (!dims || (*dims >= 2 && *dims % 2 == 0))
     return success();
   return op->emitOpError("expected rotary_dims to be a positive even number, found ")
-         << *dims << "; dims turn in pairs (" << label << ")";
+         << *dims << "; dims are rotated in pairs (" << label << ")";
 }
 
 LogicalResult mlir::pe::verifyRotaryDimsOfHead(int64_t dims, int64_t headDim,
@@ -49,7 +49,7 @@ LogicalResult mlir::pe::verifyRotaryDimsOfHead(int64_t dims, int64_t headDim,
                                                function_ref<InFlightDiagnostic()> emitError) {
   if (dims % 2 != 0) // rotary-C3, rotation_table-C3, rotation_fn-C9
     return emitError() << "expected an even head dim to rotate in pairs, found " << headDim
-                       << "; give rotary_dims an even number below it (" << labels.first << ")";
+                       << "; set rotary_dims to an even number below it (" << labels.first << ")";
   if (dims > headDim) // rotary-C4, rotation_table-C4, rotation_fn-C10
     return emitError() << "expected rotary_dims of at most the head dim " << headDim << ", found "
                        << dims << " (" << labels.second << ")";
@@ -113,7 +113,7 @@ double RotaryOp::getMagnitude(int64_t) { return getScaling() ? getScaling()->get
 SmallVector<Requirement> RotaryOp::getRequirements() {
   if (!isPerHead())
     return {};
-  return {{"hkv", "hq", "key heads, as many as query heads where each has a base of its own"}};
+  return {{"hkv", "hq", "key heads, as many as query heads because each head has its own base"}};
 }
 
 LogicalResult RotaryOp::verifyHeadDim(int64_t headDim,
@@ -162,7 +162,7 @@ RotationTensors RotationTableOp::getTables() { return {getCosines(), getSines()}
 
 bool RotationTableOp::isInterleavedPairs() { return getInterleaved(); }
 
-/// The size of an axis that counts from the end: one for both tensors, which therefore agree.
+/// Returns the static size of an axis, counted from the end, of either tensor. Both have the same.
 static std::optional<std::string> knownSize(RotationTableOp op, int64_t axisFromEnd) {
   for (Value tensor : {op.getCosines(), op.getSines()}) {
     ArrayRef<int64_t> shape = cast<RankedTensorType>(tensor.getType()).getShape();

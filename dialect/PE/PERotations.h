@@ -8,13 +8,13 @@
 
 namespace mlir::pe {
 
-/// base^(-2 pair / n) of f64 values.
+/// Emits base^(-2 pair / n) of f64 values.
 Value buildRotaryFrequency(OpBuilder &builder, Location loc, Value base, Value pair, int64_t n);
 
-/// Checks that dims turn in pairs; `label` is that of the op's constraint.
+/// Checks that `dims` is positive and even; `label` names the op's constraint.
 LogicalResult verifyRotaryDims(Operation *op, std::optional<int64_t> dims, StringRef label);
-/// Checks that `dims` of `headDim` can be turned; `labels` are those of the constraints on an even
-/// number and on at most `headDim`.
+/// Checks that `dims` of `headDim` can be rotated. `labels` name the constraints that `dims` is
+/// even and that it is at most `headDim`.
 LogicalResult verifyRotaryDimsOfHead(int64_t dims, int64_t headDim,
                                      std::pair<StringRef, StringRef> labels,
                                      function_ref<InFlightDiagnostic()> emitError);
@@ -26,10 +26,9 @@ LogicalResult verifyRotaryDimsOfHead(int64_t dims, int64_t headDim,
 
 namespace mlir::pe {
 
-/// Where the region of a rotation reads an axis of a capture: at the head, at the pair, or at
-/// anything else.
+/// The index at which the region of a rotation reads an axis of a capture.
 enum class AxisIndex { Head, Pair, Other };
-/// The index of axis `axis` of capture number `capture`; none where some reads are at the head and
+/// Returns the index of axis `axis` of capture `capture`; nullopt if some reads are at the head and
 /// others at the pair.
 std::optional<AxisIndex> findIndexOfAxis(RotationFnOp op, unsigned capture, int64_t axis);
 

@@ -7,7 +7,8 @@ include "dialect/PE/PEInterfaces.td"
 include "dialect/PE/PETypes.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-/// `methods`: the interface methods it implements besides those of every rotation.
+/// `methods` lists the interface methods that the op implements in addition to those of every
+/// rotation.
 class PE_RotationOp<string mnemonic, list<string> methods = []>
     : PE_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<PE_RotationOpInterface, methods>]> {
   let results = (outs PE_RotationType:$result);
@@ -18,10 +19,10 @@ def PE_RotaryOp : PE_RotationOp<"rotary", ["getMagnitude", "isPerHead", "getRequ
   let description = [{
     Pair p of the n = rotary_dims (default: all) leading dims is rotated by the angle
     position * base^(-2p/n) (Su et al. 2021, arXiv 2104.09864, Eq. 15 and 34). Pairs are
-    (x_p, x_{p+n/2}), or (x_2p, x_{2p+1}) when `interleaved`. `scaling` changes the frequencies for
-    texts longer than those of training. The base is 10000, the attribute `base`, or a learned
-    operand: one number for all heads (rank 0) or one per head, which needs as many key heads as
-    query heads. Example:
+    (x_p, x_{p+n/2}), or (x_2p, x_{2p+1}) if `interleaved`. `scaling` changes the frequencies for
+    sequences longer than in training. The base is the attribute `base` (default 10000) or a learned
+    operand with one value for all heads (rank 0) or one per head. A base per head requires as many
+    key heads as query heads. Example:
 
     ```mlir
     %r = pe.rotary {base = 10000.0, scaling = #pe.rope_scaling<linear, factor = 4.0>}
@@ -36,15 +37,15 @@ def PE_RotaryOp : PE_RotationOp<"rotary", ["getMagnitude", "isPerHead", "getRequ
 
 def PE_RotationTableOp
     : PE_RotationOp<"rotation_table", ["getTables", "getTensorExtents", "getRequirements"]> {
-  let summary = "A rotation by cosines and sines that are given";
+  let summary = "A rotation by cosines and sines from tensors";
   let description = [{
-    Pair p of a row at position i becomes (x c - y s, y c + x s) with c = cosines[i, p] and
-    s = sines[i, p]. The tensors have one column per pair and a row for every position up to the
-    last one of a call, which is checked before any work; keys begin at position 0 or later. With a
-    batch axis in front, [B, positions, pairs], every batch entry has its own rows: what M-RoPE
-    needs, where the angles follow from several positions per token. Both tensors have gradients,
-    sums over heads and, without a batch axis, over batch entries. `rotary_dims` and `interleaved`
-    as in `pe.rotary`. Example:
+    Pair p of a row at position i becomes (x c - y s, y c + x s) with c = cosines[i, p] and s =
+    sines[i, p]. The tensors have one column per pair and one row for every position up to the last
+    one of the call, which is checked before any work. Keys begin at position 0 or later. With a
+    leading batch axis, [B, positions, pairs], every batch entry has its own rows; M-RoPE needs
+    this, because its angles depend on several positions per token. The gradients of both tensors
+    are summed over heads and, without a batch axis, over batch entries. `rotary_dims` and
+    `interleaved` are as in `pe.rotary`. Example:
 
     ```mlir
     %r = pe.rotation_table %cos, %sin : tensor<?x?xf32>, tensor<?x?xf32>
@@ -65,17 +66,17 @@ def PE_RotationFnOp : PE_Op<"rotation_fn", [
   let summary = "A rotation whose frequencies are written as scalar code";
   let description = [{
     The region computes the frequency, in radians per position, of pair p of head h from h, p, the
-    number n of pairs that are turned (`rotary_dims` / 2) and the captured tensors; p runs from 0 to
-    n - 1. The pair of a row at position i is turned by the angle i * frequency, so the frequency
-    itself reads neither i nor j. A frequency of 0 leaves its pair unchanged. The region may use what
-    `pe.bias_fn` may, except networks. Everything is computed in float64, the literals of a formula
-    too, and gradients of the captures are derived.
+    number n of rotated pairs (`rotary_dims` / 2) and the captured tensors. p is in [0, n). The pair
+    of a row at position i is rotated by the angle i * frequency; the frequency must not depend on i
+    and j. A frequency of 0 leaves its pair unchanged. The region may use the ops that `pe.bias_fn`
+    may, except networks. All values, including the literals of a formula, are float64, and the
+    gradients of the captures are derived.
 
-    An axis of a capture that is read at h has an entry per head, one that is read at p an entry per
-    pair, whether or not `pe.axes` says so; any other axis has a known size or a name of its own.
-    Frequencies that depend on h need as many key heads as query heads. `rotary_dims` and
-    `interleaved` as in `pe.rotary`; `magnitude` is a factor on cosine and sine. Example (the second
-    turns three quarters of the pairs, the third has a factor per pair):
+    An axis of a capture that is read at h has one entry per head, and one that is read at p has one
+    entry per pair, with or without `pe.axes`. Any other axis has a static size or a user-defined
+    name. Frequencies that depend on h require as many key heads as query heads. `rotary_dims` and
+    `interleaved` are as in `pe.rotary`; `magnitude` is a factor on cosines and sines. Example (the
+    second rotates three quarters of the pairs, the third has a factor per pair):
 
     ```mlir
     %r = pe.rotation_fn(%base : tensor<?xf32>) expr "base[h] ^ (-p / n)"

@@ -1,4 +1,4 @@
-//===- PEScalarBuilder.cpp - Short words for scalar IR --------------------===//
+//===- PEScalarBuilder.cpp - A builder of scalar IR -----------------------===//
 
 #include "dialect/PE/PEScalarBuilder.h"
 
@@ -33,8 +33,8 @@ Value ScalarBuilder::toFloat(Value value) {
 }
 
 Value ScalarBuilder::toIndex(Value value) {
-  Value whole = create<arith::FPToSIOp>(builder.getI32Type(), value);
-  return create<arith::IndexCastOp>(builder.getIndexType(), whole);
+  Value integer = create<arith::FPToSIOp>(builder.getI32Type(), value);
+  return create<arith::IndexCastOp>(builder.getIndexType(), integer);
 }
 
 Value ScalarBuilder::scale(double factor, Value a) {

@@ -1,7 +1,7 @@
-//===- PEScalarBuilder.h - Short words for scalar IR ------------*- C++ -*-===//
+//===- PEScalarBuilder.h - A builder of scalar IR ---------------*- C++ -*-===//
 //
-// Ops define their value at one point as scalar f32 IR (ScalarOpInterface). This class keeps those
-// definitions close to the formulas:
+// Ops define their value at one point as scalar f32 IR (ScalarOpInterface). With this class, the
+// definitions resemble the formulas:
 //
 //   ScalarBuilder f(builder, loc, point);
 //   return f.log(f.add(f.abs(f.mul(f.parameter(c), f.distance())), f.constant(1.0)));
@@ -26,13 +26,12 @@ public:
   Value constantInt(int64_t value); ///< i32
   Value constantIndex(int64_t value);
 
-  // Positions. Differences are taken on integers,
-  // hence exact wherever f32 can represent them.
+  // Positions. Differences are computed on integers, so they are exact if f32 can represent them.
   Value difference();   ///< i - j as i32
   Value relative();     ///< i - j as f32
   Value distance();     ///< |i - j| as f32
   Value toFloat(Value); ///< i32 or index to f32
-  Value toIndex(Value); ///< f32 holding a whole number to index
+  Value toIndex(Value); ///< f32 with an integer value to index
 
   // Arithmetic on f32.
   Value add(Value a, Value b) { return create<arith::AddFOp>(a, b); }
@@ -43,15 +42,15 @@ public:
   Value log(Value a) { return create<math::LogOp>(a); }
   Value exp(Value a) { return create<math::ExpOp>(a); }
   Value max(Value a, Value b) { return create<arith::MaximumFOp>(a, b); }
-  Value scale(double factor, Value a); ///< factor * a; a itself for factor 1
+  Value scale(double factor, Value a); ///< factor * a; `a` itself if factor is 1
   Value select(Value condition, Value a, Value b) {
     return create<arith::SelectOp>(condition, a, b);
   }
   Value less(Value a, Value b) { return create<arith::CmpFOp>(arith::CmpFPredicate::OLT, a, b); }
 
-  /// The element of a parameter (rank 0, one per head, or extent 1 shared by all heads).
+  /// Reads a parameter of the head (rank 0, one per head, or extent 1 shared by all heads).
   Value parameter(Value tensor);
-  /// `head`, or 0 for an axis of static extent 1, which all heads share.
+  /// Returns the head, or 0 for an axis of static extent 1, which all heads share.
   Value headIndex(int64_t extent);
   Value read(Value tensor, ValueRange indices);
 

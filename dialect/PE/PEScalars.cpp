@@ -33,7 +33,7 @@ LogicalResult ReadOp::verify() {
   return success();
 }
 
-/// An element of a constant: of a splat any, else the one at constant indices, clamped.
+/// Folds a read of a splat, or a read of a constant at constant indices, which are clamped.
 OpFoldResult ReadOp::fold(FoldAdaptor adaptor) {
   auto constant = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSource());
   if (!constant || constant.empty())
@@ -65,7 +65,7 @@ LogicalResult AxisSizeOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult mlir::pe::verifyCosineSum(Operation *op, int64_t terms, const APFloat &base) {
-  constexpr int64_t kMaxTerms = 4096; // each costs one cosine per pair in the general form
+  constexpr int64_t kMaxTerms = 4096; // each term costs one cosine per pair in the general class
   if (terms < 1 || terms > kMaxTerms) // cosine_sum-C1
     return op->emitOpError("expected terms between 1 and ")
            << kMaxTerms << ", found " << terms << " (cosine_sum-C1)";
@@ -163,8 +163,8 @@ LogicalResult SumOp::verify() {
   auto tensor =
       isInput ? dyn_cast<RankedTensorType>(getInputs()[extent[0]].getType()) : RankedTensorType();
   if (!tensor || extent[1] < 0 || extent[1] >= tensor.getRank()) // sum-C2
-    return emitOpError("expected extent to be the number of an input that is a tensor, and one of "
-                       "its axes, found [")
+    return emitOpError("expected extent to be the index of a tensor input and one of its axes, "
+                       "found [")
            << extent << "] (sum-C2)";
   return success();
 }
@@ -178,7 +178,7 @@ LogicalResult SumOp::verifyRegions() {
            << TypeRange(types) << ", found " << block.getArgumentTypes() << " (sum-C3)";
   for (Operation &op : block.without_terminator()) {
     if (isa<PiecewiseOpInterface>(op)) // sum-C4
-      return op.emitOpError("expected a network outside of the sum (sum-C4)");
+      return op.emitOpError("expected no network inside the sum (sum-C4)");
     if (failed(verifyScalarOp(op)))
       return failure();
   }
@@ -191,7 +191,7 @@ LogicalResult SumOp::verifyRegions() {
 Value mlir::pe::outsideOfSums(Value value) {
   while (auto argument = dyn_cast<BlockArgument>(value)) {
     auto sum = dyn_cast_or_null<SumOp>(argument.getOwner()->getParentOp());
-    if (!sum || argument.getArgNumber() == 0) // the number that is counted
+    if (!sum || argument.getArgNumber() == 0) // the index of the sum
       break;
     value = sum.getInputs()[argument.getArgNumber() - 1];
   }

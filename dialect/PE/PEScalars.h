@@ -13,10 +13,11 @@
 
 namespace mlir::pe {
 
-/// The constraints of `pe.cosine_sum` and its scalar form (cosine_sum-C1, C2).
+/// Verifies `pe.cosine_sum` and its scalar form (cosine_sum-C1, C2).
 LogicalResult verifyCosineSum(Operation *op, int64_t terms, const APFloat &base);
 
-/// The value of a region that an argument of a sum inside it stands for; any other, itself.
+/// Maps an argument of a (nested) pe.sum to the value outside of the sums; returns other values
+/// unchanged.
 Value outsideOfSums(Value value);
 
 } // namespace mlir::pe

@@ -1,6 +1,6 @@
 //===- PEScalars.td - Scalar ops used inside regions -----------*- tablegen -*-===//
 //
-// What a scalar region needs besides arith and math.
+// The ops of scalar regions in addition to those of arith and math.
 //
 //===--------------------------------------------------------------------------===//
 #ifndef PE_SCALARS_TD
@@ -18,9 +18,9 @@ def PE_ReadOp : PE_Op<"read", [Pure,
                    "::llvm::cast<::mlir::ShapedType>($_self).getElementType()">]> {
   let summary = "Reads one element of a tensor";
   let description = [{
-    One index per dimension. A constant index outside a static extent is refused; any other index
-    is clamped to [0, extent), so a read is never undefined. Its gradient is added to the element
-    that was read; integers have none. Example:
+    There is one index per dimension. A constant index outside a static extent is an error; any
+    other index is clamped to [0, extent), so a read is always defined. The gradient of the result
+    is added to the gradient of the element; integers have no gradient. Example:
 
     ```mlir
     %x = pe.read %table[%row, %h] : tensor<32x?xf32>
@@ -71,7 +71,8 @@ def PE_MlpEvalOp : PE_Op<"mlp_eval", [Pure, AllTypesMatch<["x", "result"]>,
 def PE_CosineSumEvalOp : PE_Op<"cosine_sum_eval", [Pure, AllTypesMatch<["x", "result"]>]> {
   let summary = "sum_k cos(x / base^(k / terms)) of the scalar x";
   let description = [{
-    The scalar form of `pe.cosine_sum`, without its amplitude. Long sums become a loop. Example:
+    The scalar form of `pe.cosine_sum`, without the amplitude. Long sums are lowered to a loop.
+    Example:
 
     ```mlir
     %y = pe.cosine_sum_eval %x {terms = 64, base = 10000.0} : f32
@@ -86,7 +87,7 @@ def PE_CosineSumEvalOp : PE_Op<"cosine_sum_eval", [Pure, AllTypesMatch<["x", "re
 }
 
 def PE_GlobalHeadOp : PE_Op<"global_head", [Pure]> {
-  let summary = "The number of a head in the whole model";
+  let summary = "The index of a head in the entire model";
   let description = [{
     head_start + h for the head h of this call. Example:
 
@@ -100,10 +101,10 @@ def PE_GlobalHeadOp : PE_Op<"global_head", [Pure]> {
 }
 
 def PE_DropoutFactorOp : PE_Op<"dropout_factor", [Pure]> {
-  let summary = "1 / (1 - p) where a pair is kept, 0 where chance leaves it out";
+  let summary = "1 / (1 - p) if dropout keeps the pair, otherwise 0";
   let description = [{
-    What `dropout(p, %seed)` of `pe.attention` multiplies the weight of the region's own pair by, drawn
-    by row and column. Of `pe.factor_fn` alone. Example:
+    The factor of `dropout(p, %seed)` of `pe.attention` on the weight of the region's pair, drawn by
+    row and column. Only allowed in `pe.factor_fn`. Example:
 
     ```mlir
     %f = pe.dropout_factor 0.1, %seed : tensor<i64>
@@ -118,7 +119,7 @@ def PE_DropoutFactorOp : PE_Op<"dropout_factor", [Pure]> {
 def PE_AxisSizeOp : PE_Op<"axis_size", [Pure]> {
   let summary = "The size of an axis of a tensor that a region reads";
   let description = [{
-    In a formula: `size(table, 0)`. The axis counts from 0. Example:
+    A formula writes it as `size(table, 0)`. Axes count from 0. Example:
 
     ```mlir
     %rows = pe.axis_size %table, 0 : tensor<?x?xf32>
@@ -131,7 +132,7 @@ def PE_AxisSizeOp : PE_Op<"axis_size", [Pure]> {
 }
 
 def PE_HeadsTotalOp : PE_Op<"heads_total", [Pure]> {
-  let summary = "The number of heads of the whole model";
+  let summary = "The number of heads of the entire model";
   let description = [{
     Example:
 
@@ -146,9 +147,9 @@ def PE_HeadsTotalOp : PE_Op<"heads_total", [Pure]> {
 def PE_SumOp : PE_Op<"sum", [Pure, IsolatedFromAbove, SingleBlock]> {
   let summary = "The sum of scalar code over an index";
   let description = [{
-    The region computes one summand from the index k = 0, 1, ... and the inputs: numbers and tensors
-    of the code around it. The number of summands is `count`, or the size of an axis of an input,
-    `extent` = [number of the input, axis]. A formula writes it as `sum(k < 8, ...)` or
+    The region computes one summand from the index k = 0, 1, ... and the inputs, which are scalars
+    and tensors of the surrounding code. The number of summands is `count`, or the size of an axis
+    of an input, `extent` = [index of the input, axis]. A formula writes it as `sum(k < 8, ...)` or
     `sum(k < size(u, 0), ...)`. Example:
 
     ```mlir
@@ -168,15 +169,15 @@ def PE_SumOp : PE_Op<"sum", [Pure, IsolatedFromAbove, SingleBlock]> {
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
-    /// The summand of one index.
+    /// The value that the region yields.
     ::mlir::Value getSummand();
     /// The input whose axis gives the number of summands; null if `count` does.
     ::mlir::Value getCounted();
-    /// Moves code that does not depend on the index in front of the sum.
+    /// Moves code that does not depend on the index before the sum.
     void hoistInvariants();
-    /// Erases inputs that neither the region nor `extent` uses, and code that nothing uses.
+    /// Erases unused code of the region, and inputs that neither the region nor `extent` uses.
     void dropUnusedInputs();
-    /// The most summands that `count` may give.
+    /// The upper bound on `count`.
     static constexpr int64_t kMaxCount = 4096;
   }];
 }

@@ -1,6 +1,6 @@
-//===- PEScores.cpp - Functions of the score ------------------------------===//
+//===- PEScores.cpp - Score functions -------------------------------------===//
 //
-// Constraints score_fn-C1 to score_fn-C6 of docs/spec.md (PERegions.h).
+// Verifies constraints score_fn-C1 to score_fn-C6 of docs/spec.md (PERegions.h).
 //
 //===----------------------------------------------------------------------===//
 

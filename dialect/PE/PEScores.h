@@ -1,4 +1,4 @@
-//===- PEScores.h - Functions of the score ---------------------*- C++ -*-===//
+//===- PEScores.h - Score functions ----------------------------*- C++ -*-===//
 #ifndef PE_DIALECT_PE_PESCORES_H
 #define PE_DIALECT_PE_PESCORES_H
 

@@ -1,4 +1,4 @@
-//===- PEScores.td - Functions of the score --------------------*- tablegen -*-===//
+//===- PEScores.td - Score functions ---------------------------*- tablegen -*-===//
 #ifndef PE_SCORES_TD
 #define PE_SCORES_TD
 
@@ -9,13 +9,13 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def PE_ScoreFnOp : PE_Op<"score_fn", [
     Pure, IsolatedFromAbove, SingleBlock, DeclareOpInterfaceMethods<PE_ScoreOpInterface>]> {
-  let summary = "A function of the score, written as scalar code";
+  let summary = "A score function, written as scalar code";
   let description = [{
     The region computes the new score of a pair from the scaled one, s = scale * <R_i q_i, R_j k_j>,
     batch b, head h (of this call), global query position i, global key position j, and the captured
-    tensors. Biases are added after it. It may use what `pe.bias_fn` may; its derivatives with
-    respect to s and the captures are derived. Example (a cap, Gemma Team 2024, arXiv 2408.00118,
-    section 2):
+    tensors. Biases are added to the new score. The region may use the ops that `pe.bias_fn` may.
+    Its derivatives with respect to s and the captures are derived. Example (a cap, Gemma Team 2024,
+    arXiv 2408.00118, section 2):
 
     ```mlir
     %s = pe.score_fn expr "30 * tanh(s / 30)"

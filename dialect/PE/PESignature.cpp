@@ -10,7 +10,7 @@ using namespace mlir::pe;
 using Kind = SignaturePart::Kind;
 
 namespace {
-/// Types as they are written, with their places.
+/// Parsed types with their locations.
 struct TypeList {
   SmallVector<Type> types;
   SmallVector<SMLoc> locations;
@@ -35,7 +35,7 @@ static bool fits(Type type, Kind kind) {
   return tensor.getRank() == 4 && (element.isF32() || element.isBF16() || element.isF16());
 }
 
-/// The type of the log-sum-exp of an output.
+/// Returns the type of the log-sum-exp for an output.
 static Type lseOf(Type output, MLIRContext *context) {
   SmallVector<int64_t> shape(3, ShapedType::kDynamic);
   if (fits(output, Kind::Activations))
@@ -44,7 +44,7 @@ static Type lseOf(Type output, MLIRContext *context) {
   return RankedTensorType::get(shape, Float32Type::get(context));
 }
 
-/// Parses types that are separated by commas.
+/// Parses a comma-separated list of types.
 static ParseResult parseTypes(OpAsmParser &parser, const Signature &signature, TypeList &list) {
   do {
     SMLoc loc = parser.getCurrentLocation();
@@ -62,7 +62,7 @@ static ParseResult parseTypes(OpAsmParser &parser, const Signature &signature, T
   return success();
 }
 
-/// Checks that each type is one that its part can have.
+/// Checks that each type fits its part of the signature.
 static ParseResult checkKinds(OpAsmParser &parser, const Signature &signature,
                               ArrayRef<SignaturePart> parts, const TypeList &list) {
   const bool hasOrder =
@@ -86,7 +86,7 @@ static ParseResult checkKinds(OpAsmParser &parser, const Signature &signature,
   return success();
 }
 
-/// Reports a clause that stands after what it must precede.
+/// Reports a clause that follows `what`, which it must precede.
 static ParseResult refuseClause(OpAsmParser &parser, const Signature &signature, StringRef what) {
   SMLoc loc = parser.getCurrentLocation();
   StringRef clause;
@@ -148,11 +148,11 @@ static ParseResult checkCounts(OpAsmParser &parser, const Signature &signature,
   if (types > results.size())
     return parser.emitError(list.locations[results.size()])
            << "expected at most " << results.size() << " results, " << namesOf(results)
-           << ", found " << types << "; leave the other types out";
+           << ", found " << types << "; omit the other types";
   if (names > results.size())
     return parser.emitError(parser.getNameLoc())
            << "expected at most " << results.size() << " results, " << namesOf(results)
-           << ", found " << names << " names; leave the other names out";
+           << ", found " << names << " names; omit the other names";
   if (isPartial || names > types) {
     auto diagnostic = parser.emitError(list.locations.back());
     diagnostic << "expected the type of " << results[types].name << " after that of "
@@ -166,7 +166,7 @@ static ParseResult checkCounts(OpAsmParser &parser, const Signature &signature,
     return parser.emitError(parser.getNameLoc())
            << "expected a name for each of the " << types
            << " results, as in %o, %lse = " << signature.op << ", found " << names
-           << (results[names].isOptional ? "; or leave the second type out" : "");
+           << (results[names].isOptional ? "; or omit the second type" : "");
   return success();
 }
 

@@ -1,8 +1,9 @@
 //===- PESignature.h - The types of attentions and merges -------*- C++ -*-===//
 //
 // Parses and prints ": (types of the operands) -> types of the results" of operations on
-// activations and log-sum-exps. Every mistake is reported where it is written, with what was
-// expected: a missing type, one too many, results in the wrong order, more names than results.
+// activations and log-sum-exps. Errors are reported at their location in the source, with the
+// expected form: a missing type, a surplus type, results in the wrong order, more names than
+// results.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_PE_PESIGNATURE_H
@@ -20,23 +21,23 @@ struct SignaturePart {
   bool isOptional = false;
 };
 
-/// What an operation takes and gives.
+/// The operands and results of an operation.
 struct Signature {
-  StringRef op;      ///< with its dialect
+  StringRef op;      ///< with the dialect
   StringRef example; ///< of all types, for messages
   ArrayRef<SignaturePart> operands, results;
-  /// Clauses of the operation, which come before the types.
+  /// The clauses of the operation, which precede the types.
   ArrayRef<StringRef> clauses;
 };
 
-/// Parses the types into `types`, operands first; that of an absent result stays null.
+/// Parses the types into `types`, operands first. The type of an absent result remains null.
 ParseResult parseSignature(OpAsmParser &parser, const Signature &signature, ArrayRef<Type *> types);
-/// Reports, at the operation, that no types follow its operands.
+/// Reports, at the operation, that its types are missing.
 ParseResult reportMissingTypes(OpAsmParser &parser, StringRef example);
-/// Returns whether a '(' follows `word`, which is at `loc`. Otherwise the word is the next
-/// operation.
+/// Returns true if a '(' follows `word`, which is at `loc`. If not, the word is the name of the
+/// next operation.
 bool beginsClause(SMLoc loc, StringRef word);
-/// Prints ": (operands) -> results", without the space before it. Null types are left out.
+/// Prints ": (operands) -> results", without the space before it. Skips null types.
 void printSignature(OpAsmPrinter &printer, ArrayRef<Type> operands, ArrayRef<Type> results);
 
 } // namespace mlir::pe

@@ -1,4 +1,4 @@
-//===- PESynonyms.cpp - Names of the literature ---------------------------===//
+//===- PESynonyms.cpp - Names from the literature -------------------------===//
 
 #include "dialect/PE/PESynonyms.h"
 
@@ -44,7 +44,7 @@ static constexpr Synonym kSynonyms[] = {
     {"sdpa", "pe.attention", "nope"},
     {"flex_attention", "pe.attention", "nope"},
     {"self_attention", "pe.attention", "nope"},
-    {"softmax", "what pe.attention does without an attribute", "nope"},
+    {"softmax", "the default normalizer of pe.attention", "nope"},
     {"stick_breaking", "pe.attention {normalizer = #pe.normalizer<stick_breaking>}",
      "stick_breaking"},
     {"window", "pe.sliding_window", "sliding_window"},

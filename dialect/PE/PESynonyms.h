@@ -1,6 +1,6 @@
-//===- PESynonyms.h - Names of the literature -------------------*- C++ -*-===//
+//===- PESynonyms.h - Names from the literature -----------------*- C++ -*-===//
 //
-// Encodings and patterns by the names that papers and other libraries use, and what they are here.
+// Maps names of encodings and patterns in papers and other libraries to operations of pe.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_PE_PESYNONYMS_H
@@ -11,8 +11,8 @@
 
 namespace mlir::pe {
 
-/// Returns what the operation `name` of another vocabulary ("pe.rope", "alibi") is in pe, with an
-/// example: "rope is pe.rotary, as in examples/encodings/rope.mlir"; empty for unknown names.
+/// Returns the pe equivalent of a name from the literature ("pe.rope", "alibi"), with an example:
+/// "rope is pe.rotary, as in examples/encodings/rope.mlir". Empty for unknown names.
 std::string findSynonym(llvm::StringRef name);
 
 } // namespace mlir::pe

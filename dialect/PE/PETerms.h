@@ -1,7 +1,7 @@
 //===- PETerms.h - The terms of a sum of biases -----------------*- C++ -*-===//
 //
-// A term is taken apart once, by pe-split-terms; simplification, lowerings and explanations read
-// its class and its parts:
+// pe-split-terms splits each term into parts once. Simplification, lowerings and explanations read
+// its class and parts:
 //
 //   for (TermOp term : *termsOf(attention))           // passes/Analysis/Structure.h
 //     if (term.getTermClass() == TermClass::Distance)
@@ -17,7 +17,7 @@
 
 namespace mlir::pe {
 
-/// A part of a term, named for what it is a function of besides batch and head.
+/// A part of a term. The comments list the arguments in addition to batch and head.
 enum class TermPart {
   Row,       ///< i
   Column,    ///< j
@@ -29,14 +29,14 @@ enum class TermPart {
   Pair,      ///< i and j
 };
 
-/// The parts of a class, in the order of the op's regions.
+/// Returns the parts of a class, in the order of the op's regions.
 ArrayRef<TermPart> partsOf(TermClass cls);
-/// "row", "row factor", ...
+/// Returns the name of a part: "row", "row factor", ...
 StringRef nameOf(TermPart part);
-/// The types of a part's block arguments between h and the captures.
+/// Returns the types of a part's block arguments between h and the captures.
 SmallVector<Type> pointTypesOf(TermPart part, MLIRContext *context);
 
-/// The first argument that stands for a capture in a part's block.
+/// Returns the index of the first block argument of a part that is a capture.
 unsigned firstCaptureOf(TermPart part);
 
 } // namespace mlir::pe

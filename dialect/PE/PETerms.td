@@ -1,7 +1,7 @@
 //===- PETerms.td - The terms of a sum of biases ---------------*- tablegen -*-===//
 //
-// What pe-split-terms writes: the biases of an attention as a sum of terms, each of the cheapest
-// exact class. Users do not write these.
+// The ops that pe-split-terms creates: the biases of an attention as a sum of terms, each of the
+// cheapest exact class. Users do not write them.
 //
 //===--------------------------------------------------------------------------===//
 #ifndef PE_TERMS_TD
@@ -16,10 +16,10 @@ def PE_TermOp : PE_Op<"term", [
     Pure, IsolatedFromAbove, DeclareOpInterfaceMethods<PE_ScalarOpInterface>]> {
   let summary = "One term of a sum of biases, with one region per part";
   let description = [{
-    A bias operand of a `pe.attention` after `pe-split-terms`. Its class says which parts it has,
-    and each part is a region whose arguments are exactly what it is a function of, so that no later
-    pass analyses it again. After batch b and head h come the arguments listed below, then one per
-    capture. Every part yields one f32.
+    A bias operand of a `pe.attention` after `pe-split-terms`. Its class determines its parts. Each
+    part is a region whose arguments are exactly the values that it may depend on, so later passes
+    need no analysis. The arguments are batch b and head h, those listed below, and one per capture.
+    Every part yields one f32.
 
     | class | parts | value |
     |---|---|---|
@@ -36,7 +36,7 @@ def PE_TermOp : PE_Op<"term", [
     PiecewiseOpInterface. Only the parts of `row`, `column`, `row_column`, `affine` and `general`
     may depend on b (term-C1 to term-C6 of docs/spec.md).
 
-    `formula` is the term written with the names of the user's program. Example:
+    `formula` is the term written with the user's names. Example:
 
     ```mlir
     %term = pe.term <affine, "is proportional to i - j">(%slopes : tensor<?xf32>)
@@ -64,10 +64,11 @@ def PE_TermOp : PE_Op<"term", [
     ::llvm::StringRef getReason() { return getStructure().getReason(); }
     /// The block of a part that the class has.
     ::mlir::Block &getPart(::mlir::pe::TermPart part);
-    /// What the part yields.
+    /// The value that the part yields.
     ::mlir::Value getPartValue(::mlir::pe::TermPart part);
-    /// Whether a part reads its argument b, or h.
+    /// Returns true if any part depends on the batch b.
     bool dependsOnBatch();
+    /// Returns true if the part depends on the head h.
     bool dependsOnHead(::mlir::pe::TermPart part);
     /// Drops captures that no part reads.
     void dropUnusedCaptures();

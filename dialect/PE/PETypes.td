@@ -1,7 +1,7 @@
 //===- PETypes.td - Types of the pe dialect --------------------*- tablegen -*-===//
 //
-// Four opaque value types. They have no parameters: shapes belong to the tensors passed to an
-// attention, so one encoding value serves calls of every size.
+// Opaque value types without parameters. Shapes belong to the tensors passed to an attention, so
+// one encoding value serves calls of every size.
 //
 //===--------------------------------------------------------------------------===//
 #ifndef PE_TYPES_TD
@@ -16,7 +16,7 @@ class PE_Type<string className, string typeMnemonic> : TypeDef<PE_Dialect, class
 }
 
 def PE_CoordinateType : PE_Type<"Coordinate", "coordinate"> {
-  let summary = "coordinate: a number per (query, key) pair, such as their distance";
+  let summary = "coordinate: a real number per (query, key) pair, such as their distance";
   let description = [{
     A real number for every (batch, head, query position, key position).
 
@@ -27,7 +27,7 @@ def PE_CoordinateType : PE_Type<"Coordinate", "coordinate"> {
 }
 
 def PE_BiasType : PE_Type<"Bias", "bias"> {
-  let summary = "bias: what is added to the scaled score of a (query, key) pair";
+  let summary = "bias: a term added to the scaled score of a (query, key) pair";
   let description = [{
     A real number for every (batch, head, query position, key position), added to
     `scale * <q_i, k_j>` before the normalizer.
@@ -41,8 +41,8 @@ def PE_BiasType : PE_Type<"Bias", "bias"> {
 def PE_ScoreType : PE_Type<"Score", "score"> {
   let summary = "score: a function of the scaled score of a (query, key) pair";
   let description = [{
-    What `scale * <q_i, k_j>` becomes before biases are added, for every (batch, head, query
-    position, key position).
+    A function, for every (batch, head, query position, key position), that replaces
+    `scale * <q_i, k_j>` before biases are added.
 
     ```mlir
     %s = pe.score_fn expr "30 * tanh(s / 30)"   // !pe.score
@@ -51,10 +51,10 @@ def PE_ScoreType : PE_Type<"Score", "score"> {
 }
 
 def PE_FactorType : PE_Type<"Factor", "factor"> {
-  let summary = "factor: what the weight of a (query, key) pair is multiplied by";
+  let summary = "factor: a factor on the weight of a (query, key) pair";
   let description = [{
-    A real number for every (batch, head, query position, key position), by which the weight is
-    multiplied after the normalizer.
+    A real number for every (batch, head, query position, key position) that multiplies the weight
+    after normalization.
 
     ```mlir
     %f = pe.factor_fn(%rate : tensor<?xf32>) expr "exp(-rate[h] * abs(i - j))"   // !pe.factor
@@ -65,7 +65,8 @@ def PE_FactorType : PE_Type<"Factor", "factor"> {
 def PE_SinkType : PE_Type<"Sink", "sink"> {
   let summary = "sink: a logit per query that joins the denominator and has no value";
   let description = [{
-    A real number for every (batch, head, query position), at which the statistics of its row start.
+    A real number for every (batch, head, query position), from which the statistics of the row
+    start.
 
     ```mlir
     %s = pe.sink_fn(%rise : tensor<?xf32>) expr "rise[h] * log(1 + i)"   // !pe.sink
@@ -74,7 +75,7 @@ def PE_SinkType : PE_Type<"Sink", "sink"> {
 }
 
 def PE_ContentType : PE_Type<"Content", "content"> {
-  let summary = "content: a vector for every distance, which queries or values are combined with";
+  let summary = "content: a vector for every distance, combined with queries or values";
   let description = [{
     Vectors P_h(i - j). An attention adds scale * <q_i, P_h(i - j)> to its scores (`content`), or
     sum_j A_ij P_h(i - j) to its output (`value_content`).
@@ -86,10 +87,10 @@ def PE_ContentType : PE_Type<"Content", "content"> {
 }
 
 def PE_RotationType : PE_Type<"Rotation", "rotation"> {
-  let summary = "rotation of queries and keys by their own positions";
+  let summary = "rotation of queries and keys by their positions";
   let description = [{
-    An orthogonal map of the head dimension per position, applied to queries and keys alike, so
-    that scores depend on positions through their difference only.
+    An orthogonal map of the head dimension per position, applied to both queries and keys, so that
+    scores depend on positions only through their difference.
 
     ```mlir
     %r = pe.rotary              // !pe.rotation
@@ -98,10 +99,10 @@ def PE_RotationType : PE_Type<"Rotation", "rotation"> {
 }
 
 def PE_PrologueType : PE_Type<"Prologue", "prologue"> {
-  let summary = "prologue: what is done to queries, keys or both before they are multiplied";
+  let summary = "prologue: an elementwise function of queries, keys or both, applied first";
   let description = [{
-    A function of every element of a query or key, its batch entry, head, position and dim. Ops with
-    PrologueOpInterface make it.
+    A function of an element of a query or key and of its batch entry, head, position and dim. Ops
+    with PrologueOpInterface define it.
 
     ```mlir
     %o = pe.attention %q, %k, %v prologue(%p) mask(%m)
@@ -111,10 +112,10 @@ def PE_PrologueType : PE_Type<"Prologue", "prologue"> {
 }
 
 def PE_MaskType : PE_Type<"Mask", "mask"> {
-  let summary = "mask: which keys a query may attend to";
+  let summary = "mask: the keys that each query may attend to";
   let description = [{
-    A boolean for every (batch, head, query position, key position). Masked pairs have
-    probability exactly 0 and no gradient.
+    A boolean for every (batch, head, query position, key position). Masked pairs have a probability
+    of exactly 0 and no gradient.
 
     ```mlir
     %m = pe.causal              // !pe.mask
@@ -125,7 +126,7 @@ def PE_MaskType : PE_Type<"Mask", "mask"> {
 def PE_EmbeddingType : PE_Type<"Embedding", "embedding"> {
   let summary = "embedding: a number for every position and dimension of a token";
   let description = [{
-    What `pe.embed` adds to the tokens before the projections of attention.
+    The values that `pe.embed` adds to the tokens before the projections of attention.
 
     ```mlir
     %e = pe.embedding_fn(%table : tensor<?x?xf32>) expr "table[p, d]"   // !pe.embedding
@@ -134,10 +135,11 @@ def PE_EmbeddingType : PE_Type<"Embedding", "embedding"> {
 }
 
 def PE_AdjointType : PE_Type<"Adjoint", "adjoint"> {
-  let summary = "The derivative of a result with respect to a bias, one number per pair";
+  let summary = "The derivative of a result with respect to a bias, one value per pair";
   let description = [{
-    What `pe.attention_grad` yields per bias and `pe.pullback` takes to the bias's parameters. It
-    is never stored: a lowering keeps the sums that the class of the bias needs.
+    `pe.attention_grad` yields an adjoint per bias, and `pe.pullback` maps it to the gradients of
+    the bias's parameters. It is never stored: a lowering computes only the sums that the class of
+    the bias requires.
 
     ```mlir
     %da = pe.add_adjoints %a, %b      // !pe.adjoint
@@ -145,14 +147,14 @@ def PE_AdjointType : PE_Type<"Adjoint", "adjoint"> {
   }];
 }
 
-// One number for all heads (rank 0) or one per head of this call (rank 1; extent 1 is shared).
+// One value for all heads (rank 0) or one per head of this call (rank 1; extent 1 is shared).
 def PE_Parameter : AnyTypeOf<[0DTensorOf<[F32]>, 1DTensorOf<[F32]>],
                              "0-d or 1-d (one number per head) f32 tensor">;
-// Any f32 tensor: layers of an MLP.
+// Any f32 tensor, such as the layers of an MLP.
 def PE_Tensor : RankedTensorOf<[F32]>;
-// What a region reads: parameters, and data of floats or integers.
+// The tensors that a region may read: parameters, and data of floats or integers.
 def PE_Data : RankedTensorOf<[F32, I32]>;
-// The same, or seeds.
+// PE_Data or seeds.
 def PE_DataOrSeed : RankedTensorOf<[F32, I32, I64]>;
 
 // Queries, keys, values and results: [batch, heads, length, head dim].

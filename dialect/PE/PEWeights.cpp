@@ -1,6 +1,6 @@
 //===- PEWeights.cpp - Factors on weights, and sinks ----------------------===//
 //
-// Constraints factor_fn-C1 to -C7 and sink_fn-C1 to -C6 of docs/spec.md (PERegions.h).
+// Verifies constraints factor_fn-C1 to -C7 and sink_fn-C1 to -C6 of docs/spec.md (PERegions.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,7 @@ LogicalResult FactorFnOp::verify() {
     auto tensor = cast<RankedTensorType>(type);
     if (tensor.getElementType().isInteger(64) && tensor.getRank() > 1) // factor_fn-C7
       return emitOpError("expected a seed, or one per batch entry, found ")
-             << type << "; whole numbers that are read are i32 (factor_fn-C7)";
+             << type << "; captured integers are i32 (factor_fn-C7)";
   }
   return verifyRegionArguments(*this, kFactor);
 }

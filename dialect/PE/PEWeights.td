@@ -12,9 +12,9 @@ def PE_FactorFnOp : PE_Op<"factor_fn", [
   let summary = "A factor on the weight of every pair, written as scalar code";
   let description = [{
     The region computes the factor of a pair from batch b, head h (of this call), global query
-    position i, global key position j, and the captured tensors. It may use what `pe.bias_fn` may, and
-    draws of chance (`pe.dropout_factor`), by captured seeds. Derivatives with respect to the other
-    captures are derived. Example (weights that decay behind the normalizer):
+    position i, global key position j, and the captured tensors. It may use the ops that
+    `pe.bias_fn` may, and `pe.dropout_factor` with captured seeds. The derivatives with respect to
+    the other captures are derived. Example (weights that decay after normalization):
 
     ```mlir
     %f = pe.factor_fn(%rate : tensor<?xf32>) expr "exp(-rate[h] * abs(i - j))"
@@ -27,20 +27,20 @@ def PE_FactorFnOp : PE_Op<"factor_fn", [
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
-    /// The draws of chance in the region, in order.
+    /// The random draws of the region, in order.
     ::llvm::SmallVector<::mlir::pe::DropoutFactorOp> getDraws();
-    /// The captured tensor that a draw takes its seed from.
+    /// The captured tensor with the seed of a draw.
     ::mlir::Value getSeed(::mlir::pe::DropoutFactorOp draw);
   }];
 }
 
 def PE_SinkFnOp : PE_Op<"sink_fn", [
     Pure, IsolatedFromAbove, SingleBlock, DeclareOpInterfaceMethods<PE_SinkOpInterface>]> {
-  let summary = "The logit at which the statistics of a row start, written as scalar code";
+  let summary = "The logit from which the statistics of a row start, written as scalar code";
   let description = [{
-    The region computes the logit of a row from batch b, head h (of this call), global query position
-    i, and the captured tensors, whose gradients are derived. It may use what `pe.bias_fn` may. It is
-    computed once per row, in float64, and rounded. Example:
+    The region computes the logit of a row from batch b, head h (of this call), global query
+    position i, and the captured tensors, whose gradients are derived. It may use the ops that
+    `pe.bias_fn` may. The logit is computed once per row, in float64, and rounded. Example:
 
     ```mlir
     %s = pe.sink_fn(%start, %rise : tensor<?xf32>, tensor<?xf32>)
@@ -54,7 +54,7 @@ def PE_SinkFnOp : PE_Op<"sink_fn", [
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
-    /// The tensor of a logit per head that the sink is, element h; null where it is anything else.
+    /// The tensor `t` if the sink is t[h]; otherwise null.
     ::mlir::Value getLogits();
   }];
 }

@@ -1,8 +1,8 @@
-//===- Owner.h - the outer loop of a stage with a stream ------------------===//
+//===- Owner.h - The outer loop of a stage with a stream ------------------===//
 //
-// A stream visits blocks of rows and columns; one of the two is the owner: its blocks are the outer
-// loop, or the work items. Either choice is correct for every stage. passes/Schedule decides, in
-// one place, and writes the stage's attribute `owner`, which every lowering reads:
+// A stream visits blocks of rows and columns. One of the two is the owner: its blocks are the outer
+// loop or the work items. Both choices are correct for every stage. passes/Schedule chooses and
+// sets the attribute `owner` of the stage, which every lowering reads:
 //
 //   tile.stage @backward backward over ["b", "hkv"] attributes {owner = "columns"} { ... }
 //
@@ -18,7 +18,7 @@ enum class Owner { Rows, Columns };
 
 constexpr llvm::StringLiteral kOwnerAttribute = "owner";
 
-/// Rows by default.
+/// Returns the owner of a stage; rows by default.
 Owner getOwner(StageOp stage);
 void setOwner(StageOp stage, Owner owner);
 

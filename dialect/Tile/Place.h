@@ -1,7 +1,8 @@
-//===- Place.h - the current value of every named index -------------------===//
+//===- Place.h - The current value of every named index -------------------===//
 //
-// Inside a stage the names of a buffer's extents imply the indices of an element. A place says what
-// they are, for numbers `I` of any lowering; those that a buffer's extents do not name are ignored.
+// Inside a stage, the names of a buffer's extents imply the indices of an element. A place holds
+// the values of all named indices, in the number type `I` of a lowering. Indices that the extents
+// of a buffer do not name are ignored.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_TILE_PLACE_H
@@ -14,8 +15,7 @@ namespace mlir::tile {
 template <typename I> struct PlaceOf {
   I b, hq, hkv, r, c, t, kb;
 
-  /// The index that an extent of that name has, or null: depths, and extents without a meaning
-  /// here.
+  /// Returns the index of an extent with this name. Null for depths and for other extents.
   const I *find(llvm::StringRef extent) const {
     return llvm::StringSwitch<const I *>(extent)
         .Case("b", &b)

@@ -111,5 +111,5 @@ LogicalResult mlir::tile::checkKeyBlock(PlanOp plan) {
   if (plan.getKeyBlock() || !hasKeyBlocks(plan))
     return success();
   return plan.emitOpError("expected key_block, because it counts blocks of keys (kb); run "
-                          "pe-schedule-cpu or pe-schedule-gpu before");
+                          "pe-schedule-cpu or pe-schedule-gpu first");
 }

@@ -1,11 +1,14 @@
-//===- SizeNames.h - the names that size expressions may use --------------===//
+//===- SizeNames.h - The names that size expressions may use --------------===//
 //
-// Every extent but the two depths is known at run time only, so buffer types, loops and launches
-// carry it as a size expression (runtime/plan/SizeExpression.h). Its names: the sizes of the plan's
-// frame (b hq hkv r c d e and every `tile.extent`); t (distances of a call, r + c +
-// distance_padding) and kb (key blocks, ceildiv(c, key_block)), for which schedules choose the
-// numbers; in loops and `tile.size` also the parameters. An exported plan may use words of the
-// frame only: `forPlan` rewrites t and kb.
+// All extents except the two depths are known only at run time, so buffer types, loops and launches
+// hold them as size expressions (runtime/plan/SizeExpression.h). The names in an expression are:
+//
+// - the sizes of the plan's frame: b hq hkv r c d e and every `tile.extent`;
+// - t, the distances of a call, r + c + distance_padding, and kb, the key blocks,
+//   ceildiv(c, key_block), where schedules choose distance_padding and key_block;
+// - in loops and `tile.size`, the parameters.
+//
+// An exported plan may use only words of the frame: `forPlan` expands t and kb.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_TILE_SIZENAMES_H
@@ -19,35 +22,35 @@
 
 namespace mlir::tile {
 
-/// The words of a call, in the order in which every stage of every target finds them: the sizes of
-/// every plan, `tile.extent`, `tile.parameter`, the strides of strided buffers.
+/// Returns the words of a call in the order that all stages of all targets use: the sizes of every
+/// plan, `tile.extent`, `tile.parameter`, the strides of strided buffers.
 std::vector<::pe::plan::FrameWord> getFrame(PlanOp plan);
 
-/// What an expression is for, which determines the names it may use.
+/// The use of an expression, which determines the names in it.
 enum class SizeUse {
-  Items,  ///< a plan's reader evaluates it: sizes
+  Items,  ///< sizes; evaluated by the reader of a plan
   Extent, ///< sizes, t and kb
-  Scalar, ///< these and the parameters
+  Scalar, ///< sizes, t, kb and the parameters
 };
 std::vector<std::string> getSizeNames(PlanOp plan, SizeUse use);
 
-/// `text` with `t` and `kb` expanded, for the exported plan. Where it mentions `kb`, the plan must
+/// Returns `text` with `t` and `kb` expanded, for the exported plan. If it uses `kb`, the plan must
 /// have a `key_block` (checkKeyBlock).
 std::string forPlan(StringRef text, PlanOp plan);
 
-/// Parses a text that the verifier has accepted, with `t` and `kb` expanded.
+/// Parses a verified expression with `t` and `kb` expanded.
 ::pe::plan::SizeExpression parseForPlan(StringRef text, PlanOp plan);
 
-/// Whether the text mentions the name.
+/// Returns true if the expression uses the name.
 bool mentions(StringRef text, StringRef name);
 
-/// Whether a buffer, a loop or a size of the plan mentions the name.
+/// Returns true if a buffer, a loop or a size of the plan uses the name.
 bool mentions(PlanOp plan, StringRef name);
 
-/// Whether something of the plan counts key blocks, so that a schedule must choose `key_block`.
+/// Returns true if the plan uses key blocks, so that a schedule must choose `key_block`.
 inline bool hasKeyBlocks(PlanOp plan) { return mentions(plan, "kb"); }
 
-/// Fails with an error where it has been chosen for a plan that needs it by nobody.
+/// Reports an error if the plan uses key blocks but has no `key_block`.
 LogicalResult checkKeyBlock(PlanOp plan);
 
 } // namespace mlir::tile

@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-/// The canonical order begins with these.
+/// The names at the beginning of the canonical order.
 static constexpr StringRef kWellKnown[] = {"b", "hq", "hkv", "g", "r", "c", "t", "kb", "d", "e"};
 
 static bool comesBefore(StringRef a, StringRef b) {
@@ -46,7 +46,7 @@ FailureOr<SpaceSet> mlir::tile::parseSpaceSet(AsmParser &parser) {
     StringRef name;
     if (failed(parser.parseKeyword(&name)))
       return failure();
-    // The text of a string attribute lives as long as the context.
+    // The context owns the storage of a string attribute.
     names.push_back(parser.getBuilder().getStringAttr(name).getValue());
     return success();
   };

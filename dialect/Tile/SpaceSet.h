@@ -1,17 +1,16 @@
-//===- SpaceSet.h - the named spaces that a value ranges over -------------===//
+//===- SpaceSet.h - The named spaces of a value ---------------------------===//
 //
-// A value of the tile level is one number for every point of a set of named spaces:
+// A value of the tile dialect is one number for every point of a set of named spaces:
 //
 //   [r, c]   a number per query row and key column          [r, d]   a panel of rows by depth
 //   [r]      a number per row                               []       one number per head
 //
-// A set has no order of its own. Names are kept in one canonical order, the well-known names first
-// (b hq hkv g r c t kb d e), then all others alphabetically, so that equal sets are equal types.
+// Sets are unordered. Names are stored in canonical order, the well-known names first
+// (b hq hkv g r c t kb d e) and all others alphabetically, so that equal sets are equal types.
 // Every rule of the dialect is set arithmetic: a map takes the union, a reduction removes a name, a
 // contraction removes one that both operands have.
 //
-// Names are references to literals or to strings that the context owns (`!tile.val` copies its
-// names).
+// The names refer to literals or to strings that the context owns (`!tile.val` copies its names).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_TILE_SPACESET_H
@@ -28,11 +27,11 @@ namespace mlir::tile {
 class SpaceSet {
 public:
   SpaceSet() = default;
-  /// In any order; a name that occurs twice counts once.
+  /// Accepts names in any order and with duplicates.
   SpaceSet(std::initializer_list<StringRef> names) : SpaceSet(ArrayRef<StringRef>(names)) {}
   explicit SpaceSet(ArrayRef<StringRef> names);
 
-  /// In canonical order.
+  /// Returns the names in canonical order.
   ArrayRef<StringRef> getNames() const { return names; }
   bool isEmpty() const { return names.empty(); }
   bool has(StringRef name) const { return llvm::is_contained(names, name); }
@@ -52,29 +51,30 @@ private:
   SmallVector<StringRef, 4> names;
 };
 
-/// `[` name,* `]`; the names are owned by the context.
+/// Parses `[` name,* `]`. The context owns the names.
 FailureOr<SpaceSet> parseSpaceSet(AsmParser &parser);
 
 //===- Roles -----------------------------------------------------------------===//
 //
-// What a name means to a stage of attention. Lowerings ask here and never compare names themselves.
+// The meaning of names in a stage of attention. Lowerings use these functions instead of comparing
+// names.
 
 inline bool hasRows(const SpaceSet &set) { return set.has("r"); }
 inline bool hasColumns(const SpaceSet &set) { return set.has("c"); }
 inline bool isDepth(StringRef name) { return name == "d" || name == "e"; }
 inline bool hasDepth(const SpaceSet &set) { return set.has("d") || set.has("e"); }
-/// Values over such a set are subject to the mask.
+/// Returns true if values over the set are subject to the mask.
 inline bool hasPairs(const SpaceSet &set) { return hasRows(set) && hasColumns(set); }
-/// The set's depth, or empty.
+/// Returns the depth of the set, or an empty string.
 inline StringRef depthOf(const SpaceSet &set) {
   return set.has("d") ? "d" : set.has("e") ? "e" : "";
 }
 
-/// A number per pair, per row, per column, or per head.
+// One number per pair, per row, or per column.
 inline bool isPair(const SpaceSet &set) { return set == SpaceSet{"r", "c"}; }
 inline bool isRow(const SpaceSet &set) { return set == SpaceSet{"r"}; }
 inline bool isColumn(const SpaceSet &set) { return set == SpaceSet{"c"}; }
-/// Rows or columns by one depth.
+// Rows or columns by one depth.
 inline bool isRowPanel(const SpaceSet &set) {
   return set == SpaceSet{"r", "d"} || set == SpaceSet{"r", "e"};
 }

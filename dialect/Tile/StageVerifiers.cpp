@@ -1,4 +1,4 @@
-//===- StageVerifiers.cpp - rules of plans, stages, streams and loops -----===//
+//===- StageVerifiers.cpp - Verifiers of plans, stages and loops ----------===//
 #include "dialect/Tile/Owner.h"
 #include "dialect/Tile/Verify.h"
 
@@ -12,7 +12,7 @@ using namespace mlir::tile;
 //===- Plans -----------------------------------------------------------------===//
 
 LogicalResult PlanOp::verify() {
-  // A plan without attention has neither depth.
+  // A plan without attention has neither of the depths.
   const bool hasDepths = getHeadDim() != 0 || getValueDim() != 0;
   for (auto [name, number] : {std::pair<StringRef, int64_t>{"head_dim", getHeadDim()},
                               {"value_dim", getValueDim()},
@@ -36,24 +36,24 @@ LogicalResult PlanOp::verifyRegions() {
           "launches and constants in a tile.plan (plan-C2)");
     if (auto buffer = dyn_cast<BufferOp>(op);
         buffer && !names.insert(buffer.getName()).second) // plan-C3
-      return op.emitOpError("expected names of their own for the plan's buffers, found a second \"")
+      return op.emitOpError("expected unique buffer names in a plan, found a second \"")
              << buffer.getName() << "\" (plan-C3)";
   }
   return success();
 }
 
-/// A name that is unique among the words of the plan's frame.
+/// Checks that a name is unique among the words of the plan's frame.
 static LogicalResult verifyWord(Operation *op, StringRef name, StringRef label) {
   std::string problem;
   auto parsed = ::pe::plan::SizeExpression::parse(std::string_view(name), problem);
   if (!parsed || !parsed->asName() || name == "t" || name == "kb")
-    return op->emitOpError("expected a word that has no meaning yet for a name, found \"")
+    return op->emitOpError("expected a name that is not reserved, found \"")
            << name << "\" (" << label << ")";
   auto isSame = [&](const ::pe::plan::FrameWord &word) {
     return word.kind != ::pe::plan::FrameWord::Kind::Stride && word.name == name;
   };
   if (llvm::count_if(getFrame(op->getParentOfType<PlanOp>()), isSame) > 1)
-    return op->emitOpError("expected a name that the plan does not have yet, found \"")
+    return op->emitOpError("expected a name that is not in use in the plan, found \"")
            << name << "\" (" << label << ")";
   return success();
 }
@@ -65,7 +65,7 @@ LogicalResult ParameterOp::verify() {
     return failure();
   if (!getFallback())
     return success();
-  // A default may use the words before it in the frame.
+  // A default may use the words that precede it in the frame.
   std::vector<::pe::plan::FrameWord> before = getFrame((*this)->getParentOfType<PlanOp>());
   while (before.back().kind == ::pe::plan::FrameWord::Kind::Stride ||
          before.back().name != getName())
@@ -102,7 +102,7 @@ LogicalResult BufferOp::verify() {
     return emitOpError("expected elements of f32, f64, bf16, f16, i32 or i64, found ")
            << element << " (buffer-C2)";
   if (getZero() && (getRole() == Role::Argument || getRole() == Role::Cotangent)) // buffer-C3
-    return emitOpError("expected no `zero` on what the caller gives (buffer-C3)");
+    return emitOpError("expected no `zero` on a buffer that the caller fills (buffer-C3)");
   const bool isCallers = getRole() != Role::Residual && getRole() != Role::Temporary;
   if (getStrided() && (getZero() || !isCallers || type.getRank() == 0)) // buffer-C4
     return emitOpError("expected `strided` on a tensor of the caller with an axis that is not "
@@ -149,8 +149,8 @@ LogicalResult PairsOp::verify() {
       reach && (!getLow() || !isPerHead(cast<BufferType>(reach.getType()), {"2"}) ||
                 cast<BufferType>(reach.getType()).getRank() != 2 ||
                 !elementOf(reach).isInteger(32))) // pairs-C3
-    return emitOpError("expected a reach of i32 with extents b, 2 beside bounds of the columns, "
-                       "found ")
+    return emitOpError("expected a reach of i32 with extents b, 2, together with bounds of "
+                       "the columns, found ")
            << reach.getType() << " (pairs-C3)";
   if (Value states = getStates(); states && (!isPerHead(cast<BufferType>(states.getType()),
                                                         {"ceildiv(r,64)", "ceildiv(c,64)"}) ||
@@ -161,7 +161,7 @@ LogicalResult PairsOp::verify() {
   if (Value taken = getTaken(); taken && (!isPerHead(cast<BufferType>(taken.getType()), {"c"}) ||
                                           cast<BufferType>(taken.getType()).getRank() != 2 ||
                                           !elementOf(taken).isInteger(32))) // pairs-C5
-    return emitOpError("expected columns that are taken of i32 with extents b, c, found ")
+    return emitOpError("expected taken columns of i32 with extents b, c, found ")
            << taken.getType() << " (pairs-C5)";
   return success();
 }
@@ -184,7 +184,7 @@ static bool hasValue(Operation &op) {
   return llvm::any_of(op.getResultTypes(), isValue) || llvm::any_of(op.getOperandTypes(), isValue);
 }
 
-/// The ops that the body may contain.
+/// Verifies the ops of the body.
 static LogicalResult verifyBodyOps(StageOp stage) {
   Operation *loop = nullptr, *value = nullptr, *stream = nullptr;
   for (Operation &op : stage.getBody().front()) {
@@ -210,7 +210,7 @@ static LogicalResult verifyBodyOps(StageOp stage) {
   return success();
 }
 
-/// The order of a stage with a stream: row values, the stream, results.
+/// Verifies the order of a stage with a stream: row values, the stream, results.
 static LogicalResult verifyBodyOrder(StageOp stage, StreamOp stream) {
   for (Operation &op : stage.getBody().front()) {
     if (&op == stream)
@@ -359,14 +359,14 @@ LogicalResult ScratchOp::verify() {
   if (!type.hasStaticShape() || type.getRank() != 1 || !type.getLayout().isIdentity() ||
       type.getMemorySpace() ||
       !(type.getElementType().isF32() || type.getElementType().isF64())) // scratch-C1
-    return emitOpError("expected a row of f32 or f64 of constant length, found ")
+    return emitOpError("expected a 1-d memref of f32 or f64 with a static size, found ")
            << type << " (scratch-C1)";
   if (!(*this)->getParentOfType<ForeachOp>() && !(*this)->getParentOfType<MapOp>()) // scratch-C2
-    return emitOpError("expected a place inside a tile.foreach or tile.map (scratch-C2)");
+    return emitOpError("expected to be inside a tile.foreach or tile.map (scratch-C2)");
   return success();
 }
 
-/// The rules that read, write and accumulate share, C1 to C3.
+/// Verifies rules C1 to C3, which read, write and accumulate share.
 static LogicalResult verifyElement(Operation *op, BufferType buffer, ValueRange indices, Type value,
                                    bool converts, StringRef name) {
   if (static_cast<int64_t>(indices.size()) != buffer.getRank())
@@ -379,8 +379,7 @@ static LogicalResult verifyElement(Operation *op, BufferType buffer, ValueRange 
     return op->emitOpError("expected the buffer's element type ")
            << element << ", found " << value << " (" << name << "-C2)";
   if (!op->getParentOfType<ForeachOp>() && !op->getParentOfType<MapOp>())
-    return op->emitOpError("expected a place inside a tile.foreach or tile.map (")
-           << name << "-C3)";
+    return op->emitOpError("expected to be inside a tile.foreach or tile.map (") << name << "-C3)";
   return success();
 }
 

@@ -1,8 +1,7 @@
-//===- Tile.h - the tile dialect ------------------------------------------===//
+//===- Tile.h - The tile dialect ------------------------------------------===//
 //
-// Block algorithms over named index spaces: see TileDialect.td for the model and
-// TileOps.td for every op. pe-tile-to-loops (passes/ToLoops) is the definition of
-// what they mean.
+// Block algorithms over named index spaces. TileDialect.td describes the model, and TileOps.td
+// every op. pe-tile-to-loops (passes/ToLoops) defines the semantics.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_TILE_TILE_H
@@ -27,18 +26,19 @@
 
 namespace mlir::tile {
 
-/// The name of one space, as it stands in the text of an op: `over c`.
+/// Parses and prints the name of a space in the syntax of an op: `over c`.
 ParseResult parseSpace(OpAsmParser &parser, StringAttr &space);
 void printSpace(OpAsmPrinter &printer, Operation *op, StringAttr space);
 
-/// ` band(left = 12, right = 5)`, each bound if present; nothing without bounds.
+/// Parses and prints ` band(left = 12, right = 5)`. Both bounds are optional; without bounds there
+/// is no `band`.
 ParseResult parseBand(OpAsmParser &parser, IntegerAttr &left, IntegerAttr &right);
 void printBand(OpAsmPrinter &printer, Operation *op, IntegerAttr left, IntegerAttr right);
 
-/// The degree of the pieces of tile.segments, by the last extent of their coefficients; -1 where
-/// that is no number.
+/// Returns the degree of the pieces of tile.segments, from the last extent of their coefficients;
+/// -1 if that extent is not a number.
 int64_t degreeOfSegments(Value coefficients);
-/// How many distances a table of tile.near has.
+/// Returns the number of distances of a table of tile.near.
 int64_t entriesOfNear(Value table);
 
 } // namespace mlir::tile
@@ -52,7 +52,7 @@ int64_t entriesOfNear(Value table);
 
 namespace mlir::tile {
 
-/// The element type of a buffer or of a value.
+/// Returns the element type of a buffer or value.
 inline Type elementOf(Value value) {
   if (auto buffer = dyn_cast<BufferType>(value.getType()))
     return buffer.getElementType();
@@ -64,8 +64,8 @@ inline const SpaceSet &spacesOf(Value value) { return cast<ValType>(value.getTyp
 /// Declares the parameters of attention: k_start, q_start, head_start, heads_total.
 void declarePositions(OpBuilder &builder, Location loc);
 
-/// Attribute of a `math.exp2` whose argument is at most 127, or NaN: a lowering need not handle
-/// larger ones.
+/// Attribute of a `math.exp2` whose argument is at most 127 or NaN. A lowering need not handle
+/// larger arguments.
 constexpr llvm::StringLiteral kBelow127 = "tile.below_127";
 
 } // namespace mlir::tile

@@ -1,4 +1,4 @@
-//===- TileBase.td - what every op of the tile dialect needs ---------------===//
+//===- TileBase.td - The base class of the tile ops ------------------------===//
 #ifndef PE_DIALECT_TILE_BASE
 #define PE_DIALECT_TILE_BASE
 

@@ -1,4 +1,4 @@
-//===- TileBiases.td - reading and differentiating tables of a bias -------===//
+//===- TileBiases.td - Tables of biases and their gradients ---------------===//
 #ifndef PE_DIALECT_TILE_BIASES
 #define PE_DIALECT_TILE_BIASES
 
@@ -7,8 +7,8 @@ include "TileBase.td"
 def Tile_WindowOp : Tile_Op<"window", [HasParent<"StreamOp">, Pure]> {
   let summary = "a function of the distance i - j, read from its table";
   let description = [{
-    The table has extent `t` last: entry `row - column + (c - 1)`, rows and columns counted within
-    this call. Neighbouring rows read neighbouring entries.
+    The last extent of the table is `t`. The value at a pair is entry `row - column + (c - 1)`, with
+    rows and columns counted within this call. Adjacent rows read adjacent entries.
 
     ```mlir
     %b = tile.window %T : !tile.buffer<[hq, t], f32> -> !tile.val<[r, c], f32>
@@ -35,12 +35,12 @@ def Tile_WindowGradOp : Tile_Op<"window_grad", [HasParent<"StreamOp">]> {
 }
 
 def Tile_WindowDotOp : Tile_Op<"window_dot", [HasParent<"StreamOp">, Pure]> {
-  let summary = "contraction of rows with what a table holds at the distance i - j";
+  let summary = "contraction of rows with the vectors of a table at the distance i - j";
   let description = [{
-    The table P has extents `d` (or `e`) and `t` last, `t` counting distances like that of
-    `tile.window`: the value at a pair is the sum over d of rows[row, d] * P[d, row - column + (c - 1)].
-    The sum is f32, the numbers of the table are rounded to the type of the rows; a NaN in the table
-    reaches the pairs at its distance alone.
+    The last extents of the table P are `d` (or `e`) and `t`, where `t` counts distances as in
+    `tile.window`. The value at a pair is the sum over d of
+    rows[row, d] * P[d, row - column + (c - 1)]. The sum is f32, and the elements of the table are
+    rounded to the type of the rows. A NaN in the table only affects the pairs at its distance.
 
     ```mlir
     %s = tile.window_dot %q, %P : !tile.val<[r, d], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, c], f32>
@@ -54,11 +54,11 @@ def Tile_WindowDotOp : Tile_Op<"window_dot", [HasParent<"StreamOp">, Pure]> {
 }
 
 def Tile_WindowSumOp : Tile_Op<"window_sum", [HasParent<"StreamOp">, Pure]> {
-  let summary = "contraction of pairs with what a table holds at the distance i - j, over the columns";
+  let summary = "contraction, over the columns, of pairs with the vectors of a table at i - j";
   let description = [{
-    With the table of `tile.window_dot`: result[row, d] is the sum over the unmasked columns of this
-    block of value(row, column) * P[d, row - column + (c - 1)], in f32 of numbers rounded to the type of
-    the value. A fold of the stream.
+    With the table P of `tile.window_dot`, result[row, d] is the sum over the unmasked columns of
+    this block of value(row, column) * P[d, row - column + (c - 1)]. The sum is f32, and the
+    elements of the table are rounded to the type of the value. The result is a fold of the stream.
 
     ```mlir
     %dq = tile.window_sum %ds, %P : !tile.val<[r, c], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, d], f32>
@@ -75,8 +75,9 @@ def Tile_WindowOuterOp : Tile_Op<"window_outer", [HasParent<"StreamOp">]> {
   let summary = "adds products of pairs with rows to a table of the distance i - j";
   let description = [{
     table[row - column + (c - 1), d] += value(row, column) * rows[row, d] over the pairs inside the
-    mask: what `tile.window_dot` and `tile.window_sum` add to the gradient of their table, whose
-    extents `t` and `d` (or `e`) are in the other order here. Both have one type; sums are f32.
+    mask. This is the contribution of `tile.window_dot` and `tile.window_sum` to the gradient of
+    their table, with the extents `t` and `d` (or `e`) in the opposite order. Pairs and rows have
+    the same element type; the sums are f32.
 
     ```mlir
     tile.window_outer %ds, %q, %G : !tile.val<[r, c], f32>, !tile.val<[r, d], f32> -> !tile.buffer<[b, hq, t, d], f32>
@@ -89,11 +90,11 @@ def Tile_WindowOuterOp : Tile_Op<"window_outer", [HasParent<"StreamOp">]> {
 }
 
 def Tile_NearOp : Tile_Op<"near", [HasParent<"StreamOp">, Pure]> {
-  let summary = "a number per row and distance, which is the same for all far distances";
+  let summary = "a value per row and distance that is constant for far distances";
   let description = [{
-    The table has extents W and `r` last: the value at row i and column j is
-    table[clamp(i - j - first, 0, W - 1), row], with global positions i and j. Where a block lies
-    beyond these distances, it is one number per row.
+    The last extents of the table are W and `r`. The value at row i and column j is table[clamp(i -
+    j - first, 0, W - 1), row], with global positions i and j. In a block beyond these distances, it
+    is one value per row.
 
     ```mlir
     %x = tile.near %T first -16 : !tile.buffer<[b, hq, 33, r], f32> -> !tile.val<[r, c], f32>
@@ -109,8 +110,8 @@ def Tile_NearGradOp : Tile_Op<"near_grad", [HasParent<"StreamOp">]> {
   let summary = "writes a value at near distances to a table of rows";
   let description = [{
     table[i - j - first, row] = value(row, column) for the pairs inside the mask whose index is in
-    [0, W), where the table has extents W and `r` last. Every entry belongs to at most one pair;
-    those of no pair keep what they hold.
+    [0, W). The last extents of the table are W and `r`. Every entry belongs to at most one pair;
+    entries that belong to no pair are unchanged.
 
     ```mlir
     tile.near_grad %ds, %G first 0 : !tile.val<[r, c], f32> -> !tile.buffer<[b, hq, 16, r], f32>
@@ -125,13 +126,14 @@ def Tile_NearGradOp : Tile_Op<"near_grad", [HasParent<"StreamOp">]> {
 def Tile_SegmentsOp : Tile_Op<"segments", [HasParent<"StreamOp">, Pure]> {
   let summary = "a piecewise polynomial of u(i - j) * v(i)";
   let description = [{
-    With t = u[i - j] * v[i] (`u` like the table of `tile.window`, `v` with extent `r` last) there are
-    count[0] pieces, and the piece of t is the number of kinks below it. `knots` holds the ends of
-    all pieces in ascending order, count[0] + 1 of them; all but the first and the last are kinks.
-    The value is the piece's polynomial, coefficients [piece, power], in t - (a + b) / 2 with the
-    piece's ends a and b (computed in f32), or in t itself where the degree is 0 or 1. At a kink
-    either piece may be used. Without pieces the value is 0; `coefficients` then begins with zeros.
-    Cost: one polynomial, and another one for every kink inside a tile.
+    The value is a function of t = u[i - j] * v[i], where `u` is like the table of `tile.window` and
+    the last extent of `v` is `r`. There are count[0] pieces, and the index of the piece of t is the
+    number of kinks below t. `knots` holds the count[0] + 1 ends of all pieces in ascending order;
+    all except the first and the last are kinks. The value is the polynomial of the piece, with
+    coefficients [piece, power], in t - (a + b) / 2 with the ends a and b of the piece (computed in
+    f32), or in t itself if the degree is 0 or 1. At a kink, either piece may be used. Without
+    pieces the value is 0, and `coefficients` begins with zeros. The cost is one polynomial, plus
+    one for every kink inside a tile.
 
     ```mlir
     %b = tile.segments %u, %v, %knots, %coefficients, %count
@@ -154,9 +156,10 @@ def Tile_SegmentsGradOp : Tile_Op<"segments_grad", [
     HasParent<"StreamOp">, AttrSizedOperandSegments]> {
   let summary = "the adjoint of tile.segments";
   let description = [{
-    With g = `value` at a pair in piece k, t = u[i - j] * v[i] and x what the polynomial of the piece
-    is in, adds over the pairs inside the mask: moments[k, m] += g * x^m for every power m, and, where
-    present, v_grad[i] += g * p'(t) * u[i - j] and u_grad[i - j] += g * p'(t) * v[i].
+    Let g be `value` at a pair in piece k, t = u[i - j] * v[i], p the polynomial of the piece, and x
+    its variable (see `tile.segments`). Over the pairs inside the mask, the op adds moments[k, m] +=
+    g * x^m for every power m and, if present, v_grad[i] += g * p'(t) * u[i - j] and u_grad[i - j]
+    += g * p'(t) * v[i].
   }];
   let arguments = (ins Tile_ValType:$value, Tile_BufferType:$u, Tile_BufferType:$v,
                        Tile_BufferType:$knots, Tile_BufferType:$coefficients,
@@ -174,18 +177,19 @@ def Tile_SegmentsGradOp : Tile_Op<"segments_grad", [
 def Tile_FindSegmentsOp : Tile_Op<"find_segments", [HasParent<"StageOp">]> {
   let summary = "builds the tables of tile.segments from a chain of maps of one variable";
   let description = [{
-    In a stage without a stream. The chain's links are affine maps, weight [outputs, inputs] and bias
-    [outputs] in turn (the first weight has one input), each followed by the function that `functions`
-    names. The last has an output per head, or one for all. On the range of u * v:
+    Only allowed in a stage without a stream. The links of the chain are affine maps, alternating
+    weight [outputs, inputs] and bias [outputs] (the first weight has one input), each followed by
+    its function in `functions`. The last link has one output per head, or one for all. On the range
+    of u * v:
 
-    - Degree 1: the kinks of relu, found exactly by a sweep over node values in float64, link by link,
-      without propagating slopes. Degree 0: the ends of steps, found likewise.
+    - Degree 1: the kinks of relu are found exactly by a sweep over node values in float64, link by
+      link, without propagating slopes. Degree 0: the ends of steps are found in the same way.
     - Degree 3: pieces between kinks are halved until the cubic through the four Chebyshev points of
       each agrees with the chain to `tolerance` on a dense set of points (docs/numerics.md).
 
-    Writes ends, coefficients (per head) and the number of pieces, 0 where they are too many.
-    Source: the pieces of a ReLU network on a line grow linearly with its neurons (Hanin and
-    Rolnick 2019, arXiv 1901.09021).
+    The op writes ends, coefficients (per head) and the number of pieces, which is 0 if there are
+    too many. The number of pieces of a ReLU network on a line grows linearly with its neurons
+    (Hanin and Rolnick 2019, arXiv 1901.09021).
   }];
   let arguments = (ins Variadic<Tile_BufferType>:$links, Tile_BufferType:$u, Tile_BufferType:$v,
                        Tile_BufferType:$knots, Tile_BufferType:$coefficients,

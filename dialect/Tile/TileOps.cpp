@@ -1,4 +1,4 @@
-//===- TileOps.cpp - what the tile ops say about themselves ---------------===//
+//===- TileOps.cpp - Accessors and syntax of the tile ops -----------------===//
 #include "dialect/Tile/Tile.h"
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-//===- TileOps.td - operations of the tile dialect ------------------------===//
+//===- TileOps.td - Operations of the tile dialect ------------------------===//
 #ifndef PE_DIALECT_TILE_OPS
 #define PE_DIALECT_TILE_OPS
 
@@ -10,15 +10,16 @@ include "TileScalars.td"
 
 def Tile_PlanOp : Tile_Op<"plan", [
     IsolatedFromAbove, Symbol, SymbolTable, NoTerminator, SingleBlock, NoRegionArguments]> {
-  let summary = "what a compiled function does: its buffers and stages";
+  let summary = "a compiled function: its buffers and stages";
   let description = [{
-    `head_dim` (d) and `value_dim` (e) are the depths it is specialised for; every other extent is
-    known only at run time. A forward call runs the stages of phase `prepare` and `forward` in
-    order, a backward call those of `backward` and `finish`. An algorithm may keep something for every
-    block of keys (extent `kb`) without knowing the block: schedules choose it and write `key_block`
-    (extent `kb` = ceildiv(c, key_block)); every stage that touches a `kb` buffer uses exactly this
-    block of keys. Schedules also write `distance_padding`: how many entries behind the last distance
-    (extent `t` = r + c + distance_padding) the loads of a whole vector may reach.
+    `head_dim` (d) and `value_dim` (e) are the depths for which the plan is specialized; every other
+    extent is known only at run time. A forward call runs the stages of phase `prepare` and
+    `forward` in order, and a backward call those of `backward` and `finish`. An algorithm may store
+    data per block of keys (extent `kb`) without knowing the size of a block. Schedules choose the
+    size and set `key_block` (extent `kb` = ceildiv(c, key_block)). Every stage that accesses a `kb`
+    buffer uses exactly this block of keys. Schedules also set `distance_padding`, the number of
+    entries after the last distance (extent `t` = r + c + distance_padding) that loads of an entire
+    vector may access.
 
     ```mlir
     tile.plan @attention attributes {head_dim = 64, value_dim = 64} {
@@ -36,18 +37,18 @@ def Tile_PlanOp : Tile_Op<"plan", [
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
-    /// Whether there is a `tile.parameter` of that name.
+    /// Returns true if there is a `tile.parameter` with this name.
     bool hasParameter(::llvm::StringRef name);
   }];
 }
 
 def Tile_ParameterOp : Tile_Op<"parameter", [HasParent<"PlanOp">]> {
-  let summary = "declares a scalar that a call may give by name";
+  let summary = "declares a scalar that a call may pass by name";
   let description = [{
     An integer in [-2^30, 2^30], which the host checks. `default`, a size expression over the sizes
-    and the parameters before it, is its value where a call omits it; without a default it is
-    required. `tile.size` reads it. Row r is at position `q_start + r` and column c at `k_start + c`
-    where a plan declares these two; otherwise positions start at 0.
+    and the preceding parameters, is its value if a call omits it; without a default it is required.
+    `tile.size` reads it. Row r is at position `q_start + r` and column c at `k_start + c` if the
+    plan declares these two parameters; otherwise positions start at 0.
 
     ```mlir
     tile.parameter "k_start" default "0"
@@ -60,10 +61,10 @@ def Tile_ParameterOp : Tile_Op<"parameter", [HasParent<"PlanOp">]> {
 }
 
 def Tile_ExtentOp : Tile_Op<"extent", [HasParent<"PlanOp">]> {
-  let summary = "declares a size that is given by the tensors of a call";
+  let summary = "declares a size that the tensors of a call determine";
   let description = [{
-    In addition to b hq hkv r c d e, which every plan has. Extents, `over` and `tile.size` may use
-    it.
+    An extent in addition to b hq hkv r c d e, which every plan has. Extents, `over` and `tile.size`
+    may use it.
 
     ```mlir
     tile.extent "m"
@@ -76,11 +77,11 @@ def Tile_ExtentOp : Tile_Op<"extent", [HasParent<"PlanOp">]> {
 }
 
 def Tile_RequireOp : Tile_Op<"require", [HasParent<"PlanOp">]> {
-  let summary = "declares what a call must fulfil";
+  let summary = "declares a requirement on a call";
   let description = [{
-    `size` is at least `least`, both expressions over sizes and parameters; checked before any work
-    of a call. A call that does not fulfil it is refused with the text `what`, which names what is
-    counted.
+    `size` must be at least `least`. Both are expressions over sizes and parameters. The requirement
+    is checked before any work of a call. If it does not hold, the call fails with a message that
+    contains `what`, a description of the size.
 
     ```mlir
     tile.require "cos_positions" at_least "k_start + c" of "rows of tensor 'cos', one per position"
@@ -92,11 +93,11 @@ def Tile_RequireOp : Tile_Op<"require", [HasParent<"PlanOp">]> {
 }
 
 def Tile_RequireValuesOp : Tile_Op<"require_values", [HasParent<"PlanOp">]> {
-  let summary = "declares what the numbers of an argument must be";
+  let summary = "declares a requirement on the values of an argument";
   let description = [{
-    Every number of the i32 argument `tensor` is one of `first` to `last`; with `ascending` they begin
-    at `first`, do not fall, and end at `last`: expressions over sizes and parameters. Checked before
-    any work where the numbers lie in memory of the host.
+    Every element of the i32 argument `tensor` must be in [`first`, `last`], two expressions over
+    sizes and parameters. With `ascending`, the elements begin at `first`, do not decrease, and end
+    at `last`. The requirement is checked before any work if the tensor is in host memory.
 
     ```mlir
     tile.require_values "cu_seqlens" ascending from "0" to "k_start + c"
@@ -111,13 +112,13 @@ def Tile_RequireValuesOp : Tile_Op<"require_values", [HasParent<"PlanOp">]> {
 def Tile_BufferOp : Tile_Op<"buffer", [HasParent<"PlanOp">]> {
   let summary = "declares a buffer of the plan";
   let description = [{
-    Arguments, results, cotangents and gradients belong to the caller and carry its names; a
-    `residual` lives from the forward call to the backward call; a `temporary` within one call.
-    `zero` means that it is filled with zeros before the first stage of the call that uses it.
-    `strided`: the last axis is contiguous, the strides of the other axes are words of the
-    call's frame; every row starts at a multiple of 16 bytes. Other buffers are row-major without gaps.
-    Attributes of an encoding parameter (`pe.init`, `pe.min`, `pe.decay`, `pe.monitor`) are carried
-    along.
+    Arguments, results, cotangents and gradients belong to the caller and have its names. A
+    `residual` lives from the forward call to the backward call, and a `temporary` within one call.
+    A `zero` buffer is filled with zeros before the first stage of the call that uses it. In a
+    `strided` buffer the last axis is contiguous, the strides of the other axes are words of the
+    call's frame, and every row starts at a multiple of 16 bytes. Other buffers are row-major and
+    dense. The attributes of an encoding parameter (`pe.init`, `pe.min`, `pe.decay`, `pe.monitor`)
+    are preserved.
 
     ```mlir
     %g = tile.buffer "diagonals" temporary {zero} : !tile.buffer<[b, hq, t], f32>
@@ -131,26 +132,26 @@ def Tile_BufferOp : Tile_Op<"buffer", [HasParent<"PlanOp">]> {
 
 def Tile_PairsOp : Tile_Op<"pairs", [
     HasParent<"PlanOp">, Pure, AttrSizedOperandSegments]> {
-  let summary = "which pairs of queries and keys take part: a mask";
+  let summary = "a mask: the pairs of queries and keys that a stage includes";
   let description = [{
-    Pairs (i, j) of global positions with i - j < left and j - i < right; an absent bound does not
-    restrict, and a query at a negative position attends to nothing. Causal is `right = 1`. Which
-    pairs a call keeps, row by row and block by block, follows from these bounds alone
+    Includes pairs (i, j) of global positions with i - j < left and j - i < right. An absent bound
+    does not restrict the pairs. A query at a negative position attends to nothing. A causal mask
+    has `right = 1`. These bounds determine the pairs that a call keeps, per row and per block
     (dialect/Math/KeptPairs.h).
 
-    `columns` adds bounds of every row that are read from memory: of the columns that the band
-    keeps, a row takes low[row] <= column < high[row], counted within the call. A stage of phase
-    `prepare` computes them from the caller's data. `within` says what that comes to over all rows:
-    rows take no column before c - reach[0] and none from reach[1] on, so that keys and values there
-    are not read: they may hold anything.
+    `columns` adds bounds per row that are read from memory: of the columns that the band keeps, a
+    row keeps low[row] <= column < high[row], counted within the call. A stage of phase `prepare`
+    computes them from the caller's data. `within` holds the bounds over all rows: no row keeps a
+    column before c - reach[0], or a column from reach[1] on. Keys and values there are not read and
+    may hold any value.
 
-    `states` belongs to a mask that is scalar code (`tile.mask` with a condition): 0 where the code
-    says false for all pairs of a block of 64 rows and 64 columns, 2 where it says true for all of
-    them, 1 where it may say either. Lowerings leave out blocks of state 0 and evaluate the code in
-    those of state 1. It tells nothing of the band and the bounds.
+    `states` belongs to a mask that is scalar code (`tile.mask` with a condition). A state is 0 if
+    the code yields false for all pairs of a block of 64 rows and 64 columns, 2 if it yields true
+    for all of them, and 1 if it may yield both. Lowerings skip blocks of state 0 and evaluate the
+    code in blocks of state 1. The states do not include the band and the bounds.
 
-    `taken` is 0 for the columns of which that code says false whatever the row and the head are.
-    Their keys and values are not read either.
+    `taken` is 0 for the columns for which that code yields false in all rows and heads. Their keys
+    and values are not read.
 
     ```mlir
     %causal = tile.pairs band(right = 1)
@@ -182,19 +183,19 @@ def Tile_StageOp : Tile_Op<"stage", [
     NoRegionArguments]> {
   let summary = "one kernel of the plan";
   let description = [{
-    The body runs once for every index of the spaces in `over`, independently and in any order.
-    `over [b, hq]`: rows are those of one query head; keys and values come from its key head,
-    hq / (Hq / Hkv). `over [b, hkv]`: `r` ranges over the rows of all query heads of that key head,
-    head by head, and a value over no space belongs to the row's head.
+    The body runs once for every index of the spaces in `over`, independently and in any order. With
+    `over [b, hq]`, the rows belong to one query head; keys and values come from its key head,
+    hq / (Hq / Hkv). With `over [b, hkv]`, `r` ranges over the rows of all query heads of that key
+    head, head by head, and a value over no space belongs to the head of the row.
 
-    A body with a `tile.stream` consists of, in this order: values over r that the stream uses
-    (evaluated per row), the stream, and values over r, c or nothing that are computed from its
-    results and stored. A body without a stream holds `tile.foreach` loops, or maps of r or c
-    values.
+    A body with a `tile.stream` consists of, in this order, values over r that the stream uses
+    (evaluated per row), the stream, and values over r, c or no space that are computed from its
+    results and stored. A body without a stream contains `tile.foreach` loops, or maps of values
+    over r or c.
 
-    `pairs` belongs to the whole stage: pairs outside it are never part of a reduction, scan, dot
-    over r or c, fold or gradient; `tile.mask` defines their value where an elementwise result is
-    wanted. Without it a stage takes all pairs whose query is at a nonnegative position.
+    `pairs` applies to the entire stage. Pairs outside it are never part of a reduction, scan, dot
+    over r or c, fold or gradient; `tile.mask` defines their value in elementwise results. Without
+    `pairs`, a stage includes all pairs whose query is at a nonnegative position.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Tile_PhaseAttr:$phase, StrArrayAttr:$over,
                        Optional<Tile_PairsType>:$pairs);
@@ -204,18 +205,18 @@ def Tile_StageOp : Tile_Op<"stage", [
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
-    /// The band of its pairs; unbounded where it takes all.
+    /// The band of the pairs; unbounded without `pairs`.
     ::mlir::tile::MaskBand getBand();
     /// The bounds on the columns of every row, or null.
     ::mlir::Value getLowColumns();
     ::mlir::Value getHighColumns();
-    /// What these come to over all rows, or null.
+    /// The bounds on the columns over all rows, or null.
     ::mlir::Value getReach();
-    /// What the code of its mask says about blocks of 64 rows and 64 columns, or null.
+    /// The states of blocks of 64 rows and 64 columns under the code of the mask, or null.
     ::mlir::Value getBlockStates();
-    /// Which columns its mask's code leaves to some row, or null.
+    /// The columns that the code of the mask keeps in some row, or null.
     ::mlir::Value getTakenColumns();
-    /// Buffers of its pairs: bounds, reach, states and columns.
+    /// The buffers of the pairs: bounds, reach, states and columns.
     ::llvm::SmallVector<::mlir::Value> getPairBuffers();
     /// The stage's only stream, or null.
     ::mlir::tile::StreamOp getStream();
@@ -226,11 +227,11 @@ def Tile_LaunchOp : Tile_Op<"launch", [
     DeclareOpInterfaceMethods<SymbolUserOpInterface>, HasParent<"PlanOp">]> {
   let summary = "a lowered stage: a function, its number of work items and its buffers";
   let description = [{
-    What a lowering leaves in place of a `tile.stage`: `callee` is a function of the enclosing
-    module with one `memref<1xT>` argument per buffer, then the plan's frame, `memref<Nxi64>`, and an
-    `index` work item. With `threads` (of every work item) and `shared_bytes` it is a kernel of the
-    module `@kernels` inside it: one pointer per buffer, then the `words` of the frame: strides as i64, the
-    others as i32.
+    A lowering replaces a `tile.stage` by this op. `callee` is a function of the enclosing module
+    with one `memref<1xT>` argument per buffer, then the plan's frame, `memref<Nxi64>`, and an
+    `index` work item. With `threads` (per work item) and `shared_bytes`, it is a kernel of the
+    nested module `@kernels`, whose arguments are one pointer per buffer, then the `words` of the
+    frame: strides as i64, all others as i32.
 
     ```mlir
     tile.launch @forward forward items "b*hq*ceildiv(r,96)" (%q, %k, %v, %o) : ...
@@ -251,9 +252,9 @@ def Tile_LoadOp : Tile_Op<"load", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> 
   let summary = "reads a value; indices are implied by the names";
   let description = [{
     The buffer's extents name the indices: `b`, `hq`, `hkv` come from the stage (the row's head in a
-    stage over `hkv`), `kb` from the stream's block, `r`, `c`, `d`, `e` from the value. A panel,
-    vector or head scalar only; never a value over r and c. Pure: a stage does not store to what it
-    loads.
+    stage over `hkv`), `kb` from the stream's block, `r`, `c`, `d`, `e` from the value. The value is
+    a panel, a vector or a head scalar, never a value over r and c. The op is pure, because a stage
+    does not store to a buffer that it loads.
 
     ```mlir
     %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
@@ -268,8 +269,8 @@ def Tile_LoadOp : Tile_Op<"load", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> 
 def Tile_StoreOp : Tile_Op<"store", [ParentOneOf<["StageOp", "StreamOp"]>]> {
   let summary = "writes a value; indices are implied by the names";
   let description = [{
-    Inside a stream only a value over `r` may be stored, to a buffer with `kb`: a snapshot of a
-    carry at the block's beginning in stream order.
+    Inside a stream, only a value over `r` may be stored, and only to a buffer with `kb`: a snapshot
+    of a carry at the beginning of the block in stream order.
 
     ```mlir
     tile.store %o, %O : !tile.val<[r, e], f32> -> !tile.buffer<[b, hq, r, e], f32>
@@ -283,7 +284,7 @@ def Tile_StoreOp : Tile_Op<"store", [ParentOneOf<["StageOp", "StreamOp"]>]> {
 //===- Values ----------------------------------------------------------------===//
 
 def Tile_ConstantOp : Tile_Op<"constant", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> {
-  let summary = "the same number at every point";
+  let summary = "a constant at every point";
   let description = "`tile.constant 0.0 : !tile.val<[r, e], f32>`";
   let arguments = (ins F64Attr:$number);
   let results = (outs Tile_ValType:$value);
@@ -295,7 +296,7 @@ def Tile_PositionOp : Tile_Op<"position", [ParentOneOf<["StageOp", "StreamOp"]>,
   let summary = "the global position of a row or a column";
   let description = [{
     The index of the row or column within the call plus the start of the call's rows or columns: i
-    for a query, j for a key. Maps take it as an input.
+    for a query, j for a key. Only maps may use it.
 
     ```mlir
     %i = tile.position "r" : !tile.val<[r], index>
@@ -310,7 +311,7 @@ def Tile_PositionOp : Tile_Op<"position", [ParentOneOf<["StageOp", "StreamOp"]>,
 def Tile_IndexOp : Tile_Op<"index", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> {
   let summary = "the index of the batch entry, query head, row or column within the call";
   let description = [{
-    Used to index buffers. Over `b` and `hq` it is one number per head.
+    It indexes buffers. For `b` and `hq`, it is one value per head.
 
     ```mlir
     %h = tile.index "hq" : !tile.val<[], index>
@@ -327,10 +328,11 @@ def Tile_MapOp : Tile_Op<"map", [
     RecursiveMemoryEffects]> {
   let summary = "an elementwise function; operands broadcast by space";
   let description = [{
-    The region sees one scalar per operand and yields one per result. It may read parameters with `tile.read` and add to gradients
-    with `tile.accumulate`; nothing else has an effect. Scalars are arith and math ops, `math.exp2`
-    and `math.log2` among them. An exp2 with the attribute `tile.below_127` has an argument of at
-    most 127, or NaN, and need not be right for others.
+    The region has one scalar argument per operand and yields one scalar per result. It may read
+    parameters with `tile.read` and add to gradients with `tile.accumulate`; it has no other
+    effects. Its code consists of arith and math ops, including `math.exp2` and `math.log2`. The
+    argument of an exp2 with the attribute `tile.below_127` is at most 127 or NaN; its result need
+    not be correct for other arguments.
 
     ```mlir
     %p = tile.map(%s, %m) : (!tile.val<[r, c], f32>, !tile.val<[r], f32>) -> !tile.val<[r, c], f32> {
@@ -349,24 +351,24 @@ def Tile_MapOp : Tile_Op<"map", [
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
-    /// The spaces that it runs over: those of its results, or of its inputs where it has none.
+    /// The spaces of the iteration: those of the results or, without results, of the inputs.
     ::mlir::tile::SpaceSet getIterationSpaces();
-    /// The outer value that an argument of the region stands for; null for any other value.
+    /// The input that an argument of the region corresponds to; null for any other value.
     ::mlir::Value getInputOf(::mlir::Value regionValue);
-    /// Whether a value of the region is the `tile.index` of that space.
+    /// Returns true if a value of the region is the `tile.index` of this space.
     bool isIndexOf(::mlir::Value regionValue, ::llvm::StringRef space);
   }];
 }
 
 def Tile_MaskOp : Tile_Op<"mask", [
     HasParent<"StreamOp">, Pure, TypesMatchWith<"same type", "input", "output", "$_self">]> {
-  let summary = "the value inside the stage's pairs, `fill` outside them";
+  let summary = "the value inside the stage's pairs, `fill` outside of them";
   let description = [{
-    In a block that lies wholly inside them this is the identity: lowerings clone such blocks
-    without it.
+    In a block that is entirely inside the pairs, this op is the identity: lowerings clone such
+    blocks without it.
 
-    `where` takes pairs away: those at which the condition is 0 are outside the pairs of the stream,
-    for this op and for every reduction, scan, contraction and sum behind it.
+    `where` removes pairs: those at which the condition is 0 are outside the pairs of the stream,
+    for this op and for every reduction, scan, contraction and sum after it.
 
     ```mlir
     %m = tile.mask %s fill -1.0e30 : !tile.val<[r, c], f32>
@@ -381,12 +383,12 @@ def Tile_MaskOp : Tile_Op<"mask", [
 }
 
 def Tile_RandomOp : Tile_Op<"random", [HasParent<"StreamOp">, Pure]> {
-  let summary = "a factor per pair: `factor` or, by chance, 0";
+  let summary = "a random factor per pair: `factor` or 0";
   let description = [{
-    `factor` where the pair's random word is at least `least`, and 0 elsewhere. The word is word j mod 4
-    of Philox 4x32-10 with the seed as its key and the counter (b, head_start + h, i, floor(j / 4)) for
-    the global positions i and j; a buffer of seeds per batch entry has 0 in place of b. So it depends
-    neither on blocks nor on how a call is split.
+    `factor` if the pair's random word is at least `least`, and 0 otherwise. The word is word
+    j mod 4 of Philox 4x32-10, with the seed as its key and the counter
+    (b, head_start + h, i, floor(j / 4)), where i and j are global positions. With a buffer of seeds
+    per batch entry, the counter has 0 instead of b. The value does not depend on blocks or on how a call is split.
 
     ```mlir
     %f = tile.random %seed least 429496730 factor 1.1111 : !tile.buffer<[], i64> -> !tile.val<[r, c], f32>
@@ -402,10 +404,11 @@ def Tile_RandomOp : Tile_Op<"random", [HasParent<"StreamOp">, Pure]> {
 def Tile_ReduceOp : Tile_Op<"reduce", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> {
   let summary = "max or sum over one space of the current block";
   let description = [{
-    The result is over the input's spaces without the named one. Over `c` in a stream: over the
-    unmasked keys of the current block only, so it must feed a carry. Over `r` in a stream: over the
-    rows of the block, for pairs the unmasked ones; a fold. Over any other space: over all of it. An
-    empty maximum is -1e30. A maximum may ignore a NaN; a sum is NaN where a term is.
+    The result is over the input's spaces without the named one. In a stream, a reduction over `c`
+    covers only the unmasked keys of the current block, so it must feed a carry. A reduction over
+    `r` covers the rows of the block (for pairs, the unmasked ones) and is a fold. A reduction over
+    any other space covers all of it. An empty maximum is -1e30. A maximum may ignore a NaN; a sum
+    is NaN if a term is.
 
     ```mlir
     %m = tile.reduce max over c %s : !tile.val<[r, c], f32> -> !tile.val<[r], f32>
@@ -418,12 +421,12 @@ def Tile_ReduceOp : Tile_Op<"reduce", [ParentOneOf<["StageOp", "StreamOp"]>, Pur
 }
 
 def Tile_DotOp : Tile_Op<"dot", [HasParent<"StreamOp">, Pure]> {
-  let summary = "contraction over the named space, f32 accumulation, on top of `init`";
+  let summary = "contraction over the named space with f32 accumulation, added to `init`";
   let description = [{
-    Operands have one element type: f32, or bf16, f16 or tf32 (f32 with 10 bits of fraction), whose
-    products are exact in f32. Both have the named space; the result is over the union of their
-    other spaces. Over `c` or `r` it covers this block's keys or rows, for pairs the unmasked ones.
-    `init` is broadcast to the result.
+    Operands have the same element type: f32, or bf16, f16 or tf32 (f32 with 10 bits of fraction),
+    whose products are exact in f32. Both have the named space; the result is over the union of
+    their other spaces. A contraction over `c` or `r` covers the keys or rows of this block (for
+    pairs, the unmasked ones). `init` is broadcast to the result.
 
     ```mlir
     %s = tile.dot %q, %k over d init(%b : !tile.val<[r, c], f32>)
@@ -445,8 +448,8 @@ def Tile_ScanOp : Tile_Op<"scan", [
   let summary = "a recurrence along the keys of the block, in position order, with a row carry";
   let description = [{
     `mul`: x <- a_j * x.  `linear`: x <- a_j * x + b_j. `result` at j is x after key j (`exclusive`:
-    before it); `carry_out` is x after the block's last key. Masked keys leave x unchanged (their
-    results are defined by `tile.mask`).
+    before it). `carry_out` is x after the last key of the block. Masked keys leave x unchanged;
+    `tile.mask` defines their results.
 
     ```mlir
     %x, %carry = tile.scan mul descending %a carry %x0 : !tile.val<[r, c], f32>, !tile.val<[r], f32>
@@ -468,16 +471,16 @@ def Tile_StreamOp : Tile_Op<"stream", [
     RecursiveMemoryEffects]> {
   let summary = "a loop over blocks of keys for every row: carries in order, folds in any";
   let description = [{
-    Block arguments are the carries (values over r and not c), in the order of `order`. The
-    body yields the new carries, then one contribution per fold; results are the final carries, then
-    the folds: sums of the contributions over all blocks, starting at zero. A fold with `r` sums
-    over key blocks; one with `c` over row blocks; one with neither over both. Which of
-    rows and columns is the outer loop, and any block size, is the schedule's choice.
+    The block arguments are the carries (values over r and not c); the stream visits blocks in the
+    order `order`. The body yields the new carries, then one contribution per fold. The results are
+    the final carries, then the folds: sums of the contributions over all blocks, starting at zero.
+    A fold with `r` sums over key blocks, one with `c` over row blocks, and one with neither over
+    both. The schedule chooses whether rows or columns are the outer loop, and the block sizes.
 
-    `stop_carry` (an index) and `stop_below`: once that carry is below the bound on every row (a NaN
-    is not), the remaining blocks may be skipped; skipping them changes results by rounding at most. A snapshot
-    buffer still gets a value (zero) for a skipped block, and a stream that loads one may skip a
-    block whose snapshot (`skip_buffer`) is below `skip_below` on every row.
+    `stop_carry` (an index) and `stop_below`: once that carry is below the bound in every row (NaN
+    is not), the remaining blocks may be skipped, which changes results only by rounding. A snapshot
+    buffer still gets a value (zero) for a skipped block, and a stream that loads it may skip a
+    block whose snapshot (`skip_buffer`) is below `skip_below` in every row.
 
     ```mlir
     %m, %l, %o = tile.stream ascending carry(%m0, %l0, %o0 : ...) {
@@ -503,7 +506,7 @@ def Tile_StreamOp : Tile_Op<"stream", [
     unsigned getNumFolds() { return getOutputs().size() - getCarries().size(); }
     /// The yielded value of carry or fold `i`.
     ::mlir::Value getYielded(unsigned i);
-    /// The value that is 0 at pairs which the code of a mask takes away, or null.
+    /// The value that is 0 at the pairs that the code of a mask removes, or null.
     ::mlir::Value getCondition();
   }];
 }

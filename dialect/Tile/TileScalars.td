@@ -1,4 +1,4 @@
-//===- TileScalars.td - scalar loops of preparation and reduction stages --===//
+//===- TileScalars.td - Scalar loops of preparation and reduction stages --===//
 #ifndef PE_DIALECT_TILE_SCALARS
 #define PE_DIALECT_TILE_SCALARS
 
@@ -8,11 +8,11 @@ def Tile_ForeachOp : Tile_Op<"foreach", [
     HasParent<"StageOp">, SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects]> {
   let summary = "a sequential loop nest over extents, with a scalar body";
   let description = [{
-    Block arguments: one index per space of the stage's `over`, then one per extent of `over` here
-    (names, integers or size expressions as in a buffer type), first outermost. Iterations run in
-    that order, so `tile.accumulate` is deterministic. `independent` says that no two iterations, of
-    this loop or of the stage's items, touch an element that one of them changes, where indices do
-    not show it: nothing verifies it, whoever writes the loop vouches for it.
+    The block arguments are one index per space of the stage's `over`, then one per extent of `over`
+    of this op (names, integers or size expressions as in a buffer type), outermost first.
+    Iterations run in that order, so `tile.accumulate` is deterministic. `independent` asserts that
+    no two iterations, of this loop or of the stage's items, access an element that one of them
+    changes. Use it if the indices do not imply this; it is not verified.
 
     ```mlir
     tile.stage @table prepare over ["hq"] {
@@ -31,7 +31,7 @@ def Tile_ForeachOp : Tile_Op<"foreach", [
 def Tile_SizeOp : Tile_Op<"size", [Pure]> {
   let summary = "a size or start of this call";
   let description = [{
-    A size expression over the names of a buffer type's extents and the plan's parameters.
+    A size expression over the names that extents of buffers may use and the parameters of the plan.
 
     ```mlir
     %n = tile.size "r + c" : index
@@ -72,11 +72,11 @@ def Tile_WriteOp : Tile_Op<"write", [MemoryEffects<[MemWrite]>]> {
 def Tile_AccumulateOp : Tile_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "adds to one element, in the buffer's type; indices are clamped to the extents";
   let description = [{
-    In a `tile.map` over pairs it adds over the pairs inside the mask; the indices then begin with
-    `tile.index "b"` and `tile.index "hq"`, so that work items never share an element. In a loop it
-    may also keep the larger (`by max`) or the smaller (`by min`) of the element and its operand;
-    where one is NaN, the other. A lowering may divide such a loop among threads, as the
-    order does not matter.
+    In a `tile.map` over pairs, it adds over the pairs inside the mask. The indices must then begin
+    with `tile.index "b"` and `tile.index "hq"`, so that work items never share an element. In a
+    loop, it may also store the larger (`by max`) or smaller (`by min`) of the element and its
+    operand; if one is NaN, it stores the other. A lowering may divide a loop of `by max` or `by
+    min` among threads, because the order does not matter.
 
     ```mlir
     tile.accumulate %g, %D[%b, %h] : f32 -> !tile.buffer<[b, hq], f64>
@@ -91,12 +91,11 @@ def Tile_AccumulateOp : Tile_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]
 }
 
 def Tile_ScratchOp : Tile_Op<"scratch"> {
-  let summary = "memory of one evaluation of scalar code";
+  let summary = "scratch memory of one evaluation of scalar code";
   let description = [{
-    So many f32 or f64 numbers, such as the hidden values of a network. Every evaluation of the region
-    has its own; what they are before they are stored is undefined. `memref.load` and `memref.store`
-    access them. Where and how often it is allocated is the lowering's affair: on the stack, as vectors, or
-    as memory of a thread.
+    An array of f32 or f64 numbers, such as the hidden values of a network. Every evaluation of the
+    region has its own array, which is uninitialized. `memref.load` and `memref.store` access it.
+    The lowering chooses the allocation: on the stack, as vectors, or as memory of a thread.
 
     ```mlir
     %hidden = tile.scratch : memref<32xf32>

@@ -1,4 +1,4 @@
-//===- TileTypes.td - values over named spaces, and buffers ---------------===//
+//===- TileTypes.td - Values over named spaces, and buffers ---------------===//
 #ifndef PE_DIALECT_TILE_TYPES
 #define PE_DIALECT_TILE_TYPES
 
@@ -17,7 +17,7 @@ def Tile_Order : Tile_Enum<"Order", "the order in which a stream visits the keys
   I32EnumAttrCase<"Descending", 2, "descending">]>;
 def Tile_OrderAttr : EnumAttr<Tile_Dialect, Tile_Order, "order">;
 
-def Tile_LinkFunction : Tile_Enum<"LinkFunction", "a function of one number between linear maps", [
+def Tile_LinkFunction : Tile_Enum<"LinkFunction", "a scalar function between linear maps", [
   I32EnumAttrCase<"Identity", 0, "identity">, I32EnumAttrCase<"Relu", 1, "relu">,
   I32EnumAttrCase<"Gelu", 2, "gelu">, I32EnumAttrCase<"Tanh", 3, "tanh">,
   I32EnumAttrCase<"Silu", 4, "silu">, I32EnumAttrCase<"Cos", 5, "cos">,
@@ -33,7 +33,7 @@ def Tile_Phase : Tile_Enum<"Phase", "when a stage runs", [
   I32EnumAttrCase<"Backward", 2, "backward">, I32EnumAttrCase<"Finish", 3, "finish">]>;
 def Tile_PhaseAttr : EnumAttr<Tile_Dialect, Tile_Phase, "phase">;
 
-def Tile_Role : Tile_Enum<"Role", "what a buffer is to the caller", [
+def Tile_Role : Tile_Enum<"Role", "the role of a buffer in a call", [
   I32EnumAttrCase<"Argument", 0, "argument">, I32EnumAttrCase<"Result", 1, "result">,
   I32EnumAttrCase<"Residual", 2, "residual">, I32EnumAttrCase<"Temporary", 3, "temporary">,
   I32EnumAttrCase<"Cotangent", 4, "cotangent">, I32EnumAttrCase<"Gradient", 5, "gradient">]>;
@@ -62,11 +62,12 @@ def Tile_SpaceSetParameter : AttrOrTypeParameter<"::mlir::tile::SpaceSet", "a se
 def Tile_ValType : Tile_Type<"Val", "val"> {
   let summary = "one number for every point of the named spaces";
   let description = [{
-    `!tile.val<[r, c], f32>` is one f32 per (query row, key column) of the stage's current head;
-    `!tile.val<[r, d], f32>` a panel of query rows by depth; `!tile.val<[], f32>` one number per
-    head. The names are a set: they are parsed in any order and printed in canonical order. A
-    lowering that has no layout for a set refuses it by name. Elements are f32, f64, bf16, f16 or
-    tf32, where tf32 is never in memory; or index, for positions, which only maps take.
+    `!tile.val<[r, c], f32>` is one f32 per (query row, key column) of the stage's current head,
+    `!tile.val<[r, d], f32>` is a panel of query rows by depth, and `!tile.val<[], f32>` is one
+    number per head. The names are a set: they are parsed in any order and printed in canonical
+    order. A lowering without a layout for a set reports the set by name. Elements are f32, f64,
+    bf16, f16 or tf32, where tf32 is never stored in memory, or index for positions, which only maps
+    may use.
   }];
   let parameters = (ins Tile_SpaceSetParameter:$spaces, "::mlir::Type":$elementType);
   let assemblyFormat = "`<` $spaces `,` $elementType `>`";
@@ -74,16 +75,17 @@ def Tile_ValType : Tile_Type<"Val", "val"> {
 }
 
 def Tile_PairsType : Tile_Type<"Pairs", "pairs"> {
-  let summary = "which pairs of queries and keys take part";
-  let description = "What `tile.pairs` says and stages take.";
+  let summary = "the pairs of queries and keys that a stage includes";
+  let description = "The result of `tile.pairs`, an operand of stages.";
 }
 
 def Tile_BufferType : Tile_Type<"Buffer", "buffer"> {
   let summary = "memory, its extents given by space names, integers or size expressions";
   let description = [{
-    Row-major. Names: `b` batch, `hq` query heads, `hkv` key heads, `r` queries, `c` keys, `d`, `e`
-    depths, `t` distances (entry `x` holds position distance `x - (c - 1) + q_start - k_start`,
-    extent `r + c` and the padding that the schedule asks for), `kb` key blocks of the schedule. Any other extent is an integer or a size expression in quotes.
+    Row-major memory. The names of extents are `b` batch, `hq` query heads, `hkv` key heads, `r`
+    queries, `c` keys, `d`, `e` depths, `t` distances (entry `x` is for the position distance
+    `x - (c - 1) + q_start - k_start`; the extent is `r + c` plus the padding of the schedule), and
+    `kb` key blocks of the schedule. Any other extent is an integer or a size expression in quotes.
 
     ```mlir
     !tile.buffer<[b, hq, r, d], f32>      !tile.buffer<[hq, t], f32>
@@ -94,7 +96,7 @@ def Tile_BufferType : Tile_Type<"Buffer", "buffer"> {
                         "::mlir::Type":$elementType);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
-    /// Position of the extent `name`, or -1.
+    /// Returns the position of the extent `name`, or -1.
     int64_t indexOf(::llvm::StringRef name) const;
     bool has(::llvm::StringRef name) const { return indexOf(name) >= 0; }
     int64_t getRank() const { return getExtents().size(); }

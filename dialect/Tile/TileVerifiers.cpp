@@ -37,7 +37,8 @@ bool mlir::tile::isPerHead(BufferType buffer, ArrayRef<StringRef> last) {
 
 bool mlir::tile::isOwned(BufferType buffer) { return buffer.has("b") && buffer.has("hq"); }
 
-/// Whether the buffer's extents are those of a value over `spaces`, besides heads and blocks.
+/// Returns true if the extents of the buffer, except heads and blocks, are those of a value over
+/// `spaces`.
 static bool bufferHolds(BufferType buffer, const SpaceSet &spaces) {
   auto isHeld = [&](StringRef name) { return buffer.has(name); };
   auto isOther = [&](StringRef name) { return buffer.has(name) && !spaces.has(name); };
@@ -45,7 +46,7 @@ static bool bufferHolds(BufferType buffer, const SpaceSet &spaces) {
          llvm::none_of(ArrayRef<StringRef>{"r", "c", "d", "e"}, isOther);
 }
 
-/// An extent that indexes neither a value over `spaces` nor a head or block; null if there is none.
+/// Returns an extent that indexes neither a value over `spaces` nor a head or block, or null.
 static StringAttr findOtherExtent(BufferType buffer, const SpaceSet &spaces) {
   constexpr StringRef kImplied[] = {"b", "hq", "hkv", "kb"};
   for (StringAttr extent : buffer.getExtents())
@@ -75,7 +76,7 @@ LogicalResult ValType::verify(llvm::function_ref<InFlightDiagnostic()> emitError
 
 //===- Memory ------------------------------------------------------------------===//
 
-/// The rules that load and store share, C1 to C4.
+/// Verifies rules C1 to C4, which load and store share.
 template <typename Op> static LogicalResult verifyMemory(Op op, StringRef name) {
   ValType value = op.getValue().getType();
   BufferType buffer = op.getBuffer().getType();
@@ -101,7 +102,7 @@ LogicalResult LoadOp::verify() {
   BufferType buffer = getBuffer().getType();
   bool inStream = isInStream(*this);
   if (buffer.has("kb") && !inStream) // load-C5
-    return emitOpError("expected a buffer with extent kb to be loaded inside a stream only "
+    return emitOpError("expected a buffer with extent kb to be loaded only inside a stream "
                        "(load-C5)");
   if (hasColumns(spacesOf(getValue())) && buffer.has("hq") && !inStream &&
       isOverKeyHeads(*this)) // load-C6
@@ -121,7 +122,7 @@ LogicalResult StoreOp::verify() {
     return emitOpError("expected a store inside a stream to be a snapshot: a value over r to a "
                        "buffer with extent kb (store-C5)");
   if (!inStream && buffer.has("kb")) // store-C6
-    return emitOpError("expected a buffer with extent kb to be stored inside a stream only "
+    return emitOpError("expected a buffer with extent kb to be stored only inside a stream "
                        "(store-C6)");
   StringRef head = hasColumns(spaces) && isOverKeyHeads(*this) ? "hkv" : "hq";
   StringRef otherHead = head == "hq" ? "hkv" : "hq";
@@ -141,8 +142,7 @@ LogicalResult ConstantOp::verify() {
   return success();
 }
 
-/// The rules that position and index share, C2 and C3. Index values may be used only inside the
-/// regions of maps.
+/// Verifies rules C2 and C3, which position and index share. Index values may be used only by maps.
 static LogicalResult verifyIndex(Operation *op, const SpaceSet &spaces, StringRef name) {
   auto type = cast<ValType>(op->getResult(0).getType());
   if (type.getSpaces() != spaces || !type.getElementType().isIndex())
@@ -150,7 +150,7 @@ static LogicalResult verifyIndex(Operation *op, const SpaceSet &spaces, StringRe
            << spaces.toString() << ", index>, found " << type << " (" << name << "-C2)";
   for (Operation *user : op->getUsers())
     if (!isa<MapOp>(user))
-      return op->emitOpError("expected to be the input of maps only, found a use by ")
+      return op->emitOpError("expected to be an input only of maps, found a use by ")
              << user->getName() << " (" << name << "-C3)";
   return success();
 }
@@ -183,7 +183,8 @@ static LogicalResult verifyIndices(MapOp op) {
   return success();
 }
 
-/// The broadcast of a map: its results over the same spaces, every input within them.
+/// Verifies the spaces of a map: all results have the same spaces, and every input broadcasts to
+/// them.
 static LogicalResult verifyMapSpaces(MapOp op) {
   if (op.getInputs().empty() && op.getOutputs().empty()) // map-C3
     return op.emitOpError("expected an input or a result, found neither (map-C3)");
@@ -234,7 +235,7 @@ LogicalResult MapOp::verifyRegions() {
     return failure();
   WalkResult writes = getBody().walk([](WriteOp) { return WalkResult::interrupt(); });
   if (writes.wasInterrupted()) // map-C9
-    return emitOpError("expected effects by tile.accumulate only, found tile.write (map-C9)");
+    return emitOpError("expected effects only by tile.accumulate, found tile.write (map-C9)");
   return verifyScalarCode(*this, getBody(), "map-C8");
 }
 
@@ -286,7 +287,7 @@ LogicalResult DotOp::verify() {
   const SpaceSet &a = spacesOf(getLhs()), &b = spacesOf(getRhs()), &out = spacesOf(getOutput());
   if (!a.has(getAxis()) || !b.has(getAxis()) || out != a.join(b).without(getAxis())) // dot-C1
     return emitOpError("expected ")
-           << getAxis() << " in both operands and a result over what else they have, found "
+           << getAxis() << " in both operands and a result over their other spaces, found "
            << getLhs().getType() << ", " << getRhs().getType() << " to " << getOutput().getType()
            << " (dot-C1)";
   if (Value init = getInit(); init && !out.contains(spacesOf(init))) // dot-C2
@@ -296,14 +297,14 @@ LogicalResult DotOp::verify() {
   Type right = cast<ValType>(getRhs().getType()).getElementType();
   Type result = cast<ValType>(getOutput().getType()).getElementType();
   if (left != right || result.isBF16() || result.isF16() || result.isTF32()) // dot-C3
-    return emitOpError("expected operands of one element type and a result of f32, found ")
+    return emitOpError("expected operands of the same element type and a result of f32, found ")
            << left << ", " << right << " to " << getOutput().getType() << " (dot-C3)";
   return success();
 }
 
 LogicalResult ScanOp::verify() {
   if ((getKind() == ScanKind::Linear) != static_cast<bool>(getB())) // scan-C1
-    return emitOpError("expected `plus` exactly for a linear scan (scan-C1)");
+    return emitOpError("expected `plus` if and only if the scan is linear (scan-C1)");
   const SpaceSet &a = spacesOf(getA());
   if (!isPair(a) || spacesOf(getCarryIn()) != a.without("c")) // scan-C2
     return emitOpError("expected a value over [r, c] and a carry over [r], found ")
@@ -349,7 +350,8 @@ LogicalResult WindowGradOp::verify() {
   return success();
 }
 
-/// Heads, then the depth of `rows` and t, in this order or, if `isAdjoint`, in the other.
+/// Verifies a table whose extents are heads, then the depth of `rows` and t, or, if `isAdjoint`, t
+/// and the depth.
 static LogicalResult verifyWindow(Operation *op, StringRef name, Value value, Value rows,
                                   Value table, bool isAdjoint = false) {
   if (failed(verifyIsPair(op, value, (name + "-C1").str())))
@@ -384,12 +386,12 @@ LogicalResult WindowOuterOp::verify() {
                "expected extents b and hq, so that work items never share an element, found ")
            << getTable().getType() << " (window_outer-C4)";
   if (elementOf(getValue()) != elementOf(getRows())) // window_outer-C5
-    return emitOpError("expected pairs and rows of one element type, found ")
+    return emitOpError("expected pairs and rows of the same element type, found ")
            << getValue().getType() << " and " << getRows().getType() << " (window_outer-C5)";
   return success();
 }
 
-/// Extents b and hq, a number of distances, and r.
+/// Verifies a table with the extents b, hq, a number of distances, and r.
 static LogicalResult verifyNearTable(Operation *op, Value table, StringRef label) {
   ArrayRef<StringAttr> extents = cast<BufferType>(table.getType()).getExtents();
   int64_t count = 0;
@@ -421,7 +423,7 @@ LogicalResult NearGradOp::verify() {
   return verifyNearTable(*this, getTable(), "near_grad-C2");
 }
 
-/// u over distances, v over rows.
+/// Verifies u over distances and v over rows.
 static LogicalResult verifyCoordinate(Operation *op, Value u, Value v, StringRef label) {
   if (isPerHead(cast<BufferType>(u.getType()), {"t"}) &&
       isPerHead(cast<BufferType>(v.getType()), {"r"}))
@@ -437,7 +439,7 @@ int64_t mlir::tile::degreeOfSegments(Value coefficients) {
   return extents.empty() || extents.back().getValue().getAsInteger(10, powers) ? -1 : powers - 1;
 }
 
-/// The tables of a piecewise polynomial.
+/// Verifies the tables of a piecewise polynomial.
 static LogicalResult verifySegmentTables(Operation *op, Value knots, Value coefficients,
                                          Value count, StringRef label) {
   auto typeOf = [](Value value) { return cast<BufferType>(value.getType()); };
@@ -486,7 +488,8 @@ LogicalResult SegmentsGradOp::verify() {
   return success();
 }
 
-/// Weights of one or two extents, biases of one, all f32.
+/// Returns true if the layers alternate between weights of one or two extents and biases of one,
+/// all f32.
 static bool areLinks(OperandRange layers) {
   if (layers.empty() || layers.size() % 2)
     return false;
@@ -502,7 +505,7 @@ static bool areLinks(OperandRange layers) {
 
 LogicalResult FindSegmentsOp::verify() {
   if (!areLinks(getLinks())) // find_segments-C1
-    return emitOpError("expected links of f32: weight [n] or [n, m] and bias [n] in turn "
+    return emitOpError("expected links of f32: alternating weight [n] or [n, m] and bias [n] "
                        "(find_segments-C1)");
   if (failed(verifyCoordinate(*this, getU(), getV(), "find_segments-C2")) ||
       failed(verifySegmentTables(*this, getKnots(), getCoefficients(), getCount(),

@@ -1,7 +1,7 @@
-//===- pe-lsp-server.cpp - pe in an editor --------------------------------===//
+//===- pe-lsp-server.cpp - The language server of pe ----------------------===//
 //
-// MLIR's language server with pe's dialects: completion, hover, definitions and the verifiers'
-// messages while typing.
+// The language server of MLIR with the dialects of pe: completion, hover, definitions, and the
+// errors of parsers and verifiers while typing.
 //
 //===----------------------------------------------------------------------===//
 

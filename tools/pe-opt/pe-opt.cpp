@@ -1,4 +1,4 @@
-//===- pe-opt.cpp - MLIR's optimizer driver with pe's dialects and passes -===//
+//===- pe-opt.cpp - The MLIR optimizer driver with the passes of pe -------===//
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "passes/Pipelines/Registration.h"

@@ -45,7 +45,7 @@ struct BenchOptions {
   bool model = false, views = false;
 };
 
-/// pe bench --target=cuda --model: predicted cycles of the main loops.
+/// Prints the predicted cycles of the main loops (pe bench --target=cuda --model).
 Status modelKernels(const BenchOptions &options) {
   auto rates = ratesOf(options.chip);
   if (!rates)
@@ -119,7 +119,7 @@ Status checkOptions(const BenchOptions &options) {
                      options.model ? "--model"
                                    : "--target=cuda; scripts/gpu-check.sh times kernels on a GPU");
   if (options.model && options.views)
-    return makeError("expected --views without --model: the model knows no strides");
+    return makeError("expected --views without --model: the model has no strides");
   if (options.dtype != "bf16" && options.dtype != "f16")
     return makeError("expected --dtype=bf16 or f16 for the model, found '", options.dtype, "'");
   return Status::success();
@@ -230,12 +230,12 @@ Status Bench::check(const std::string &name, const jit::Description &description
   if (!report)
     return report.error();
   if (!report->passes())
-    return makeError(name, " differs from the float64 reference; nothing is timed\n",
+    return makeError(name, " differs from the float64 reference; it is not timed\n",
                      report->table());
   return Status::success();
 }
 
-/// An embedding's rival is a copy of its tokens.
+/// Prints and records the time of an embedding, which is compared with a copy of its tokens.
 void Bench::reportEmbedding(const std::string &name, int64_t length, const Timing &timing) {
   std::printf("%-20s %6lld %9.3f %5.0f%% of copy %9.3f %5.0f%% of copy\n", name.c_str(),
               static_cast<long long>(length), timing.forwardSeconds * 1e3,
@@ -251,8 +251,8 @@ void Bench::reportEmbedding(const std::string &name, int64_t length, const Timin
                   {"structure", "embedding"}});
 }
 
-/// Bytes that a forward call cannot avoid to move: its arguments and the outputs. Backward
-/// reads them with the output's cotangent and writes their gradients.
+/// Returns the bytes that a forward call must move: its arguments and the outputs. The backward
+/// call reads them and the cotangent of the output, and writes the gradients.
 static double bytesOf(const TensorMap &arguments, int64_t outputs) {
   double bytes = static_cast<double>(outputs) * sizeof(float);
   for (const auto &[name, tensor] : arguments)
@@ -328,7 +328,8 @@ Status Bench::measure(const std::string &name, int64_t length) {
   return Status::success();
 }
 
-/// [B, S, H, D] memory seen as [B, H, S, D] against contiguous tensors, through the same calls.
+/// Times calls on [B, H, S, D] views of [B, S, H, D] memory against the same calls on contiguous
+/// tensors.
 Status Bench::measureViews(const std::string &name, int64_t length) {
   auto checked = compileAndCheck(name);
   if (!checked)
@@ -340,7 +341,7 @@ Status Bench::measureViews(const std::string &name, int64_t length) {
   if (!timing)
     return timing.error();
   if (!timing->isEqual)
-    return makeError(name, ": expected the same bits from views and from contiguous tensors");
+    return makeError(name, ": expected bitwise equal results for views and contiguous tensors");
   const auto &[contiguous, views, isEqual] = *timing;
   std::printf("%-16s %6lld %9.2f %9.2f %6.2f %9.2f %9.2f %6.2f\n", name.c_str(),
               static_cast<long long>(length), contiguous.forward * 1e3, views.forward * 1e3,
@@ -360,13 +361,13 @@ Status Bench::measureAll() {
   if (options.views) {
     std::printf(
         "views: q, k, v, o and their gradients as [B, H, S, D] views of [B, S, H, D] memory, "
-        "against contiguous\ntensors in this run; the same bits\n");
+        "against contiguous\ntensors in this run; results are bitwise equal\n");
     std::printf("%-16s %6s %9s %9s %6s %9s %9s %6s\n", "encoding", "N", "fwd ms", "views", "ratio",
                 "bwd ms", "views", "ratio");
   } else {
-    std::printf("share: of the FMA peak measured beside; x: against softmax attention composed of "
-                "OpenBLAS (%s) products in this run,\nwith a dense bias added where the encoding "
-                "has one; ! marks where pe loses\n",
+    std::printf("share: of the FMA peak measured between the calls; x: speedup over softmax "
+                "attention composed of OpenBLAS (%s) products in this run,\nwith a dense bias if "
+                "the encoding has one; !: pe is slower\n",
                 blas::coreName().c_str());
     std::printf("%-16s %6s %9s %6s %8s %9s %6s %8s\n", "encoding", "N", "fwd ms", "share", "",
                 "bwd ms", "share", "");
@@ -376,7 +377,8 @@ Status Bench::measureAll() {
       if (Status s = options.views ? measureViews(name, length) : measure(name, length); !s)
         return s;
   if (!options.views)
-    std::printf("%s\n", slower ? "pe loses where ! stands" : "pe loses nowhere in this table");
+    std::printf("%s\n",
+                slower ? "pe is slower in the entries with !" : "pe is faster in all entries");
   return Status::success();
 }
 
@@ -408,9 +410,9 @@ Status Bench::run() {
 
 Action addBench(CLI::App &app) {
   auto options = std::make_shared<BenchOptions>();
-  app.add_option("--encodings", options->encodings, "Folder of the encoding files")
+  app.add_option("--encodings", options->encodings, "Directory of the encoding files")
       ->capture_default_str();
-  app.add_option("--with", options->names, "Encodings of that folder, by file name without .mlir")
+  app.add_option("--with", options->names, "Encodings of that directory: file names without .mlir")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--lengths", options->lengths, "Sequence lengths")

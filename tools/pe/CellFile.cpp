@@ -1,4 +1,4 @@
-//===- CellFile.cpp - What one run of a grid found, in a file --------------===//
+//===- CellFile.cpp - The result file of a run of a grid -------------------===//
 #include "tools/pe/CellFile.h"
 
 #include "runtime/api/Compiler.h"
@@ -19,7 +19,7 @@ static Json pairsOf(const std::map<int64_t, double> &values) {
   return list;
 }
 
-/// JSON writes numbers that are none as null.
+/// Reads a matrix. JSON represents NaN as null.
 static std::vector<std::vector<double>> matrixOf(const Json &json) {
   std::vector<std::vector<double>> matrix;
   for (const Json &row : json) {
@@ -39,7 +39,7 @@ static train::LearnedBias biasOf(const Json &json) {
   bias.rows = matrixOf(json.at("rows"));
   for (const Json &map : json.at("maps"))
     bias.maps.push_back(matrixOf(map));
-  // What is drawn beside the query's own key.
+  // Check that every row has a value at the query; the plot reads it.
   for (const std::vector<double> &row : bias.rows)
     row.at(static_cast<size_t>(bias.query));
   return bias;
@@ -88,11 +88,11 @@ std::optional<FinishedCell> fromCellText(const std::string &text) {
     json.at("model_params").get_to(result.modelParams);
     json.at("seconds").get_to(result.trainSeconds);
     json.at("key").get_to(cell.key);
-    // Files of earlier versions have neither.
+    // Files of earlier versions lack both fields.
     cell.build = json.value("build", std::string());
     if (json.contains("bias"))
       result.bias = biasOf(json["bias"]);
-  } catch (const std::exception &) { // of nlohmann's, or a number beyond its row
+  } catch (const std::exception &) { // thrown by nlohmann::json, or by at()
     return std::nullopt;
   }
   return cell;

@@ -1,4 +1,4 @@
-//===- CellFile.h - What one run of a grid found, in a file -----------------===//
+//===- CellFile.h - The result file of a run of a grid ----------------------===//
 #ifndef PE_TOOLS_PE_CELLFILE_H
 #define PE_TOOLS_PE_CELLFILE_H
 
@@ -9,8 +9,8 @@
 
 namespace pe::cli {
 
-/// A run's result, the hash of everything that decides it, and the build of pe that found it
-/// (buildOfPe); empty: not known.
+/// The result of a run, the hash of everything that determines it, and the build of pe that
+/// computed it (buildOfPe; empty if unknown).
 struct FinishedCell {
   train::EncodingResult result;
   std::string key, build;
@@ -18,11 +18,11 @@ struct FinishedCell {
 
 std::string toCellText(const FinishedCell &cell);
 
-/// What is in a finished run's file; none if it cannot be read as one.
+/// Parses the file of a finished run; nullopt if it is not valid.
 std::optional<FinishedCell> fromCellText(const std::string &text);
 
-/// A hash of the program and of the compiler library beside it: two builds of the same source are
-/// one build if they are the same bytes.
+/// Returns a hash of the program and the compiler library. Two builds of the same source are the
+/// same build if they are identical bytes.
 Expected<std::string> buildOfPe();
 
 } // namespace pe::cli

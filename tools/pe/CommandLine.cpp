@@ -1,4 +1,4 @@
-//===- CommandLine.cpp - mistakes on the command line ---===//
+//===- CommandLine.cpp - Errors on the command line ---===//
 #include "tools/pe/CommandLine.h"
 
 #include "runtime/core/Error.h"
@@ -11,17 +11,17 @@
 namespace pe::cli {
 namespace {
 
-/// "--name" or "-o" of an argument, without "=value".
+/// Returns "--name" or "-o" of an argument, without "=value".
 std::string nameOf(const std::string &argument) { return argument.substr(0, argument.find('=')); }
 
 bool isOption(const std::string &argument) {
   return argument.size() > 1 && argument[0] == '-' && !std::isdigit(argument[1]);
 }
 
-/// Whether the option takes more than one value, each a word of its own.
+/// Returns true if the option takes several values as separate words.
 bool takesMany(const CLI::Option &option) { return option.get_items_expected_max() > 1; }
 
-/// "; did you mean '--out'?" for -o, or for a misspelt name.
+/// Returns "; did you mean '--out'?" for -o or a misspelt name; otherwise an empty string.
 std::string suggestOption(const std::string &given, const std::vector<std::string> &names) {
   if (given.size() == 2) {
     std::vector<std::string> found;
@@ -51,14 +51,14 @@ template <typename Number> bool isNumber(const std::string &text) {
 Status checkNumber(const CLI::Option &option, const std::string &name, const std::string &value) {
   const std::string type = option.get_type_name();
   if (type == "INT" && !isNumber<int64_t>(value))
-    return makeError(name, ": expected a whole number, found '", value, "'");
+    return makeError(name, ": expected an integer, found '", value, "'");
   if (type == "UINT" && !isNumber<uint64_t>(value))
-    return makeError(name, ": expected a whole number of 0 or more, found '", value, "'");
+    return makeError(name, ": expected an integer of 0 or more, found '", value, "'");
   return Status::success();
 }
 
-/// How the value of a word that no option takes is written: "; write --time=3" after a flag with an
-/// optional value, or with the option that such words are usually meant for.
+/// Returns advice on a word that belongs to no option: "; write --time=3" after a flag with an
+/// optional value, or the option for which such words are usually meant.
 std::string suggestFor(const CLI::App &command, const std::string &word,
                        const std::string &before) {
   const CLI::Option *flag = isOption(before) ? command.get_option_no_throw(before) : nullptr;

@@ -1,10 +1,10 @@
-//===- CommandLine.h - mistakes on the command line ---===//
+//===- CommandLine.h - Errors on the command line ---===//
 //
-// CLI11 reads the command line; its error messages are reworded into one line that names the
-// option, what was expected and what was found:
+// CLI11 parses the command line. Its error messages are reworded to one line that names the option,
+// the expected value and the value found:
 //
 //   pe run: error: unknown option --thread; did you mean '--threads'?
-//   pe run: error: --threads: expected a whole number, found 'abc'
+//   pe run: error: --threads: expected an integer, found 'abc'
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_TOOLS_PE_COMMANDLINE_H
@@ -16,27 +16,29 @@
 
 namespace pe::cli {
 
-/// The first unknown or repeated option, missing value or misspelt number among the arguments of
-/// the subcommand `name`.
+/// Reports the first unknown or repeated option, missing value or misspelt number among the
+/// arguments of the subcommand `name`.
 Status findMistake(const CLI::App &command, const std::string &name,
                    const std::vector<std::string> &arguments);
 
-/// The error of an option in the place of the command: it names the commands that have the option.
+/// Returns the error for an option instead of a command. It names the commands that have the
+/// option.
 Error explainMissingCommand(const CLI::App &app, const std::string &option);
 
-/// The arguments with every "--name value" as "--name=value", for commands that read flags of the
-/// second form. `switches` take no value from the next word.
+/// Returns the arguments with every "--name value" replaced by "--name=value", for commands that
+/// accept only the second form. `switches` do not have a value.
 std::vector<std::string> joinValues(const std::vector<std::string> &arguments,
                                     const std::vector<std::string> &switches);
 
-/// Other errors that CLI11 found: a missing FILE or option, a value that is not an accepted choice.
+/// Describes other errors of CLI11: a missing FILE or option, a value that is not an accepted
+/// choice.
 Error describe(const CLI::ParseError &error, const std::string &command);
 
-/// A flag without a value.
+/// Adds a flag without a value.
 CLI::Option *addSwitch(CLI::App &app, const std::string &name, bool &variable,
                        const std::string &about);
 
-/// Accepts only these values.
+/// Returns a validator that accepts only these values.
 CLI::Validator oneOf(std::vector<std::string> choices);
 
 } // namespace pe::cli

@@ -1,7 +1,7 @@
-//===- Commands.h - the subcommands of pe ---===//
+//===- Commands.h - The subcommands of pe ---===//
 //
-// One file per subcommand: it adds its options to the command line and returns what
-// runs when it is chosen. A run returns the exit status and prints its own error
+// There is one file per subcommand. It adds its options to the command line and returns the action
+// to run if the subcommand is chosen. An action returns the exit status and prints its own errors
 // (reportError), whose first line is `FILE:LINE:COL: error: ...` or `pe NAME: error: ...`.
 //
 //===----------------------------------------------------------------------===//
@@ -26,7 +26,7 @@ Action addPlot(CLI::App &app);
 Action addReinit(CLI::App &app);
 Action addRepresent(CLI::App &app);
 
-/// Prints the error as `pe NAME` would and returns 1.
+/// Prints an error of `pe NAME` and returns 1.
 int reportError(const std::string &command, const Error &error);
 
 } // namespace pe::cli

@@ -29,7 +29,7 @@ std::vector<std::string> splitList(const std::string &text) {
   return parts;
 }
 
-/// Every target that a package is made for; cuda once per chip.
+/// Returns the targets of a package, with one entry per chip for cuda.
 Expected<std::vector<CompileOptions>> targetsOf(const CompileCommandOptions &options) {
   std::vector<CompileOptions> targets;
   for (const std::string &target : splitList(options.target))
@@ -89,7 +89,8 @@ Status compile(const CompileCommandOptions &options) {
   return Status::success();
 }
 
-/// Nothing is loaded for GPUs: this works on a machine without one.
+/// Explains the compilation for a GPU without loading a driver, so it works on machines without
+/// one.
 Status explainForGpu(const ExplainOptions &options) {
   auto program = loadFile(options.file, options.entry);
   if (!program)

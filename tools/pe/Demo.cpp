@@ -1,7 +1,7 @@
 //===- Demo.cpp - pe demo ---===//
 //
-// The main job: one small language model per encoding on real text, scored with growing context on
-// the same targets. It is a comparison (Grid.h) with flags and limits of its own.
+// Trains one small language model per encoding on real text, and evaluates it with growing context
+// on the same targets. It is a comparison (Grid.h) with its own flags and limits.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cpu/ThreadPool.h"
@@ -32,14 +32,14 @@ Experiment experimentOf(const DemoOptions &options) {
   experiment.needsThisBuild = true;
   experiment.limits = {
       "A longer context brings no gain at this size: the models are too small to use it. The table "
-      "shows which encodings survive contexts they were not trained on.",
-      "FIRE is trained at length 256, below its initial threshold L of 512, so that its "
-      "interpolation is hardly trained; the setting of its paper (125 M parameters) is out of "
-      "reach here."};
+      "shows which encodings tolerate contexts that are longer than in training.",
+      "FIRE is trained at length 256, below its initial threshold L of 512, so its interpolation "
+      "is "
+      "hardly trained. The setting of its paper (125 M parameters) is too large for this demo."};
   return experiment;
 }
 
-/// As flags of `pe train`, whose defaults are the demo's model.
+/// Returns the options as flags of `pe train`, whose defaults are the model of the demo.
 std::vector<std::string> flagsOf(const DemoOptions &options) {
   return {"--data=" + options.data, "--out=" + options.out,
           "--steps=" + std::to_string(options.steps),
@@ -47,15 +47,15 @@ std::vector<std::string> flagsOf(const DemoOptions &options) {
 }
 
 void addOptions(CLI::App &app, DemoOptions &options) {
-  app.add_option("--encodings", options.encodings, "Folder of the encoding files")
+  app.add_option("--encodings", options.encodings, "Directory of the encoding files")
       ->capture_default_str();
   app.add_option("--out", options.out,
-                 "Folder for results.json, report.html and finished runs, which are reused while "
-                 "flags, text, encoding and pe stay the same")
+                 "Directory for results.json, report.html and finished runs, which are reused if "
+                 "flags, text, encoding and pe are the same")
       ->capture_default_str();
   app.add_option("--data", options.data,
-                 "Folder of text; default: the machine's Python standard library");
-  app.add_option("--with", options.names, "Encodings of that folder, by file name without .mlir")
+                 "Directory of text; default: the machine's Python standard library");
+  app.add_option("--with", options.names, "Encodings of that directory: file names without .mlir")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--steps", options.steps, "Training steps per model")->capture_default_str();

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What the machine has. `problems` lists what keeps pe from working.
+/// The properties of the machine. `problems` lists the reasons why pe cannot work.
 struct Findings {
   Json json;
   std::vector<std::string> problems;

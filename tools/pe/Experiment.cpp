@@ -1,4 +1,4 @@
-//===- Experiment.cpp - Runs to compare, from a file -----------------------===//
+//===- Experiment.cpp - Comparisons described by a file --------------------===//
 #include "tools/pe/Experiment.h"
 
 #include "runtime/core/Error.h"
@@ -15,12 +15,12 @@
 namespace pe::cli {
 namespace {
 
-// Rows keep the order of the file.
+// Preserves the order of the rows in the file.
 using Json = nlohmann::ordered_json;
 
 using plan::shortened;
 
-/// Reads the fields of one object; the first error is kept.
+/// Reads the fields of an object and keeps the first error.
 class Reader {
 public:
   Reader(const Json &object, std::string where) : object(object), where(std::move(where)) {}
@@ -28,7 +28,7 @@ public:
   std::string text(const char *name, const char *preset = nullptr) {
     const Json *field = find(name, !preset);
     if (field && !field->is_string())
-      fail(name, "a text", *field);
+      fail(name, "a string", *field);
     return field && field->is_string() ? field->get<std::string>()
                                        : std::string(preset ? preset : "");
   }
@@ -48,10 +48,10 @@ public:
         result.push_back(entry.get<std::string>());
     }
     if (!good)
-      fail(name, "a list of texts", *field);
+      fail(name, "a list of strings", *field);
     return result;
   }
-  /// {"steps": 100, "lr": "0.01"}: flags of pe train, whose names are looked at later.
+  /// {"steps": 100, "lr": "0.01"}: flags of pe train, whose names are checked later.
   std::map<std::string, std::string> flags(const char *name) {
     const Json *field = find(name, false);
     return field ? flagsOf(*field, name) : std::map<std::string, std::string>();
@@ -79,7 +79,7 @@ public:
       problem =
           makeError(where, ": '", name, "': expected ", expected, ", found ", shortened(found));
   }
-  /// An error names what is there besides the fields that were read.
+  /// Returns the first error, or reports unknown fields.
   Status finish() {
     for (const auto &[name, value] : object.items())
       if (problem && std::find(known.begin(), known.end(), name) == known.end())
@@ -104,7 +104,7 @@ private:
         if (value.is_string() || value.is_number())
           result[flag] = value.is_string() ? value.get<std::string>() : value.dump();
         else
-          fail(name + "." + flag, "a text or a number", value);
+          fail(name + "." + flag, "a string or a number", value);
     if (auto encoding = result.find("encoding"); encoding != result.end())
       encoding->second = encodingFileOf(encoding->second);
     return result;
@@ -147,12 +147,12 @@ Expected<train::Claim> readClaim(const Json &json, const std::string &where) {
   return claim;
 }
 
-/// What a row or a start cannot decide for itself.
+/// Flags that apply to all runs and must not be in a row or start.
 constexpr std::array kOfAllRuns = {"against", "check", "checkpoint", "checkpoint-interval",
                                    "jobs",    "keep",  "log",        "out",
                                    "seed",    "seeds", "sweep",      "trace"};
 
-/// Flags have names that `pe train` knows.
+/// Checks that the flags are flags of `pe train`.
 Status checkFlags(const std::map<std::string, std::string> &flags, const std::string &where) {
   const std::vector<std::string> known = train::trainFlags();
   for (const auto &[name, value] : flags)
@@ -165,11 +165,11 @@ Status checkRow(const std::map<std::string, std::string> &flags, const std::stri
   for (const char *name : kOfAllRuns)
     if (flags.count(name))
       return makeError(where, ": expected flags of one run, found '", name,
-                       "', which is of all runs; write it in 'flags' or on the command line");
+                       "', which applies to all runs; write it in 'flags' or on the command line");
   return checkFlags(flags, where);
 }
 
-/// What is claimed or compared is there.
+/// Checks that claims and baselines refer to existing rows.
 Status checkNames(const Experiment &experiment, const std::string &where) {
   std::vector<std::string> names;
   for (const NamedFlags &row : experiment.rows)

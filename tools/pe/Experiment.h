@@ -1,7 +1,7 @@
-//===- Experiment.h - Runs to compare, from a file -----------------------===//
+//===- Experiment.h - Comparisons described by a file --------------------===//
 //
-// An experiment is a JSON object: the flags of every run, rows with flags of their own, warm starts
-// that rows begin with, and what is claimed of the results. docs/training.md lists its fields.
+// An experiment is a JSON object with the flags of all runs, rows with additional flags, warm
+// starts of rows, and claims about the results. docs/training.md lists its fields.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_TOOLS_PE_EXPERIMENT_H
@@ -24,34 +24,36 @@ struct NamedFlags {
 
 struct Experiment {
   std::string title, question;
-  /// Of every run.
+  /// The flags of all runs.
   std::map<std::string, std::string> flags;
   std::vector<NamedFlags> rows;
-  /// Trained first, once per seed; a row's `from` may name one.
+  /// Warm starts, trained first, once per seed. A row's `from` may name one.
   std::vector<NamedFlags> starts;
-  /// Rows that those below them are compared with; empty: the first row.
+  /// The rows with which the rows below them are compared. If empty, the first row.
   std::vector<std::string> baselines;
-  /// Whether rows are compared with others at all.
+  /// True if rows are compared with others.
   bool hasMargins = true;
   std::vector<train::Claim> claims;
-  /// Whether claims may speak of lengths that are not evaluated: the command line replaced these.
+  /// True if claims may refer to lengths that are not evaluated, because the command line replaced
+  /// the lengths.
   bool claimsMayLackLengths = false;
   std::vector<std::string> limits;
-  /// Instead of the loss or the answers.
+  /// Measure the time of the forward pass instead of the loss or the answers.
   bool timesForward = false;
-  /// Columns: "dormant", "DfI" and, from the weights of `from`, "SFE" after the last step.
+  /// Additional columns: "dormant", "DfI" and, relative to the weights of `from`, "SFE" after the
+  /// last step.
   std::vector<std::string> more;
-  /// Whether what another build of pe found is found again.
+  /// Repeat runs of other builds of pe.
   bool needsThisBuild = false;
 };
 
-/// The file of a name that may be the file's folder: FOLDER/experiment.json.
+/// Returns the file of an experiment. `name` may be its directory: DIR/experiment.json.
 std::string experimentFileOf(const std::string &name);
 
-/// Reads a file. `quick`: with its field of that name as a merge patch (RFC 7386).
+/// Reads a file. `quick` applies its field "quick" as a merge patch (RFC 7386).
 Expected<Experiment> readExperiment(const std::string &file, bool quick);
 
-/// An encoding as users name it: a file, "none", or one of pe's own without folder and ending.
+/// Returns the file of an encoding, which users name by a file, "none", or the name of an example.
 std::string encodingFileOf(const std::string &name);
 
 } // namespace pe::cli

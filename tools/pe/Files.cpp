@@ -1,4 +1,4 @@
-//===- Files.cpp - how a file is named and compiled ---===//
+//===- Files.cpp - Finding files, and options of compilation ---===//
 #include "runtime/core/Error.h"
 #include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
@@ -17,8 +17,8 @@ std::string findExamples() {
   std::error_code ignored;
   if (fs::is_directory(kExamples, ignored))
     return kExamples;
-  // An installed program has them in share, that of the Python package beside bin; one in a build
-  // folder has those of the source.
+  // An installed program has examples in share, and the Python package next to bin. A program in a
+  // build directory uses those of the source.
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
   const fs::path prefix = program.parent_path().parent_path();
   for (const fs::path &installed : {prefix / "share/pe/encodings", prefix / kExamples})
@@ -27,8 +27,8 @@ std::string findExamples() {
   return PE_EXAMPLES_DIR;
 }
 
-/// What "alibi", "alibi.mlir" or "examples/encodings/alibi.mlir" calls pe's own example; empty for
-/// other paths.
+/// Returns the name of the example to which "alibi", "alibi.mlir" or
+/// "examples/encodings/alibi.mlir" refer; empty for other paths.
 static std::string exampleNameOf(const std::string &file) {
   const fs::path path(file);
   const bool isInExamples = path.parent_path() == kExamples;
@@ -47,7 +47,7 @@ std::string findFile(const std::string &file) {
   return fs::exists(own, ignored) ? own.string() : file;
 }
 
-/// The names of the encodings in a folder.
+/// Returns the names of the encodings in a directory.
 static std::vector<std::string> encodingsIn(const std::string &folder) {
   std::error_code ignored;
   std::vector<std::string> names;
@@ -88,7 +88,7 @@ std::string findExperiment(const std::string &name) {
   if (fs::exists(path, ignored) || path.filename().empty() ||
       (path.has_parent_path() && path.parent_path() != "examples"))
     return name;
-  // Experiments lie beside the encodings, in the source and in the Python package.
+  // Experiments are next to the encodings, both in the source and in the Python package.
   const fs::path own = fs::path(findExamples()).parent_path() / path.filename();
   return fs::exists(own / "experiment.json", ignored) ? own.string() : name;
 }
@@ -98,7 +98,7 @@ Status checkExperiment(const std::string &name) {
   if (fs::is_directory(name, ignored)) {
     if (fs::exists(fs::path(name) / "experiment.json", ignored))
       return Status::success();
-    return makeError("expected an experiment, found the folder '", name,
+    return makeError("expected an experiment, found the directory '", name,
                      "' without experiment.json");
   }
   if (const std::string file = findFile(name); fs::path(file).extension() == ".mlir")
@@ -121,9 +121,9 @@ Status checkOutput(const std::string &option, const std::string &file) {
     return Status::success();
   const fs::path folder = fs::path(file).parent_path();
   if (!folder.empty() && !fs::is_directory(folder, ignored))
-    return makeError(option, ": folder '", folder.string(), "' does not exist");
+    return makeError(option, ": directory '", folder.string(), "' does not exist");
   if (fs::is_directory(file, ignored))
-    return makeError(option, ": expected the name of a file, found the folder '", file, "'");
+    return makeError(option, ": expected the name of a file, found the directory '", file, "'");
   return Status::success();
 }
 

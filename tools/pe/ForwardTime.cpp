@@ -1,4 +1,4 @@
-//===- ForwardTime.cpp - How long a model's forward pass takes ---===//
+//===- ForwardTime.cpp - The time of a model's forward pass ---===//
 #include "tools/pe/ForwardTime.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-//===- ForwardTime.h - How long a model's forward pass takes ---===//
+//===- ForwardTime.h - The time of a model's forward pass ---===//
 #ifndef PE_TOOLS_PE_FORWARDTIME_H
 #define PE_TOOLS_PE_FORWARDTIME_H
 
@@ -6,8 +6,8 @@
 
 namespace pe::cli {
 
-/// Milliseconds of a forward pass over one sequence of each of the evaluation's lengths, in a batch
-/// of --batch: the median of several calls.
+/// Returns, for each length of the evaluation, the milliseconds of a forward pass per sequence in a
+/// batch of --batch: the median of several calls.
 Expected<std::map<int64_t, double>> timeForward(train::Session &session);
 
 } // namespace pe::cli

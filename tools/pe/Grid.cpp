@@ -35,31 +35,31 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A row with one seed.
+/// A row with a seed.
 struct Cell {
   size_t row;
   std::string seed;
   train::TrainOptions options;
-  /// The hash of everything that decides the result, and the file that keeps it.
+  /// The hash of everything that determines the result, and the file with the result.
   std::string key, file;
   std::optional<train::EncodingResult> result;
 };
 
-/// What rows begin with, of one seed.
+/// A warm start of rows, with a seed.
 struct Start {
   std::string name, seed;
   train::TrainOptions options;
-  /// Whether its checkpoint is complete.
+  /// True if its checkpoint is complete.
   bool isDone = false;
 };
 
-/// A run that is about to begin. The encoding is what the session's attention comes from.
+/// A run that is about to begin, with the encoding from which the session's attention is created.
 struct OpenRun {
   std::unique_ptr<train::Session> session;
   train::TrainedEncoding encoding;
 };
 
-/// What one run found: the curves of its losses.
+/// The curves of the losses of a run.
 class Recorder : public train::Observer {
 public:
   explicit Recorder(train::EncodingResult &result) : result(result) {}
@@ -86,7 +86,7 @@ private:
   chart::RunningMean smooth{0.9};
 };
 
-/// A file's name from a row's: letters, digits and a few marks.
+/// Returns a file name for a row: letters, digits and a few punctuation marks.
 std::string fileNameOf(std::string name) {
   for (char &c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '=' && c != '.' && c != '-')
@@ -132,17 +132,18 @@ private:
   std::vector<std::string> seeds;
   std::vector<Cell> cells;
   std::vector<Start> starts;
-  /// What cells share, and what workers tell; one at a time.
+  /// Guards the state that cells share, and the output of workers.
   std::mutex lock;
   std::map<std::string, train::Kernels> kernels;
   std::map<std::string, std::shared_ptr<const train::Corpus>> corpora;
   std::shared_ptr<const train::Corpus> lastText;
   std::optional<GridReport> report;
-  /// Of --out.
+  /// The lock of --out.
   train::FolderLock folder;
   RunCounts counts;
   std::string build;
-  /// Runs that have ended, those of earlier commands included, and the seconds of this one's.
+  /// The runs that have ended, including those of earlier commands, and the seconds of the runs of
+  /// this command.
   size_t finished = 0;
   double secondsOfRuns = 0;
 };
@@ -162,7 +163,7 @@ Status checkAlone(const train::TrainConfig &config) {
   return Status::success();
 }
 
-/// What a claim speaks of is measured. Of rows that --sweep divides, nothing is claimed.
+/// Checks that the columns of claims are measured. Claims do not apply to rows that --sweep splits.
 Status Grid::checkClaims() const {
   for (const train::Claim &claim : experiment.claims)
     for (const train::Operand &operand : {claim.lower, claim.higher})
@@ -184,7 +185,7 @@ Status Grid::checkClaims() const {
   return Status::success();
 }
 
-/// Every start that a row names, once per seed.
+/// Reads every start that a row names, once per seed.
 Status Grid::prepareStarts(const std::vector<std::string> &arguments) {
   for (const NamedFlags &start : experiment.starts)
     for (const std::string &seed : seeds) {
@@ -199,9 +200,9 @@ Status Grid::prepareStarts(const std::vector<std::string> &arguments) {
   return Status::success();
 }
 
-/// Every cell's flags are read before the first run, so that a mistake costs no time. All rows of a
-/// seed come before the next seed: there is a whole table early, and slow times of the machine meet
-/// all rows.
+/// Reads the flags of all cells before the first run, so that errors are reported early. All rows
+/// of a seed come before the next seed: a complete table is available early, and slow phases of the
+/// machine affect all rows.
 Status Grid::prepare(const std::vector<std::string> &arguments) {
   if (Status status = checkAlone(config); !status)
     return status;
@@ -210,7 +211,7 @@ Status Grid::prepare(const std::vector<std::string> &arguments) {
     return allRows.takeError();
   rows = *std::move(allRows);
   if (experiment.timesForward && config.jobs > 1)
-    return makeError("expected --jobs=1 where time is measured, found ", config.jobs);
+    return makeError("expected --jobs=1 to measure time, found ", config.jobs);
   auto given = parseSeeds(config.seeds);
   if (!given)
     return given.takeError();
@@ -230,14 +231,14 @@ Status Grid::prepare(const std::vector<std::string> &arguments) {
     return status;
   if (Status status = checkClaims(); !status)
     return status;
-  // A text that is not there leaves no folder behind.
+  // Read the data first, so that no directory is created if it is missing.
   for (const Cell &cell : cells)
     if (auto texts = corporaOf(cell.options.config); !texts)
       return texts.takeError();
   std::error_code code;
   std::filesystem::create_directories(config.out + "/cells", code);
   if (code)
-    return makeError("--out: cannot make the folder '", config.out, "': ", code.message());
+    return makeError("--out: cannot create the directory '", config.out, "': ", code.message());
   auto taken = train::FolderLock::take(config.out, "another pe");
   if (!taken)
     return taken.takeError();
@@ -273,7 +274,7 @@ Grid::corporaOf(const train::TrainConfig &own) {
   return result;
 }
 
-/// A text of everything that decides a run's result.
+/// Returns a string with everything that determines a run's result.
 Expected<std::string> Grid::identityOf(train::TrainOptions &options, const std::string &what) {
   const train::TrainConfig &own = options.config;
   auto texts = corporaOf(own);
@@ -291,7 +292,8 @@ Expected<std::string> Grid::identityOf(train::TrainOptions &options, const std::
   return all;
 }
 
-/// The folder of each start's checkpoint, by everything that decides it; rows begin there.
+/// Sets the directory of each start's checkpoint, named by a hash of everything that determines it,
+/// and lets rows begin there.
 Status Grid::nameStarts() {
   for (Start &start : starts) {
     auto identity = identityOf(start.options, "start '" + start.name + "'");
@@ -308,7 +310,7 @@ Status Grid::nameStarts() {
   return Status::success();
 }
 
-/// The file of a cell's result, by everything that decides it.
+/// Sets the file of a cell's result, named by a hash of everything that determines it.
 Status Grid::name(Cell &cell) {
   auto identity = identityOf(cell.options, rows[cell.row].name);
   if (!identity)
@@ -348,7 +350,7 @@ cpu::ThreadPool::Options Grid::threadsOf(const train::TrainConfig &own) const {
   return threads;
 }
 
-/// Compiles what the run needs; one at a time.
+/// Compiles the kernels of a run. Only one thread compiles at a time.
 Expected<OpenRun> Grid::open(const train::TrainOptions &options, cpu::ThreadPool &pool) {
   std::lock_guard guard(lock);
   const train::TrainConfig &own = options.config;
@@ -370,7 +372,7 @@ Expected<OpenRun> Grid::open(const train::TrainOptions &options, cpu::ThreadPool
   return OpenRun{*std::move(session), *std::move(encoding)};
 }
 
-/// Trains until its checkpoint is that of the last step.
+/// Trains a start to its last step and saves the checkpoint.
 Status Grid::runStart(Start &start) {
   cpu::ThreadPool pool(threadsOf(start.options.config));
   auto opened = open(start.options, pool);
@@ -389,7 +391,7 @@ Status Grid::runStart(Start &start) {
   return status;
 }
 
-/// Runs the session, or times it.
+/// Trains or times the session.
 Status Grid::measure(train::Session &session, const std::string &label,
                      train::EncodingResult &result) {
   if (experiment.timesForward) {
@@ -415,7 +417,7 @@ Status Grid::measure(train::Session &session, const std::string &label,
   return counts && !session.hasStopped() ? measureMore(session, result) : Status::success();
 }
 
-/// The columns that the experiment asks for: means over layers or matrices.
+/// Computes the additional columns of the experiment: means over layers or matrices.
 Status Grid::measureMore(train::Session &session, train::EncodingResult &result) {
   std::optional<train::NamedWeights> before;
   if (const std::string &from = session.config().from; !from.empty()) {
@@ -440,7 +442,7 @@ Status Grid::measureMore(train::Session &session, train::EncodingResult &result)
   return Status::success();
 }
 
-/// The runs behind the next one take as long as those before.
+/// Sets the remaining time, assuming that the remaining runs take as long as the finished ones.
 void Grid::addTimeAfter(train::ProgressLine &progress) {
   std::lock_guard guard(lock);
   const size_t done = finished - counts.finishedBefore, after = cells.size() - finished - 1;
@@ -449,7 +451,7 @@ void Grid::addTimeAfter(train::ProgressLine &progress) {
   progress.setSecondsAfter(secondsOfRuns / static_cast<double>(done) * static_cast<double>(after));
 }
 
-/// A picture that cannot be drawn is no reason to lose what was trained.
+/// Evaluates the learned bias for the plot. A failure is not fatal, because the training is done.
 void Grid::drawBias(const Cell &cell, const OpenRun &run, train::EncodingResult &result) const {
   if (experiment.timesForward)
     return;
@@ -490,7 +492,8 @@ Status Grid::runCell(Cell &cell) {
   return Status::success();
 }
 
-/// Called with the lock held. Where a row is one run and runs end in order, the row says it all.
+/// Reports the end of a run. Requires the lock. If each row is one run and runs end in order,
+/// printing the row is sufficient.
 void Grid::tell(const Cell &cell) {
   ++finished;
   secondsOfRuns += cell.result->trainSeconds;
@@ -508,7 +511,7 @@ void Grid::tell(const Cell &cell) {
   tellRow(cell.row);
 }
 
-/// If all of its runs have ended.
+/// Adds a row to the report if all of its runs have ended.
 void Grid::tellRow(size_t row) {
   std::vector<const train::EncodingResult *> runs;
   for (const Cell &cell : cells) {
@@ -521,8 +524,8 @@ void Grid::tellRow(size_t row) {
   report->add(row, runs);
 }
 
-/// run(0), run(1) ..., --jobs of them at a time; after a failure the others end theirs, and after a
-/// signal none begins.
+/// Calls run(0), run(1), ..., up to --jobs of them in parallel. After a failure, the other workers
+/// finish their current runs. After a signal, no further run begins.
 template <typename Run> Status Grid::inParallel(size_t count, Run run) {
   std::atomic<size_t> next = 0;
   Status failure = Status::success();
@@ -558,7 +561,7 @@ Status Grid::runStarts() {
   });
 }
 
-/// Reads what earlier commands found.
+/// Reads the results of earlier commands.
 Status Grid::findFinished() {
   auto hash = buildOfPe();
   if (!hash)
@@ -577,18 +580,18 @@ Status Grid::findFinished() {
                  counts.ofOtherBuilds, folder,
                  experiment.needsThisBuild
                      ? " and are trained again"
-                     : ("; without '" + config.out + "/cells' all are trained again").c_str());
+                     : ("; delete '" + config.out + "/cells' to train them again").c_str());
   if (experiment.needsThisBuild)
     counts.ofOtherBuilds = 0;
   return Status::success();
 }
 
-/// After a signal: what there is, and how to go on.
+/// Reports, after a signal, the finished runs and how to continue.
 int Grid::tellStop() {
   std::fprintf(
       stderr,
-      "stopped: %zu of %zu runs are finished and kept in '%s/cells'; the same command goes "
-      "on with the rest\n",
+      "stopped: %zu of %zu runs are finished and saved in '%s/cells'; run the same command to "
+      "continue\n",
       finished, cells.size(), config.out.c_str());
   return interruptStatus();
 }
@@ -599,8 +602,8 @@ Expected<int> Grid::run() {
     return status.takeError();
   if (isInterrupted()) {
     std::fprintf(stderr,
-                 "stopped; what begins the rows is kept in '%s/starts'; the same command "
-                 "goes on with it\n",
+                 "stopped; the warm starts are saved in '%s/starts'; run the same command to "
+                 "continue\n",
                  config.out.c_str());
     return interruptStatus();
   }

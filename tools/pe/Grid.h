@@ -1,10 +1,10 @@
 //===- Grid.h - Several training runs and their table ---===//
 //
-// The cells of a grid are the rows of an experiment, once for every combination of the values of
-// swept flags; each runs once per seed. What a finished run found is a file in OUT/cells whose name
-// has a hash of everything that decides the result, so that a grid that was killed goes on with the
-// runs that are missing; the checkpoints of warm starts are in OUT/starts. A row of the table is
-// printed as soon as its runs have ended (GridReport.h).
+// The cells of a grid are the rows of an experiment, once per combination of the values of swept
+// flags and once per seed. The result of a finished run is a file in OUT/cells whose name contains
+// a hash of everything that determines the result, so that an interrupted grid continues with the
+// missing runs. The checkpoints of warm starts are in OUT/starts. A row of the table is printed as
+// soon as its runs have ended (GridReport.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_TOOLS_PE_GRID_H
@@ -15,9 +15,9 @@
 
 namespace pe::cli {
 
-/// Runs the experiment's rows, with --sweep and --seeds of `options`, whose `arguments` the cells
-/// share. Without rows there is one, of those arguments. The exit status, 0 unless a signal stopped
-/// it (Interrupt.h).
+/// Runs the experiment's rows with --sweep and --seeds of `options`. `arguments` apply to all
+/// cells. An experiment without rows has one row with these arguments. Returns the exit status, 0
+/// unless a signal stopped the grid (Interrupt.h).
 Expected<int> runGrid(const std::vector<std::string> &arguments, const train::TrainOptions &options,
                       Experiment experiment);
 

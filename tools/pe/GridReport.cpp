@@ -1,4 +1,4 @@
-//===- GridReport.cpp - What is told of several runs -----------------------===//
+//===- GridReport.cpp - The report of several runs -------------------------===//
 #include "tools/pe/GridReport.h"
 
 #include "runtime/core/File.h"
@@ -11,7 +11,7 @@
 namespace pe::cli {
 namespace {
 
-/// The lengths of the table's columns.
+/// Returns the lengths of the table's columns.
 std::vector<int64_t> lengthsOf(const std::vector<const train::TrainConfig *> &runs) {
   std::set<int64_t> lengths;
   for (const train::TrainConfig *run : runs)
@@ -19,7 +19,8 @@ std::vector<int64_t> lengthsOf(const std::vector<const train::TrainConfig *> &ru
   return {lengths.begin(), lengths.end()};
 }
 
-/// Further columns, in the order of the report's; a distance is one from what a row begins with.
+/// Returns the additional columns, in the order of the report. A distance is measured from the warm
+/// start of a row.
 std::vector<std::string> columnsOf(const Experiment &experiment,
                                    const std::vector<const train::TrainConfig *> &runs) {
   const bool hasStart = std::any_of(
@@ -31,7 +32,7 @@ std::vector<std::string> columnsOf(const Experiment &experiment,
   return {columns.begin(), columns.end()};
 }
 
-/// The row that another is compared with: the last baseline above it.
+/// Returns the row with which `row` is compared: the last baseline above it.
 std::string baselineOf(const std::vector<NamedFlags> &rows, size_t row,
                        const std::vector<std::string> &baselines) {
   std::string found = baselines.empty() ? rows[0].name : "";
@@ -96,10 +97,10 @@ void GridReport::begin(const std::vector<const train::TrainConfig *> &runs,
                              countText(static_cast<int64_t>(counts.all), "run") +
                              " were trained by another build of pe.");
   content.limits.emplace_back(
-      seeds == 1 ? "One seed: small differences between rows mean nothing; several (--seeds=0,1,2 "
-                   "of pe train and pe compare) show how large the spread of seeds is."
-                 : "The deviation is that of seeds: of initial values and of the order of the "
-                   "data. It says nothing of other data or sizes.");
+      seeds == 1 ? "One seed: small differences between rows are not significant; several seeds "
+                   "(--seeds=0,1,2 of pe train and pe compare) show the spread."
+                 : "The deviation is over seeds: over initial values and the order of the data. It "
+                   "does not cover other data or sizes.");
   std::vector<std::string> names;
   for (const NamedFlags &row : rows)
     names.push_back(row.name);

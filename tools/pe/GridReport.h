@@ -1,7 +1,7 @@
-//===- GridReport.h - What is told of several runs ---===//
+//===- GridReport.h - The report of several runs ---===//
 //
-// The table of a grid, printed a row at a time; at the end margins, claims and limits, and the
-// files OUT/results.json and OUT/report.html.
+// Prints the table of a grid row by row and, at the end, margins, claims and limits. Writes
+// OUT/results.json and OUT/report.html.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_TOOLS_PE_GRIDREPORT_H
@@ -16,10 +16,10 @@
 
 namespace pe::cli {
 
-/// How many runs there are.
+/// Numbers of runs.
 struct RunCounts {
   size_t all = 0, finishedBefore = 0;
-  /// Of those: trained by another build of pe.
+  /// The runs of `finishedBefore` that another build of pe trained.
   size_t ofOtherBuilds = 0;
 };
 
@@ -28,12 +28,14 @@ public:
   GridReport(const Experiment &experiment, const train::TrainConfig &config,
              std::vector<NamedFlags> rows, int64_t seeds);
 
-  /// Before the first row. `runs` are the settings of every run, `text` is what the last one reads.
+  /// Must be called before the first row. `runs` are the settings of all runs, `text` is the data
+  /// of the last one.
   void begin(const std::vector<const train::TrainConfig *> &runs, const train::Corpus &text,
              const RunCounts &counts);
-  /// The runs of a row, which have all ended; it is printed when those above it are there.
+  /// Adds the runs of a row, which have all ended. Prints the row once the rows above it are
+  /// printed.
   void add(size_t row, const std::vector<const train::EncodingResult *> &runs);
-  /// After the last row.
+  /// Must be called after the last row.
   Status write();
 
   train::Measure measure() const { return content.measure; }
@@ -49,7 +51,7 @@ private:
   RunCounts counts;
   train::ReportContent content;
   std::optional<train::TextTable> table;
-  /// By row; and how many of them are printed.
+  /// The rows that have been added, and the number of printed rows.
   std::vector<bool> isThere;
   size_t printed = 0;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();

@@ -1,4 +1,4 @@
-//===- Inputs.cpp - the tensors of one call ---===//
+//===- Inputs.cpp - The tensors of a call ---===//
 #include "tools/pe/Inputs.h"
 
 #include "runtime/api/Inputs.h"
@@ -10,18 +10,19 @@
 
 namespace pe::cli {
 
-/// The contract's name of a size expression of the compiler ("hq" is h, "r" is sq ...).
+/// Returns the name in the contract of a size expression of the compiler ("hq" is h, "r" is sq
+/// ...).
 static std::string nameOfExtent(const std::string &extent) {
   static const std::map<std::string, std::string> names = {
       {"b", "b"},  {"hq", "h"}, {"hkv", "hkv"}, {"r", "sq"},
       {"c", "sk"}, {"d", "d"},  {"e", "dv"},    {"model", "dm"}};
   if (auto found = names.find(extent); found != names.end())
     return found->second;
-  const auto size = plan::SizeExpression::parse(extent); // an axis that the user has named
+  const auto size = plan::SizeExpression::parse(extent); // a user-defined axis
   return size && size->asName() ? extent : "";
 }
 
-/// The names of sizes that --shape may give: those of every plan and those of the arguments.
+/// Returns the sizes that --shape accepts: those of every plan and those of the arguments.
 static std::vector<std::string> namesOfSizes(const EntryInfo &entry) {
   std::vector<std::string> names = {"b", "h", "hkv", "sq", "sk", "d", "dv"};
   for (const ValueInfo &argument : entry.arguments)
@@ -51,7 +52,7 @@ Expected<Sizes> parseShape(const std::string &text, const EntryInfo &entry) {
     const char *begin = part.data() + equal + 1, *end = part.data() + part.size();
     auto [rest, code] = std::from_chars(begin, end, value);
     if (code != std::errc() || rest != end || value < 0)
-      return makeError("--shape: expected a whole number >= 0 for ", name, ", found '",
+      return makeError("--shape: expected an integer >= 0 for ", name, ", found '",
                        part.substr(equal + 1), "'");
     if (!given.insert(name).second)
       return makeError("--shape: ", name, " is given twice");

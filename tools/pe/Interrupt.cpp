@@ -1,4 +1,4 @@
-//===- Interrupt.cpp - Ending a run by Ctrl-C ------------------------------===//
+//===- Interrupt.cpp - Interruption of runs by Ctrl-C ----------------------===//
 #include "tools/pe/Interrupt.h"
 
 #include <atomic>

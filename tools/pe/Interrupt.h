@@ -1,7 +1,7 @@
-//===- Interrupt.h - Ending a run by Ctrl-C ---------------------*- C++ -*-===//
+//===- Interrupt.h - Interruption of runs by Ctrl-C -------------*- C++ -*-===//
 //
-// The first SIGINT or SIGTERM only sets a flag, which training reads between two steps; the second
-// ends the process at once.
+// The first SIGINT or SIGTERM only sets a flag, which training checks between two steps. The second
+// one ends the process immediately.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_TOOLS_PE_INTERRUPT_H
@@ -9,13 +9,14 @@
 
 namespace pe::cli {
 
-/// Catches the signals from now on. One that the process was started to ignore stays ignored.
+/// Installs the signal handlers. A signal that was ignored when the process started remains
+/// ignored.
 void catchInterrupts();
 
-/// Whether one has arrived.
+/// Returns true if a signal has arrived.
 bool isInterrupted();
 
-/// The exit status of a process that one has stopped: 128 and its number, 130 for Ctrl-C.
+/// Returns the exit status of an interrupted process: 128 plus the signal number, 130 for Ctrl-C.
 int interruptStatus();
 
 } // namespace pe::cli

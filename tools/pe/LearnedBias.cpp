@@ -1,4 +1,4 @@
-//===- LearnedBias.cpp - What a session's first layer learned --------------===//
+//===- LearnedBias.cpp - The learned bias of a session's first layer -------===//
 #include "tools/pe/LearnedBias.h"
 
 #include "runtime/reference/Reference.h"
@@ -13,23 +13,23 @@ namespace pe::cli {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-/// Queries and keys of a map.
+/// The number of queries and keys of a map.
 constexpr int64_t kCells = 64;
 
-/// What pictures can show, and files need not exceed.
+/// Rounds to six digits, which suffice for plots and keep files small.
 double rounded(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
   return std::strtod(text, nullptr);
 }
 
-/// Evaluates a bias one query at a time, so that long texts need no matrix.
+/// Evaluates a bias query by query, so that long sequences need no matrix.
 class BiasReader {
 public:
   BiasReader(reference::Program program, TensorMap inputs, int64_t heads, int64_t length)
       : program(std::move(program)), inputs(std::move(inputs)), heads(heads), length(length) {}
 
-  /// Head x key: the query's row, NaN where attention leaves the pair out.
+  /// Returns the row of a query, [head][key], with NaN for masked pairs.
   Expected<std::vector<std::vector<double>>> rowOf(int64_t query) const {
     auto call = reference::materialize(program, inputs, {.queryStart = query});
     if (!call)
@@ -49,7 +49,7 @@ private:
   int64_t heads, length;
 };
 
-/// Whether the sampled rows are one function of the distance, up to rounding.
+/// Returns true if the sampled rows are a function of the distance, up to rounding.
 class DistanceCheck {
 public:
   void add(int64_t query, const std::vector<double> &row) {
@@ -68,7 +68,7 @@ private:
   double largest = 0, difference = 0;
 };
 
-/// Every `step`-th query and key of every head, and whether they say more than one row does.
+/// Samples every `step`-th query and key of every head. Drops the maps if one row determines them.
 Status addMaps(const BiasReader &reader, int64_t length, train::LearnedBias &bias,
                bool &seesLater) {
   bias.step = std::max<int64_t>(1, length / kCells);

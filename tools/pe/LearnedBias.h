@@ -1,4 +1,4 @@
-//===- LearnedBias.h - What a session's first layer learned ---===//
+//===- LearnedBias.h - The learned bias of a session's first layer ---===//
 #ifndef PE_TOOLS_PE_LEARNEDBIAS_H
 #define PE_TOOLS_PE_LEARNEDBIAS_H
 
@@ -7,9 +7,9 @@
 
 namespace pe::cli {
 
-/// The bias of the first layer over twice the trained length, by the float64 reference and rounded
-/// to six digits. Nothing if there is none that a picture could show: of an encoding that reads
-/// data, whose bias depends on the text, or of several attentions in one layer.
+/// Computes the bias of the first layer over twice the trained length with the float64 reference,
+/// rounded to six digits. Returns an empty bias if it cannot be plotted: if the encoding reads
+/// data, so that its bias depends on the text, or if a layer has several attentions.
 Expected<train::LearnedBias> learnedBiasOf(const train::TrainedEncoding &encoding,
                                            train::Session &session);
 

@@ -1,4 +1,4 @@
-//===- Materialize.cpp - what a compiled kernel reads, beside the reference's ---===//
+//===- Materialize.cpp - The bias and rotation that a compiled kernel reads ---===//
 #include "tools/pe/Materialize.h"
 
 #include "runtime/api/Compiler.h"
@@ -8,7 +8,7 @@
 namespace pe::cli {
 namespace {
 
-/// Calls `visit` with the place in [B, H, Sq, Sk] of every pair that attention leaves out.
+/// Calls `visit` with the offset in [B, H, Sq, Sk] of every masked pair.
 void forEachMasked(const reference::Materialized &expected,
                    const std::function<void(int64_t)> &visit) {
   const Shape &shape = expected.bias.shape();
@@ -42,7 +42,8 @@ Status compareWithReference(MaterializedCall &call) {
   if (!report)
     return report.error();
   call.report = *std::move(report);
-  // Having simplified the bias for the pairs that count, compiled code reads anything at others.
+  // Compiled code simplifies the bias for unmasked pairs, so its values at masked pairs are
+  // arbitrary.
   forEachMasked(call.expected, [&](int64_t place) {
     call.bias.data<float>()[place] = static_cast<float>(call.expected.bias.data<double>()[place]);
   });
@@ -63,7 +64,7 @@ Status useReference(MaterializedCall &call) {
   return Status::success();
 }
 
-/// What writes the bias; null where there is no compiled code for this.
+/// Returns the function that writes the bias; null if there is no compiled code for it.
 Expected<std::shared_ptr<const api::CompiledFunction>> functionOf(const api::ProgramState &program,
                                                                   const CompileOptions &options) {
   if (options.target == "reference")

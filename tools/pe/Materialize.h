@@ -1,4 +1,4 @@
-//===- Materialize.h - what a compiled kernel reads, beside the reference's ---===//
+//===- Materialize.h - The bias and rotation that a compiled kernel reads ---===//
 #ifndef PE_TOOLS_PE_MATERIALIZE_H
 #define PE_TOOLS_PE_MATERIALIZE_H
 
@@ -7,31 +7,31 @@
 
 namespace pe::cli {
 
-/// The bias of a call and the tables of its rotation, twice.
+/// The bias of a call and the tables of its rotation, from the reference and from compiled code.
 struct MaterializedCall {
-  /// In float64.
+  /// The values of the float64 reference.
   reference::Materialized expected;
-  /// From the compiled code's own tables; the reference's, rounded to f32, where there is no
-  /// compiled code for this, and for pairs that attention leaves out.
+  /// The values of the tables of compiled code. Without compiled code, and for masked pairs, the
+  /// values of the reference, rounded to f32.
   Tensor bias;         ///< [B, Hq, Sq, Sk]
   Tensor cosine, sine; ///< [Sq, pairs], or undefined
   bool isCompiled = false;
-  /// What the compiler found, "softmax + affine" (plan::Plan::structure); empty without compiled
-  /// code.
+  /// The structure that the compiler found, "softmax + affine" (plan::Plan::structure). Empty
+  /// without compiled code.
   std::string structure;
-  /// Both compared, on the pairs that attention takes into account. Empty without compiled code.
+  /// The comparison of both on the unmasked pairs. Empty without compiled code.
   reference::Report report;
 };
 
-/// Materialises the only attention of `program` for a call with these arguments (f32 and i32, as
-/// the signature says). Code for the target writes them: of a source, and of a package that holds
-/// such code. Elsewhere the values are the reference's.
+/// Materializes the only attention of `program` for a call with these arguments (f32 and i32, as in
+/// the signature). For a source, and for a package with such code, code for the target computes the
+/// values. Otherwise they are those of the reference.
 Expected<MaterializedCall> materializeCall(const api::ProgramState &program,
                                            const CompileOptions &options,
                                            const TensorMap &arguments, const Positions &positions,
                                            ParallelFor &pool);
 
-/// An error if compiled values differ from the reference beyond the contract's bounds.
+/// Reports an error if compiled values differ from the reference by more than the contract allows.
 Status checkMaterialized(const MaterializedCall &call);
 
 } // namespace pe::cli

@@ -1,4 +1,4 @@
-//===- Memory.cpp - what the process does with freed memory ---===//
+//===- Memory.cpp - Reuse of freed memory ---===//
 #include "tools/pe/Memory.h"
 
 #include <malloc.h>
@@ -6,7 +6,7 @@
 namespace pe::cli {
 
 void keepFreedMemory() {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20); // the most that is allowed
+  mallopt(M_MMAP_THRESHOLD, 32 << 20); // the upper bound of mallopt
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 

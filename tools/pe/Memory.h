@@ -1,11 +1,11 @@
-//===- Memory.h - what the process does with freed memory ---*- C++ -*-===//
+//===- Memory.h - Reuse of freed memory ---------------------*- C++ -*-===//
 #ifndef PE_TOOLS_PE_MEMORY_H
 #define PE_TOOLS_PE_MEMORY_H
 
 namespace pe::cli {
 
-/// For commands that work on one matrix after the other: freed blocks of a matrix's size are kept
-/// for the next one, whose pages would have to be cleared again.
+/// Keeps freed blocks of the size of a matrix for reuse. Commands that process many matrices call
+/// it, because the kernel would have to clear the pages of each new block.
 void keepFreedMemory();
 
 } // namespace pe::cli

@@ -1,8 +1,7 @@
-//===- Plot.h - pictures of encodings and of runs ---===//
+//===- Plot.h - Plots of encodings and runs ---===//
 //
-// A kind of picture is a row of a table (PlotCommand.cpp): its name, what it shows, and the
-// function that draws it from an encoding or from a run. Each picture is an SVG and the plotted
-// numbers.
+// A kind of plot is a row of a table (PlotCommand.cpp): its name, a description, and the function
+// that draws it from an encoding or a run. Each plot is an SVG and a CSV of the plotted numbers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_TOOLS_PE_PLOT_H
@@ -24,29 +23,29 @@ struct PlotOptions {
   std::optional<int64_t> length;
   int64_t layer = 0;
   int threads = 0;
-  /// The side of an image of length^2 tokens.
+  /// The side N of an image of N x N tokens.
   std::optional<int64_t> grid;
   bool fullRange = false, sharedScale = false;
 };
 
 struct Picture {
-  std::string name; ///< of both files, without ending
+  std::string name; ///< of both files, without extension
   std::string svg, csv;
 };
 using Pictures = Expected<std::vector<Picture>>;
 
-/// What a bias is a function of, by the classes of its terms.
+/// The arguments of a bias, according to the classes of its terms.
 enum class BiasShape : uint8_t {
   None,
-  /// Seen from one query, of the distance.
+  /// For each query, a function of the distance.
   Distance,
-  /// A number per query, one per key, or the sum of both.
+  /// A value per query, a value per key, or the sum of both.
   RowColumn,
-  /// Of anything.
+  /// Any other bias.
   General,
 };
 
-/// The shape of the bias of a function with this structure (plan::Plan::structure).
+/// Returns the shape of the bias of a function with this structure (plan::Plan::structure).
 BiasShape biasShapeOf(const std::string &structure);
 
 /// An encoding with values for its parameters.
@@ -54,46 +53,48 @@ class PlottedEncoding {
 public:
   static Expected<PlottedEncoding> load(const PlotOptions &options);
 
-  /// The file's name without folder and ending.
+  /// The name of the file without directory and extension.
   const std::string &name() const { return title; }
   const PlotOptions &options() const { return settings; }
   int64_t headDim() const { return sizes.at("d"); }
   int64_t headCount() const { return sizes.at("h"); }
   /// The heads to draw.
   const std::vector<int64_t> &heads() const { return shown; }
-  /// "parameters drawn with seed 1; ", or where they come from, or nothing if there are none.
+  /// The source of the parameters, such as "parameters drawn with seed 1; ". Empty if there are
+  /// none.
   const std::string &source() const { return parametersFrom; }
-  /// An error at the entry: this kind of picture needs what the function lacks.
+  /// Returns an error at the entry: the function lacks `what`, which this kind of plot requires.
   Error lacks(const std::string &what) const;
 
-  /// Bias and rotation of `queries` queries from position `first` on and of the keys at 0 to
-  /// `keys` - 1, compared with the reference.
+  /// Computes the bias and rotation of `queries` queries from position `first` on and of the keys
+  /// at 0 to `keys` - 1, compared with the reference.
   Expected<MaterializedCall> read(int64_t first, int64_t queries, int64_t keys) const;
-  /// The weights of `length` queries and keys, [1, H, length, length]: the compiled attention
-  /// applied to the unit vectors as values, and the reference's.
+  /// The weights of `length` queries and keys, [1, H, length, length], from the compiled attention
+  /// applied to unit vectors as values, and from the reference.
   struct Weights {
     Tensor found, expected, allowed;
-    /// In f64, softmax of the same queries and keys under the same mask, without an encoding.
+    /// Softmax of the same queries and keys under the same mask without an encoding, in f64.
     Tensor plain;
-    /// The function's other results of one number per query, [1, H, length], by name.
+    /// Other results of the function with one value per query, [1, H, length], by name.
     TensorMap rows, expectedRows;
   };
-  /// Queries and keys are standard normal, or zero, so that all scores are equal.
+  /// Normal: standard normal queries and keys. Equal: zeros, so that all scores are equal.
   enum class Scores : uint8_t { Normal, Equal };
   Expected<Weights> weights(int64_t length, Scores scores) const;
-  /// The function of the score at `scores` for some queries and every head, in f64 (the
-  /// reference's materializeScores). Undefined without such a function.
+  /// Evaluates the score function at `scores` for these queries and every head, in f64 (the
+  /// reference's materializeScores). Undefined without a score function.
   Expected<Tensor> scores(const std::vector<int64_t> &queries,
                           const std::vector<double> &scores) const;
-  /// What an entry @embed adds to the tokens at positions 0 to `length` - 1, [length, Dm].
+  /// The values that an entry @embed adds to the tokens at positions 0 to `length` - 1, [length,
+  /// Dm].
   struct Embedded {
     Tensor found, expected;
     bool isCompiled = false;
   };
   Expected<Embedded> embedding(int64_t length) const;
-  /// Whether the function embeds tokens and attends to nothing.
+  /// Returns true if the function embeds tokens and has no attention.
   bool isEmbedding() const { return embeds; }
-  /// Whether a query sees keys after it.
+  /// Returns true if queries attend to later keys.
   bool seesLaterKeys() const { return looksAhead; }
   BiasShape biasShape() const { return shape; }
 
@@ -138,7 +139,7 @@ Pictures plotRows(const PlottedEncoding &encoding);
 Pictures plotEmbedding(const PlottedEncoding &encoding);
 Pictures plotDimensions(const PlottedEncoding &encoding);
 
-/// What a run left behind, and what to call it.
+/// The file of a run, and its name in plots.
 struct PlottedRun {
   std::string name, path;
   train::RunFile file;

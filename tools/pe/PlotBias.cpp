@@ -1,4 +1,4 @@
-//===- PlotBias.cpp - pictures of biases ---===//
+//===- PlotBias.cpp - Plots of biases ---===//
 #include "tools/pe/PlotParts.h"
 
 #include <algorithm>
@@ -9,12 +9,12 @@ namespace {
 
 using chart::Csv;
 
-/// The bias of a pair, NaN where it is masked.
+/// Returns the bias of a pair; NaN if it is masked.
 double shownBias(const MaterializedCall &call, int64_t head, int64_t row, int64_t key) {
   return isAllowed(call.expected.allowed, row, key) ? at(call.bias, head, row, key) : std::nan("");
 }
 
-/// The bias of a head with every `step`th query and key.
+/// Returns the bias of a head for every `step`th query and key.
 std::vector<std::vector<double>> mapOf(const MaterializedCall &call, int64_t head, int64_t step) {
   std::vector<std::vector<double>> rows;
   for (int64_t i = 0; i < call.bias.dim(2); i += step) {
@@ -32,7 +32,7 @@ std::vector<double> flat(const std::vector<std::vector<double>> &rows) {
   return all;
 }
 
-/// The numbers of one query on one side of it.
+/// The values of one query on one side of it.
 std::vector<double> sideOf(const MaterializedCall &call, int64_t head, int64_t query,
                            int64_t sign) {
   std::vector<double> numbers;
@@ -42,7 +42,8 @@ std::vector<double> sideOf(const MaterializedCall &call, int64_t head, int64_t q
   return numbers;
 }
 
-/// ", -inf beyond 32" or ", masked beyond 127" where the numbers by distance end so; or nothing.
+/// Returns ", -inf beyond 32" or ", masked beyond 127" if the values by distance end like this;
+/// otherwise an empty string.
 std::string endOf(const std::vector<double> &numbers) {
   const auto last = std::find_if(numbers.rbegin(), numbers.rend(),
                                  [](double value) { return std::isfinite(value); });
@@ -89,8 +90,8 @@ Pictures plotBias(const PlottedEncoding &encoding) {
   return std::vector<Picture>{{encoding.name() + "-bias", toSvg(map), csv.text()}};
 }
 
-/// Of a bias that is no function of the distance: its mean over all pairs of a distance, and the
-/// least and largest of them.
+/// Plots a bias that is not a function of the distance: its mean over all pairs of a distance, and
+/// the minimum and maximum.
 static Pictures plotMeanByDistance(const PlottedEncoding &encoding) {
   auto length = lengthOf(encoding, kDefaultLength, kLongestMap, "distance");
   if (!length)
@@ -101,7 +102,7 @@ static Pictures plotMeanByDistance(const PlottedEncoding &encoding) {
   chart::LineChart chart{.title = encoding.name() + ": bias by distance, mean over " +
                                   std::to_string(*length) + " positions",
                          .subtitle = subtitle(encoding, call->isCompiled) +
-                                     "; the bias is no function of the distance: thick: mean of "
+                                     "; the bias is not a function of the distance: thick: mean of "
                                      "all pairs, thin: least and largest",
                          .xLabel = "distance i - j (positions)",
                          .yLabel = "bias (logits)",
@@ -205,7 +206,7 @@ static Expected<Picture> plotQuery(const PlottedEncoding &encoding, int64_t quer
                          .xLabel = "key position",
                          .yLabel = "bias (logits)",
                          .width = chart::kPictureWidth};
-  // Every key near the query, and some of the others.
+  // Draw every key near the query, and some of the others.
   const int64_t keys = call->bias.dim(3), step = (keys + 511) / 512;
   std::vector<int64_t> shown;
   for (int64_t key = 0; key < keys; ++key)
@@ -248,8 +249,8 @@ Pictures plotQueries(const PlottedEncoding &encoding) {
   return pictures;
 }
 
-/// Of a bias r_i + c_j: both numbers by position. They are known up to a constant, which is such
-/// that c_0 = 0.
+/// Plots both parts of a bias r_i + c_j by position. They are unique up to a constant, which is
+/// chosen so that c_0 = 0.
 Pictures plotParts(const PlottedEncoding &encoding) {
   if (encoding.biasShape() != BiasShape::RowColumn)
     return encoding.lacks("a bias that is a number per query plus one per key");
@@ -265,7 +266,7 @@ Pictures plotParts(const PlottedEncoding &encoding) {
                          .xLabel = "position",
                          .yLabel = "part of the bias (logits)",
                          .width = chart::kPictureWidth};
-  // Masked pairs have the reference's values.
+  // Masked pairs have the values of the reference.
   const int64_t last = *length - 1;
   const auto ofQuery = [&](const Tensor &bias, int64_t head, int64_t position) {
     return at(bias, head, position, 0);
@@ -295,7 +296,7 @@ Pictures plotParts(const PlottedEncoding &encoding) {
   return std::vector<Picture>{{encoding.name() + "-parts", toSvg(chart), csv.text()}};
 }
 
-/// What one token of an image gives to every other, or which ones it sees.
+/// Plots the bias of one token of an image with every other one, or the tokens it attends to.
 static Expected<Picture> plotImage(const PlottedEncoding &encoding, int64_t side, int64_t query) {
   const int64_t keys = side * side;
   auto call = encoding.read(query, 1, keys);
@@ -339,7 +340,7 @@ static Expected<Picture> plotImage(const PlottedEncoding &encoding, int64_t side
   return Picture{encoding.name() + "-grid-" + std::to_string(query), toSvg(map), csv.text()};
 }
 
-/// Tokens of an image, row by row.
+/// Plots the bias of an encoding of image tokens, row by row.
 Pictures plotGrid(const PlottedEncoding &encoding) {
   if (encoding.isEmbedding())
     return encoding.lacks("an attention");

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One of the two functions draws it.
+/// A kind of plot. One of the two functions draws it.
 struct Kind {
   const char *name, *about;
   Pictures (*ofEncoding)(const PlottedEncoding &) = nullptr;
@@ -27,26 +27,26 @@ const Kind kKinds[] = {
      plotBias},
     {"distance", "of a FILE: the bias by distance, on a logarithmic axis (from the last --query)",
      plotDistance},
-    {"parts", "of a FILE: a number per query plus one per key, both by position (--length=64)",
+    {"parts", "of a FILE: a value per query plus one per key, both by position (--length=64)",
      plotParts},
     {"query", "of a FILE: the bias of one query, a picture for each --query", plotQueries},
     {"grid", "of a FILE: one query of an image of N x N tokens (--grid=N), by row and column",
      plotGrid},
     {"function", "of a FILE: the function that a pe.mlp has learned, such as FIRE's f",
      plotFunction},
-    {"rotation", "of a FILE: cosines and sines that turn queries and keys (--length=64)",
+    {"rotation", "of a FILE: cosines and sines that rotate queries and keys (--length=64)",
      plotRotation},
-    {"score", "of a FILE: what a pe.score_fn makes of the score s of a pair", plotScore},
-    {"mask", "of a FILE: which pairs attention takes into account (--length=64)", plotMask},
+    {"score", "of a FILE: the score function of a pe.score_fn", plotScore},
+    {"mask", "of a FILE: the unmasked pairs (--length=64)", plotMask},
     {"weights", "of a FILE: weights of random queries and keys (--length=32)", plotWeights},
-    {"difference", "of a FILE: what the encoding changes in them (--length=32)", plotDifference},
-    {"flat", "of a FILE: the weights of one query where all scores are equal (--length=32)",
-     plotFlat},
-    {"rows", "of a FILE: results of one number per query, such as the log-sum-exp (--length=32)",
+    {"difference", "of a FILE: how the encoding changes these weights (--length=32)",
+     plotDifference},
+    {"flat", "of a FILE: the weights of one query if all scores are equal (--length=32)", plotFlat},
+    {"rows", "of a FILE: results with one value per query, such as the log-sum-exp (--length=32)",
      plotRows},
-    {"embedding", "of a FILE: what is added to tokens, by position and dimension (--length=128)",
+    {"embedding", "of a FILE: the embedding of tokens, by position and dimension (--length=128)",
      plotEmbedding},
-    {"dimensions", "of a FILE: some dimensions (--dims) of that, by position (--length=128)",
+    {"dimensions", "of a FILE: some dimensions (--dims) of it, by position (--length=128)",
      plotDimensions},
     {"training", "of a RUN: the training loss by step", nullptr, plotTraining},
     {"lengths", "of a RUN: bits per character by context length", nullptr, plotLengths},
@@ -61,7 +61,7 @@ std::vector<std::string> kindNames() {
   return names;
 }
 
-/// Whether the file holds a run: a folder, or JSON.
+/// Returns true if the file is a run: a directory, or JSON.
 Expected<bool> isRun(const std::string &path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored))
@@ -100,7 +100,7 @@ Status Plot::checkOptions() const {
     return makeError("--layer: expected 0 or more, found ", options.layer);
   std::error_code ignored;
   if (fs::exists(options.out, ignored) && !fs::is_directory(options.out, ignored))
-    return makeError("--out: expected a folder, found the file '", options.out, "'");
+    return makeError("--out: expected a directory, found the file '", options.out, "'");
   return Status::success();
 }
 
@@ -120,7 +120,7 @@ Status Plot::write(const std::vector<Picture> &pictures) {
   return Status::success();
 }
 
-/// Every kind that was asked for, or every kind that applies.
+/// Draws all requested kinds, or all kinds that apply.
 Status Plot::drawAll(bool ofRun, const std::function<Pictures(const Kind &)> &draw) {
   const auto isAsked = [&](const Kind &kind) {
     return std::find(options.kinds.begin(), options.kinds.end(), kind.name) != options.kinds.end();
@@ -139,7 +139,7 @@ Status Plot::drawAll(bool ofRun, const std::function<Pictures(const Kind &)> &dr
     if (!pictures) {
       if (!options.kinds.empty())
         return pictures.takeError();
-      // That an option has no meaning says more than that a kind does not apply.
+      // An error about an option is more specific than a kind that does not apply.
       const auto isOfOption = [](const Error &error) {
         return error.getMessage().starts_with("--");
       };
@@ -189,13 +189,13 @@ Action addPlot(CLI::App &app) {
          "FILE", options->file,
          "An encoding (a .mlir source, a package or the name of one of pe's examples), or a "
          "RUN: a log of pe train, results.json of pe demo, a table of pe bench --json, or "
-         "a folder of these")
+         "a directory of these")
       ->required()
       ->transform(findFile);
   app.add_option("--entry", options->entry, "Public function to use; default: the only one");
   app.add_option("--kind", options->kinds, "Kinds of plots (below); default: all that apply")
       ->delimiter(',');
-  app.add_option("--out", options->out, "Folder for the .svg and .csv files")
+  app.add_option("--out", options->out, "Directory for the .svg and .csv files")
       ->capture_default_str();
   app.add_option("--length", options->length,
                  "Number of positions; the default depends on the kind (below)");
@@ -207,7 +207,7 @@ Action addPlot(CLI::App &app) {
   app.add_flag("--full-range", options->fullRange,
                "Plot all logits; default: only those at most 30 below the largest");
   app.add_flag("--shared-scale", options->sharedScale,
-               "Use one colour scale for all heads; default: one per head");
+               "Use one color scale for all heads; default: one per head");
   app.add_option("--heads", options->heads, "Heads to plot; default: the first eight")
       ->delimiter(',');
   app.add_option("--dims", options->dims,
@@ -217,8 +217,8 @@ Action addPlot(CLI::App &app) {
       "--shape", options->shape,
       "Sizes without --in: h=8,hkv=8,d=64, dm=64 for tokens, and axes that the file names");
   app.add_option("--in", options->in,
-                 "Parameters (safetensors), or a checkpoint of pe train (its folder or file) with "
-                 "--layer");
+                 "Parameters (safetensors), or a checkpoint of pe train (its directory or file) "
+                 "with --layer");
   app.add_option("--layer", options->layer, "Layer of the checkpoint")->capture_default_str();
   app.add_option("--random", options->seed,
                  "Seed of the parameters (by their pe.init, without --in) and of the data")

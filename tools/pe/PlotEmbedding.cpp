@@ -1,4 +1,4 @@
-//===- PlotEmbedding.cpp - pictures of what is added to tokens ---===//
+//===- PlotEmbedding.cpp - Plots of embeddings ---===//
 #include "runtime/chart/Heatmap.h"
 #include "runtime/chart/LineChart.h"
 #include "runtime/chart/SvgWriter.h"
@@ -14,7 +14,7 @@ using chart::Csv;
 
 constexpr int64_t kDefaultLength = 128, kLongest = 1 << 17, kMostCells = 128, kMostPoints = 512;
 
-/// One number of [length, Dm], f32 or f64.
+/// Returns an element of a tensor [length, Dm] of f32 or f64.
 double at(const Tensor &tensor, int64_t position, int64_t dim) {
   const int64_t place = position * tensor.dim(1) + dim;
   return tensor.dtype() == DType::F32 ? tensor.data<float>()[place] : tensor.data<double>()[place];
@@ -34,14 +34,15 @@ Expected<PlottedEncoding::Embedded> read(const PlottedEncoding &encoding, const 
   return encoding.embedding(length);
 }
 
-/// Every dimension or, of many, every n-th: n is odd, as neighbours are often sines and cosines.
+/// Returns the step between drawn dimensions. It is odd, because adjacent dimensions are often
+/// sines and cosines.
 int64_t stepOf(int64_t dims) {
   const int64_t step = (dims + kMostCells - 1) / kMostCells;
   return step == 1 ? 1 : step | 1;
 }
 
-/// The dimensions of --dims, or the first one and pairs of neighbours behind it: of many fast waves
-/// in one picture none can be followed.
+/// Returns the dimensions of --dims. By default, the first one and pairs of adjacent later ones:
+/// many high-frequency curves in one plot would not be readable.
 Expected<std::vector<int64_t>> dimsOf(const PlottedEncoding &encoding, int64_t width) {
   std::set<int64_t> dims(encoding.options().dims.begin(), encoding.options().dims.end());
   if (dims.empty())
@@ -62,7 +63,7 @@ Pictures plotEmbedding(const PlottedEncoding &encoding) {
     return embedded.takeError();
   const int64_t length = embedded->found.dim(0), width = embedded->found.dim(1);
   const int64_t step = (length + 255) / 256, dimStep = stepOf(width);
-  chart::Heatmap map{.title = encoding.name() + ": what is added to tokens of " +
+  chart::Heatmap map{.title = encoding.name() + ": embedding of tokens with " +
                               std::to_string(width) + " dimensions",
                      .subtitle = subtitle(encoding, *embedded),
                      .xLabel = "position",
@@ -94,7 +95,7 @@ Pictures plotDimensions(const PlottedEncoding &encoding) {
   auto dims = dimsOf(encoding, embedded->found.dim(1));
   if (!dims)
     return dims.takeError();
-  chart::LineChart chart{.title = encoding.name() + ": dimensions of what is added to tokens of " +
+  chart::LineChart chart{.title = encoding.name() + ": dimensions of an embedding of width " +
                                   std::to_string(embedded->found.dim(1)),
                          .subtitle = subtitle(encoding, *embedded),
                          .xLabel = "position",

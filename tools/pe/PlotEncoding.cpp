@@ -1,4 +1,4 @@
-//===- PlotEncoding.cpp - pictures of learned functions, scores and rotations ---===//
+//===- PlotEncoding.cpp - Plots of learned functions, scores and rotations ---===//
 #include "tools/pe/PlotParts.h"
 
 #include <algorithm>
@@ -12,13 +12,13 @@ using chart::Csv;
 
 namespace {
 
-/// One value of a learned function.
+/// A point of a learned function.
 struct FunctionPoint {
   double argument, found, expected;
 };
 
-/// Adds the points that one query's keys give, some of each octave of distances. Whether the
-/// function is all of the bias, so that the compiled bias is its value.
+/// Adds points for the keys of one query, some of each octave of distances. Returns true if the
+/// function is the entire bias, so that the compiled bias is its value.
 bool addPoints(const MaterializedCall &call, int64_t head, std::vector<FunctionPoint> &points) {
   const reference::Materialized &expected = call.expected;
   bool isBias = true;
@@ -36,9 +36,9 @@ bool addPoints(const MaterializedCall &call, int64_t head, std::vector<FunctionP
 
 } // namespace
 
-/// The points of a head that several calls give, in the order of the coordinate, not nearer than
-/// can be seen but with both ends. With other biases beside it, which clears `isBias`, the compiled
-/// value is not known alone.
+/// Returns the points of a head from several calls, in the order of the coordinate. Drops points
+/// that are too close to distinguish, except both ends. Clears `isBias` if there are other biases,
+/// because the compiled value of the function is then unknown.
 static std::vector<FunctionPoint> functionOf(const std::vector<MaterializedCall> &calls,
                                              int64_t head, bool &isBias) {
   std::vector<FunctionPoint> all, points;
@@ -64,7 +64,7 @@ Pictures plotFunction(const PlottedEncoding &encoding) {
   auto queries = queriesOf(encoding);
   if (!queries)
     return queries.takeError();
-  // Several queries: each gives the function at other places.
+  // Use several queries, because each yields the function at different coordinates.
   std::set<int64_t> seen;
   for (double share = 1; share > 1.0 / 64; share *= 0.7)
     seen.insert(static_cast<int64_t>(share * static_cast<double>(queries->back())));
@@ -107,11 +107,11 @@ Pictures plotFunction(const PlottedEncoding &encoding) {
   return std::vector<Picture>{{encoding.name() + "-function", toSvg(chart), csv.text()}};
 }
 
-/// f(s) of a function of the score: a line per head, and per query where it depends on the query.
+/// Plots a score function f(s): a line per head, and per query if it depends on the query.
 Pictures plotScore(const PlottedEncoding &encoding) {
   constexpr int64_t kMost = 100, kPoints = 200;
   if (encoding.isEmbedding())
-    return encoding.lacks("a function of the score");
+    return encoding.lacks("a score function");
   std::vector<int64_t> queries = encoding.options().queries;
   if (queries.empty())
     queries = {1, 16, 256};
@@ -124,13 +124,13 @@ Pictures plotScore(const PlottedEncoding &encoding) {
   if (!values)
     return values.takeError();
   if (!values->isDefined())
-    return encoding.lacks("a function of the score (pe.score_fn)");
+    return encoding.lacks("a score function (pe.score_fn)");
   const auto count = static_cast<int64_t>(scores.size());
   const auto valuesOf = [&](int64_t head, size_t query) {
     const double *begin = values->data<double>() + (head * values->dim(1) + query) * count;
     return std::vector<double>(begin, begin + count);
   };
-  chart::LineChart chart{.title = encoding.name() + ": what becomes of the score s of a pair",
+  chart::LineChart chart{.title = encoding.name() + ": the score function f(s)",
                          .subtitle =
                              subtitle(encoding, /*isCompiled=*/false) + "; dashed: s itself",
                          .xLabel = "score s (logits)",

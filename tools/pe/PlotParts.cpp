@@ -1,4 +1,4 @@
-//===- PlotParts.cpp - what pictures of encodings have in common ---===//
+//===- PlotParts.cpp - Shared parts of the plots of encodings ---===//
 #include "tools/pe/PlotParts.h"
 
 #include <algorithm>
@@ -102,7 +102,7 @@ std::vector<HeadGroup> groupHeads(const std::vector<int64_t> &heads,
 void clipLogits(const PlottedEncoding &encoding, chart::LineChart &chart) {
   if (encoding.options().fullRange)
     return;
-  std::map<int, chart::Range> byHead; // by colour: a head may have several lines
+  std::map<int, chart::Range> byHead; // keyed by color, because a head may have several lines
   int next = 0;
   for (const chart::Series &series : chart.series) {
     chart::Range &range = byHead[series.color < 0 ? next++ : series.color];

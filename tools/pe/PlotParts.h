@@ -1,4 +1,4 @@
-//===- PlotParts.h - what pictures of encodings have in common ---===//
+//===- PlotParts.h - Shared parts of the plots of encodings ---===//
 #ifndef PE_TOOLS_PE_PLOTPARTS_H
 #define PE_TOOLS_PE_PLOTPARTS_H
 
@@ -11,48 +11,49 @@
 
 namespace pe::cli {
 
-/// Lengths without --length, and the longest ones.
+/// Default lengths, and upper bounds on lengths.
 inline constexpr int64_t kDefaultLength = 64, kDefaultWeights = 32, kDefaultRotation = 64;
 inline constexpr int64_t kLongestMap = 2048, kLongestRow = 1 << 17, kMostCells = 128,
                          kLongestMask = 256;
-/// Logits this far below the largest one of a head change no weight that can be seen.
+/// Logits this far below the largest one of a head have no visible effect on weights.
 inline constexpr double kShownLogits = 30;
 
-/// One number of [1, H, queries, keys], f32 or f64.
+/// Returns an element of a tensor [1, H, queries, keys] of f32 or f64.
 double at(const Tensor &tensor, int64_t head, int64_t row, int64_t column);
-/// Whether the mask [1, queries, keys] leaves the pair.
+/// Returns true if the mask [1, queries, keys] keeps the pair.
 bool isAllowed(const Tensor &allowed, int64_t row, int64_t key);
 
-/// --length, checked for a kind of picture.
+/// Returns --length, checked for a kind of plot.
 Expected<int64_t> lengthOf(const PlottedEncoding &encoding, int64_t otherwise, int64_t most,
                            const char *kind);
-/// The queries of --query, ascending, or the middle of the length, and of a bias by distance also
-/// 128 and 8192.
+/// Returns the queries of --query in ascending order. By default, the middle of the length and, for
+/// a bias by distance, also 128 and 8192.
 Expected<std::vector<int64_t>> queriesOf(const PlottedEncoding &encoding);
-/// How many keys one query of a picture has: as many after it as before it, or none after it.
+/// Returns the number of keys of a query in a plot: as many after it as before it, or none after
+/// it.
 int64_t keysOf(const PlottedEncoding &encoding, int64_t query);
-/// Of `count` numbers: all near 0, then some of every octave.
+/// Samples [0, count): all integers near 0, then some of every octave.
 std::vector<int64_t> octaves(int64_t count);
 
-/// Under the title: where the numbers come from, and which heads are drawn if not all are.
+/// Returns the subtitle: the source of the values, and the heads if not all are drawn.
 std::string subtitle(const PlottedEncoding &encoding, bool isCompiled);
 
-/// Heads that look the same, drawn once.
+/// Heads with the same plot, drawn once.
 struct HeadGroup {
   int64_t first;
   /// "head 3", "heads 0–7", "heads 0, 2"
   std::string name;
 };
-/// Groups the heads by the numbers that are drawn of each (NaN equals NaN).
+/// Groups the heads by their plotted values (NaN equals NaN).
 std::vector<HeadGroup> groupHeads(const std::vector<int64_t> &heads,
                                   const std::function<std::vector<double>(int64_t)> &numbersOf);
-/// "heads 0–7"
+/// Returns "heads 0–7".
 std::string nameOfHeads(const std::vector<int64_t> &heads);
 
-/// Clips a chart of logits kShownLogits below the largest number of each series, unless
-/// --full-range was given, and says so in the subtitle where something is clipped.
+/// Clips a chart of logits kShownLogits below the largest value of each series, unless --full-range
+/// is set. Adds a note to the subtitle if anything is clipped.
 void clipLogits(const PlottedEncoding &encoding, chart::LineChart &chart);
-/// Without --full-range, the number, or the least that is still shown beside `largest`.
+/// Returns the value, clipped to kShownLogits below `largest` unless --full-range is set.
 double clippedLogit(const PlottedEncoding &encoding, double value, double largest);
 
 } // namespace pe::cli

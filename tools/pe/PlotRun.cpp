@@ -1,4 +1,4 @@
-//===- PlotRun.cpp - pictures of training and of speed ---===//
+//===- PlotRun.cpp - Plots of training and of speed ---===//
 #include "runtime/chart/LineChart.h"
 #include "runtime/chart/Smoothing.h"
 #include "runtime/chart/SvgWriter.h"
@@ -14,7 +14,7 @@ using chart::Csv;
 
 namespace {
 
-/// Steps of a curve that are drawn; the others add nothing that can be seen.
+/// The number of drawn steps of a curve; more steps would not be visible.
 constexpr size_t kMostSteps = 1500;
 
 Error lacks(const PlottedRun &run, const std::string &what) {
@@ -23,7 +23,7 @@ Error lacks(const PlottedRun &run, const std::string &what) {
 
 } // namespace
 
-/// The loss of every step, faint, and its mean over the steps around it.
+/// Plots the loss of every step, faint, and its mean over the surrounding steps.
 Pictures plotTraining(const PlottedRun &run) {
   constexpr double kDecay = 0.9;
   chart::LineChart chart{
@@ -85,7 +85,8 @@ Pictures plotLengths(const PlottedRun &run) {
 
 namespace {
 
-/// What the machine can do: the smaller of its arithmetic and what its memory feeds.
+/// Returns the limit of the machine: the minimum of its arithmetic peak and its memory bandwidth
+/// times the intensity.
 chart::Series roofOf(double peak, double bandwidth, double low, double high) {
   chart::Series roof{.name = "limit", .color = 6};
   const double ridge = bandwidth > 0 ? peak / bandwidth : low;
@@ -97,7 +98,7 @@ chart::Series roofOf(double peak, double bandwidth, double low, double high) {
 
 } // namespace
 
-/// Rates against operations per byte, below what arithmetic and memory of the machine allow.
+/// Plots rates by operations per byte, below the limits of arithmetic and memory.
 Pictures plotRoofline(const PlottedRun &run) {
   Csv csv({"encoding", "length", "half", "flops_per_byte", "gflops_per_second",
            "peak_gflops_per_second", "copy_gigabytes_per_second"});

@@ -1,4 +1,4 @@
-//===- PlotWeights.cpp - pictures of masks and of attention weights ---===//
+//===- PlotWeights.cpp - Plots of masks and of attention weights ---===//
 #include "tools/pe/PlotParts.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ Expected<PlottedEncoding::Weights> weightsOf(const PlottedEncoding &encoding, Sc
   return encoding.weights(encoding.options().length.value_or(kDefaultWeights), scores);
 }
 
-/// The keys that every query may attend to.
+/// Computes the keys that every query may attend to.
 std::vector<int64_t> countKeys(const Tensor &allowed) {
   std::vector<int64_t> counts;
   for (int64_t i = 0; i < allowed.dim(1); ++i) {
@@ -32,7 +32,7 @@ std::vector<int64_t> countKeys(const Tensor &allowed) {
   return counts;
 }
 
-/// One number per pair, NaN where it is masked.
+/// Returns one value per pair; NaN for masked pairs.
 std::vector<std::vector<double>> mapOf(const Tensor &allowed,
                                        const std::function<double(int64_t, int64_t)> &valueOf) {
   std::vector<std::vector<double>> rows;
@@ -44,7 +44,7 @@ std::vector<std::vector<double>> mapOf(const Tensor &allowed,
   return rows;
 }
 
-/// A heatmap of signed numbers per head and pair; `valueOf` takes head, query and key.
+/// Returns a heatmap of signed values per head and pair. `valueOf` takes head, query and key.
 chart::Heatmap signedMap(const PlottedEncoding &encoding, const Tensor &allowed,
                          const std::function<double(int64_t, int64_t, int64_t)> &valueOf) {
   chart::Heatmap map{.xLabel = "key position",
@@ -70,7 +70,7 @@ chart::Heatmap signedMap(const PlottedEncoding &encoding, const Tensor &allowed,
 
 } // namespace
 
-/// Which pairs attention takes into account.
+/// Plots the unmasked pairs.
 Pictures plotMask(const PlottedEncoding &encoding) {
   if (encoding.isEmbedding())
     return encoding.lacks("an attention");
@@ -88,7 +88,7 @@ Pictures plotMask(const PlottedEncoding &encoding) {
   if (isPlain && encoding.options().kinds.empty())
     return encoding.lacks("a mask besides pe.causal");
   const int64_t step = (*length + kLongestMask - 1) / kLongestMask;
-  chart::Heatmap map{.title = encoding.name() + ": pairs that attention takes into account",
+  chart::Heatmap map{.title = encoding.name() + ": unmasked pairs",
                      .subtitle = encoding.source() + "from the float64 reference",
                      .xLabel = "key position",
                      .yLabel = "query position",
@@ -111,7 +111,7 @@ Pictures plotMask(const PlottedEncoding &encoding) {
   return std::vector<Picture>{{encoding.name() + "-mask", toSvg(map), csv.text()}};
 }
 
-/// Weights of random queries and keys, compared with those of a row that is uniform.
+/// Plots the weights of random queries and keys, relative to a uniform row.
 Pictures plotWeights(const PlottedEncoding &encoding) {
   auto weights = weightsOf(encoding, Scores::Normal);
   if (!weights)
@@ -135,14 +135,14 @@ Pictures plotWeights(const PlottedEncoding &encoding) {
   return std::vector<Picture>{{encoding.name() + "-weights", toSvg(map), csv.text()}};
 }
 
-/// What the encoding changes: the logarithm of its weights over those of softmax without it.
+/// Plots the effect of the encoding: the logarithm of its weights over those of softmax without it.
 Pictures plotDifference(const PlottedEncoding &encoding) {
   auto weights = weightsOf(encoding, Scores::Normal);
   if (!weights)
     return weights.takeError();
   if (!weights->plain.isDefined())
     return encoding.lacks("an attention");
-  constexpr double kVisible = 1e-5; // below it are errors of f32
+  constexpr double kVisible = 1e-5; // smaller changes are rounding errors of f32
   const auto change = [&](const Tensor &of, int64_t head, int64_t i, int64_t j) {
     const double exact = std::log(at(of, head, i, j) / at(weights->plain, head, i, j));
     return std::isfinite(exact) ? kVisible * std::round(exact / kVisible) : exact;
@@ -163,7 +163,7 @@ Pictures plotDifference(const PlottedEncoding &encoding) {
       signedMap(encoding, weights->allowed, [&](int64_t head, int64_t i, int64_t j) {
         return clippedLogit(encoding, change(weights->found, head, i, j), 0);
       });
-  map.title = encoding.name() + ": what the encoding changes in the weights of " +
+  map.title = encoding.name() + ": effect of the encoding on the weights of " +
               std::to_string(weights->found.dim(2)) + " positions";
   map.subtitle = sourceOfScores(encoding) +
                  "; compared with softmax of the same queries and keys under the same mask";
@@ -171,7 +171,7 @@ Pictures plotDifference(const PlottedEncoding &encoding) {
   return std::vector<Picture>{{encoding.name() + "-difference", toSvg(map), csv.text()}};
 }
 
-/// The weights of one query where all scores are equal, against a uniform row.
+/// Plots the weights of one query for equal scores, with a uniform row for comparison.
 Pictures plotFlat(const PlottedEncoding &encoding) {
   auto weights = weightsOf(encoding, Scores::Equal);
   if (!weights)
@@ -187,14 +187,14 @@ Pictures plotFlat(const PlottedEncoding &encoding) {
                : makeError("--query: expected positions of 0 to ", length - 1,
                            " for kind flat, found ", query);
   const double uniform = 1.0 / static_cast<double>(countKeys(weights->allowed)[query]);
-  chart::LineChart chart{.title = encoding.name() + ": weights of query " + std::to_string(query) +
-                                  " where all scores are equal",
-                         .subtitle = encoding.source() +
-                                     "queries are zero; dashed: softmax without an encoding",
-                         .xLabel = "key position",
-                         .yLabel = "weight",
-                         .showsZero = true,
-                         .width = chart::kPictureWidth};
+  chart::LineChart chart{
+      .title =
+          encoding.name() + ": weights of query " + std::to_string(query) + " for equal scores",
+      .subtitle = encoding.source() + "queries are zero; dashed: softmax without an encoding",
+      .xLabel = "key position",
+      .yLabel = "weight",
+      .showsZero = true,
+      .width = chart::kPictureWidth};
   std::vector<int64_t> keys;
   double largest = 0;
   chart::Series row{.name = "uniform", .color = 6, .dashed = true};
@@ -218,7 +218,7 @@ Pictures plotFlat(const PlottedEncoding &encoding) {
     chart.series.push_back(std::move(series));
   }
   if (!(largest > 1e-5 * uniform))
-    return encoding.lacks("weights other than uniform ones where all scores are equal");
+    return encoding.lacks("weights other than uniform ones for equal scores");
   chart.series.push_back(std::move(row));
   Csv csv({"head", "query", "key", "weight", "uniform", "reference"});
   for (int64_t head : encoding.heads())
@@ -228,7 +228,7 @@ Pictures plotFlat(const PlottedEncoding &encoding) {
   return std::vector<Picture>{{encoding.name() + "-flat", toSvg(chart), csv.text()}};
 }
 
-/// Results of one number per query, such as the log-sum-exp, where all scores are equal.
+/// Plots results with one value per query, such as the log-sum-exp, for equal scores.
 Pictures plotRows(const PlottedEncoding &encoding) {
   auto weights = weightsOf(encoding, Scores::Equal);
   if (!weights)
@@ -244,8 +244,7 @@ Pictures plotRows(const PlottedEncoding &encoding) {
       return tensor.dtype() == DType::F32 ? static_cast<double>(tensor.data<float>()[place])
                                           : tensor.data<double>()[place];
     };
-    chart::LineChart chart{.title =
-                               encoding.name() + ": result " + name + " where all scores are equal",
+    chart::LineChart chart{.title = encoding.name() + ": result " + name + " for equal scores",
                            .subtitle = encoding.source() + "queries are zero",
                            .xLabel = "query position",
                            .yLabel = name,

@@ -1,4 +1,4 @@
-//===- PlottedEncoding.cpp - an encoding with values for its parameters ---===//
+//===- PlottedEncoding.cpp - An encoding with values for its parameters ---===//
 #include "runtime/api/Inputs.h"
 #include "runtime/core/Random.h"
 #include "runtime/core/Safetensors.h"
@@ -17,19 +17,19 @@
 namespace pe::cli {
 namespace {
 
-/// q, k or v: what attention multiplies.
+/// Returns true for q, k and v, the operands of attention.
 bool isOperand(const ValueInfo &argument) {
   return argument.dims.size() == 4 && argument.axes.empty() && argument.parameter.init.empty();
 }
 
-/// What an embedding is added to.
+/// Returns true for the tokens to which an embedding is added.
 bool isTokens(const ValueInfo &argument) {
   return argument.sizes == std::vector<std::string>{"b", "r", "model"} &&
          argument.parameter.init.empty();
 }
 
-/// One more than the highest layer of a checkpoint that has parameters of an encoding; 0 in other
-/// files.
+/// Returns the number of layers of a checkpoint, up to the last one with parameters of an encoding;
+/// 0 for other files.
 int64_t countLayers(const Safetensors &file) {
   constexpr std::string_view prefix = "layer", suffix = ".attention.bias.";
   int64_t count = 0;
@@ -48,7 +48,8 @@ int64_t countLayers(const Safetensors &file) {
 constexpr int64_t kLongestWeights = 256;
 constexpr int64_t kEmbeddingWidth = 64; // without --shape=dm=
 
-/// Softmax of the scores <q_i, k_j> / sqrt(D) over the allowed keys, [1, H, length, length].
+/// Computes softmax of the scores <q_i, k_j> / sqrt(D) over the allowed keys, [1, H, length,
+/// length].
 Tensor plainWeights(const Tensor &q, const Tensor &k, const Tensor &allowed) {
   const int64_t heads = q.dim(1), group = heads / k.dim(1), length = q.dim(2), depth = q.dim(3);
   Tensor weights = Tensor::zeros(DType::F64, {1, heads, length, length});
@@ -68,7 +69,7 @@ Tensor plainWeights(const Tensor &q, const Tensor &k, const Tensor &allowed) {
   return weights;
 }
 
-/// The document of each of `count` tokens: a few of random lengths.
+/// Draws the document of each of `count` tokens: a few documents of random lengths.
 std::vector<int32_t> drawDocuments(int64_t count, uint64_t seed) {
   Random random(seed, "documents");
   std::vector<int32_t> documents;
@@ -104,7 +105,7 @@ Error PlottedEncoding::lacks(const std::string &what) const {
       .at(program->description->entry.location);
 }
 
-/// The tensors of --in that are arguments: by their own names, or of one layer of a checkpoint.
+/// Reads the tensors of --in that are arguments, by name or from one layer of a checkpoint.
 Status PlottedEncoding::readParameters() {
   const std::vector<ValueInfo> &arguments = program->description->entry.arguments;
   if (std::any_of(arguments.begin(), arguments.end(), [](const ValueInfo &argument) {
@@ -149,7 +150,7 @@ Status PlottedEncoding::readParameters() {
   return Status::success();
 }
 
-/// The number of heads: that of the parameters given, else of --shape. Which of them are drawn.
+/// Determines the number of heads, from the parameters or from --shape, and the heads to draw.
 Status PlottedEncoding::findHeads() {
   for (const ValueInfo &argument : program->description->entry.arguments)
     if (auto tensor = given.find(argument.name); tensor != given.end())
@@ -205,7 +206,7 @@ Expected<PlottedEncoding> PlottedEncoding::load(const PlotOptions &options) {
   return result;
 }
 
-/// A short call tells what there is to see.
+/// Determines the properties of the encoding with a short call.
 Status PlottedEncoding::probe() {
   constexpr int64_t kLength = 9, kQuery = 4;
   auto call = read(0, kLength, kLength);
@@ -223,8 +224,8 @@ Status PlottedEncoding::probe() {
   return Status::success();
 }
 
-/// Arguments of one call with queries from position `first` on: those given, data as training feeds
-/// it, others drawn with the seed.
+/// Returns the arguments of a call with queries from position `first` on: those of --in, data as in
+/// training, and others drawn with the seed.
 Expected<TensorMap> PlottedEncoding::argumentsFor(int64_t first, int64_t queries, int64_t keys,
                                                   int64_t valueDim) const {
   const EntryInfo &entry = program->description->entry;
@@ -266,8 +267,8 @@ Expected<TensorMap> PlottedEncoding::argumentsFor(int64_t first, int64_t queries
   return argumentsOf(arguments, entry);
 }
 
-/// Adds the data that training knows by name, and makes of what is drawn for projections what
-/// training makes of them. Where training has whole sequences, keys end in padding here.
+/// Adds the data that training recognizes by name, and applies the transformations of training to
+/// the values drawn for projections. Training has complete sequences; here the keys end in padding.
 Status PlottedEncoding::feedData(int64_t first, int64_t queries, int64_t keys,
                                  TensorMap &arguments) const {
   std::vector<int32_t> documents = drawDocuments(keys, settings.seed);
@@ -324,7 +325,7 @@ Expected<MaterializedCall> PlottedEncoding::read(int64_t first, int64_t queries,
   return call;
 }
 
-/// Zeros as tokens: what comes back is what is added to them.
+/// Embeds tokens of zeros, so that the result is the embedding.
 Expected<PlottedEncoding::Embedded> PlottedEncoding::embedding(int64_t length) const {
   const EntryInfo &entry = program->description->entry;
   Sizes call = sizes;
@@ -354,8 +355,8 @@ Expected<PlottedEncoding::Embedded> PlottedEncoding::embedding(int64_t length) c
                   !program->packaged};
 }
 
-/// Runs the compiled function and the reference. Returns the results of both, or an error that
-/// calls the results `what` if they differ.
+/// Runs the compiled function and the reference. Returns the results of both or, if they differ, an
+/// error in which `what` names the results.
 Expected<std::pair<TensorMap, TensorMap>> PlottedEncoding::runBoth(const CompileOptions &options,
                                                                    const TensorMap &arguments,
                                                                    const Positions &positions,
@@ -382,7 +383,7 @@ Expected<std::pair<TensorMap, TensorMap>> PlottedEncoding::runBoth(const Compile
   return std::pair(std::move(found), std::move(expected->outputs));
 }
 
-/// Subtracts from results for unit vectors as values those for zeros.
+/// Subtracts the results for zeros as values from the results for unit vectors.
 Status PlottedEncoding::removeConstant(const CompileOptions &options, TensorMap arguments,
                                        Tensor &found, Tensor &expected) const {
   const EntryInfo &entry = program->description->entry;
@@ -449,7 +450,7 @@ Expected<PlottedEncoding::Weights> PlottedEncoding::weights(int64_t length, Scor
   auto &[found, expected] = *both;
   auto cut = [&](const Tensor &tensor) { return tensor.slice(3, 0, length).clone(); };
   const std::string &output = entry.results.front().name;
-  // What is added to the values of the keys (value_content) is no weight.
+  // Remove terms that are added to the values of the keys (value_content); they are not weights.
   if (Status removed = removeConstant(options, *arguments, found[output], expected[output]);
       !removed)
     return removed.takeError();

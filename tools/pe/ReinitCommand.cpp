@@ -19,7 +19,7 @@ struct ReinitOptions {
   uint64_t seed = 0;
 };
 
-/// Flags of the cubic engine alone, which would otherwise be without effect.
+/// Rejects flags of the cubic engine with other engines, where they would have no effect.
 Status readEngine(const ReinitOptions &options, reinit::Settings &settings) {
   auto engine = reinit::parseEngine(options.engine);
   if (!engine)
@@ -29,7 +29,7 @@ Status readEngine(const ReinitOptions &options, reinit::Settings &settings) {
     if (options.iterations || !options.norm.empty())
       return makeError(options.iterations ? "--iters" : "--norm",
                        ": expected it with --engine=cubic; engine ", options.engine,
-                       " goes on until the factor is an isometry");
+                       " iterates until the factor is an isometry");
     return Status::success();
   }
   auto norm = reinit::parseNorm(options.norm.empty() ? "fro" : options.norm);
@@ -49,8 +49,7 @@ Status readEngine(const ReinitOptions &options, reinit::Settings &settings) {
 Status readSettings(const ReinitOptions &options, reinit::ModelJob &job) {
   if (options.device != "cpu")
     return makeError("--device: expected cpu, found '", options.device,
-                     "'; on GPUs, weights are projected by the PyTorch package, which is not built "
-                     "yet");
+                     "'; the Python package (pe_attention.plasticity) projects weights on GPUs");
   if (Status engine = readEngine(options, job.settings); !engine)
     return engine;
   auto scale = reinit::parseScale(options.scale);
@@ -69,11 +68,11 @@ Status readSettings(const ReinitOptions &options, reinit::ModelJob &job) {
   return Status::success();
 }
 
-/// How the matrices of a fused tensor are projected apart.
+/// Returns advice on projecting the matrices of a fused tensor separately.
 std::string adviceFor(const std::string &part) {
   if (part == "gate_up")
-    return "split it in the checkpoint first, or leave it out by --exclude=gate_up";
-  return "--split-qkv=" + part + " projects query, key and value apart";
+    return "split it in the checkpoint first, or exclude it with --exclude=gate_up";
+  return "--split-qkv=" + part + " projects query, key and value separately";
 }
 
 Status run(const ReinitOptions &options) {
@@ -110,10 +109,10 @@ void addSelection(CLI::App &app, ReinitOptions &options) {
       ->check(oneOf({"all", "attention", "mlp"}))
       ->default_str("all");
   app.add_option("--include", options.job.selection.include,
-                 "Project only tensors whose names match this regular expression; default: all but "
-                 "names with embed, wte, wpe, head, bias, norm or lambda");
+                 "Project only tensors whose names match this regular expression; default: all "
+                 "except names with embed, wte, wpe, head, bias, norm or lambda");
   app.add_option("--exclude", options.job.selection.exclude,
-                 "Leave out tensors whose names match this regular expression");
+                 "Exclude tensors whose names match this regular expression");
   app.add_option("--split-qkv", options.job.selection.splitQkv,
                  "Names of fused weights, whose query, key and value are projected separately");
   app.add_option("--qkv-sizes", options.job.selection.qkvSizes,
@@ -132,10 +131,10 @@ void addSelection(CLI::App &app, ReinitOptions &options) {
 Action addReinit(CLI::App &app) {
   auto options = std::make_shared<ReinitOptions>();
   app.add_option("--in", options->job.in,
-                 "Model: a safetensors file, or a folder with model.safetensors.index.json")
+                 "Model: a safetensors file, or a directory with model.safetensors.index.json")
       ->required();
   app.add_option("--out", options->job.out,
-                 "Result: a file, or a folder of shards; --in itself is replaced in place")
+                 "Result: a file, or a directory of shards; --in itself is replaced in place")
       ->required();
   app.add_option("--engine", options->engine,
                  "qdwh (float64, exact), quintic (float32, products only) or cubic (published)")

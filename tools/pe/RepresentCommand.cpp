@@ -15,7 +15,7 @@ struct RepresentOptions {
   int64_t length = 0, heads = 0;
 };
 
-/// The floating tensors of a file, in f32.
+/// Reads the floating-point tensors of a file, converted to f32.
 Expected<std::vector<jit::NamedNumbers>> readParameters(const std::string &path) {
   auto file = readSafetensors(path);
   if (!file)
@@ -72,8 +72,8 @@ Status represent(const RepresentOptions &options) {
                            " as progressive interpolation, made by pe represent --length=" +
                            std::to_string(options.length) + ".\n//\n" +
                            "// Theorem 3.1 of Li et al. 2023, arXiv 2310.04418: with the "
-                           "parameters that belong to it, the "
-                           "bias is that\n// of the file for every query position up to " +
+                           "matching parameters, the bias "
+                           "equals that\n// of the file for every query position up to " +
                            std::to_string(options.length) + ".\n" + result->text;
   if (!options.outParams.empty())
     if (Status written = writeParameters(options.outParams, result->parameters); !written)

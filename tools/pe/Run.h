@@ -1,7 +1,7 @@
-//===- Run.h - one call of a compiled file ---===//
+//===- Run.h - Finding, compiling and calling a file ---===//
 //
-// `pe run`, `pe compile`, `pe explain` and `pe bench` share how a file is named, compiled and
-// called.
+// The parts that `pe run`, `pe compile`, `pe explain` and `pe bench` share: how a file is found,
+// compiled and called.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_TOOLS_PE_RUN_H
@@ -13,7 +13,7 @@
 
 namespace pe::cli {
 
-/// What a file is compiled for.
+/// The options for the compilation of a file.
 struct FileOptions {
   std::string file, entry, target = "cpu", chip, features, lowering = "cpu";
   std::string dtype; // empty: f32
@@ -27,27 +27,28 @@ void addFileOptions(CLI::App &app, FileOptions &options);
 /// Adds --early-exit=on|off.
 void addEarlyExit(CLI::App &app, FileOptions &options);
 
-/// The file itself if it exists; else pe's own example of that name, for NAME, NAME.mlir and
-/// examples/encodings/NAME.mlir in any folder; else `file`.
+/// Returns the file itself if it exists; otherwise the example of pe with this name, for NAME,
+/// NAME.mlir and examples/encodings/NAME.mlir in any directory; otherwise `file`.
 std::string findFile(const std::string &file);
-/// An error if what findFile has returned is neither a file nor the path of one in some folder.
+/// Reports an error if the result of findFile names an example that does not exist.
 Status checkFile(const std::string &file);
-/// Reads a source or a package; the error of a file that does not exist is checkFile's.
+/// Reads a source or a package. If the file does not exist, reports the error of checkFile.
 Expected<std::shared_ptr<const api::ProgramState>> loadFile(const std::string &file,
                                                             const std::string &entry);
-/// The experiment itself if it exists; else pe's own, for NAME and examples/NAME in any folder.
+/// Returns the experiment itself if it exists; otherwise the experiment of pe with this name, for
+/// NAME and examples/NAME in any directory.
 std::string findExperiment(const std::string &name);
-/// An error if what findExperiment has returned is neither a file nor a folder with
-/// experiment.json: it names the experiment of pe with the nearest name.
+/// Reports an error if the result of findExperiment is neither a file nor a directory with
+/// experiment.json. The error names the most similar experiment of pe.
 Status checkExperiment(const std::string &name);
-/// An error if the folder has no encoding of one of these names: it names the nearest.
+/// Reports an error if the directory lacks one of these encodings. It names the most similar one.
 Status checkEncodings(const std::string &folder, const std::vector<std::string> &names);
-/// "examples/encodings" of this folder, or that of pe.
+/// Returns "examples/encodings" of the current directory, or that of pe.
 std::string findExamples();
-/// An error if a file cannot be written there because its folder is missing; nothing for "".
+/// Reports an error if the directory of the output file does not exist. Accepts "".
 Status checkOutput(const std::string &option, const std::string &file);
 
-/// A one-line error for a target or type that does not exist.
+/// Reports an unknown target or type in one line.
 Status checkTarget(const FileOptions &options);
 CompileOptions compileOptionsOf(const FileOptions &options);
 

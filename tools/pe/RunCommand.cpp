@@ -20,7 +20,7 @@ struct RunOptions : FileOptions {
   int64_t keyStart = 0, headStart = 0;
   int threads = 0;
   bool check = false, materialize = false;
-  /// Texts of the flags that may have a value; empty: not given.
+  /// The values of flags with an optional value; empty if the flag is absent.
   std::string time, explain;
 };
 
@@ -88,7 +88,7 @@ Status Run::readInputsAndSizes() {
       std::fprintf(stderr, "pe run: note: %s\n", hint.c_str());
   options.headDim = sizes.count("d") ? sizes["d"] : 64;
   options.valueDim = sizes.count("dv") ? sizes["dv"] : 64;
-  // A package has one type only; what the tensors are converted to.
+  // A package has a single type, to which the tensors are converted.
   if (options.dtype.empty() && program->packaged)
     if (auto plan = program->packaged->find(options.target, options.chip))
       options.dtype = nameOf((*plan)->dtype);
@@ -97,7 +97,7 @@ Status Run::readInputsAndSizes() {
     return makeError("dtype ", nameOf(found), " (the type of ",
                      options.in.empty() ? "@" + entry.name + "'s arguments"
                                         : "the tensors in " + options.in,
-                     ") is not built yet on target cpu; give --dtype=f32 to compute in f32");
+                     ") is not supported on target cpu yet; give --dtype=f32 to compute in f32");
   if (options.dtype.empty())
     options.dtype = nameOf(found);
   auto converted = argumentsOf(inputs, entry);
@@ -116,7 +116,7 @@ Status Run::readInputsAndSizes() {
   return Status::success();
 }
 
-/// The reference computes in float64 on what a computation in `dtype` is given, as f32.
+/// Rounds the inputs to `dtype` and back to f32, so that the float64 reference has the same inputs.
 Status Run::roundForReference() {
   auto dtype = parseDType(options.dtype);
   if (!dtype)
@@ -145,7 +145,7 @@ Status Run::compile() {
   for (const std::string &line : function->runner->getPlan().diagnostics)
     if (line.find(": warning: ") != std::string::npos)
       std::fprintf(stderr, "%s\n", line.c_str());
-  // Rounded once to the types of the computation: the reference sees the same numbers.
+  // Round once to the types of the computation, so that the reference has the same inputs.
   for (TensorMap *tensors : {&arguments, &cotangents}) {
     auto planned = api::asPlanned(*tensors, function->runner->getPlan());
     if (!planned)
@@ -155,7 +155,7 @@ Status Run::compile() {
   return Status::success();
 }
 
-/// Says so where the default of q_start puts queries at negative positions.
+/// Prints a note if the default of q_start places queries at negative positions.
 void Run::noteRowsWithoutKeys() const {
   const auto queries = sizes.find("sq"), keys = sizes.find("sk");
   if (options.queryStart || queries == sizes.end() || keys == sizes.end())
@@ -201,7 +201,7 @@ Status Run::call() {
   return Status::success();
 }
 
-/// The dense bias, compiled and of the reference (--materialize).
+/// Computes the dense bias with compiled code and with the reference (--materialize).
 Status Run::materialize() {
   auto call = materializeCall(*program, compileOptionsOf(options), arguments, positions, *pool);
   if (!call)
@@ -221,7 +221,7 @@ Status Run::materialize() {
   return checkMaterialized(*call);
 }
 
-/// The reference judges the results (--check).
+/// Compares the results with the reference (--check).
 Status Run::compareWithReference() {
   if (!options.check || options.target == "reference")
     return Status::success();
@@ -259,7 +259,7 @@ Status Run::write() {
   return writeSafetensors(options.out, file);
 }
 
-/// What the command line library does not check.
+/// Checks the options that CLI11 does not check.
 Status Run::checkOptions() {
   if (Status target = checkTarget(options); !target)
     return target;
@@ -304,7 +304,7 @@ Status Run::execute() {
     return compiled;
   if (Status computed = compute(); !computed)
     return computed;
-  noteRowsWithoutKeys(); // behind errors: the first line is theirs
+  noteRowsWithoutKeys(); // after errors, which must come first in the output
   if (Status compared = compareWithReference(); !compared)
     return compared;
   if (options.materialize)
@@ -321,7 +321,7 @@ Status Run::execute() {
   return write();
 }
 
-/// Says what a call did of which nothing was asked.
+/// Prints a summary of the call if no output was requested.
 void Run::noteResults() const {
   const bool isAsked = options.check || options.materialize || repeats || !options.out.empty() ||
                        !options.explain.empty();
@@ -331,7 +331,7 @@ void Run::noteResults() const {
   for (const auto &[name, tensor] : found)
     shapes += (shapes.empty() ? "" : ", ") + name + " " + toString(tensor.shape());
   std::printf(
-      "ran in %.2g s: %s; nothing was asked for: --check, --out=FILE, --time or --explain\n",
+      "ran in %.2g s: %s; no output was requested; add --check, --out=FILE, --time or --explain\n",
       seconds, shapes.c_str());
 }
 
@@ -357,7 +357,7 @@ Action addRun(CLI::App &app) {
   app.add_option("--head-start", options->headStart, "Global index of head 0")
       ->capture_default_str();
   app.add_option("--heads-total", options->headsTotal,
-                 "Heads of the whole model; default: the heads of this call");
+                 "Heads of the entire model; default: the heads of this call");
   app.add_option("--threads", options->threads, "Threads; default: one per core");
   addSwitch(app, "--check", options->check,
             "Compare with the float64 reference and print the errors");
@@ -365,7 +365,7 @@ Action addRun(CLI::App &app) {
       app, "--materialize", options->materialize,
       "Also compute the dense bias from the compiled tables, compare it with the reference's, "
       "and write both with --out (`bias`, `bias_reference`)");
-  // Flags: their value comes after '=' only, never from the next word.
+  // These are flags, so their value must follow '='; the next word is not their value.
   app.add_flag("--time{15}", options->time,
                "Print one JSON line with medians over this many calls (default: 15)");
   app.add_flag("--explain{text}", options->explain,

@@ -12,7 +12,7 @@ namespace pe::cli {
 
 constexpr std::string_view kPrefix = "pe.train.";
 
-/// The last part of a path without its ending: how encodings are called.
+/// Returns the file name without extension, by which encodings are called.
 static std::string shortOf(const std::string &value) {
   return value.ends_with(".mlir") ? std::filesystem::path(value).stem().string() : value;
 }
@@ -45,7 +45,7 @@ Expected<std::vector<Axis>> parseSweep(const std::string &text) {
   return axes;
 }
 
-/// A flag has one value in a run.
+/// Checks that no flag is swept twice.
 static Status checkKeys(const std::vector<NamedFlags> &rows, const std::vector<Axis> &axes) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const std::string &key = axes[i].key;
@@ -94,7 +94,7 @@ Expected<std::vector<std::string>> parseSeeds(const std::string &text) {
     uint64_t seed = 0;
     auto [end, failure] = std::from_chars(one.data(), one.data() + one.size(), seed);
     if (failure != std::errc() || end != one.data() + one.size())
-      return makeError("--seeds: expected whole numbers such as 0,1,2, found '", one, "'");
+      return makeError("--seeds: expected integers such as 0,1,2, found '", one, "'");
     if (std::count(seeds.begin(), seeds.end(), one) > 1)
       return makeError("--seeds: '", one, "' is given twice");
   }

@@ -12,15 +12,15 @@ struct Axis {
   std::vector<std::string> values;
 };
 
-/// "KEY=A,B;KEY=C,D". An unknown flag, or one that does not decide a result, is an error.
+/// Parses "KEY=A,B;KEY=C,D". Reports unknown flags, and flags that do not affect the result.
 Expected<std::vector<Axis>> parseSweep(const std::string &text);
 
-/// Every row with every combination of the values of --sweep, the last flag fastest. Without rows
-/// there is one, of all seeds.
+/// Returns every row with every combination of the values of --sweep; the last flag varies fastest.
+/// If there are no rows, there is one with all seeds.
 Expected<std::vector<NamedFlags>> rowsOf(const std::vector<NamedFlags> &rows,
                                          const std::string &sweep);
 
-/// "0,1,2".
+/// Parses "0,1,2".
 Expected<std::vector<std::string>> parseSeeds(const std::string &text);
 
 } // namespace pe::cli

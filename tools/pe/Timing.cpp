@@ -1,4 +1,4 @@
-//===- Timing.cpp - whole calls, timed beside the machine's peak ---===//
+//===- Timing.cpp - Timing of complete calls ---===//
 #include "tools/pe/Timing.h"
 
 #include "runtime/device/cpu/Peak.h"
@@ -92,7 +92,7 @@ std::string Timing::json(const std::string &structure) const {
 
 namespace {
 
-/// Copies as much as an embedding's tokens, by the pool's threads.
+/// Copies as many bytes as an embedding's tokens have, with the threads of the pool.
 class Copy {
 public:
   explicit Copy(double bytes) : from(static_cast<size_t>(bytes)), to(from.size()) {}
@@ -114,7 +114,7 @@ private:
   std::vector<char> from, to;
 };
 
-/// Bytes of the tokens, which are those of the results too.
+/// Returns the bytes of the tokens. The results have as many.
 double bytesOfTokens(const plan::Plan &plan, const TensorMap &arguments) {
   double bytes = 0;
   for (const plan::Buffer &buffer : plan.buffers)
@@ -125,13 +125,13 @@ double bytesOfTokens(const plan::Plan &plan, const TensorMap &arguments) {
   return bytes;
 }
 
-/// Medians over repeated calls: seconds, and shares of what is measured beside every call.
+/// Medians over repeated calls: seconds, and shares of the ideal time measured before every call.
 struct Medians {
   double forward = 0.0, forwardShare = 0.0, backward = 0.0, backwardShare = 0.0;
 };
 
-/// Times `call`, and before each call asks `ideal` for the seconds that a forward and a backward
-/// call would take at the machine's best. The first call warms up.
+/// Times `call`. Before each call, `ideal` measures the seconds that a forward and a backward call
+/// would take at the peak of the machine. The first call is a warm-up.
 template <typename Call, typename Ideal>
 Expected<Medians> timeAgainst(const Call &call, const Ideal &ideal, int repeats) {
   std::vector<double> forward, backward, forwardShare, backwardShare;
@@ -181,7 +181,7 @@ Expected<Timing> timeCalls(const api::CompiledFunction &function, const TensorMa
           return std::pair(timing.forwardFlops / peak, timing.backwardFlops / peak);
         },
         repeats);
-  } else { // an embedding: copies of its tokens are the measure
+  } else { // an embedding is compared with copies of its tokens
     const double bytes = bytesOfTokens(plan, arguments);
     timing.forwardBytes = timing.backwardBytes = 2 * bytes;
     Copy copy(bytes);

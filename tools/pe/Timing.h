@@ -1,4 +1,4 @@
-//===- Timing.h - whole calls, timed beside the machine's peak ---===//
+//===- Timing.h - Timing of complete calls ---===//
 #ifndef PE_TOOLS_PE_TIMING_H
 #define PE_TOOLS_PE_TIMING_H
 
@@ -8,38 +8,41 @@
 
 namespace pe::cli {
 
-/// Medians over whole calls, including tables and preparation but not compilation and file access.
+/// Medians over complete calls, including tables and preparation, without compilation and file
+/// access.
 struct Timing {
-  double forwardSeconds = 0, backwardSeconds = 0; // backward 0: not asked for
-  double forwardFlops = 0, backwardFlops = 0;     // useful ones of one call
+  double forwardSeconds = 0, backwardSeconds = 0; // backward is 0 if not requested
+  double forwardFlops = 0, backwardFlops = 0;     // useful operations of one call
   double forwardShare = 0, backwardShare = 0;     // of the FMA peak measured between the calls
   int threads = 1;
 
-  /// Whether the useful work is known (one attention), and whether there is a peak to compare with
-  /// (on the CPU).
+  /// True if the useful work is known (one attention), and if there is a peak for comparison (on
+  /// the CPU).
   bool countsWork = true, hasPeak = true;
 
-  /// Of an embedding, whose work is memory: bytes of the tokens that are read and written, and the
-  /// time of a copy of as many bytes by the same threads between the calls.
+  /// For an embedding, which is memory-bound: the bytes of the tokens that are read and written,
+  /// and the time of a copy of as many bytes by the same threads, measured between the calls.
   double forwardBytes = 0, backwardBytes = 0, forwardCopyShare = 0, backwardCopyShare = 0;
 
   /// The line of `pe run --time`.
   std::string json(const std::string &structure) const;
 };
 
-/// `pairs`: how many pairs the mask leaves, where the plan's range of i - j does not say it.
+/// Times calls of a function. `pairs` is the number of unmasked pairs, if the plan's range of i - j
+/// does not determine it.
 Expected<Timing> timeCalls(const api::CompiledFunction &function, const TensorMap &arguments,
                            const TensorMap &cotangents, const Positions &positions,
                            ParallelFor &pool, int repeats, std::optional<double> pairs = {});
 
-/// Unmasked pairs of all heads and batch entries, by the program's own mask; none where it is a
-/// range of i - j, which the plan knows, or where there is not one attention.
+/// Counts the unmasked pairs of all heads and batch entries with the mask of the program. Returns
+/// nullopt if the mask is a range of i - j, which the plan contains, or if the number of attentions
+/// is not one.
 Expected<std::optional<double>> countMaskedPairs(const std::string &program,
                                                  const TensorMap &arguments,
                                                  const Positions &positions, unsigned threads);
 
-/// Unmasked pairs of one head and batch entry: those with window.low <= i - j <= window.high and
-/// i >= 0.
+/// Counts the unmasked pairs of one head and batch entry: those with
+/// window.low <= i - j <= window.high and i >= 0.
 double countPairs(const plan::Plan &plan, const plan::CallSizes &sizes);
 
 double medianOf(std::vector<double> values);

@@ -37,7 +37,7 @@ static Expected<int> exitStatusOf(Status status) {
   return 0;
 }
 
-/// What --check asks for in place of training.
+/// Runs --check instead of training.
 static Status runCheck(train::Session &session) {
   if (session.config().check == train::TrainConfig::Check::Gradients) {
     auto checks = train::checkGradients(session);
@@ -47,7 +47,7 @@ static Status runCheck(train::Session &session) {
   return check ? train::printOverfitCheck(*check, stdout) : Status(check.takeError());
 }
 
-/// Keeps the last evaluation's share of right answers.
+/// Records the share of right answers of the last evaluation.
 struct ScoreKeeper : train::Observer {
   void onAccuracy(const std::map<int64_t, double> &byLength) override { accuracy = byLength; }
   std::map<int64_t, double> accuracy;
@@ -61,7 +61,7 @@ static void printByLength(const char *title, const std::map<int64_t, double> &va
   std::printf("\n");
 }
 
-/// Of a task the answers, of a text bits.
+/// Prints the share of right answers for a task, and bits for a text.
 static void printScores(const train::Session &session, const std::map<int64_t, double> &bits,
                         const std::map<int64_t, double> &accuracy) {
   if (!accuracy.empty()) {
@@ -77,7 +77,7 @@ static void printScores(const train::Session &session, const std::map<int64_t, d
     printByLength("bits per byte", bits, perByte);
 }
 
-/// The log of a run, if it has one.
+/// Opens the log of a run, if any.
 static Expected<std::unique_ptr<train::LogWriter>> openLog(train::Session &session,
                                                            const train::Metadata &identity) {
   const train::TrainConfig &config = session.config();
@@ -93,19 +93,19 @@ static Expected<std::unique_ptr<train::LogWriter>> openLog(train::Session &sessi
   return log;
 }
 
-/// After a signal: what there is, and how to go on.
+/// Reports, after a signal, the saved step and how to continue.
 static int tellStop(train::Session &session) {
   const auto step = static_cast<long long>(session.trainer().steps());
   const std::string &folder = session.config().checkpoint;
   if (folder.empty())
     std::fprintf(stderr, "stopped at step %lld; nothing is saved (--checkpoint=DIR saves)\n", step);
   else
-    std::fprintf(stderr, "stopped at step %lld; %s/step-%lld is saved; go on with --resume\n", step,
-                 folder.c_str(), step);
+    std::fprintf(stderr, "stopped at step %lld; %s/step-%lld is saved; continue with --resume\n",
+                 step, folder.c_str(), step);
   return interruptStatus();
 }
 
-/// Weights that give no finite loss are no result.
+/// Reports an error if the loss is not finite.
 static Status checkScores(const train::Session &session, const std::map<int64_t, double> &bits,
                           int64_t skipped) {
   for (auto [length, value] : bits)
@@ -116,7 +116,7 @@ static Status checkScores(const train::Session &session, const std::map<int64_t,
   return Status::success();
 }
 
-/// Trains, with a progress line, and the log and the trace if there are any. The exit status.
+/// Trains with a progress line and, if requested, a log and a trace. Returns the exit status.
 static Expected<int> runSession(train::Session &session, cpu::ThreadPool &pool,
                                 const train::Metadata &identity) {
   const train::TrainConfig &config = session.config();
@@ -160,29 +160,29 @@ static Expected<int> runSession(train::Session &session, cpu::ThreadPool &pool,
   return 0;
 }
 
-/// "text: DIR, 12 files, 1 of them held out"
+/// Prints "text: DIR, 12 files, 1 of them held out".
 static void printData(const train::Corpus &corpus) {
   const std::string files = train::filesOf(corpus);
   std::fprintf(stderr, "%s: %s%s%s\n", files.empty() ? "data" : "text", corpus.directory.c_str(),
                files.empty() ? "" : ", ", files.c_str());
 }
 
-/// What was asked for and may not be what was meant.
+/// Warns about flags that have no effect or an unexpected one.
 static void warn(train::Session &session) {
   const train::TrainConfig &config = session.config();
   if ((config.usesDash(train::Dash::Published) || config.usesDash(train::Dash::RowDecay)) &&
       config.plasticity.dashScope == train::DashScope::All &&
       config.optimizer.kind == train::OptimizerKind::Muon)
-    std::fprintf(stderr, "pe train: warning: --dash shrinks Muon's matrices too, whose steps do "
-                         "not shrink with them; --dash-scope=adamw leaves them alone\n");
+    std::fprintf(stderr, "pe train: warning: --dash also shrinks the matrices of Muon, but not "
+                         "their steps; --dash-scope=adamw excludes them\n");
   const auto &parameters = session.trainer().model().layout().all();
   const bool decays =
       std::any_of(parameters.begin(), parameters.end(), [](const train::Parameter &parameter) {
         return parameter.role == train::Role::Encoding && parameter.decay;
       });
   if (config.optimizer.adamw.encodingDecay && !decays)
-    std::fprintf(stderr, "pe train: warning: --encoding-decay changes nothing, for no parameter of "
-                         "the encoding decays; scalars and vectors do with pe.decay = true\n");
+    std::fprintf(stderr, "pe train: warning: --encoding-decay has no effect, because no parameter "
+                         "of the encoding decays; scalars and vectors need pe.decay = true\n");
 }
 
 static Status checkEncoding(const std::string &file, const std::string &flag) {
@@ -232,18 +232,17 @@ static Expected<int> train(const std::vector<std::string> &arguments) {
 constexpr const char *kCompareHelp =
     "Train the same model in several ways and compare the results\n"
     "Usage: pe compare EXPERIMENT [--NAME=VALUE ...], or pe compare --encodings=A,B ...\n\n"
-    "  EXPERIMENT            a folder such as examples/flip-flop, or FILE.json\n"
+    "  EXPERIMENT            a directory such as examples/flip-flop, or FILE.json\n"
     "  --encodings=A,B,...   .mlir files or names of pe's examples; none: no encoding\n"
     "  --quick               the smaller size that the experiment defines\n"
     "  --data=DIR            text, tokens or a task; default: Python's standard library\n"
-    "  --out=build/compare   folder for results.json, report.html and finished runs; default for\n"
-    "                        an experiment: build/NAME or build/NAME-quick\n\n"
-    "All flags of pe train but --encoding are accepted too, such as --steps=200 --seeds=0,1,2\n"
-    "--eval-interval=50 --jobs=2 --sweep=lr=0.001,0.003. A comparison that was interrupted "
-    "resumes\n"
-    "with the runs that are missing.\n";
+    "  --out=build/compare   directory for results.json, report.html and finished runs; default\n"
+    "                        for an experiment: build/NAME or build/NAME-quick\n\n"
+    "All flags of pe train except --encoding are also accepted, such as --steps=200 --seeds=0,1,2\n"
+    "--eval-interval=50 --jobs=2 --sweep=lr=0.001,0.003. An interrupted comparison continues with\n"
+    "the missing runs.\n";
 
-/// What `pe compare` is told besides the flags of `pe train`.
+/// The options of `pe compare` in addition to the flags of `pe train`.
 struct Comparison {
   std::vector<std::string> arguments, encodings;
   std::string file;
@@ -290,7 +289,7 @@ static Expected<Comparison> parseComparison(const std::vector<std::string> &argu
   return result;
 }
 
-/// Of --encodings: a row for each.
+/// Returns the experiment of --encodings, with a row for each.
 static Expected<Experiment> experimentOf(const std::vector<std::string> &encodings) {
   Experiment experiment;
   experiment.title = "Positional encodings, compared";
@@ -329,7 +328,7 @@ static Expected<int> compare(const std::vector<std::string> &given) {
       std::any_of(arguments.begin(), arguments.end(), [](const std::string &argument) {
         return argument.starts_with("--eval-lengths=") || argument.starts_with("--config=");
       });
-  // What the command line says replaces the file's.
+  // The command line overrides the file.
   for (const auto &[name, value] : experiment->flags) {
     const std::string flag = "--" + name + "=";
     if (std::none_of(arguments.begin(), arguments.end(),
@@ -350,7 +349,7 @@ static Expected<int> compare(const std::vector<std::string> &given) {
   return runGrid(arguments, *options, *std::move(experiment));
 }
 
-/// Sizes that no memory holds end in a message like other mistakes.
+/// Reports sizes that exceed memory as an error.
 template <typename Command> static int report(const std::string &name, Command command) {
   try {
     Expected<int> status = command();

@@ -1,4 +1,4 @@
-//===- TrainCommands.h - the subcommands with flags of their own ---===//
+//===- TrainCommands.h - The subcommands of training ---===//
 #ifndef PE_TOOLS_PE_TRAINCOMMANDS_H
 #define PE_TOOLS_PE_TRAINCOMMANDS_H
 
@@ -11,17 +11,18 @@
 
 namespace pe::cli {
 
-/// "1 step", "2 steps".
+/// Returns "1 step", "2 steps".
 std::string countText(int64_t number, const std::string &what);
 
-/// "2 layers, 64 wide, 4 heads of 16", for reports.
+/// Returns "2 layers, 64 wide, 4 heads of 16", for reports.
 std::string sizeText(const train::DecoderConfig &model);
 
-/// Runs `pe NAME arguments...` if NAME is train, compare or demo; none otherwise.
+/// Runs `pe NAME arguments...` if NAME is train, compare or demo; otherwise returns nullopt.
 std::optional<int> runTrainCommand(const std::string &name,
                                    const std::vector<std::string> &arguments);
 
-/// `pe demo`: a comparison (Grid.h) of one small language model per encoding. The exit status.
+/// Runs `pe demo`, a comparison (Grid.h) of one small language model per encoding. Returns the exit
+/// status.
 Expected<int> runDemo(const std::vector<std::string> &arguments);
 
 } // namespace pe::cli

@@ -1,4 +1,4 @@
-//===- Unfused.cpp - attention composed of OpenBLAS products ---===//
+//===- Unfused.cpp - Attention composed of OpenBLAS products ---===//
 #include "tools/pe/Unfused.h"
 
 #include "runtime/train/blas/Blas.h"

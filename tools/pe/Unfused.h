@@ -1,8 +1,8 @@
-//===- Unfused.h - attention composed of OpenBLAS products ---===//
+//===- Unfused.h - Attention composed of OpenBLAS products ---===//
 //
-// Attention without a fused kernel: scores as a matrix, a pass for bias, mask and softmax, and a
-// second product; five products backward. Each thread processes one head at a time with
-// single-threaded OpenBLAS. The baseline of `pe bench`.
+// The baseline of `pe bench`: attention without a fused kernel. It computes a matrix of scores, a
+// pass for bias, mask and softmax, and a second product; the backward pass has five products. Each
+// thread processes one head at a time with single-threaded OpenBLAS.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_TOOLS_PE_UNFUSED_H
@@ -14,15 +14,15 @@
 
 namespace pe::cli {
 
-/// Causal softmax attention of `heads` heads, N queries and keys, depth d; q, k, v, o and their
-/// gradients [heads, N, d]; `bias` [N, N] is added to every head's scores unless null.
+/// Causal softmax attention of `heads` heads, N queries and keys and depth d. q, k, v, o and their
+/// gradients are [heads, N, d]. `bias` [N, N], if not null, is added to the scores of every head.
 struct UnfusedAttention {
   int64_t heads, n, d;
   const float *q, *k, *v, *bias;
 
-  /// Writes o and keeps the probabilities in `p` [heads, N, N].
+  /// Writes o, and stores the probabilities in `p` [heads, N, N].
   void forward(float *o, float *p, ParallelFor &pool) const;
-  /// Gradients from dO; overwrites `p`'s copy `ds` [threads' heads, N, N] as scratch.
+  /// Computes the gradients from dO. `ds` [threads' heads, N, N] is scratch memory.
   void backward(const float *o, const float *dO, const float *p, float *ds, float *dQ, float *dK,
                 float *dV, ParallelFor &pool) const;
 };

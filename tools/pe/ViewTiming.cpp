@@ -1,4 +1,4 @@
-//===- ViewTiming.cpp - calls on views, timed against contiguous tensors ---===//
+//===- ViewTiming.cpp - Timing of calls on views ---===//
 #include "tools/pe/ViewTiming.h"
 
 #include "pe/View.h"
@@ -13,7 +13,7 @@ namespace {
 using device::Halves;
 using plan::Role;
 
-/// Both halves of one call on memory of its own, in one layout.
+/// Both halves of a call in one layout, with separate memory.
 class PlacedCall {
 public:
   PlacedCall(const device::Runner &runner, bool isByPosition)
@@ -21,7 +21,7 @@ public:
 
   Status place(const TensorMap &inputs);
   Expected<device::CallTimes> time(ParallelFor &pool);
-  /// Results and gradients.
+  /// Returns results and gradients.
   const TensorMap &outputs() const { return written; }
 
 private:
@@ -30,7 +30,7 @@ private:
   Expected<double> timeHalf(Halves half, std::span<const View> views, ParallelFor &pool);
 
   const device::Runner &runner;
-  const bool isByPosition; // [B, S, H, D] in memory, not [B, H, S, D]
+  const bool isByPosition; // memory is [B, S, H, D] instead of [B, H, S, D]
   std::map<std::string, Tensor> tensors;
   TensorMap written;
   std::vector<View> forward, backward;
@@ -45,7 +45,7 @@ Expected<Tensor> PlacedCall::allocate(std::vector<int64_t> shape, DType dtype) c
   return tensor && isSwapped ? tensor->transpose(1, 2) : std::move(tensor);
 }
 
-/// A tensor that the call writes, or that one half keeps for the other.
+/// Adds a tensor that the call writes, or that one half stores for the other.
 Status PlacedCall::add(const std::string &name, std::span<const View> arguments, bool isOutput) {
   View view = {};
   view.name = name.c_str();

@@ -1,4 +1,4 @@
-//===- ViewTiming.h - calls on views, timed against contiguous tensors ---===//
+//===- ViewTiming.h - Timing of calls on views ---===//
 #ifndef PE_TOOLS_PE_VIEWTIMING_H
 #define PE_TOOLS_PE_VIEWTIMING_H
 
@@ -6,16 +6,16 @@
 
 namespace pe::cli {
 
-/// The same calls with all tensors of rank 4 as contiguous [B, H, S, D], and as [B, H, S, D] views
-/// of [B, S, H, D] memory.
+/// The times of the same calls with all tensors of rank 4 as contiguous [B, H, S, D] tensors, and
+/// as [B, H, S, D] views of [B, S, H, D] memory.
 struct ViewTiming {
   device::CallTimes contiguous, views; // medians
-  /// Whether every result and gradient has the same bits both ways.
+  /// True if all results and gradients are bitwise equal.
   bool isEqual = true;
 };
 
-/// `inputs`: arguments and cotangents. Both layouts are timed alternately, after a first call of
-/// each.
+/// Times both layouts alternately, after a first call of each. `inputs` are arguments and
+/// cotangents.
 Expected<ViewTiming> timeViews(const device::Runner &runner, const TensorMap &inputs,
                                ParallelFor &pool, int repeats);
 

@@ -1,7 +1,7 @@
-//===- main.cpp - the program `pe` ---===//
+//===- main.cpp - The program `pe` ---===//
 //
-// Links the runtime only; the compiler is a library that is loaded when a source must be
-// compiled. `pe train` and `pe demo` read their own flags (runtime/train).
+// Links only the runtime. The compiler is a library that is loaded when a source must be compiled.
+// `pe train` and `pe demo` parse their own flags (runtime/train).
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/api/Compiler.h"
@@ -17,21 +17,22 @@
 #include <cstdio>
 #include <unistd.h>
 
-/// Prints once per run, after everything else, why the disk cache is not used.
+/// Prints, once per run and after all other output, why the disk cache is not used.
 static void noteCache() {
   const std::string problem = pe::api::Compiler::instance().diskCache().problem();
   if (!problem.empty())
     std::fprintf(stderr, "pe: note: %s; nothing is cached\n", problem.c_str());
 }
 
-/// The status of the process: all output must have been written (a full disk, a closed pipe).
+/// Returns the exit status. It is an error if output could not be written (a full disk, a closed
+/// pipe).
 static int finish(const std::string &command, int status) {
   noteCache();
   errno = 0;
   if (status != 0 || (std::fflush(stdout) == 0 && !std::ferror(stdout)))
     return status;
-  // stdio forgets why an earlier write failed; another write tells. The output is incomplete
-  // anyway.
+  // stdio does not keep the reason of an earlier failure, so another write retrieves it. The output
+  // is incomplete in any case.
   if (!errno && ::write(STDOUT_FILENO, "\n", 1) == 1)
     errno = EIO;
   return pe::cli::reportError(command, pe::systemError("standard output", "cannot write"));
@@ -42,7 +43,7 @@ int pe::cli::reportError(const std::string &command, const Error &error) {
   return 1;
 }
 
-/// The error of a word that is no command.
+/// Returns the error for a word that is not a command.
 static pe::Error explainCommand(const CLI::App &app, const std::string &word,
                                 const std::vector<std::string> &known) {
   if (word.empty())
@@ -53,7 +54,7 @@ static pe::Error explainCommand(const CLI::App &app, const std::string &word,
   return pe::makeError("unknown command '", word, "'", hint.empty() ? "; see pe --help" : hint);
 }
 
-/// Reports mistakes before anything is read: no command, an unknown one, or a mistake in its
+/// Reports errors before any file is read: no command, an unknown command, or errors in its
 /// options.
 static std::optional<int> refuse(const CLI::App &app, const std::vector<std::string> &arguments) {
   using namespace pe;
@@ -74,7 +75,7 @@ static std::optional<int> refuse(const CLI::App &app, const std::vector<std::str
 
 int main(int argc, char **argv) {
   using namespace pe::cli;
-  // A file that reaches its size limit is an error of that file and must not end the process.
+  // Exceeding the size limit of a file must be an error of that file and not end the process.
   std::signal(SIGXFSZ, SIG_IGN);
   if (argc > 1) {
     const std::vector<std::string> arguments =
@@ -103,7 +104,7 @@ int main(int argc, char **argv) {
         std::tuple{"compile", "Compile a file and write the result of one stage", &addCompile},
         std::tuple{"explain", "Show the structure, kernel and cost that the compiler found",
                    &addExplain},
-        std::tuple{"doctor", "Check this machine for what pe needs", &addDoctor},
+        std::tuple{"doctor", "Check that this machine meets the requirements of pe", &addDoctor},
         std::tuple{"bench", "Check encodings, then time them against unfused attention", &addBench},
         std::tuple{"plot", "Plot an encoding or a training run (SVG, and CSV of the numbers)",
                    &addPlot},

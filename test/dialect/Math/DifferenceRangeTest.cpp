@@ -1,8 +1,8 @@
-//===- DifferenceRangeTest.cpp - random masks against their definition -----===//
+//===- DifferenceRangeTest.cpp - Random masks against their definition -----===//
 //
-// A mask is drawn as a tree of causal masks, windows, `both` and `either`; its range must hold
-// every pair that the tree keeps, be no wider where it claims to be exact, and survive the
-// conversion to intervals of columns in 32-bit arithmetic, as in GPU kernels.
+// A random mask is a tree of causal masks, windows, `both` and `either`. Its range must contain
+// every pair that the tree keeps and, if it is exact, no others. Its conversion to intervals of
+// columns in 32-bit arithmetic, as in GPU kernels, must be correct.
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Math/DifferenceRange.h"
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
 
-/// A mask in two forms: its range, and its definition for one difference.
+/// A mask as its range and as its definition for one difference.
 struct Drawn {
   DifferenceRange range;
   std::function<bool(int64_t)> keeps;
@@ -34,7 +34,8 @@ public:
     return std::uniform_int_distribution<int64_t>(0, count - 1)(random);
   }
 
-  /// Small ones, where masks interact, and those around the limits of 31, 32 and 64 bits.
+  /// Draws small bounds, for which masks interact, and bounds near the limits of 31, 32 and 64
+  /// bits.
   int64_t bound() {
     const int64_t edges[] = {1, int64_t(1) << 30, int64_t(1) << 31, int64_t(1) << 32, kLargest - 3};
     return below(3) ? 1 + below(12) : edges[below(5)] + below(4);
@@ -42,7 +43,7 @@ public:
 
   Drawn leaf() {
     switch (below(6)) {
-    case 0: { // no current mask, but any range an op could have; unions of such have gaps
+    case 0: { // an arbitrary range, which no current mask has but an op could; unions have gaps
       const int64_t first = below(60) - 30, last = first + below(9) - 1;
       return {{first, last}, [=](int64_t d) { return first <= d && d <= last; }};
     }
@@ -76,7 +77,7 @@ private:
   std::mt19937_64 random;
 };
 
-/// The smallest and largest differences of positions, and all near a bound that a mask may have.
+/// Returns the smallest and largest differences of positions, and all near a possible mask bound.
 std::vector<int64_t> differences() {
   std::vector<int64_t> all;
   for (int64_t d = -40; d <= 40; ++d)
@@ -115,7 +116,7 @@ TEST(DifferenceRange, UnionIsExactWhereOnePartFillsIt) {
   EXPECT_FALSE(DifferenceRange::either(DifferenceRange::atLeast(3), some).exact);
 }
 
-/// int32_t whose additions and subtractions must not leave 32 bits.
+/// An int32_t that checks its additions and subtractions for overflow.
 struct Checked {
   int32_t value;
   Checked(int64_t v) : value(static_cast<int32_t>(v)) {
@@ -139,7 +140,7 @@ TEST(DifferenceRange, IntervalsStayIn32Bits) {
       band.upper = 1 - range.min;
     const int64_t starts[] = {0, 3, -2, kFar, -kFar, kFar / 2};
     const int64_t rowStart = starts[draw.below(6)], columnStart = starts[draw.below(6)];
-    // As a 32-bit lowering computes it: far ends are clamped to what any call can reach.
+    // Computed as in a 32-bit lowering: far ends are clamped to the bounds of any call.
     auto fromStarts = [&](std::optional<int64_t> end) -> std::optional<Checked> {
       constexpr int64_t kFarthest = int64_t(1) << 30;
       if (!end)

@@ -1,4 +1,4 @@
-//===- DistanceLayoutTest.cpp - reflections of rows along the distance ----===//
+//===- DistanceLayoutTest.cpp - Reflections of rows along the distance ----===//
 #include "dialect/Math/DistanceLayout.h"
 
 #include <gtest/gtest.h>
@@ -10,13 +10,14 @@ namespace {
 
 constexpr ReflectedAxis kAxes[] = {ReflectedAxis::Lanes, ReflectedAxis::Halves};
 
-/// Where the element of a lane in half `half` stands in its tile: along the axis, and the row's.
+/// The position of a lane's element in half `half` of its tile: along the axis, and along the
+/// row's.
 std::pair<int64_t, int64_t> placeOf(ReflectedAxis axis, int64_t lane, int64_t half) {
   const int64_t g = lane / 4, across = lane % 4 * 2 + half;
   return axis == ReflectedAxis::Lanes ? std::pair(g, across) : std::pair(across, g);
 }
 
-/// What a lane takes is the element of its row whose number, or column, is the reflected one.
+/// A lane receives the element of its row at the reflected distance number or column.
 TEST(DistanceLayout, LanesTakeTheReflectedElement) {
   for (ReflectedAxis axis : kAxes)
     for (int64_t columns : {16, 32, 64})
@@ -39,7 +40,7 @@ TEST(DistanceLayout, LanesTakeTheReflectedElement) {
             }
 }
 
-/// A shuffle gives every lane another lane's register.
+/// In a shuffle, every lane is the source of exactly one lane.
 TEST(DistanceLayout, EveryLaneIsASourceOnce) {
   for (ReflectedAxis axis : kAxes)
     for (int64_t half = 0; half < 2; ++half) {
@@ -70,7 +71,7 @@ TEST(DistanceLayout, BlocksMeetTheNumbersOfTheirDistances) {
         for (int64_t number = 0; number < block.numbers() / 16; ++number) {
           const int64_t behind = block.behind(row, number);
           EXPECT_EQ(behind >= 0 && behind <= block.mostBehind(), met.count({row, number}) == 1);
-          // Then what is no column is at most 16 away.
+          // If it is not a column, it is at most 16 away from one.
           for (int64_t i = row * 16; i < row * 16 + 16; ++i)
             for (int64_t n = number * 16; met.count({row, number}) && n < number * 16 + 16; ++n)
               EXPECT_TRUE(block.reflected(i, n) >= -16 && block.reflected(i, n) < columns + 16);

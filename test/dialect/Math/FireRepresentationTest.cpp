@@ -1,6 +1,7 @@
-//===- FireRepresentationTest.cpp - Networks against what they represent --===//
+//===- FireRepresentationTest.cpp - Networks against known biases ---------===//
 //
-// Sums over units in float64 at t = d / N, the quotient rounded to f32, against the definition.
+// Compares sums over units in float64 at t = d / N, rounded to f32, with the definition of the
+// bias.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +25,7 @@ double evaluate(const HiddenLayer &layer, int64_t head, double t, Activation act
 }
 
 TEST(FireRepresentation, StepsAreTheTableBitForBit) {
-  const std::vector<int64_t> starts = {1, 2, 3, 3, 7, 40, 700}; // 3 is skipped at once
+  const std::vector<int64_t> starts = {1, 2, 3, 3, 7, 40, 700}; // an empty bucket at 3
   std::mt19937 random(1);
   std::normal_distribution<float> normal(0, 1);
   for (double length : {1000.0, 777.0, 65536.0}) {
@@ -64,7 +65,7 @@ TEST(FireRepresentation, CosinesKeepTheirPhase) {
                           evaluate(layer, head, d / length, [](double x) { return std::cos(x); })));
     plain = std::max(plain, std::abs(expected - rounded));
   }
-  EXPECT_LT(worst, 1e-5);      // of 160, by f32 amplitudes
+  EXPECT_LT(worst, 1e-5);      // of 160, because of f32 amplitudes
   EXPECT_GT(plain, 10 * 1e-5); // with one rounded frequency per term
 }
 
@@ -77,7 +78,7 @@ TEST(FireRepresentation, SlopesAreThoseAtTheLength) {
   }
   EXPECT_EQ(geometricSlope(0, 8), 0.5);
   EXPECT_EQ(geometricSlope(7, 8), 0x1p-8);
-  // Six heads: those of four, then the first and third of eight.
+  // Six heads have the slopes of four heads, then the first and third slopes of eight.
   EXPECT_EQ(interleavedSlope(3, 6), 0x1p-8);
   EXPECT_EQ(interleavedSlope(4, 6), 0.5);
   EXPECT_EQ(interleavedSlope(5, 6), 0.125);

@@ -1,4 +1,4 @@
-//===- FragmentLayoutTest.cpp - registers, places and rows of ldmatrix ----===//
+//===- FragmentLayoutTest.cpp - Layouts of registers and ldmatrix rows ----===//
 #include "dialect/Math/FragmentLayout.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(FragmentLayout, PairsAreDividedAmongLanes) {
         const int64_t inner = layout.innerAt(t, at);
         EXPECT_TRUE(seen.insert({layout.ownerAt<int64_t>(0, warp, g, at), inner}).second);
         EXPECT_TRUE(inner >= 0 && inner < layout.innerBlock);
-        // Where the inner stands is where mma.sync has the register.
+        // The position of the inner element is the position of the register in mma.sync.
         EXPECT_EQ(layout.standing(inner), at.innerTile * 8 + 2 * t + at.innerHalf);
       }
     }
@@ -62,8 +62,8 @@ TEST(FragmentLayout, PermutedLanesHoldNeighbours) {
                   t * layout.innerBlock / 4 + i);
 }
 
-/// Every element of an inner panel is accumulated by exactly one lane; those beyond the depth by
-/// none.
+/// Exactly one lane accumulates each element of an inner panel. No lane accumulates elements beyond
+/// the depth.
 TEST(FragmentLayout, InnerPanelsAreDividedAmongWarps) {
   for (const FragmentLayout &layout : layouts())
     for (int64_t depth : {8, 40, 64, 128}) {
@@ -82,9 +82,9 @@ TEST(FragmentLayout, InnerPanelsAreDividedAmongWarps) {
     }
 }
 
-/// Row and column of the panel of the 16-bit element that ldmatrix gives lane `lane` in half `half`
-/// of register `reg`: matrix `reg` has its eight rows from lanes 8 reg to 8 reg + 7; transposed, a
-/// lane has a column's elements.
+/// Returns the row and column in the panel of the 16-bit element that ldmatrix loads into half
+/// `half` of register `reg` of lane `lane`. Lanes 8 reg to 8 reg + 7 supply the eight rows of
+/// matrix `reg`. If transposed, a lane receives the elements of a column.
 template <typename Rows>
 std::pair<int64_t, int64_t> loaded(Rows rowOf, int64_t lane, int64_t reg, int64_t half,
                                    bool isTransposed) {
@@ -114,13 +114,13 @@ TEST(FragmentLayout, MatricesAreWhatTheProductExpects) {
       }
 }
 
-/// A row of a warp's table holds exactly the pairs of one diagonal, and no place has two writers.
+/// A row of a warp's table holds exactly the pairs of one diagonal, and no element has two writers.
 TEST(FragmentLayout, SkewedTablesHoldDiagonals) {
   for (const FragmentLayout &layout : layouts()) {
     if (layout.isPermuted)
       continue;
     const SkewedTable table{layout.ownerTiles, layout.innerBlock};
-    std::map<int64_t, int64_t> writers; // place: thread
+    std::map<int64_t, int64_t> writers; // offset -> thread
     for (int64_t thread = 0; thread < layout.warps * 32; ++thread) {
       const int64_t warp = thread / 32, g = thread % 32 / 4, t = thread % 4;
       for (int64_t i = 0; i < layout.registersOf(FragmentKind::Pair); ++i) {

@@ -1,4 +1,4 @@
-//===- KeptPairsTest.cpp - what a call keeps, against all pairs -----------===//
+//===- KeptPairsTest.cpp - Kept pairs against all pairs -------------------===//
 #include "dialect/Math/KeptPairs.h"
 
 #include <gtest/gtest-spi.h>
@@ -16,7 +16,7 @@ bool keeps(const Blocks &pairs, int64_t r, int64_t c) {
          (!pairs.upper || c < r + *pairs.upper);
 }
 
-/// The definition: whether the two blocks have a pair that exists and is kept.
+/// The definition: returns true if the two blocks have a pair that exists and is kept.
 bool meet(const Blocks &blocks, int64_t rowBlock, int64_t columnBlock) {
   for (int64_t r = rowBlock * blocks.rows.block; r < (rowBlock + 1) * blocks.rows.block; ++r)
     for (int64_t c = columnBlock * blocks.columns.block;
@@ -47,8 +47,8 @@ template <typename Pairs> void expectExact(const Pairs &blocks) {
   }
 }
 
-/// The visitors of a block are numbered from the last one, without gaps: none waits for a turn that
-/// never comes.
+/// The visitors of a block are numbered from the last one without gaps, so that no visitor waits
+/// forever.
 template <typename Pairs> void expectTurns(const Pairs &blocks) {
   const int64_t rowBlocks = blocksOf(blocks.rows), columnBlocks = blocksOf(blocks.columns);
   for (int64_t column = 0; column < columnBlocks; ++column) {
@@ -67,8 +67,8 @@ template <typename Pairs> void expectTurns(const Pairs &blocks) {
   }
 }
 
-/// Every pair of a row block's visited column blocks lies on a diagonal of one of its units, where
-/// the columns' block is `perOwner` times smaller.
+/// Every pair of a row block and its visited column blocks is on a diagonal of one of its units.
+/// Column blocks are `perOwner` times smaller.
 void expectUnits(const Blocks &blocks) {
   const int64_t perOwner = blocks.rows.block / blocks.columns.block;
   for (int64_t row = 0; row < blocksOf(blocks.rows); ++row) {
@@ -78,7 +78,7 @@ void expectUnits(const Blocks &blocks) {
       EXPECT_EQ(units.begin, units.end);
       continue;
     }
-    // Unit u ends with the diagonal of the last row and the last column of the block u.
+    // Unit u ends with the diagonal of the last row and the last column of block u.
     const int64_t lastRow = (row + 1) * blocks.rows.block - 1;
     auto unitOf = [&](int64_t r, int64_t c) { return (c - r + lastRow) / blocks.columns.block; };
     int64_t first = INT64_MAX, last = 0;
@@ -90,12 +90,12 @@ void expectUnits(const Blocks &blocks) {
       }
     EXPECT_LE(units.begin, first);
     EXPECT_GE(units.end, last + 1);
-    EXPECT_LE(units.end, last + 2); // the diagonal behind a whole unit has no pair
+    EXPECT_LE(units.end, last + 2); // the diagonal after a complete unit has no pair
   }
 }
 
-/// The same of blocks in descending order, whose units are `perOwner` lower: unit u begins with the
-/// diagonal of the first row and the first column of the block u.
+/// The same for blocks in descending order, whose units are `perOwner` lower. Unit u begins with
+/// the diagonal of the first row and the first column of block u.
 void expectDescendingUnits(const Blocks &blocks) {
   const int64_t perOwner = blocks.rows.block / blocks.columns.block;
   for (int64_t row = 0; row < blocksOf(blocks.rows); ++row) {
@@ -105,7 +105,7 @@ void expectDescendingUnits(const Blocks &blocks) {
       continue;
     units.begin -= perOwner, units.end -= perOwner;
     const int64_t firstRow = row * blocks.rows.block;
-    // Shifted by an owner block: what is divided is not negative.
+    // Shifted by an owner block, so that the dividend is not negative.
     auto unitOf = [&](int64_t r, int64_t c) {
       return (c - r + firstRow + blocks.rows.block) / blocks.columns.block - perOwner;
     };
@@ -117,12 +117,12 @@ void expectDescendingUnits(const Blocks &blocks) {
         last = std::max(last, unitOf(r, c));
       }
     EXPECT_LE(units.begin, first);
-    EXPECT_GE(units.begin, first - 1); // the diagonal before a whole unit has no pair
+    EXPECT_GE(units.begin, first - 1); // the diagonal before a complete unit has no pair
     EXPECT_EQ(units.end, last + 1);
   }
 }
 
-/// What rows keep and which rows touch columns, element by element.
+/// Checks the columns of rows and the rows of columns element by element.
 template <typename Pairs> void expectElements(const Pairs &pairs) {
   for (int64_t first = pairs.rows.begin; first < pairs.rows.end; ++first)
     for (int64_t last = first; last < pairs.rows.end; ++last) {
@@ -134,7 +134,7 @@ template <typename Pairs> void expectElements(const Pairs &pairs) {
           some |= keeps(pairs, r, c);
           every &= keeps(pairs, r, c);
         }
-        // The hull may hold more than the rows keep, never less, and for a single row it is exact.
+        // The hull contains all columns that the rows keep. For a single row it is exact.
         EXPECT_LE(some, any.begin <= c && c < any.end) << first << ".." << last << ", " << c;
         EXPECT_TRUE(first != last || some == (any.begin <= c && c < any.end)) << first << ", " << c;
         EXPECT_EQ(every, all.begin <= c && c < all.end) << first << ".." << last << ", " << c;
@@ -148,14 +148,15 @@ template <typename Pairs> void expectElements(const Pairs &pairs) {
         for (int64_t c = begin; c < end; ++c)
           touches |= keeps(pairs, r, c);
         const bool isIn = rows.begin <= r && r < rows.end;
-        // A band that keeps nothing still has a hull.
+        // An empty band still has a hull.
         EXPECT_TRUE(pairs.keepsSomething ? touches == isIn : touches <= isIn)
             << begin << ".." << end << ", " << r;
       }
     }
 }
 
-/// Every band of ends in [-most, most + 1], or without an end; `shift` moves both (the starts).
+/// Returns all bands with ends in [-most, most + 1] or unbounded. `shift` moves both ends, as
+/// starts do.
 template <typename Fn> void eachBand(int64_t most, Fn body) {
   std::vector<std::optional<int64_t>> ends = {std::nullopt};
   for (int64_t end = -most; end <= most + 1; ++end)
@@ -228,7 +229,7 @@ TEST(KeptPairs, FarBands) {
 }
 
 TEST(KeptPairs, ABandThatKeepsNothingIsNotVisited) {
-  // The hull of rows 0 to 3 under 0 <= c - r < 0 is not empty; what they keep is.
+  // The hull of rows 0 to 3 under 0 <= c - r < 0 is not empty, although they keep no column.
   const Blocks blocks{0, 0, false, {0, 8, 4}, {0, 8, 2}};
   for (int64_t n = 0; n < 2; ++n)
     EXPECT_EQ(blocks.columnBlocksOf(n).begin, blocks.columnBlocksOf(n).end);
@@ -236,9 +237,9 @@ TEST(KeptPairs, ABandThatKeepsNothingIsNotVisited) {
     EXPECT_EQ(blocks.rowBlocksOf(n).begin, blocks.rowBlocksOf(n).end);
 }
 
-//===- The checks themselves ------------------------------------------------===//
+//===- Tests of the checks --------------------------------------------------===//
 
-/// Relations with a mistake in them: a block too few or too many, a turn that nobody takes.
+/// Relations with a mistake: a block too few, a block too many, a turn without a visitor.
 struct LateColumns : Blocks {
   Interval<int64_t> columnBlocksOf(int64_t n) const {
     auto [begin, end] = Blocks::columnBlocksOf(n);

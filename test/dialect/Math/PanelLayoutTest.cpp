@@ -1,4 +1,4 @@
-//===- PanelLayoutTest.cpp - chunks of panels, banks ----------------------===//
+//===- PanelLayoutTest.cpp - Chunks and banks of panels -------------------===//
 #include "dialect/Math/PanelLayout.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ protected:
   }
 };
 
-/// Chunks lie in the panel, each in its own row, and no two overlap.
+/// Every chunk is in its row of the panel, and no two chunks overlap.
 TEST_P(Panels, ChunksHavePlacesOfTheirOwn) {
   for (const PanelLayout &panel : panels()) {
     EXPECT_GE(panel.pitch(), panel.depth * panel.elementBytes);
@@ -41,7 +41,7 @@ TEST_P(Panels, ChunksHavePlacesOfTheirOwn) {
   }
 }
 
-/// Eight rows of one chunk fill the 128 bytes of the banks once.
+/// A chunk of eight rows covers the 128 bytes of the banks once.
 TEST_P(Panels, EightRowsOfAChunkLieInDifferentBanks) {
   for (const PanelLayout &panel : panels())
     for (int64_t first = 0; first < panel.rows; first += 8)

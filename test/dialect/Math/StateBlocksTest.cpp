@@ -1,4 +1,4 @@
-//===- StateBlocksTest.cpp - the states of a block, against its elements --===//
+//===- StateBlocksTest.cpp - The states of a block against its elements ---===//
 #include "dialect/Math/StateBlocks.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ using namespace mlir::tile;
 
 namespace {
 
-/// The definition: the states of the elements that exist.
+/// The definition: returns the states of the existing elements.
 std::set<int64_t> statesOfElements(int64_t first, int64_t size, int64_t limit) {
   std::set<int64_t> states;
   for (int64_t i = first; i < std::min(first + size, limit); ++i)
@@ -29,7 +29,7 @@ TEST(StateBlocks, AreThoseOfTheElements) {
       }
 }
 
-/// Every state is a load: no more than needed where blocks divide each other.
+/// Every state costs a load, so there are no more than needed if one block size divides the other.
 TEST(StateBlocks, AreNoMoreThanNeeded) {
   EXPECT_EQ(countStates(16), 1);
   EXPECT_EQ(countStates(64), 1);

@@ -1,6 +1,6 @@
 //===- MaskTest.cpp - Masks, their ranges, rotations ----------------------===//
 //
-// What is known about a mask at compile time (the range of i - j) against its values at points.
+// Compares the range of i - j of a mask, which is known at compile time, with its values at points.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,8 +15,8 @@ using mlir::pe::DifferenceRange;
 
 class Masks : public ::testing::Test {
 protected:
-  /// Checks that %result allows exactly the differences that `allows` says, and that its range
-  /// holds them, precisely if it claims so.
+  /// Checks that %result keeps exactly the differences for which `allows` returns true, that its
+  /// range contains them and, if the range is exact, no others.
   template <typename Allows> void check(const std::string &body, bool isExact, Allows allows) {
     DifferenceRange range = rangeOf(body);
     EXPECT_EQ(range.exact, isExact) << body;
@@ -91,7 +91,7 @@ TEST_F(Masks, OrIsExactWhenRangesTouch) {
 }
 
 TEST_F(Masks, OrWithAGapIsInexact) {
-  // -2 .. 0 or 5 and more: the range from -2 on also holds 1 to 4.
+  // -2 .. 0, or 5 and more: the range from -2 on also contains 1 to 4.
   auto range = [](DifferenceRange a, DifferenceRange b) {
     mlir::MLIRContext context;
     context.loadDialect<mlir::pe::PEDialect>();
@@ -115,7 +115,8 @@ TEST_F(Masks, OrWithAGapIsInexact) {
   EXPECT_TRUE(withNothing.exact);
 }
 
-// Sharing doubles the number of paths with each op; the range must not visit them all.
+// With shared operands, each op doubles the number of paths. The analysis must not visit all of
+// them.
 TEST_F(Masks, SharedOperandsAreVisitedOnce) {
   std::string body = "%m0 = pe.causal\n%w = pe.sliding_window {left = 100}\n";
   for (int n = 0; n < 200; ++n) {

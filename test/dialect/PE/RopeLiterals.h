@@ -1,9 +1,9 @@
-//===- RopeLiterals.h - Published rotary frequencies, as numbers ----------===//
+//===- RopeLiterals.h - Published rotary frequencies as numbers -----------===//
 //
 // Computed from the formulas of the sources (docs/encodings/rotations.md) with 50 digits, by a
-// program that shares nothing with this one: linear (Chen et al. 2023, Eq. 4), ntk and dynamic_ntk
-// (Peng et al. 2023, Eq. 16 and section 3.3), yarn (their section 3.2), llama3 (Grattafiori et al.
-// 2024, published model code).
+// program that shares no code with pe: linear (Chen et al. 2023, Eq. 4), ntk and dynamic_ntk (Peng
+// et al. 2023, Eq. 16 and section 3.3), yarn (ibid., section 3.2), llama3 (Grattafiori et al. 2024,
+// published model code).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_TEST_DIALECT_PE_ROPELITERALS_H
@@ -15,7 +15,7 @@
 namespace pe::test {
 
 struct RopeLiteral {
-  /// As in #pe.rope_scaling<...>.
+  /// The parameters of #pe.rope_scaling<...>.
   const char *scaling;
   double base;
   int64_t dims, length;

@@ -1,6 +1,6 @@
 //===- RotationTest.cpp - Frequencies of rotations ------------------------===//
 //
-// The f64 code that rotations emit, folded to numbers, against the published definitions.
+// Folds the f64 code that rotations emit and compares it with the published definitions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,8 +14,8 @@ namespace {
 
 class Frequencies : public ::testing::Test {
 protected:
-  /// Frequency number `pair` of a rotation made by `text`, of heads of `dims` dims in a call whose
-  /// keys end at `length`.
+  /// Returns the frequency of pair `pair` of the rotation `text`, for heads of `dims` dims in a
+  /// call whose keys end at `length`.
   double frequencyOf(const std::string &text, int64_t dims, int64_t pair, int64_t length) {
     auto module = parse(text);
     return foldedFrequency(module.get(), dims, pair, length);
@@ -30,7 +30,7 @@ protected:
     };
     mlir::pe::RotationPoint point{index(0), index(pair), index(length), dims};
     mlir::Value frequency = op.buildFrequency(builder, op.getLoc(), point, {});
-    // Something has to read it, or it is removed.
+    // Without a use, the value would be removed.
     function.getBody().front().getTerminator()->erase();
     builder.setInsertionPointToEnd(&function.getBody().front());
     mlir::func::ReturnOp::create(builder, op.getLoc(), frequency);
@@ -77,7 +77,7 @@ TEST_F(Frequencies, OfAFormula) {
   };
   EXPECT_DOUBLE_EQ(frequencyBy("10000 ^ (-p / n)", 1), 0.1);
   EXPECT_EQ(frequencyBy("select(p < int(0.75 * n), 10000 ^ (-p / n), 0)", 3), 0.0);
-  // Literals are f64: as an f32, 0.1 would be off by 1.5e-9.
+  // Literals are f64; as an f32, 0.1 would have an error of 1.5e-9.
   EXPECT_EQ(frequencyBy("0.1 * p", 3), 0.1 * 3);
 }
 

@@ -1,7 +1,7 @@
 //===- ScalarHarness.h - Evaluate encodings by constant folding -*- C++ -*-===//
 //
-// The value an encoding has at one point, without any backend: build its scalar IR at constant
-// positions, fold, read the constant. Tests compare that with closed forms.
+// Computes the value of an encoding at one point without a backend: builds its scalar IR at
+// constant positions, folds it, and reads the constant. Tests compare the value with closed forms.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_TEST_DIALECT_PE_SCALARHARNESS_H
@@ -32,8 +32,8 @@ public:
                         mlir::math::MathDialect>();
   }
 
-  /// The value of the encoding that the ops `body` leave in %result, of type `type`; none when it
-  /// does not fold to a constant.
+  /// Returns the value of the encoding %result, of type `type`, that the ops in `body` define.
+  /// Returns nullopt if it does not fold to a constant.
   std::optional<double> evaluate(const std::string &body, const std::string &type, Point at) {
     std::string source =
         "func.func @f() -> " + type + " {\n" + body + "\nreturn %result : " + type + "\n}";

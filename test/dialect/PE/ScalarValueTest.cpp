@@ -1,7 +1,7 @@
 //===- ScalarValueTest.cpp - Values of coordinates and biases -------------===//
 //
-// Every op against its closed form in double (docs/encodings), at ordinary points and at
-// the edges: the diagonal, both sides, row 0, negative positions.
+// Compares every op with its closed form in double (docs/encodings), at ordinary points and at edge
+// cases: the diagonal, both sides, row 0, negative positions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@ const Point kPoints[] = {{0, 0},   {1, 0},     {5, 5},  {7, 3},  {3, 7},
 
 double distanceOf(Point p) { return std::abs(static_cast<double>(p.query - p.key)); }
 
-/// Relative to fp32 rounding of a value of this size.
+/// Compares with a tolerance relative to f32 rounding of a value of this magnitude.
 void expectNear(double found, double expected, Point p) {
   EXPECT_NEAR(found, expected, 4e-6 * (std::abs(expected) + 1e-3))
       << "at i = " << p.query << ", j = " << p.key << ", h = " << p.head;
@@ -87,7 +87,7 @@ TEST(Coordinates, ClampedLogIsConstantAboveTheThreshold) {
   }
 }
 
-/// The formula as T5's code has it, in fp32.
+/// The formula of the code of T5, in f32.
 int referenceBucket(int64_t difference, int buckets, int maxDistance, bool bidirectional) {
   int offset = 0;
   int64_t x = std::max<int64_t>(difference, 0);
@@ -148,7 +148,7 @@ TEST(Biases, SlopeRulesCountTheHeadsOfTheModel) {
     for (int64_t head = 0; head < total; ++head) {
       double geometric = std::exp2(-8.0 * (head + 1) / total);
       EXPECT_NEAR(slopeOf(harness, "geometric", head, 0, total), geometric, 1e-7);
-      // The same head, as head 0 of a call that begins there.
+      // The same head as head 0 of a call whose heads start there.
       EXPECT_NEAR(slopeOf(harness, "geometric", 0, head, total), geometric, 1e-7);
       int64_t n = int64_t(1) << static_cast<int>(std::log2(total));
       double interleaved = head < n ? std::exp2(-8.0 * (head + 1) / n)

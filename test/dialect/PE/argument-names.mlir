@@ -1,4 +1,4 @@
-// A formula names a captured argument by its SSA name or by its pe.name; the SSA name wins.
+// A formula may name a captured argument by its SSA name or by its pe.name. The SSA name has priority.
 // RUN: pe-opt %s --verify-roundtrip | FileCheck %s
 // RUN: not pe-opt %S/Inputs/argument-names-errors.mlir 2>&1 | FileCheck %s --check-prefix=ERROR
 
@@ -19,7 +19,7 @@ func.func @wins(%x: tensor<f32> {pe.name = "y"},
   return %0 : !pe.bias
 }
 
-// A name of let hides the pe.name; sums see it.
+// A name of let shadows the pe.name. Sums can use the pe.name.
 // CHECK-LABEL: @inside
 func.func @inside(%t: tensor<?xf32> {pe.name = "wave"}) -> !pe.bias {
   %0 = pe.bias_fn(%t : tensor<?xf32>)

@@ -1,9 +1,9 @@
-// Folds that every user expects, and equal leaves merged by CSE.
+// Folds of identities, and equal leaves merged by CSE.
 // RUN: pe-opt %s --canonicalize --cse | FileCheck %s
 
 !qkv = tensor<?x?x?x?xf32>
 
-// A factor of 1 and a mask combined with itself disappear.
+// A factor of 1 and a mask combined with itself fold.
 // CHECK-LABEL: func @folds
 func.func @folds(%q: !qkv, %s: tensor<?xf32>) -> !qkv {
   // CHECK-NOT: pe.scale
@@ -22,7 +22,7 @@ func.func @folds(%q: !qkv, %s: tensor<?xf32>) -> !qkv {
   return %o : !qkv
 }
 
-// Identity never matters: two equal leaves are one value.
+// Two equal leaves are one value.
 // CHECK-LABEL: func @equal_leaves
 func.func @equal_leaves(%q: !qkv, %s: tensor<?xf32>) -> !qkv {
   // CHECK-COUNT-1: pe.distance
@@ -37,7 +37,7 @@ func.func @equal_leaves(%q: !qkv, %s: tensor<?xf32>) -> !qkv {
   return %o : !qkv
 }
 
-// A read of a constant with equal elements folds to that element, whatever the index.
+// A read of a splat folds at any index.
 // CHECK-LABEL: func @read_of_splat
 func.func @read_of_splat(%h: index) -> f32 {
   // CHECK: %[[C:.*]] = arith.constant 5.000000e-01 : f32
@@ -47,7 +47,7 @@ func.func @read_of_splat(%h: index) -> f32 {
   return %x : f32
 }
 
-// So does one at a constant index of a constant with different elements.
+// A read of any constant folds at a constant index.
 // CHECK-LABEL: func @read_of_element
 func.func @read_of_element() -> f32 {
   // CHECK: %[[C:.*]] = arith.constant 4.000000e+00 : f32
@@ -59,7 +59,7 @@ func.func @read_of_element() -> f32 {
   return %x : f32
 }
 
-// At an unknown index it stays.
+// A read of a non-splat constant does not fold at an unknown index.
 // CHECK-LABEL: func @read_of_unknown
 func.func @read_of_unknown(%h: index) -> f32 {
   // CHECK: pe.read

@@ -89,7 +89,7 @@ func.func @no_order(%q: tensor<?x?x?x?xf32>) {
 
 // -----
 
-// A window that reaches one key ahead, or a disjunction with it, is no order.
+// A window that reaches one key ahead, or a union with it, is not an order.
 func.func @later_keys(%q: tensor<?x?x?x?xf32>) {
   %causal = pe.causal
   %window = pe.sliding_window {right = 2}
@@ -101,7 +101,7 @@ func.func @later_keys(%q: tensor<?x?x?x?xf32>) {
 
 // -----
 
-// Masks that are an order in other words: a window open to the past only, an and with a causal mask.
+// Other masks that imply an order: a window without later keys, and the intersection with a causal mask.
 func.func @orders(%q: tensor<?x?x?x?xf32>) {
   %past = pe.sliding_window {right = 1}
   %o = pe.attention %q, %q, %q mask(%past) {normalizer = #pe.normalizer<stick_breaking>} : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
@@ -114,7 +114,7 @@ func.func @orders(%q: tensor<?x?x?x?xf32>) {
 
 // -----
 
-// Inside a private function the mask may be an argument; it is checked after inlining.
+// In a private function, the mask may be an argument. It is checked after inlining.
 func.func private @mask_argument(%q: tensor<?x?x?x?xf32>, %m: !pe.mask) {
   %o = pe.attention %q, %q, %q mask(%m) {normalizer = #pe.normalizer<stick_breaking>} : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
@@ -124,7 +124,7 @@ func.func private @mask_argument(%q: tensor<?x?x?x?xf32>, %m: !pe.mask) {
 
 func.func @odd_head_dim(%q: tensor<?x?x?x63xf32>) {
   %r = pe.rotary
-  // expected-error @below {{expected an even head dim to rotate in pairs, found 63; give rotary_dims an even number below it (rotary-C3)}}
+  // expected-error @below {{expected an even head dim to rotate in pairs, found 63; set rotary_dims to an even number below it (rotary-C3)}}
   %o = pe.attention %q, %q, %q rotate(%r) : (tensor<?x?x?x63xf32>, tensor<?x?x?x63xf32>, tensor<?x?x?x63xf32>) -> tensor<?x?x?x63xf32>
   return
 }
@@ -159,7 +159,7 @@ func.func @unknown_clause(%q: tensor<?x?x?x?xf32>) {
 
 func.func @clause_not_built(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{clause rotated_keys(...) is not built yet; bias(...), prologue(...), rotate(...), content(...), value_content(...), score(...), sink(...), factor(...), dropout(...), positions(...) and mask(...) are (clause-C2)}}
+  // expected-error @below {{clause rotated_keys(...) is not supported yet; write bias(...), prologue(...), rotate(...), content(...), value_content(...), score(...), sink(...), factor(...), dropout(...), positions(...) or mask(...) (clause-C2)}}
   %o = pe.attention %q, %q, %q mask(%m) rotated_keys(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
@@ -186,7 +186,7 @@ func.func @clause_twice(%q: tensor<?x?x?x?xf32>) {
 
 func.func @empty_clause(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // expected-error @below {{expected a bias in bias(...), found none; leave the clause out (clause-C4)}}
+  // expected-error @below {{expected a bias in bias(...), found none; omit the clause (clause-C4)}}
   %o = pe.attention %q, %q, %q bias() mask(%m) : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
@@ -223,7 +223,7 @@ func.func @sinks_of_other_heads(%q: !t, %s: tensor<3xf32>) {
 
 func.func @odd_head_dim_of_table(%q: tensor<?x?x?x63xf32>, %t: tensor<?x?xf32>) {
   %r = pe.rotation_table %t, %t : tensor<?x?xf32>, tensor<?x?xf32>
-  // expected-error @below {{expected an even head dim to rotate in pairs, found 63; give rotary_dims an even number below it (rotation_table-C3)}}
+  // expected-error @below {{expected an even head dim to rotate in pairs, found 63; set rotary_dims to an even number below it (rotation_table-C3)}}
   %o = pe.attention %q, %q, %q rotate(%r) : (tensor<?x?x?x63xf32>, tensor<?x?x?x63xf32>, tensor<?x?x?x63xf32>) -> tensor<?x?x?x63xf32>
   return
 }
@@ -232,7 +232,7 @@ func.func @odd_head_dim_of_table(%q: tensor<?x?x?x63xf32>, %t: tensor<?x?xf32>) 
 
 !t = tensor<?x?x?x?xf32>
 func.func @probability_without_seed(%q: !t) {
-  // expected-error @below {{expected a probability of dropout together with a seed, found the probability alone (dropout-C1)}}
+  // expected-error @below {{expected both a probability of dropout and a seed, found only the probability (dropout-C1)}}
   %o = pe.attention %q, %q, %q {dropout = 0.1} : (!t, !t, !t) -> !t
   return
 }
@@ -286,7 +286,7 @@ func.func @columns_of_table(%q: tensor<?x?x?x32xf32>, %t: tensor<?x8xf32>) {
 
 !qkv = tensor<?x?x?x?xf32>
 func.func @positions_alone(%q: !qkv, %p: tensor<?x?xi32>) -> !qkv {
-  // expected-error @below {{expected positions of queries together with those of keys, found those of the queries alone (positions-C1)}}
+  // expected-error @below {{expected positions of both queries and keys, found only those of the queries (positions-C1)}}
   %o = "pe.attention"(%q, %q, %q, %p) <{normalizer = #pe.normalizer<softmax>, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0>}> : (!qkv, !qkv, !qkv, tensor<?x?xi32>) -> !qkv
   return %o : !qkv
 }
@@ -296,7 +296,7 @@ func.func @positions_alone(%q: !qkv, %p: tensor<?x?xi32>) -> !qkv {
 !qkv = tensor<?x?x?x?xf32>
 func.func @positions_of_an_order(%q: !qkv, %p: tensor<?x?xi32>) -> !qkv {
   %m = pe.causal
-  // expected-error @below {{expected no positions(...) under stick_breaking, which takes the keys in the order of their rows (positions-C2)}}
+  // expected-error @below {{expected no positions(...) under stick_breaking, which uses the keys in the order of their rows (positions-C2)}}
   %o = pe.attention %q, %q, %q positions(%p, %p : tensor<?x?xi32>, tensor<?x?xi32>) mask(%m) {normalizer = #pe.normalizer<stick_breaking>} : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
@@ -334,7 +334,7 @@ func.func @positions_and_prologue(%q: tensor<?x?x?x?xf32>, %p: tensor<?x?xi32>, 
 func.func @value_content_of_stick_breaking(%q: !t, %k: !t, %v: !t, %r: tensor<33x?xf32>) {
   %c = pe.content_fn(%r : tensor<33x?xf32>) expr "r[clamp(i - j, -16, 16) + 16, d]"
   %m = pe.strict_causal
-  // expected-error @below {{expected no value_content(...) under stick_breaking, found one; it is added to the output of softmax alone (value_content-C1)}}
+  // expected-error @below {{expected no value_content(...) under stick_breaking, found one; it is added only to the output of softmax (value_content-C1)}}
   %o = pe.attention %q, %k, %v value_content(%c) mask(%m) {normalizer = #pe.normalizer<stick_breaking>}
       : (!t, !t, !t) -> !t
   return
@@ -346,7 +346,7 @@ func.func @value_content_of_stick_breaking(%q: !t, %k: !t, %v: !t, %r: tensor<33
 
 func.func @value_content_with_a_shift(%q: !t, %k: !t, %v: !t, %r: tensor<33x?xf32>, %s: tensor<?x?xf32>) {
   %c = pe.content_fn(%r : tensor<33x?xf32>) shift(%s : tensor<?x?xf32>) expr "r[clamp(i - j, -16, 16) + 16, d]"
-  // expected-error @below {{expected a value_content(...) without shift(...), which are of queries, found one with it (value_content-C2)}}
+  // expected-error @below {{expected a value_content(...) without shift(...), which applies to queries, found one with it (value_content-C2)}}
   %o = pe.attention %q, %k, %v value_content(%c) : (!t, !t, !t) -> !t
   return
 }
@@ -364,7 +364,7 @@ func.func @factors_twice(%q: !t, %f: !pe.factor) {
 
 !t = tensor<?x4x?x64xf32>
 func.func @no_factors(%q: !t) {
-  // expected-error @below {{expected a factor in factor(...), found none; leave the clause out (clause-C4)}}
+  // expected-error @below {{expected a factor in factor(...), found none; omit the clause (clause-C4)}}
   %o = pe.attention %q, %q, %q factor() : (!t, !t, !t) -> !t
   return
 }

@@ -1,6 +1,6 @@
 // RUN: pe-opt %s --split-input-file --verify-diagnostics
-// Constraints embedding_fn-C1 to -C9, axis_size-C1, embedding_pullback-C1, -C2 and, of tokens, dropout-C1 to
-// -C3 of docs/spec.md.
+// Constraints embedding_fn-C1 to -C9, axis_size-C1, embedding_pullback-C1, -C2 and, for tokens, dropout-C1
+// to -C3 of docs/spec.md.
 
 func.func @arguments() {
   // expected-error @below {{expected 4 region arguments (p, d, dim, n and one per capture), found 2 (embedding_fn-C1)}}
@@ -40,7 +40,7 @@ func.func @yield() {
 func.func @other_dialect(%t: tensor<4xf32>) {
   %e = pe.embedding_fn(%t : tensor<4xf32>) {
   ^bb0(%p: index, %d: index, %dim: index, %n: index, %a: tensor<4xf32>):
-    // expected-error @below {{expected ops of arith, math or pe on single numbers, found 'tensor.extract'; a region is scalar code, tensors are read with pe.read (embedding_fn-C4)}}
+    // expected-error @below {{expected ops of arith, math or pe on single numbers, found 'tensor.extract'; a region is scalar code; read tensors with pe.read (embedding_fn-C4)}}
     %x = tensor.extract %a[%p] : tensor<4xf32>
     pe.yield %x : f32
   }
@@ -106,7 +106,7 @@ func.func @least_of_what() {
 // -----
 
 func.func @least_is_text() {
-  // expected-error @below {{expected least to give sizes of axes as expressions over n such as "2 * n - 1", found "rows" = 4 : i64; it is no string (embedding_fn-C9)}}
+  // expected-error @below {{expected least to give sizes of axes as expressions over n such as "2 * n - 1", found "rows" = 4 : i64; it is not a string (embedding_fn-C9)}}
   %e = pe.embedding_fn attributes {least = {rows = 4}} expr "p"
   return
 }
@@ -160,7 +160,7 @@ func.func @gradients(%t: tensor<?x?xf32>, %dy: tensor<?x?x?xf32>) {
 // -----
 
 func.func @probability_alone(%x: tensor<?x?x?xf32>, %e: !pe.embedding) {
-  // expected-error @below {{expected a probability of dropout together with a seed, found the probability alone (dropout-C1)}}
+  // expected-error @below {{expected both a probability of dropout and a seed, found only the probability (dropout-C1)}}
   %y = pe.embed %x, %e {dropout = 0.1} : tensor<?x?x?xf32>
   return
 }

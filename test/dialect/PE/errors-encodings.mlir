@@ -241,7 +241,7 @@ func.func @sum_count(%x: f32) {
 // -----
 
 func.func @sum_extent(%x: f32, %t: tensor<?xf32>) {
-  // expected-error @below {{expected extent to be the number of an input that is a tensor, and one of its axes, found [0, 0] (sum-C2)}}
+  // expected-error @below {{expected extent to be the index of a tensor input and one of its axes, found [0, 0] (sum-C2)}}
   %y = pe.sum(%x, %t : f32, tensor<?xf32>) attributes {extent = array<i64: 0, 0>} {
   ^bb0(%k: index, %a: f32, %u: tensor<?xf32>):
     pe.yield %a : f32
@@ -277,7 +277,7 @@ func.func @sum_of_integers(%x: f32) {
 func.func @sum_of_networks(%x: f32, %h: index, %w: tensor<?xf32>) {
   %y = pe.sum(%x, %h, %w : f32, index, tensor<?xf32>) attributes {count = 2 : i64} {
   ^bb0(%k: index, %a: f32, %g: index, %u: tensor<?xf32>):
-    // expected-error @below {{expected a network outside of the sum (sum-C4)}}
+    // expected-error @below {{expected no network inside the sum (sum-C4)}}
     %z = pe.mlp_eval %a, %g layers(%u, %u : tensor<?xf32>, tensor<?xf32>) : f32
     pe.yield %z : f32
   }
@@ -296,7 +296,7 @@ func.func @bias_as_coordinate() {
 // -----
 
 func.func @odd_rotary_dims() {
-  // expected-error @below {{expected rotary_dims to be a positive even number, found 15; dims turn in pairs (rotary-C1)}}
+  // expected-error @below {{expected rotary_dims to be a positive even number, found 15; dims are rotated in pairs (rotary-C1)}}
   %r = pe.rotary {rotary_dims = 15}
   return
 }
@@ -352,7 +352,7 @@ func.func @no_scaling_factor() {
 // -----
 
 func.func @original_length() {
-  // expected-error @below {{expected original_length of yarn to be a whole number from 1 to 2^30, found 0 (rope_scaling-C3)}}
+  // expected-error @below {{expected original_length of yarn to be an integer from 1 to 2^30, found 0 (rope_scaling-C3)}}
   %r = pe.rotary {scaling = #pe.rope_scaling<yarn, factor = 4.0, original_length = 0>}
   return
 }
@@ -360,7 +360,7 @@ func.func @original_length() {
 // -----
 
 func.func @no_original_length() {
-  // expected-error @below {{expected original_length of dynamic_ntk to be a whole number from 1 to 2^30, found none (rope_scaling-C3)}}
+  // expected-error @below {{expected original_length of dynamic_ntk to be an integer from 1 to 2^30, found none (rope_scaling-C3)}}
   %r = pe.rotary {scaling = #pe.rope_scaling<dynamic_ntk, factor = 4.0>}
   return
 }
@@ -376,7 +376,7 @@ func.func @bounds_of_scaling() {
 // -----
 
 func.func @odd_dims_of_table(%t: tensor<?x?xf32>) {
-  // expected-error @below {{expected rotary_dims to be a positive even number, found 7; dims turn in pairs (rotation_table-C1)}}
+  // expected-error @below {{expected rotary_dims to be a positive even number, found 7; dims are rotated in pairs (rotation_table-C1)}}
   %r = pe.rotation_table %t, %t {rotary_dims = 7} : tensor<?x?xf32>, tensor<?x?xf32>
   return
 }
@@ -424,16 +424,16 @@ func.func @negative_window_to_the_right() {
 // -----
 
 func.func @prefix(%lengths: tensor<?xf32>) {
-  // expected-error @below {{expected captures of whole numbers, which have no gradients, found 'tensor<?xf32>'; a condition on real numbers is a bias, select(condition, 0, -inf) in pe.bias_fn (mask_fn-C7)}}
+  // expected-error @below {{expected captures of integers, which have no gradients, found 'tensor<?xf32>'; a condition on real numbers is a bias, select(condition, 0, -inf) in pe.bias_fn (mask_fn-C7)}}
   %m = pe.mask_fn(%lengths : tensor<?xf32>) expr "j < lengths[b]"
   return
 }
 
 // -----
 
-// A mask is a condition and a bias a number: each names the form of the other.
+// A mask is a condition and a bias a number. Each error names the form of the other.
 func.func @mask_of_numbers() {
-  // expected-error @below {{expected a condition, found a number; a mask is the condition alone, as in j <= i; select(condition, 0, -inf) is a bias, in pe.bias_fn}}
+  // expected-error @below {{expected a condition, found a number; a mask is only the condition, as in j <= i; select(condition, 0, -inf) is a bias, for pe.bias_fn}}
   %m = pe.mask_fn expr "select(j <= i, 0, -inf)"
   return
 }
@@ -441,7 +441,7 @@ func.func @mask_of_numbers() {
 // -----
 
 func.func @bias_of_a_condition() {
-  // expected-error @below {{expected a number, found a truth value; a bias is select(condition, 0, -inf); the condition alone is a mask, in pe.mask_fn}}
+  // expected-error @below {{expected a number, found a boolean; a bias is select(condition, 0, -inf); the condition itself is a mask, for pe.mask_fn}}
   %b = pe.bias_fn expr "j <= i"
   return
 }
@@ -449,7 +449,7 @@ func.func @bias_of_a_condition() {
 // -----
 
 func.func @factor_of_a_condition() {
-  // expected-error @below {{expected a number, found a truth value; use select(condition, a, b)}}
+  // expected-error @below {{expected a number, found a boolean; use select(condition, a, b)}}
   %f = pe.factor_fn expr "j <= i"
   return
 }
@@ -460,7 +460,7 @@ func.func @mask_region_of_numbers() {
   %m = pe.mask_fn {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %x = arith.constant 0.0 : f32
-    // expected-error @below {{expected one i1 value, found 'f32'; a mask is the condition alone, as in j <= i; select(condition, 0, -inf) is a bias, in pe.bias_fn (mask_fn-C3)}}
+    // expected-error @below {{expected one i1 value, found 'f32'; a mask is only the condition, as in j <= i; select(condition, 0, -inf) is a bias, for pe.bias_fn (mask_fn-C3)}}
     pe.yield %x : f32
   }
   return
@@ -472,7 +472,7 @@ func.func @bias_region_of_a_condition() {
   %0 = pe.bias_fn {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %x = arith.cmpi sle, %j, %i : index
-    // expected-error @below {{expected one f32 value, found 'i1'; a bias is select(condition, 0, -inf); the condition alone is a mask, in pe.mask_fn (bias_fn-C3)}}
+    // expected-error @below {{expected one f32 value, found 'i1'; a bias is select(condition, 0, -inf); the condition itself is a mask, for pe.mask_fn (bias_fn-C3)}}
     pe.yield %x : i1
   }
   return
@@ -480,10 +480,10 @@ func.func @bias_region_of_a_condition() {
 
 // -----
 
-// A misspelt attribute does not silently leave the right one at its default.
+// A misspelt attribute is an error; it does not silently leave the default in effect.
 func.func @misspelt_attribute(%s: tensor<?xf32>) {
   %x = pe.distance
-  // expected-error @below {{expected no attributes but factor, rule, found 'factr'; did you mean 'factor'? (attribute-C1)}}
+  // expected-error @below {{expected no attributes except factor, rule, found 'factr'; did you mean 'factor'? (attribute-C1)}}
   %b = pe.linear %x slope(%s : tensor<?xf32>) {factr = -1.0}
   return
 }
@@ -500,7 +500,7 @@ func.func @attribute_of_none() {
 
 !t = tensor<1x2x8x16xf32>
 func.func @not_built(%q: !t, %k: !t, %v: !t) -> !t {
-  // expected-error @below {{expected no attributes but attend_current, direction, dropout, normalizer, remainder, scale, found 'pe.softcap'; soft-capping is not built yet (attribute-C1)}}
+  // expected-error @below {{expected no attributes except attend_current, direction, dropout, normalizer, remainder, scale, found 'pe.softcap'; write score(%s) with %s = pe.score_fn (attribute-C1)}}
   %o = pe.attention %q, %k, %v {pe.softcap = 30.0} : (!t, !t, !t) -> !t
   return %o : !t
 }
@@ -509,14 +509,14 @@ func.func @not_built(%q: !t, %k: !t, %v: !t) -> !t {
 
 !t = tensor<1x2x8x16xf32>
 func.func @not_built_without_prefix(%q: !t, %k: !t, %v: !t) -> !t {
-  // expected-error @below {{found 'softcap'; soft-capping is not built yet (attribute-C1)}}
+  // expected-error @below {{found 'softcap'; write score(%s) with %s = pe.score_fn (attribute-C1)}}
   %o = pe.attention %q, %k, %v {softcap = 30.0} : (!t, !t, !t) -> !t
   return %o : !t
 }
 
 // -----
 
-// A flipped sign behind a prefix is not ignored.
+// An attribute of the op with the prefix of pe is an error.
 func.func @prefixed() {
   %x = pe.distance
   // expected-error @below {{found 'pe.factor'; write 'factor' (attribute-C1)}}
@@ -527,7 +527,7 @@ func.func @prefixed() {
 // -----
 
 func.func @misspelt_and_prefixed() {
-  // expected-error @below {{expected no attributes but left, right, found 'pe.rihgt'; did you mean 'right'? (attribute-C1)}}
+  // expected-error @below {{expected no attributes except left, right, found 'pe.rihgt'; did you mean 'right'? (attribute-C1)}}
   %m = pe.sliding_window {left = 4, pe.rihgt = 1}
   return
 }
@@ -541,7 +541,7 @@ func.func @another_dialects_attribute() {
 
 // -----
 
-// expected-error @below {{'func.func' op expected no attribute of pe outside of its operations, arguments and results, found 'pe.softcap' (attribute-C2)}}
+// expected-error @below {{'func.func' op expected attributes of pe only on its operations, arguments and results, found 'pe.softcap' (attribute-C2)}}
 func.func @on_a_function() attributes {pe.softcap = 30.0} {
   return
 }

@@ -1,4 +1,4 @@
-// Errors in a formula point at its characters.
+// Errors in a formula are located at its characters.
 // RUN: not pe-opt %s --split-input-file 2>&1 | FileCheck %s
 
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
@@ -47,22 +47,22 @@ func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:53: error: {{.*}}expected a whole number as index, found a real one; use a // b for the quotient rounded down, or int(x)
+  // CHECK: :[[#@LINE+1]]:53: error: {{.*}}expected an integer as index, found a real number; use a // b for the quotient rounded down, or int(x)
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "amp[i / j]"
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:49: error: {{.*}}expected a number, found a truth value; a bias is select(condition, 0, -inf)
+  // CHECK: :[[#@LINE+1]]:49: error: {{.*}}expected a number, found a boolean; a bias is select(condition, 0, -inf)
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "i > j"
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected numbers, found a truth value; only select, and, or and not take one
+  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected numbers, found a boolean; only select, and, or and not take booleans
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "(i > j) + 1"
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected a truth value such as i > j in select
+  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected a boolean such as i > j in select
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "select(i, 1, 2)"
 }
 // -----
@@ -77,12 +77,12 @@ func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected two numbers or two truth values to select from
+  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected two numbers or two booleans to select from
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "select(i > j, i > j, 1)"
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected a whole number as the head, found a real one
+  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected an integer as the head, found a real number
   %0 = pe.bias_fn(%c : tensor<f32>) expr     "global_head(c)"
 }
 // -----
@@ -102,7 +102,7 @@ func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
 }
 // -----
 func.func @f(%i: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:19: error: {{.*}}expected a capture with a name of its own, found %i; b, h, i, j have a meaning, and a tensor is captured once
+  // CHECK: :[[#@LINE+1]]:19: error: {{.*}}expected a capture with a unique name, found %i; b, h, i, j are reserved, and a tensor is captured once
   %0 = pe.bias_fn(%i : tensor<f32>) expr "i"
 }
 // -----
@@ -112,17 +112,17 @@ func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:51: error: {{.*}}expected a name that has no meaning yet, found 'h'
+  // CHECK: :[[#@LINE+1]]:51: error: {{.*}}expected a name that is not in use, found 'h'
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "let h = 1 in h"
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:51: error: {{.*}}expected a name that has no meaning yet, found 'pi'
+  // CHECK: :[[#@LINE+1]]:51: error: {{.*}}expected a name that is not in use, found 'pi'
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "let pi = 3 in pi"
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:51: error: {{.*}}expected a name that has no meaning yet, found 'amp'
+  // CHECK: :[[#@LINE+1]]:51: error: {{.*}}expected a name that is not in use, found 'amp'
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "sum(amp < 3, i)"
 }
 // -----
@@ -132,17 +132,17 @@ func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected a whole number up to 4096 or size(name, axis) of a captured tensor as the bound of a sum
+  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected an integer up to 4096 or size(name, axis) of a captured tensor as the bound of a sum
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "sum(k < 5000, i)"
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected a whole number up to 4096 or size(name, axis) of a captured tensor as the bound of a sum
+  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected an integer up to 4096 or size(name, axis) of a captured tensor as the bound of a sum
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "sum(k < size(amp, 1), i)"
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected a whole number up to 4096 or size(name, axis) of a captured tensor as the bound of a sum
+  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected an integer up to 4096 or size(name, axis) of a captured tensor as the bound of a sum
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "sum(k < size(i, 0), i)"
 }
 // -----
@@ -152,16 +152,16 @@ func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:49: error: {{.*}}expected a truth value such as i > j in and
+  // CHECK: :[[#@LINE+1]]:49: error: {{.*}}expected a boolean such as i > j in and
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "i and i > j"
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected numbers, found a truth value
+  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected numbers, found a boolean
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "(i > j) // 2"
 }
 // -----
 func.func @f() {
-  // CHECK: :[[#@LINE+1]]:25: error: {{.*}}expected a captured tensor; none is captured, as (%table : tensor<?xf32>) before expr would, found 'amp'
+  // CHECK: :[[#@LINE+1]]:25: error: {{.*}}expected a captured tensor; no tensor is captured; write (%table : tensor<?xf32>) before expr, found 'amp'
   %0 = pe.bias_fn expr "amp[h]"
 }

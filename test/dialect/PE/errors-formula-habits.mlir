@@ -1,4 +1,4 @@
-// Forms of other languages are answered with the form of this one.
+// Errors on the syntax of other languages name the syntax of formulas.
 // RUN: not pe-opt %s --split-input-file 2>&1 | FileCheck %s
 
 func.func @f(%amp: tensor<?xf32>) {
@@ -77,12 +77,12 @@ func.func @f(%amp: tensor<?xf32>) {
 }
 // -----
 func.func @f(%amp: tensor<?xf32>) {
-  // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}expected a function, found the tensor 'amp'; its elements are read as amp{{\[}}h{{\]}}
+  // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}expected a function, found the tensor 'amp'; read its elements as amp{{\[}}h{{\]}}
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "amp(h)"
 }
 // -----
 func.func @f(%amp: tensor<?xf32>) {
-  // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}expected a captured tensor (amp), found 'exp'; a function is called, as in exp(x)
+  // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}expected a captured tensor (amp), found 'exp'; call a function as exp(x)
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "exp[h]"
 }
 // -----
@@ -92,7 +92,7 @@ func.func @f(%amp: tensor<?xf32>) {
 }
 // -----
 func.func @f(%amp: tensor<?xf32>) {
-  // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}or a captured tensor, found 's'; s, the scaled product of query and key, is in pe.score_fn
+  // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}or a captured tensor, found 's'; only pe.score_fn has s, the scaled product of query and key
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "s * 2"
 }
 // -----
@@ -102,7 +102,7 @@ func.func @f(%amp: tensor<?xf32>) {
 }
 // -----
 func.func @f(%amp: tensor<?xf32>) {
-  // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}found a real one; use a // b for the quotient rounded down, or int(x)
+  // CHECK: errors-formula-habits.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: {{.*}}found a real number; use a // b for the quotient rounded down, or int(x)
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "amp[h / 2]"
 }
 // -----

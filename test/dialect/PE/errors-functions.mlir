@@ -1,5 +1,5 @@
-// Functions of other languages are answered with the formula that computes them, or with what to do
-// where there is none. Every row of runtime/plan/FunctionForms.cpp has a case here.
+// Errors on functions of other languages name the equivalent formula, or an alternative if there is
+// none. Every row of runtime/plan/FunctionForms.cpp has a case here.
 // RUN: pe-opt %s --split-input-file --verify-diagnostics
 
 // expected-error @below {{unknown function 'where'; write select(condition, a, b)}}

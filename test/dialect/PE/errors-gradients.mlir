@@ -14,7 +14,7 @@ func.func @no_attention(%o: tensor<?x?x?x64xf32>) {
 func.func @adjoints(%q: tensor<?x?x?x64xf32>) {
   %o = pe.attention %q, %q, %q
       : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
-  // expected-error@+1 {{expected one adjoint per bias, function of the score, and prologue, rotation, content term, sink or factor with tensors, 0, found 1 (attention_grad-C2)}}
+  // expected-error@+1 {{expected one adjoint per bias, score function, and prologue, rotation, content term, sink or factor with tensors, 0, found 1 (attention_grad-C2)}}
   %dq, %dk, %dv, %a = pe.attention_grad %o, %q : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
       -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, !pe.adjoint)
   return
@@ -70,7 +70,7 @@ func.func @captures(%a: !pe.adjoint, %s: tensor<?xf32>) {
 func.func @no_sink_gradient(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) {
   %o = pe.attention %q, %q, %q sink(%s : tensor<?xf32>)
       : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
-  // expected-error@+1 {{expected sinks and dropout as values before differentiation, found a tensor of sinks; run pe-expand-functions before (attention_grad-C5)}}
+  // expected-error@+1 {{expected sinks and dropout as values before differentiation, found a tensor of sinks; run pe-expand-functions first (attention_grad-C5)}}
   %dq, %dk, %dv = pe.attention_grad %o, %q : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
       -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
   return
@@ -79,7 +79,7 @@ func.func @no_sink_gradient(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) {
 // -----
 
 func.func @prologue_argument(%r: !pe.rotation, %a: !pe.adjoint) {
-  // expected-error@+1 {{expected what an op of prologues, rotations or content makes, found another value (prologue_pullback-C1)}}
+  // expected-error@+1 {{expected a prologue, rotation or content term that an op defines, found another value (prologue_pullback-C1)}}
   %d = pe.prologue_pullback %r, %a : !pe.rotation -> tensor<?xf32>
   return
 }
@@ -96,7 +96,7 @@ func.func @prologue_types(%b: tensor<?xf32>, %a: !pe.adjoint) {
 // -----
 
 func.func @weight_argument(%f: !pe.factor, %a: !pe.adjoint) {
-  // expected-error@+1 {{expected what pe.factor_fn or pe.sink_fn makes, found another value (weight_pullback-C1)}}
+  // expected-error@+1 {{expected the result of pe.factor_fn or pe.sink_fn, found another value (weight_pullback-C1)}}
   %d = pe.weight_pullback %f, %a : !pe.factor -> tensor<?xf32>
   return
 }
@@ -115,7 +115,7 @@ func.func @weight_types(%t: tensor<?xf32>, %a: !pe.adjoint) {
 func.func @dropout_gradient(%q: tensor<?x?x?x64xf32>, %seed: tensor<i64>) {
   %o = pe.attention %q, %q, %q dropout(0.5, %seed : tensor<i64>)
       : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
-  // expected-error@+1 {{expected sinks and dropout as values before differentiation, found dropout(...); run pe-expand-functions before (attention_grad-C5)}}
+  // expected-error@+1 {{expected sinks and dropout as values before differentiation, found dropout(...); run pe-expand-functions first (attention_grad-C5)}}
   %dq, %dk, %dv = pe.attention_grad %o, %q : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
       -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
   return

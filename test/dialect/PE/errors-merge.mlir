@@ -31,7 +31,7 @@ func.func @other_batch_of_logs(%a: !o, %l: tensor<2x?x?xf32>, %m: tensor<3x?x?xf
 
 !r = tensor<?x?x?xf32>
 func.func @two_types(%a: tensor<?x?x?x?xf32>, %b: tensor<?x?x?x?xbf16>, %l: !r) {
-  // expected-error @below {{expected outputs of one element type, found 'f32' and 'bf16' (merge-C3)}}
+  // expected-error @below {{expected outputs of the same element type, found 'f32' and 'bf16' (merge-C3)}}
   %o, %lse = pe.merge %a, %l, %b, %l : (tensor<?x?x?x?xf32>, !r, tensor<?x?x?x?xbf16>, !r) -> tensor<?x?x?x?xf32>, !r
   return
 }

@@ -50,7 +50,7 @@ func.func @terminator() {
 func.func @foreign_op() {
   %0 = pe.bias_fn {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
-    // expected-error @below {{expected ops of arith, math or pe on single numbers, found 'test.op'; a region is scalar code, tensors are read with pe.read (bias_fn-C4)}}
+    // expected-error @below {{expected ops of arith, math or pe on single numbers, found 'test.op'; a region is scalar code; read tensors with pe.read (bias_fn-C4)}}
     %x = "test.op"() : () -> f32
     pe.yield %x : f32
   }
@@ -72,7 +72,7 @@ func.func @tensor_op(%p: tensor<?xf32>) {
 
 // -----
 
-// Captures are explicit: the region sees nothing from outside.
+// Captures are explicit: the region cannot use values from outside.
 func.func @implicit_capture(%p: tensor<?xf32>) {
   // expected-note @below {{required by region isolation constraints}}
   %0 = pe.bias_fn {
@@ -217,14 +217,14 @@ func.func @axes_word(%a: tensor<4xf32> {pe.axes = ["my axis"]}) {
 
 // -----
 
-// expected-error @below {{expected the axis "key" to have an unknown size, which a call gives, or size 1, found 7; write ? (argument-C9)}}
+// expected-error @below {{expected the axis "key" to have an unknown size, set by a call, or size 1, found 7; write ? (argument-C9)}}
 func.func @axes_known_size(%a: tensor<7xf32> {pe.axes = ["key"]}) {
   return
 }
 
 // -----
 
-// expected-error @below {{expected an axis of unknown size to have a name that size expressions do not use, found "max"; name it otherwise (argument-C10)}}
+// expected-error @below {{expected an axis of unknown size to have a name that size expressions do not use, found "max"; choose another name (argument-C10)}}
 func.func @axes_unknown_size(%a: tensor<?xf32> {pe.axes = ["max"]}) {
   return
 }
@@ -273,7 +273,7 @@ func.func @init_integers(%a: tensor<4xi32> {pe.init = "integers(1)"}) {
 
 // -----
 
-// Correct: a size of 1 is shared, and an axis of the user's has a known or an unknown size.
+// Correct: a size of 1 is shared, and a user-defined axis has a static or dynamic size.
 func.func @axes(%a: tensor<1x?x8xf32> {pe.name = "a", pe.axes = ["batch", "key", "bins"]},
                 %f: tensor<?x?xf32> {pe.axes = ["rank", "head"], pe.init = "integers(-3, 7)"},
                 %c: tensor<?x?x?xf32> {pe.axes = ["batch", "query", "rank"], pe.absent = "a"}) {
@@ -320,7 +320,7 @@ func.func @score_yielded_type() {
 func.func @score_foreign_op() {
   %0 = pe.score_fn {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
-    // expected-error @below {{expected ops of arith, math or pe on single numbers, found 'test.op'; a region is scalar code, tensors are read with pe.read (score_fn-C4)}}
+    // expected-error @below {{expected ops of arith, math or pe on single numbers, found 'test.op'; a region is scalar code; read tensors with pe.read (score_fn-C4)}}
     %x = "test.op"() : () -> f32
     pe.yield %x : f32
   }

@@ -38,7 +38,7 @@ func.func @whole_frequency() {
 func.func @tensor_code(%t: tensor<?xf32>) {
   %r = pe.rotation_fn(%t : tensor<?xf32>) {
   ^bb0(%h: index, %p: index, %n: index, %a: tensor<?xf32>):
-    // expected-error @below {{expected ops of arith, math or pe on single numbers, found 'arith.addf'; a region is scalar code, tensors are read with pe.read (rotation_fn-C4)}}
+    // expected-error @below {{expected ops of arith, math or pe on single numbers, found 'arith.addf'; a region is scalar code; read tensors with pe.read (rotation_fn-C4)}}
     %b = arith.addf %a, %a : tensor<?xf32>
     %x = pe.read %b[%h] : tensor<?xf32>
     pe.yield %x : f32
@@ -88,7 +88,7 @@ func.func @network(%w: tensor<?xf32>, %b: tensor<?xf32>) {
 // -----
 
 func.func @odd_dims() {
-  // expected-error @below {{expected rotary_dims to be a positive even number, found 7; dims turn in pairs (rotation_fn-C8)}}
+  // expected-error @below {{expected rotary_dims to be a positive even number, found 7; dims are rotated in pairs (rotation_fn-C8)}}
   %r = pe.rotation_fn attributes {rotary_dims = 7} expr "10000 ^ (-p / n)"
   return
 }
@@ -97,7 +97,7 @@ func.func @odd_dims() {
 
 func.func @odd_head(%q: tensor<?x?x?x63xf32>) {
   %r = pe.rotation_fn expr "10000 ^ (-p / n)"
-  // expected-error @below {{expected an even head dim to rotate in pairs, found 63; give rotary_dims an even number below it (rotation_fn-C9)}}
+  // expected-error @below {{expected an even head dim to rotate in pairs, found 63; set rotary_dims to an even number below it (rotation_fn-C9)}}
   %o = pe.attention %q, %q, %q rotate(%r) : (tensor<?x?x?x63xf32>, tensor<?x?x?x63xf32>, tensor<?x?x?x63xf32>) -> tensor<?x?x?x63xf32>
   return
 }
@@ -139,7 +139,7 @@ func.func @factors_of_other_dims(%q: tensor<?x?x?x64xf32>, %t: tensor<16xf32>) {
 // -----
 
 func.func @no_scaling() {
-  // expected-error @below {{'pe.rotation_fn' op expected no attributes but interleaved, magnitude, rotary_dims, found 'scaling'; it is of pe.rotary; a formula writes the changed frequencies itself (attribute-C1)}}
+  // expected-error @below {{'pe.rotation_fn' op expected no attributes except interleaved, magnitude, rotary_dims, found 'scaling'; pe.rotary has it; write the changed frequencies in the formula (attribute-C1)}}
   %r = pe.rotation_fn attributes {scaling = #pe.rope_scaling<linear, factor = 4.0>} expr "10000 ^ (-p / n)"
   return
 }
@@ -147,7 +147,7 @@ func.func @no_scaling() {
 // -----
 
 func.func @position(%base: tensor<?xf32>) {
-  // expected-error @below {{expected h, p, n, heads_total, pi, inf or a captured tensor, found 'i'; the angle is the position times this frequency, which depends on no position itself}}
+  // expected-error @below {{expected h, p, n, heads_total, pi, inf or a captured tensor, found 'i'; the angle is the position times this frequency, which must not depend on positions}}
   %r = pe.rotation_fn(%base : tensor<?xf32>) expr "i * base[h] ^ (-p / n)"
   return
 }
@@ -155,7 +155,7 @@ func.func @position(%base: tensor<?xf32>) {
 // -----
 
 func.func @real_index(%base: tensor<?xf32>) {
-  // expected-error @below {{expected a whole number as index, found a real one; use a // b for the quotient rounded down, or int(x)}}
+  // expected-error @below {{expected an integer as index, found a real number; use a // b for the quotient rounded down, or int(x)}}
   %r = pe.rotation_fn(%base : tensor<?xf32>) expr "base[h / 2] ^ (-p / n)"
   return
 }
@@ -163,7 +163,7 @@ func.func @real_index(%base: tensor<?xf32>) {
 // -----
 
 func.func @truth() {
-  // expected-error @below {{expected a number, found a truth value; use select(condition, a, b)}}
+  // expected-error @below {{expected a number, found a boolean; use select(condition, a, b)}}
   %r = pe.rotation_fn expr "p < n / 2"
   return
 }

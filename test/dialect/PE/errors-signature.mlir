@@ -1,4 +1,4 @@
-// Mistakes in the results and types of pe.attention and pe.merge, at the place where they stand.
+// Errors in the results and types of pe.attention and pe.merge are reported at their locations.
 // RUN: pe-opt %s --split-input-file --verify-diagnostics
 
 !qkv = tensor<?x?x?x64xf32>
@@ -23,7 +23,7 @@ func.func @lse_f32(%q: !qkv, %k: !qkv, %v: !qkv) -> !qkv {
 !qkv = tensor<?x?x?x64xf32>
 !r = tensor<?x?x?xf32>
 func.func @three(%q: !qkv, %k: !qkv, %v: !qkv) -> !qkv {
-  // expected-error @below {{expected at most 2 results, the output and the log-sum-exp, found 3; leave the other types out}}
+  // expected-error @below {{expected at most 2 results, the output and the log-sum-exp, found 3; omit the other types}}
   %o, %l, %m = pe.attention %q, %k, %v : (!qkv, !qkv, !qkv) -> !qkv, !r, !r
   return %o : !qkv
 }
@@ -62,7 +62,7 @@ func.func @lse_rank4(%q: !qkv, %k: !qkv, %v: !qkv) -> !qkv {
 !qkv = tensor<?x?x?x64xf32>
 !r = tensor<?x?x?xf32>
 func.func @onename_two_types(%q: !qkv, %k: !qkv, %v: !qkv) -> !qkv {
-  // expected-error @below {{expected a name for each of the 2 results, as in %o, %lse = pe.attention, found 1; or leave the second type out}}
+  // expected-error @below {{expected a name for each of the 2 results, as in %o, %lse = pe.attention, found 1; or omit the second type}}
   %o = pe.attention %q, %k, %v : (!qkv, !qkv, !qkv) -> !qkv, !r
   return %o : !qkv
 }
@@ -72,7 +72,7 @@ func.func @onename_two_types(%q: !qkv, %k: !qkv, %v: !qkv) -> !qkv {
 !qkv = tensor<?x?x?x64xf32>
 !r = tensor<?x?x?xf32>
 func.func @three_names_two_types(%q: !qkv, %k: !qkv, %v: !qkv) -> !qkv {
-  // expected-error @below {{expected at most 2 results, the output and the log-sum-exp, found 3 names; leave the other names out}}
+  // expected-error @below {{expected at most 2 results, the output and the log-sum-exp, found 3 names; omit the other names}}
   %o, %l, %m = pe.attention %q, %k, %v : (!qkv, !qkv, !qkv) -> !qkv, !r
   return %o : !qkv
 }
@@ -235,7 +235,7 @@ func.func @merge_grouped(%a: !qkv, %l: !r, %b: !qkv, %m: !r) -> !qkv {
 !qkv = tensor<?x?x?x64xf32>
 !r = tensor<?x?x?xf32>
 func.func @merge_six(%a: !qkv, %l: !r, %b: !qkv, %m: !r) -> !qkv {
-  // expected-error @below {{expected four values, the output and the log-sum-exp of one call and of another, found 6; write pe.merge %o1, %lse1, %o2, %lse2, and merge further calls with what this gives}}
+  // expected-error @below {{expected four values, the output and the log-sum-exp of one call and of another, found 6; write pe.merge %o1, %lse1, %o2, %lse2, and merge further calls with its results}}
   %o, %x = pe.merge %a, %l, %b, %m, %a, %l : (!qkv, !r, !qkv, !r, !qkv, !r) -> !qkv, !r
   return %o : !qkv
 }

@@ -4,7 +4,7 @@
 
 !t = tensor<?x?x?x?xf32>
 func.func @current_of_softmax(%q: !t) {
-  // expected-error @below {{expected attend_current under stick_breaking alone, found it under softmax (stick_breaking-C1)}}
+  // expected-error @below {{expected attend_current only under stick_breaking, found it under softmax (stick_breaking-C1)}}
   %o = pe.attention %q, %q, %q {attend_current} : (!t, !t, !t) -> !t
   return
 }
@@ -13,7 +13,7 @@ func.func @current_of_softmax(%q: !t) {
 
 !t = tensor<?x?x?x?xf32>
 func.func @remainder_of_softmax(%q: !t) {
-  // expected-error @below {{expected remainder = #pe.remainder<value> under stick_breaking alone, found it under softmax (stick_breaking-C1)}}
+  // expected-error @below {{expected remainder = #pe.remainder<value> only under stick_breaking, found it under softmax (stick_breaking-C1)}}
   %o = pe.attention %q, %q, %q {remainder = #pe.remainder<value>} : (!t, !t, !t) -> !t
   return
 }
@@ -22,7 +22,7 @@ func.func @remainder_of_softmax(%q: !t) {
 
 !t = tensor<?x?x?x?xf32>
 func.func @sides_of_softmax(%q: !t) {
-  // expected-error @below {{expected direction = #pe.direction<both> under stick_breaking alone, found it under softmax (stick_breaking-C1)}}
+  // expected-error @below {{expected direction = #pe.direction<both> only under stick_breaking, found it under softmax (stick_breaking-C1)}}
   %o = pe.attention %q, %q, %q {direction = #pe.direction<both>} : (!t, !t, !t) -> !t
   return
 }
@@ -31,7 +31,7 @@ func.func @sides_of_softmax(%q: !t) {
 
 !t = tensor<?x?x?x?xf32>
 func.func @two_masses(%q: !t) {
-  // expected-error @below {{expected one result under direction = #pe.direction<both>, which leaves a mass on each side, found two (stick_breaking-C2)}}
+  // expected-error @below {{expected one result under direction = #pe.direction<both>, which has a remaining mass on each side, found two (stick_breaking-C2)}}
   %o, %m = pe.attention %q, %q, %q {normalizer = #pe.normalizer<stick_breaking>, direction = #pe.direction<both>}
       : (!t, !t, !t) -> !t, tensor<?x?x?xf32>
   return
@@ -64,7 +64,7 @@ func.func @no_earlier_keys(%q: !t) {
 !t = tensor<?x?x?x?xf32>
 func.func @own_value_masked(%q: !t) {
   %m = pe.strict_causal
-  // expected-error @below {{expected a mask that allows a query's own key, j = i, for remainder = #pe.remainder<value>, found one that never does; use pe.causal (stick_breaking-C4)}}
+  // expected-error @below {{expected a mask that allows a query's own key, j = i, for remainder = #pe.remainder<value>, found a mask that never does; use pe.causal (stick_breaking-C4)}}
   %o = pe.attention %q, %q, %q mask(%m) {normalizer = #pe.normalizer<stick_breaking>, remainder = #pe.remainder<value>}
       : (!t, !t, !t) -> !t
   return
@@ -75,7 +75,7 @@ func.func @own_value_masked(%q: !t) {
 !t = tensor<?x?x?x?xf32>
 func.func @own_key_masked(%q: !t) {
   %m = pe.strict_causal
-  // expected-error @below {{expected a mask that allows a query's own key, j = i, for attend_current, found one that never does; use pe.causal (stick_breaking-C4)}}
+  // expected-error @below {{expected a mask that allows a query's own key, j = i, for attend_current, found a mask that never does; use pe.causal (stick_breaking-C4)}}
   %o = pe.attention %q, %q, %q mask(%m) {normalizer = #pe.normalizer<stick_breaking>, attend_current}
       : (!t, !t, !t) -> !t
   return
@@ -95,7 +95,7 @@ func.func @no_order(%q: !t) {
 !t = tensor<?x?x?x?xf32>
 func.func @content_on_both_sides(%q: !t, %r: tensor<9x?xf32>) {
   %c = pe.content_fn(%r : tensor<9x?xf32>) expr "r[clamp(i - j, -4, 4) + 4, d]"
-  // expected-error @below {{expected no content(...) under direction = #pe.direction<both>, found one; add what depends on i - j alone as a bias (stick_breaking-C5)}}
+  // expected-error @below {{expected no content(...) under direction = #pe.direction<both>, found one; add a term that depends only on i - j as a bias (stick_breaking-C5)}}
   %o = pe.attention %q, %q, %q content(%c) {normalizer = #pe.normalizer<stick_breaking>, direction = #pe.direction<both>}
       : (!t, !t, !t) -> !t
   return

@@ -69,7 +69,7 @@ func.func @sink_yields() {
 
 // -----
 
-// A sink is no pair: nothing is drawn for it.
+// A sink is not a pair, so it has no random draw.
 func.func @sink_draws(%seed: tensor<i64>) {
   // expected-error@+1 {{operand #0 must be variadic of ranked tensor of 32-bit float or 32-bit signless integer values, but got 'tensor<i64>'}}
   %s = pe.sink_fn(%seed : tensor<i64>) {
@@ -86,7 +86,7 @@ func.func @bias_draws() {
   %s = pe.bias_fn {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %seed = arith.constant dense<1> : tensor<i64>
-    // expected-error@-1 {{expected ops of arith, math or pe on single numbers, found 'arith.constant'; a region is scalar code, tensors are read with pe.read (bias_fn-C4)}}
+    // expected-error@-1 {{expected ops of arith, math or pe on single numbers, found 'arith.constant'; a region is scalar code; read tensors with pe.read (bias_fn-C4)}}
     %x = pe.dropout_factor 0.1, %seed : tensor<i64>
     pe.yield %x : f32
   }
@@ -98,7 +98,7 @@ func.func @bias_draws() {
 func.func @factor_ops() {
   %f = pe.factor_fn {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
-    // expected-error@+1 {{expected ops of arith, math or pe on single numbers, found 'pe.distance'; a region is scalar code, tensors are read with pe.read (factor_fn-C4)}}
+    // expected-error@+1 {{expected ops of arith, math or pe on single numbers, found 'pe.distance'; a region is scalar code; read tensors with pe.read (factor_fn-C4)}}
     %d = pe.distance
     %one = arith.constant 1.0 : f32
     pe.yield %one : f32
@@ -135,7 +135,7 @@ func.func @factor_numbers() {
 // -----
 
 func.func @seeds_of_pairs(%seeds: tensor<?x?xi64>) {
-  // expected-error@+1 {{expected a seed, or one per batch entry, found 'tensor<?x?xi64>'; whole numbers that are read are i32 (factor_fn-C7)}}
+  // expected-error@+1 {{expected a seed, or one per batch entry, found 'tensor<?x?xi64>'; captured integers are i32 (factor_fn-C7)}}
   %f = pe.factor_fn(%seeds : tensor<?x?xi64>) {
   ^bb0(%b: index, %h: index, %i: index, %j: index, %s: tensor<?x?xi64>):
     %one = arith.constant 1.0 : f32

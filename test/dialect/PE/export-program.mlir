@@ -1,10 +1,10 @@
-// The neutral form of a function: a generic walk, with defaults, keywords and the user's locations.
+// The JSON form of a function: a generic walk, with defaults, keywords and the user's locations.
 // RUN: pe-opt %s --pe-prepare --pe-export-program -o /dev/null | FileCheck %s
 // RUN: pe-opt %s --pe-prepare --pe-export-program -o /dev/null | %python -m json.tool > /dev/null
 
 !qkv = tensor<?x?x?x?xf32>
 
-// Inlined ops keep the location where the user wrote them.
+// Inlined ops keep their original locations.
 func.func private @recency(%s: tensor<?xf32>) -> !pe.bias {
   %x = pe.distance
   %b = pe.linear %x slope(%s : tensor<?xf32>)
@@ -46,7 +46,7 @@ func.func @attention(%q: !qkv {pe.name = "q"},
 // CHECK:        "types": [
 // CHECK-NEXT:     "!pe.coordinate"
 
-// Defaults are exported even if they are not written.
+// Defaults are exported even if the source omits them.
 // CHECK:        "factor": 1,
 // CHECK-NEXT:   "operandSegmentSizes": [
 // CHECK-NEXT:     1,

@@ -1,4 +1,4 @@
-// A formula is sugar for a region: it is expanded when it is parsed.
+// A formula is syntactic sugar for a region. The parser expands it.
 // RUN: pe-opt %s --verify-roundtrip | FileCheck %s
 // RUN: pe-opt %s --mlir-print-debuginfo | FileCheck %s --check-prefix=LOC
 
@@ -15,7 +15,7 @@ func.func @bump(%amp: tensor<?xf32>, %tau: tensor<?xf32>) {
   // CHECK-NEXT:   %[[C0:.*]] = arith.constant 0 : index
   // CHECK-NEXT:   %[[NEG:.*]] = arith.subi %[[C0]], %[[ABS]] : index
   // CHECK-NEXT:   %[[T:.*]] = pe.read %[[TAU]][%[[H]]] : tensor<?xf32>
-  // Lowerings take 32 bits where they suffice.
+  // Lowerings use 32 bits where they suffice.
   // CHECK-NEXT:   %[[INT:.*]] = arith.index_cast %[[NEG]] : index to i64
   // CHECK-NEXT:   %[[REAL:.*]] = arith.sitofp %[[INT]] : i64 to f32
   // CHECK-NEXT:   %[[RATIO:.*]] = arith.divf %[[REAL]], %[[T]] : f32
@@ -48,8 +48,8 @@ func.func @table(%table: tensor<32x?xf32>, %c: tensor<f32>) {
   return
 }
 
-// Operator precedence: -(c^2) + 2 * (c^(c^3)); powers of small integers are products, and nothing
-// unused is left behind.
+// Operator precedence: -(c^2) + 2 * (c^(c^3)). Powers of small integers are products, and no unused
+// ops remain.
 // CHECK-LABEL: func @operators
 func.func @operators(%c: tensor<f32>) {
   // CHECK:      %[[C1:.*]] = pe.read
@@ -136,7 +136,7 @@ func.func @let(%c: tensor<f32>) {
   return
 }
 
-// What does not depend on the index stands before the sum: i - j and amp[h] here.
+// Code that does not depend on the index is emitted before the sum, here i - j and amp[h].
 // CHECK-LABEL: func @sums
 func.func @sums(%amp: tensor<?xf32>, %u: tensor<4x?xf32>, %w: tensor<?xf32>) {
   // CHECK:      %[[D:.*]] = arith.subi
@@ -153,7 +153,7 @@ func.func @sums(%amp: tensor<?xf32>, %u: tensor<4x?xf32>, %w: tensor<?xf32>) {
   return
 }
 
-// Integers of a tensor are whole numbers.
+// Elements of an integer tensor are integers.
 // CHECK-LABEL: func @integers
 func.func @integers(%ids: tensor<?xi32>, %table: tensor<8x?xf32>) {
   // CHECK: %[[ID:.*]] = pe.read %{{.*}}[%{{.*}}] : tensor<?xi32>

@@ -1,8 +1,8 @@
-"""Every mlir example in the op descriptions of dialect/PE parses and verifies.
+"""Checks that every mlir example in the op descriptions of dialect/PE parses and verifies.
 
-The examples are fragments: values they use but do not define get the type that their use implies.
+The examples are fragments: undefined values get the types that their uses imply.
 
-usage: op_examples.py DIALECT_FOLDER PE_OPT
+usage: op_examples.py DIALECT_DIRECTORY PE_OPT
 """
 
 import pathlib
@@ -16,7 +16,7 @@ SCORE, PROLOGUE = "!pe.score", "!pe.prologue"
 ADJOINT = "!pe.adjoint"
 EMBEDDING = "!pe.embedding"
 
-# The type of the operands at a position of an op: pattern with the names as groups, type.
+# Patterns whose groups are operand names, with the type of these operands.
 PLACES = [
     (r"pe\.(?:linear|table|power|mlp|cosine_sum) (%\w+)", COORDINATE),
     (r"pe\.add (%\w+), (%\w+)", BIAS),
@@ -40,7 +40,7 @@ PLACES = [
     (r"pe\.embedding_pullback (%\w+)", EMBEDDING),
     (r"pe\.add_adjoints (%\w+), (%\w+)", ADJOINT),
 ]
-# Names, then their types.
+# Patterns with a group of names and a group of their types.
 LISTS = [
     r"\((%[\w%, ]+)\s*: ([^()]+)\)",
     r"pe\.table %\w+, (%\w+) : (\S+)",
@@ -64,7 +64,7 @@ LISTS = [
 
 
 def types_of(example):
-    """The type of every value whose use determines it."""
+    """Returns the types of the values whose uses determine it."""
     found = {}
     for pattern, value_type in PLACES:
         for match in re.finditer(pattern, example):
@@ -81,7 +81,7 @@ def types_of(example):
 
 
 def program(example):
-    """The fragment as a module."""
+    """Returns the fragment as a module."""
     if example.lstrip().startswith("func.func"):
         return example
     if example.startswith("#pe."):
@@ -99,16 +99,16 @@ def program(example):
 
 
 def main():
-    folder, opt = pathlib.Path(sys.argv[1]), sys.argv[2]
+    directory, opt = pathlib.Path(sys.argv[1]), sys.argv[2]
     failed, count = 0, 0
-    for path in sorted(folder.glob("*.td")):
+    for path in sorted(directory.glob("*.td")):
         text = path.read_text(encoding="utf-8")
         for match in FENCE.finditer(text):
             lines = match[1].splitlines()
             indent = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
             source = program("\n".join(line[indent:] for line in lines) + "\n")
             count += 1
-            # Each separately: a value of one example must not help another.
+            # Run each example separately, so that it cannot use values of another.
             result = subprocess.run([opt, "--allow-unregistered-dialect", "-o", "/dev/null", "-"],
                                     input=source, capture_output=True, text=True, check=False)
             if result.returncode:

@@ -150,7 +150,7 @@ func.func @rotations(%base: tensor<?xf32>, %factor: tensor<32xf32>, %t: tensor<?
     %x = pe.read %f[%p] : tensor<32xf32>
     pe.yield %x : f32
   }
-  // A sum is an f32 by its type.
+  // The result of a sum is f32.
   // CHECK: %[[S:.*]] = pe.sum(
   // CHECK:   arith.truncf %{{.*}} : f64 to f32
   // CHECK: arith.extf %[[S]] : f32 to f64

@@ -210,7 +210,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %coefficients = tile.buffer "coefficients" temporary : !tile.buffer<[hq, 9, 2], f32>
   %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
   tile.stage @s prepare over [] {
-    // expected-error @below {{expected links of f32: weight [n] or [n, m] and bias [n] in turn (find_segments-C1)}}
+    // expected-error @below {{expected links of f32: alternating weight [n] or [n, m] and bias [n] (find_segments-C1)}}
     tile.find_segments(%w1, %b1, %w2) ["relu", "identity"] range %u, %v into %knots, %coefficients, %count : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 8], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[1], i32>
   }
 }
@@ -228,7 +228,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %coefficients = tile.buffer "coefficients" temporary : !tile.buffer<[hq, 9, 2], f32>
   %count = tile.buffer "count" temporary : !tile.buffer<[1], i32>
   tile.stage @s prepare over [] {
-    // expected-error @below {{expected links of f32: weight [n] or [n, m] and bias [n] in turn (find_segments-C1)}}
+    // expected-error @below {{expected links of f32: alternating weight [n] or [n, m] and bias [n] (find_segments-C1)}}
     tile.find_segments(%w1, %b1, %w2, %b2) ["relu", "identity"] range %u, %v into %knots, %coefficients, %count : !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq], f32>, !tile.buffer<[t], f32>, !tile.buffer<[r], f32>, !tile.buffer<[8], f32>, !tile.buffer<[hq, 9, 2], f32>, !tile.buffer<[1], i32>
   }
 }
@@ -521,7 +521,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     %q = tile.load %Q : !tile.buffer<[b, hq, r, d], bf16> -> !tile.val<[r, d], bf16>
     tile.stream any {
       %x = tile.constant 1.0 : !tile.val<[r, c], f32>
-      // expected-error @below {{expected pairs and rows of one element type, found '!tile.val<[r, c], f32>' and '!tile.val<[r, d], bf16>' (window_outer-C5)}}
+      // expected-error @below {{expected pairs and rows of the same element type, found '!tile.val<[r, c], f32>' and '!tile.val<[r, d], bf16>' (window_outer-C5)}}
       tile.window_outer %x, %q, %T : !tile.val<[r, c], f32>, !tile.val<[r, d], bf16> -> !tile.buffer<[b, hq, t, d], f32>
     }
   }

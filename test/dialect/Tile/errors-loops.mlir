@@ -69,7 +69,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 // -----
 
-// A loop inside a loop is one loop over both.
+// Nested loops are not allowed; use one loop over both extents.
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
   tile.stage @s prepare over ["hq"] {
@@ -134,7 +134,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %X = tile.buffer "x" temporary : !tile.buffer<[hq], f32>
   %c = arith.constant 0 : index
   tile.stage @s forward over ["b", "hq"] {
-    // expected-error @below {{expected a place inside a tile.foreach or tile.map (read-C3)}}
+    // expected-error @below {{expected to be inside a tile.foreach or tile.map (read-C3)}}
     %x = tile.read %X[%c] : !tile.buffer<[hq], f32> -> f32
   }
 }
@@ -176,7 +176,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %c = arith.constant 0 : index
   %v = arith.constant 1.0 : f32
   tile.stage @s forward over ["b", "hq"] {
-    // expected-error @below {{expected a place inside a tile.foreach or tile.map (write-C3)}}
+    // expected-error @below {{expected to be inside a tile.foreach or tile.map (write-C3)}}
     tile.write %v, %X[%c] : f32 -> !tile.buffer<[hq], f32>
   }
 }
@@ -217,7 +217,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %c = arith.constant 0 : index
   %v = arith.constant 1.0 : f32
   tile.stage @s forward over ["b", "hq"] {
-    // expected-error @below {{expected a place inside a tile.foreach or tile.map (accumulate-C3)}}
+    // expected-error @below {{expected to be inside a tile.foreach or tile.map (accumulate-C3)}}
     tile.accumulate %v, %X[%c] : f32 -> !tile.buffer<[hq], f32>
   }
 }
@@ -283,7 +283,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s prepare over ["hq"] {
     tile.foreach over ["r"] {
     ^bb0(%h: index, %i: index):
-      // expected-error @below {{expected a row of f32 or f64 of constant length, found 'memref<4x4xf32>' (scratch-C1)}}
+      // expected-error @below {{expected a 1-d memref of f32 or f64 with a static size, found 'memref<4x4xf32>' (scratch-C1)}}
       %m = tile.scratch : memref<4x4xf32>
       tile.yield
     }
@@ -293,7 +293,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 func.func @f() {
-  // expected-error @below {{expected a place inside a tile.foreach or tile.map (scratch-C2)}}
+  // expected-error @below {{expected to be inside a tile.foreach or tile.map (scratch-C2)}}
   %m = tile.scratch : memref<4xf32>
   return
 }

@@ -22,7 +22,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %0 = tile.buffer "q" argument : !tile.buffer<[r], f32>
-  // expected-error @below {{expected names of their own for the plan's buffers, found a second "q" (plan-C3)}}
+  // expected-error @below {{expected unique buffer names in a plan, found a second "q" (plan-C3)}}
   %1 = tile.buffer "q" argument : !tile.buffer<[c], f32>
 }
 
@@ -35,7 +35,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 // -----
 
-// Starts are not extents: memory does not depend on them.
+// Starts must not be extents: memory does not depend on them.
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   // expected-error @below {{extent "r + q_start": expected the names b, hq, hkv, r, c, d, e, t, kb, found q_start (buffer-C1)}}
   %0 = tile.buffer "x" temporary : !tile.buffer<["r + q_start"], f32>
@@ -85,7 +85,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 // -----
 
-// tf32 is a type of values, never of memory.
+// tf32 is a type of values but not of memory.
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   // expected-error @below {{expected elements of f32, f64, bf16, f16, i32 or i64, found 'tf32' (buffer-C2)}}
   %0 = tile.buffer "x" temporary : !tile.buffer<[r], tf32>
@@ -94,7 +94,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{expected no `zero` on what the caller gives (buffer-C3)}}
+  // expected-error @below {{expected no `zero` on a buffer that the caller fills (buffer-C3)}}
   %0 = tile.buffer "x" cotangent {zero} : !tile.buffer<[r], f32>
 }
 
@@ -141,7 +141,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %R = tile.buffer "reach" temporary : !tile.buffer<[b, 2], i32>
-  // expected-error @below {{expected a reach of i32 with extents b, 2 beside bounds of the columns, found '!tile.buffer<[b, 2], i32>' (pairs-C3)}}
+  // expected-error @below {{expected a reach of i32 with extents b, 2, together with bounds of the columns, found '!tile.buffer<[b, 2], i32>' (pairs-C3)}}
   %m = tile.pairs within(%R : !tile.buffer<[b, 2], i32>)
 }
 
@@ -157,7 +157,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %T = tile.buffer "taken" temporary : !tile.buffer<[b, r], i32>
-  // expected-error @below {{expected columns that are taken of i32 with extents b, c, found '!tile.buffer<[b, r], i32>' (pairs-C5)}}
+  // expected-error @below {{expected taken columns of i32 with extents b, c, found '!tile.buffer<[b, r], i32>' (pairs-C5)}}
   %m = tile.pairs taken(%T : !tile.buffer<[b, r], i32>)
 }
 
@@ -408,7 +408,7 @@ tile.plan @f attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{expected a word that has no meaning yet for a name, found "kb" (extent-C1)}}
+  // expected-error @below {{expected a name that is not reserved, found "kb" (extent-C1)}}
   tile.extent "kb"
 }
 
@@ -429,7 +429,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{expected a name that the plan does not have yet, found "hq" (extent-C1)}}
+  // expected-error @below {{expected a name that is not in use in the plan, found "hq" (extent-C1)}}
   tile.extent "hq"
 }
 
@@ -443,14 +443,14 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{expected a word that has no meaning yet for a name, found "2 starts" (parameter-C1)}}
+  // expected-error @below {{expected a name that is not reserved, found "2 starts" (parameter-C1)}}
   tile.parameter "2 starts"
 }
 
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{expected a name that the plan does not have yet, found "r" (parameter-C1)}}
+  // expected-error @below {{expected a name that is not in use in the plan, found "r" (parameter-C1)}}
   tile.parameter "r"
 }
 

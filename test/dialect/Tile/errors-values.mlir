@@ -47,7 +47,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %S = tile.buffer "s" residual : !tile.buffer<[b, hq, kb, r], f32>
   tile.stage @s forward over ["b", "hq"] {
-    // expected-error @below {{expected a buffer with extent kb to be loaded inside a stream only (load-C5)}}
+    // expected-error @below {{expected a buffer with extent kb to be loaded only inside a stream (load-C5)}}
     %x = tile.load %S : !tile.buffer<[b, hq, kb, r], f32> -> !tile.val<[r], f32>
   }
 }
@@ -137,14 +137,14 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %X = tile.buffer "x" result : !tile.buffer<[b, hq, kb, r], f32>
   tile.stage @s forward over ["b", "hq"] {
     %x = tile.constant 1.0 : !tile.val<[r], f32>
-    // expected-error @below {{expected a buffer with extent kb to be stored inside a stream only (store-C6)}}
+    // expected-error @below {{expected a buffer with extent kb to be stored only inside a stream (store-C6)}}
     tile.store %x, %X : !tile.val<[r], f32> -> !tile.buffer<[b, hq, kb, r], f32>
   }
 }
 
 // -----
 
-// Every query head of the group would write the same key.
+// All query heads of the group would write the same key.
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %X = tile.buffer "x" result : !tile.buffer<[b, hkv, c, d], f32>
   tile.stage @s forward over ["b", "hq"] {
@@ -304,7 +304,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     %batch = tile.index "b" : !tile.val<[], index>
     %head = tile.index "hq" : !tile.val<[], index>
     %row = tile.index "r" : !tile.val<[r], index>
-    // expected-error @below {{expected effects by tile.accumulate only, found tile.write (map-C9)}}
+    // expected-error @below {{expected effects only by tile.accumulate, found tile.write (map-C9)}}
     tile.map(%x, %batch, %head, %row) : (!tile.val<[r], f32>, !tile.val<[], index>, !tile.val<[], index>, !tile.val<[r], index>) -> () {
     ^bb0(%a: f32, %b: index, %h: index, %i: index):
       tile.write %a, %L[%b, %h, %i] : f32 -> !tile.buffer<[b, hq, r], f32>
@@ -394,7 +394,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
     tile.stream any {
       %v = tile.load %V : !tile.buffer<[b, hkv, c, e], f32> -> !tile.val<[c, e], f32>
-      // expected-error @below {{expected d in both operands and a result over what else they have, found '!tile.val<[r, d], f32>', '!tile.val<[c, e], f32>' to '!tile.val<[r, c], f32>' (dot-C1)}}
+      // expected-error @below {{expected d in both operands and a result over their other spaces, found '!tile.val<[r, d], f32>', '!tile.val<[c, e], f32>' to '!tile.val<[r, c], f32>' (dot-C1)}}
       %s = tile.dot %q, %v over d : !tile.val<[r, d], f32>, !tile.val<[c, e], f32> -> !tile.val<[r, c], f32>
       tile.yield
     }
@@ -428,7 +428,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     %q = tile.load %Q : !tile.buffer<[b, hq, r, d], bf16> -> !tile.val<[r, d], bf16>
     tile.stream any {
       %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
-      // expected-error @below {{expected operands of one element type and a result of f32, found 'bf16', 'f32' to '!tile.val<[r, c], f32>' (dot-C3)}}
+      // expected-error @below {{expected operands of the same element type and a result of f32, found 'bf16', 'f32' to '!tile.val<[r, c], f32>' (dot-C3)}}
       %s = tile.dot %q, %k over d : !tile.val<[r, d], bf16>, !tile.val<[c, d], f32> -> !tile.val<[r, c], f32>
       tile.yield
     }
@@ -442,7 +442,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     tile.stream any {
       %a = tile.constant 1.0 : !tile.val<[r, c], f32>
       %x0 = tile.constant 1.0 : !tile.val<[r], f32>
-      // expected-error @below {{expected `plus` exactly for a linear scan (scan-C1)}}
+      // expected-error @below {{expected `plus` if and only if the scan is linear (scan-C1)}}
       %x, %n = tile.scan linear ascending %a carry %x0 : !tile.val<[r, c], f32>, !tile.val<[r], f32>
       tile.yield
     }
@@ -508,7 +508,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     %q = tile.constant 1.0 : <[r, d], tf32>
     tile.stream any {
       %k = tile.constant 1.0 : <[c, d], tf32>
-      // expected-error @below {{expected operands of one element type and a result of f32, found 'tf32', 'tf32' to '!tile.val<[r, c], tf32>' (dot-C3)}}
+      // expected-error @below {{expected operands of the same element type and a result of f32, found 'tf32', 'tf32' to '!tile.val<[r, c], tf32>' (dot-C3)}}
       %s = tile.dot %q, %k over d : !tile.val<[r, d], tf32>, !tile.val<[c, d], tf32> -> !tile.val<[r, c], tf32>
     }
   }
@@ -521,7 +521,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     tile.stream any {
       %q = tile.constant 1.0 : !tile.val<[r, d], f32>
       %k = tile.constant 1.0 : !tile.val<[c, d], f32>
-      // expected-error @below {{expected c in both operands and a result over what else they have, found '!tile.val<[r, d], f32>', '!tile.val<[c, d], f32>' to '!tile.val<[r, d], f32>' (dot-C1)}}
+      // expected-error @below {{expected c in both operands and a result over their other spaces, found '!tile.val<[r, d], f32>', '!tile.val<[c, d], f32>' to '!tile.val<[r, d], f32>' (dot-C1)}}
       %s = tile.dot %q, %k over c : !tile.val<[r, d], f32>, !tile.val<[c, d], f32> -> !tile.val<[r, d], f32>
       tile.yield
     }
@@ -551,7 +551,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      // expected-error @below {{expected to be the input of maps only, found a use by tile.reduce (position-C3)}}
+      // expected-error @below {{expected to be an input only of maps, found a use by tile.reduce (position-C3)}}
       %i = tile.position "r" : !tile.val<[r], index>
       %x = tile.reduce add over r %i : !tile.val<[r], index> -> !tile.val<[], index>
       tile.yield
@@ -582,7 +582,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      // expected-error @below {{expected to be the input of maps only, found a use by tile.reduce (index-C3)}}
+      // expected-error @below {{expected to be an input only of maps, found a use by tile.reduce (index-C3)}}
       %i = tile.index "c" : !tile.val<[c], index>
       %x = tile.reduce add over c %i : !tile.val<[c], index> -> !tile.val<[], index>
       tile.yield

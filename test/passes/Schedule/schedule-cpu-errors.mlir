@@ -9,7 +9,7 @@
 
 // All snapshots share one key block, and a schedule must have chosen it.
 // OTHERS: error: 'tile.stage' op expected key blocks of 64, the size for the plan's other snapshots, found 16
-// NOBODY: error: 'tile.plan' op expected key_block, because it counts blocks of keys (kb); run pe-schedule-cpu or pe-schedule-gpu before
+// NOBODY: error: 'tile.plan' op expected key_block, because it counts blocks of keys (kb); run pe-schedule-cpu or pe-schedule-gpu first
 tile.plan @kept attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %m = tile.buffer "mass" residual : !tile.buffer<[b, hq, kb, r], f32>
 }

@@ -14,7 +14,7 @@
 // A learned base: the sums over pairs of positions and angles' gradients, then the chain to the
 // base. The frequencies depend only on the end of the keys and on the base.
 // RUN: pe-opt %examples/rope_per_head.mlir --pe-prepare --pe-to-tile="grad=1 head-dim=32" | FileCheck %s --check-prefix=BASE
-// BASE:      tile.require "hkv" at_least "hq" of "key heads, as many as query heads where each has a base of its own"
+// BASE:      tile.require "hkv" at_least "hq" of "key heads, as many as query heads because each head has its own base"
 // BASE:      tile.stage @attention_query_rotation_angles
 // BASE:      tile.size "k_start + c"
 // BASE:      tile.stage @attention_rotate_back_queries finish

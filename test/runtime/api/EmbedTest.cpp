@@ -215,7 +215,7 @@ TEST(Embed, ABasePerHeadNeedsKeysOfItsOwn) {
     ASSERT_FALSE(call);
     EXPECT_EQ(
         call.error().getMessage(),
-        "key heads, as many as query heads where each has a base of its own: expected at least "
+        "key heads, as many as query heads because each head has its own base: expected at least "
         "4, found 2");
   }
 }

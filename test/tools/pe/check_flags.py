@@ -1,5 +1,5 @@
-# Every option in the help of a command is on its page of docs/contract, and every option in the
-# page's synopsis is in the help.
+# Checks that every option in the help of a command is on its page of docs/contract, and that every
+# option in the synopsis of the page is in the help.
 # argv: the `pe` program, the directory docs/contract.
 import os
 import re
@@ -8,7 +8,7 @@ import sys
 
 pe, pages = sys.argv[1:]
 OPTION = re.compile(r"(?<![\w-])(--?[a-z][a-z-]*)")
-# Commands whose flags are those of `pe train` besides.
+# Commands that also have the flags of `pe train`.
 OF_TRAINING = ("compare",)
 
 problems, options_seen = [], 0
@@ -16,13 +16,14 @@ for name in sorted(os.listdir(pages)):
     command = name[:-len(".md")]
     page = open(os.path.join(pages, name), encoding="utf-8").read()
     if f"\npe {command}" not in page:
-        continue  # a page about something else
+        continue  # a page that describes no command
     text = subprocess.run([pe, command, "--help"], capture_output=True, text=True).stdout
     listed = set(re.findall(r"^\s+(?:-h,)?(--?[a-z][a-z-]*)", text, re.M)) - {"--help"}
     synopsis = set(OPTION.findall("".join(re.findall(r"```text\n(.*?)```", page, re.S))))
     on_page = set(OPTION.findall(page))
     options_seen += len(listed)
-    problems += [f"pe {command}: {option} is in --help, not in {name}" for option in sorted(listed - on_page)]
+    problems += [f"pe {command}: {option} is in --help, not in {name}"
+                 for option in sorted(listed - on_page)]
     if command not in OF_TRAINING:
         problems += [f"pe {command}: {option} is in {name}, not in --help"
                      for option in sorted(synopsis - listed)]

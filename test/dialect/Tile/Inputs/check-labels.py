@@ -1,4 +1,4 @@
-"""Every label of a constraint is in the verifiers, in docs/spec-tile.md and in a negative test.
+"""Checks that every constraint label is in the verifiers, docs/spec-tile.md and a negative test.
 
 usage: check-labels.py ROOT
 """
@@ -9,7 +9,7 @@ import sys
 
 
 def expand(text):
-    """Labels in `text`: `load-C1` and the shorthand `store-C1, C2, C3`."""
+    """Returns the labels in `text`, such as `load-C1` and the shorthand `store-C1, C2, C3`."""
     labels = set()
     for name, numbers in re.findall(r"\b([a-z_]+)-(C\d+(?:, C\d+)*)", text):
         labels.update(f"{name}-{number}" for number in numbers.split(", "))
@@ -20,7 +20,7 @@ def main(root):
     tile = root / "dialect" / "Tile"
     code = "".join(path.read_text() for path in sorted(tile.glob("*Verifiers.cpp")))
     labels = expand(code)
-    # Rules that two ops share: name and number are separate.
+    # In rules that several ops share, the name and the number are separate.
     for name in re.findall(r'verifyMemory\(\*this, "(\w+)"\)', code):
         labels.update(f"{name}-C{n}" for n in (1, 2, 3, 4))
     for name in re.findall(r'"(read|write|accumulate)"', code):

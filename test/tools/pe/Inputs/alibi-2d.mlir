@@ -1,4 +1,4 @@
-// ALiBi over the tokens of an image of 14 x 14, row by row.
+// ALiBi over the tokens of a 14 x 14 image, in row-major order.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %slopes: tensor<?xf32> {pe.name = "slopes", pe.init = "slopes(geometric)"})

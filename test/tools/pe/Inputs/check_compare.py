@@ -1,7 +1,7 @@
-"""Checks what `pe compare` wrote: check_compare.py FOLDER [RESULTS OF A RUN BEFORE]
+"""Checks the output of `pe compare`: check_compare.py DIRECTORY [RESULTS OF AN EARLIER RUN]
 
-The table is the mean over the runs that lie beside it; a run that went on has the numbers of the
-one before.
+The table must be the mean over the runs in the directory. A resumed run must have the numbers of
+the earlier one.
 """
 
 import json

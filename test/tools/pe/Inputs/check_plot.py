@@ -1,5 +1,5 @@
-# Checks the pictures of a folder: every SVG is well-formed and complete, and beside it are the
-# plotted numbers. `golden NAME` compares the numbers with formulas computed here.
+# Checks the plots in a directory: every SVG is well-formed and complete, and a CSV has the plotted
+# numbers. `golden NAME` compares the numbers with formulas computed here.
 import csv
 import math
 import os
@@ -44,7 +44,7 @@ def pictures():
             assert word not in raw, (name, word)
         table = rows(name)
         assert table, name
-        # Compiled and reference values side by side.
+        # Compiled and reference values.
         for key, other in (("bias", "reference"), ("value", "reference"), ("weight", "reference"),
                            ("embedding", "reference"), ("cosine", "reference_cosine"),
                            ("sine", "reference_sine")):
@@ -87,7 +87,7 @@ def golden(name):
         for total in sums.values():
             close(total, 1)
     if name == "fire":
-        # f at both ends: with c and L as they start, t is 0 at the query and 1 at the first key.
+        # f at both ends: with the initial c and L, t is 0 at the query and 1 at the first key.
         table = rows("fire-function")
         for head in (0, 1):
             mine = [row for row in table if row["head"] == head]
@@ -102,7 +102,7 @@ def golden(name):
         for row in table:
             close(row["f"], 30 * math.tanh(row["score"] / 30), 30)
     if name == "flat":
-        # Without scores, a stick is halved at every key; a sink of logit 0 counts as one more key.
+        # With equal scores, every key takes half of the stick; a sink of logit 0 acts as a key.
         for row in rows("stick_breaking-flat"):
             assert row["query"] == 31 and row["key"] < 31
             close(row["weight"], 0.5 ** (31 - row["key"]), 1)
@@ -118,7 +118,7 @@ def golden(name):
             if row["weight"]:
                 close(row["weight"], row["without"] / 0.9, 1)
     if name == "data":
-        # Sums of logarithms of gates fall; documents follow each other; padding is at the end.
+        # Sums of logarithms of gates decrease, documents are contiguous, and padding is at the end.
         for head in range(4):
             part = [row["of_key"] for row in rows("forgetting-parts") if row["head"] == head]
             assert part[0] == 0 and all(a < b for a, b in zip(part, part[1:]))
@@ -161,7 +161,7 @@ def golden(name):
         assert [(row["run"], row["length"], row["bits_per_char"]) for row in rows("log-lengths")] \
             == [("log", 256, 2.5), ("log", 512, 2.75)]
     if name == "bench":
-        # What a machine measures: only that it is there.
+        # Measured values: only check that they exist.
         assert len(rows("bench-roofline")) == 4
         for row in rows("bench-roofline"):
             assert all(value > 0 for key, value in row.items() if key not in ("encoding", "half"))

@@ -1,5 +1,5 @@
-# Mistakes on the command line: each must end with status 1, one line that says what is wrong, and
-# no output file. argv: the folder of the examples, an empty folder to work in.
+# Errors on the command line: each must exit with status 1 and one line that describes the error,
+# without an output file. argv: the directory of the examples, an empty working directory.
 import os
 import subprocess
 import sys
@@ -15,7 +15,7 @@ nope = os.path.join(examples, "nope.mlir")
 small = ["--random=1", "--shape=b=1,h=1,sq=4,d=8"]
 run = ["run", nope]
 
-# (arguments, what the line has to say)
+# (arguments, expected text of the line)
 cases = [
     ([], "pe: error: expected a command, found none"),
     (["rum"], "pe: error: unknown command 'rum'; did you mean 'run'?"),
@@ -51,8 +51,8 @@ cases += [
     (plot + ["--kinds=bias"], "pe plot: error: unknown option --kinds; did you mean '--kind'?"),
     (plot + ["--kind=bias,heat"], "--kind: expected 'bias', 'distance'"),
     (plot + ["--length=0"], "--length: expected 1 to 256 for kind weights, found 0"),
-    (plot + ["--length=x"], "--length: expected a whole number, found 'x'"),
-    (plot + ["--query=1,x"], "--query: expected a whole number, found 'x'"),
+    (plot + ["--length=x"], "--length: expected an integer, found 'x'"),
+    (plot + ["--query=1,x"], "--query: expected an integer, found 'x'"),
     (plot + ["--heads=-1"], "--heads: expected heads of 0 to 7, found -1"),
     (plot + ["--shape=h=0"], "--shape: expected h to be a multiple of hkv"),
     (plot + ["--shape=h=2000"], "expected 1 to 1024 heads, found 2000"),
@@ -62,7 +62,7 @@ cases += [
     (plot + ["--layer=-1"], "--layer: expected 0 or more, found -1"),
     (plot + ["--threads=1025"], "--threads: expected 1 to 1024"),
     (plot + ["--out=empty"], "--out is given twice"),
-    (["plot", nope, "--out=empty"], "--out: expected a folder, found the file 'empty'"),
+    (["plot", nope, "--out=empty"], "--out: expected a directory, found the file 'empty'"),
 ]
 for command in ["run", "explain", "compile"]:
     name = [command] + (["--emit=tile"] if command == "compile" else [])
@@ -87,25 +87,25 @@ for command in ["run", "explain", "compile"]:
     ]
 cases += [
     (run + small + ["--threads=-1"], "--threads: expected 1 to 1024"),
-    (run + small + ["--threads=abc"], "--threads: expected a whole number, found 'abc'"),
-    (run + small + ["--threads=99999999999999999999"], "--threads: expected a whole number"),
-    (run + ["--random=abc"], "--random: expected a whole number of 0 or more, found 'abc'"),
-    (run + ["--random=-1"], "--random: expected a whole number of 0 or more, found '-1'"),
+    (run + small + ["--threads=abc"], "--threads: expected an integer, found 'abc'"),
+    (run + small + ["--threads=99999999999999999999"], "--threads: expected an integer"),
+    (run + ["--random=abc"], "--random: expected an integer of 0 or more, found 'abc'"),
+    (run + ["--random=-1"], "--random: expected an integer of 0 or more, found '-1'"),
     (run + ["--random="], "--random: expected a value after '=', found none"),
-    (run + ["--random=1", "--shape=b=-1"], "--shape: expected a whole number >= 0 for b"),
-    (run + ["--random=1", "--shape=b=99999999999999999999"], "--shape: expected a whole number"),
+    (run + ["--random=1", "--shape=b=-1"], "--shape: expected an integer >= 0 for b"),
+    (run + ["--random=1", "--shape=b=99999999999999999999"], "--shape: expected an integer"),
     (run + ["--random=1", "--shape=b=1,b=2"], "--shape: b is given twice"),
     (run + ["--random=1", "--shape=x=1"], "--shape: expected NAME=NUMBER"),
     (run + ["--random=1", "--shape=b=1000000,h=1000000,sq=1000000"], "fewer than 2^63 elements"),
-    (run + small + ["--q-start=1.5"], "--q-start: expected a whole number, found '1.5'"),
-    (run + small + ["--k-start=9223372036854775808"], "--k-start: expected a whole number"),
+    (run + small + ["--q-start=1.5"], "--q-start: expected an integer, found '1.5'"),
+    (run + small + ["--k-start=9223372036854775808"], "--k-start: expected an integer"),
     (run + small + ["--heads-total=0"], "heads_total"),
     (run + small + ["--time=0"], "--time: expected a number of calls of 1 to 2147483647"),
     (run + small + ["--explain=all"], "--explain: expected text or json, found 'all'"),
     (run + small + ["--early-exit=no"], "--early-exit: expected 'on' or 'off', found 'no'"),
     (run + small + ["--check=2"], "--check: expected no value, found '2'"),
-    (run + small + ["--out=none/o"], "--out: folder 'none' does not exist"),
-    (run + small + ["--out=dir"], "--out: expected the name of a file, found the folder 'dir'"),
+    (run + small + ["--out=none/o"], "--out: directory 'none' does not exist"),
+    (run + small + ["--out=dir"], "--out: expected the name of a file, found the directory 'dir'"),
     (run + small + ["--in=empty"], "expected either --in=FILE.safetensors or --random=SEED"),
     (run, "expected either --in=FILE.safetensors or --random=SEED, found neither; --random=1"),
     (run + small + ["--time", "3"], "pe run: error: unexpected argument '3'; write --time=3"),
@@ -120,9 +120,9 @@ cases += [
     (run + ["--in=garbage"], "file 'garbage': "),
     (["compile", nope], "pe compile: error: expected --emit, found none"),
     (["compile", nope, "--emit=tiles"], "--emit: expected 'pe', 'tile', 'llvm', 'object',"),
-    (["compile", nope, "--emit=tile", "--head-dim=x"], "--head-dim: expected a whole number"),
+    (["compile", nope, "--emit=tile", "--head-dim=x"], "--head-dim: expected an integer"),
     (["compile", nope, "--emit=tile", "--head-dim=7"], "expected a head dim from 8 to 256"),
-    (["compile", nope, "--emit=tile", "-o", "none/o"], "-o: folder 'none' does not exist"),
+    (["compile", nope, "--emit=tile", "-o", "none/o"], "-o: directory 'none' does not exist"),
     (["compile", nope, "--emit=package", "--target=cpu,x", "-o", "x"], "expected --target cpu"),
     (["explain", nope, "--json=1"], "--json: expected no value, found '1'"),
     (["bench", "--with=none"], "found no 'none.mlir' there"),
@@ -139,13 +139,14 @@ cases += [
     (["compare", "flipflop"], "cannot open 'flipflop': no such file, and no experiment of pe has"
                               " this name; did you mean 'flip-flop'?"),
     (["compare", "examples/flipflop"], "did you mean 'flip-flop'?"),
-    (["compare", "dir"], "expected an experiment, found the folder 'dir' without experiment.json"),
+    (["compare", "dir"],
+     "expected an experiment, found the directory 'dir' without experiment.json"),
     (["compare", "alibi"], "found the encoding 'alibi'; write --encodings=alibi,OTHER"),
     (["compare", "alibi", "fire"], "found 'alibi' and 'fire'; encodings are written --encodings="),
     (["bench", "--with=nope", "--lengths=0"], "--lengths: expected at least 1, found 0"),
-    (["bench", "--with=nope", "--lengths=a"], "--lengths: expected a whole number, found 'a'"),
+    (["bench", "--with=nope", "--lengths=a"], "--lengths: expected an integer, found 'a'"),
     (["bench", "--with=nope", "--repeats=0"], "--repeats: expected at least 1, found 0"),
-    (["bench", "--with=nope", "--json=none/o"], "--json: folder 'none' does not exist"),
+    (["bench", "--with=nope", "--json=none/o"], "--json: directory 'none' does not exist"),
     (["bench", "--target=cuda"], "expected --model and --target=cuda together, found only"),
     (["demo", "--fast"], "pe demo: error: unknown option --fast"),
     (["demo", "--steps=0"], "--steps: expected at least 1, found 0"),
@@ -204,6 +205,6 @@ for arguments, expected in cases:
         print(f"pe {' '.join(arguments)[:200]}: {', '.join(problems)}; stderr: {done.stderr[:500]}")
 if sorted(os.listdir(".")) != before:
     failures += 1
-    print("files were left behind:", os.listdir("."))
+    print("unexpected files:", os.listdir("."))
 print(f"{len(cases)} command lines, {failures} failed")
 sys.exit(1 if failures else 0)

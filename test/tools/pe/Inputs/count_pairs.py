@@ -1,6 +1,6 @@
 """Checks the useful work that `pe run --time` prints against pairs counted here.
 
-    count_pairs.py FOLDER
+    count_pairs.py DIRECTORY
 """
 
 import json
@@ -27,7 +27,7 @@ MASKS = {
 }
 
 
-# Beyond mask_fn: (arguments, operations, clauses, what is kept), of one batch entry.
+# Masks other than mask_fn: (arguments, operations, clauses, kept pairs), for one batch entry.
 SOURCE = """!t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {{pe.name = "q"}}, %k: !t {{pe.name = "k"}}, %v: !t {{pe.name = "v"}}{0})
     -> (!t {{pe.name = "o"}}) {{

@@ -1,4 +1,4 @@
-"""Edits a section of a package and renews the package's checksum.
+"""Edits a section of a package and updates the package's checksum.
 
 usage: edit_package.py IN OUT SECTION EDIT, where EDIT is Python on `json`, "delete" or
 "copy=SECTION".

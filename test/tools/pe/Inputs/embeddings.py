@@ -1,6 +1,6 @@
-"""The values of embeddings by their definitions, and tensors that do not fit.
+"""Checks the values of embeddings against their definitions, and errors of invalid tensors.
 
-usage: embeddings.py FOLDER PE EXAMPLES
+usage: embeddings.py DIRECTORY PE EXAMPLES
 """
 
 import math
@@ -10,22 +10,22 @@ import sys
 
 from tensors import load, save
 
-FOLDER, PE, EXAMPLES = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
+DIRECTORY, PE, EXAMPLES = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
 POSITIONS, WIDTH, START, MAX = 3, 16, 1234, 5000
 
 
 def run(name, tensors, *options):
-    """The results of an embedding, or its message."""
-    FOLDER.mkdir(exist_ok=True)
-    save(FOLDER / "in.safetensors", tensors)
-    command = [PE, "run", EXAMPLES / f"{name}.mlir", f"--in={FOLDER}/in.safetensors",
-               f"--out={FOLDER}/out.safetensors", *options]
+    """Returns the results of an embedding, or its error message."""
+    DIRECTORY.mkdir(exist_ok=True)
+    save(DIRECTORY / "in.safetensors", tensors)
+    command = [PE, "run", EXAMPLES / f"{name}.mlir", f"--in={DIRECTORY}/in.safetensors",
+               f"--out={DIRECTORY}/out.safetensors", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return load(FOLDER / "out.safetensors") if done.returncode == 0 else done.stderr
+    return load(DIRECTORY / "out.safetensors") if done.returncode == 0 else done.stderr
 
 
 def expected(name, p, d):
-    """The number at a position and a dimension."""
+    """Returns the value at a position and a dimension."""
     pair = 10000 ** (2 * (d // 2) / WIDTH)
     wave = math.cos(p / pair) if d % 2 else math.sin(p / pair)
     n = START + POSITIONS
@@ -40,7 +40,7 @@ def expected(name, p, d):
 
 
 def table(row, d):
-    """An entry of the tables, exact in f32."""
+    """Returns an entry of the tables, exact in f32."""
     return (row % 64) / 8 + d
 
 

@@ -1,5 +1,5 @@
-# Writes a function of q, k and v to the file argv[1]: the lines argv[2:], where "@ CLAUSES" stands
-# for the attention with these clauses and "return" for the return of its result.
+# Writes a function of q, k and v to the file argv[1]: the lines argv[2:], where "@ CLAUSES" means
+# the attention with these clauses and "return" the return of its result.
 import sys
 
 TYPES = "(!qkv, !qkv, !qkv) -> !qkv"

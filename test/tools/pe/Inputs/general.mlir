@@ -1,4 +1,4 @@
-// A bias that is no function of the distance, nor a sum of a number per query and one per key.
+// A bias that is neither a function of the distance nor a sum of a value per query and one per key.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"})
     -> (!qkv {pe.name = "o"}) {

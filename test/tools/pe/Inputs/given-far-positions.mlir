@@ -1,4 +1,4 @@
-// Given positions near a million: the bias is a number per query and one per key that nearly cancel.
+// Given positions near a million: the bias is a value per query plus one per key, which nearly cancel.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %slope: tensor<?xf32> {pe.name = "slope", pe.init = "uniform(0,1)"},

@@ -1,6 +1,6 @@
 """Kills `pe demo` as soon as it has printed its first row: kill_demo.py FLAG...
 
-Prints what it had said by then.
+Prints the output until then.
 """
 
 import subprocess

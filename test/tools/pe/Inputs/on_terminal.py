@@ -1,4 +1,4 @@
-"""Runs a command on a pseudo-terminal, and prints what appears there and the status."""
+"""Runs a command on a pseudo-terminal, and prints its output and status."""
 import os
 import pty
 import sys

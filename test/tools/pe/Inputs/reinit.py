@@ -1,7 +1,7 @@
-"""`pe reinit` on checkpoints of every kind, and on damaged ones. argv: an empty folder to work in.
+"""Runs `pe reinit` on valid and damaged checkpoints. argv: an empty working directory.
 
-Results are checked with plain Python: rows or columns orthonormal times the scale, everything else
-bit for bit, the same bits on any number of threads, nothing written after a mistake.
+Checks in plain Python that rows or columns are orthonormal times the scale, that all else is
+bitwise equal for any number of threads, and that nothing is written after an error.
 """
 
 import json
@@ -26,7 +26,7 @@ def expect(condition, what):
 
 def encode(dtype, value):
     if dtype == "BF16":
-        return struct.pack("<f", value)[2:]  # cut off: the values need not be the nearest
+        return struct.pack("<f", value)[2:]  # truncated: the values need not be the nearest
     return struct.pack({"F32": "<f", "F64": "<d", "F16": "<e", "I64": "<q"}[dtype], value)
 
 
@@ -78,7 +78,7 @@ def succeed(*arguments):
     return done.stdout
 
 
-# -- What a projected matrix is --------------------------------------------------------------------
+# -- Projected matrices ----------------------------------------------------------------------------
 
 
 def matrix(value, index=0):
@@ -222,12 +222,12 @@ expect(open("sharded/model.safetensors.index.json").read() ==
 expect(sorted(os.listdir("sharded")) == sorted([*halves, "model.safetensors.index.json"]),
        str(os.listdir("sharded")))
 
-# -- Mistakes: one line, and nothing changes -------------------------------------------------------
+# -- Errors: one line, and no file changes ---------------------------------------------------------
 
 
 def snapshot():
-    return {os.path.join(folder, name): open(os.path.join(folder, name), "rb").read()
-            for folder, _, files in os.walk(".") for name in files}
+    return {os.path.join(directory, name): open(os.path.join(directory, name), "rb").read()
+            for directory, _, files in os.walk(".") for name in files}
 
 
 def refuse(expected, *arguments):
@@ -253,8 +253,8 @@ refuse("--qkv-sizes: expected parts that add up to 24 outputs", *into, "--split-
        "--qkv-sizes=1,1,1")
 refuse("--against: expected a floating tensor", *into, "--against=columns")
 refuse("--report: expected a file other than --out", *into, "--report=out")
-refuse("No such file", "--in=model", "--out=no/folder/out")
-refuse("cannot create", "--in=model", "--out=new", "--report=no/folder/report.json")
+refuse("No such file", "--in=model", "--out=no/directory/out")
+refuse("cannot create", "--in=model", "--out=new", "--report=no/directory/report.json")
 refuse("found something else", "--in=model", "--out=sharded")
 save("nan", {**model, "layers.0.mlp.up.weight": tensor(4, [16, 8], "F16",
                                                        [math.nan if i == 11 else 1 + i

@@ -1,4 +1,4 @@
-"""Attentions that share a bias against calls of their own: EXAMPLES PREFIX.
+"""Compares attentions that share a bias with separate calls: EXAMPLES PREFIX.
 
 Results of fire_shared.mlir are those of fire.mlir bit for bit, and the gradients of its parameters
 the sums of those of two calls within 2e-6."""
@@ -43,7 +43,7 @@ def main(examples, prefix):
     for name in PARAMETERS:
         found = shared["d_" + name][1]
         expected = [sum(values) for values in zip(*(one["d_" + name][1] for one in apart))]
-        # Both calls' terms cancel in part: relative to what was added up.
+        # The terms of both calls cancel in part, so the error is relative to the summands.
         size = math.sqrt(sum(value * value for one in apart for value in one["d_" + name][1]))
         error = math.sqrt(sum((a - b) ** 2 for a, b in zip(found, expected)))
         print(f"d_{name}:", "within 2e-6" if error <= 2e-6 * size else f"off by {error / size:.3g}")

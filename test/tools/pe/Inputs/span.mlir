@@ -1,4 +1,4 @@
-// An attention span of eight positions: -inf beyond.
+// An attention span of eight positions: the bias is -inf beyond it.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"})
     -> (!qkv {pe.name = "o"}) {

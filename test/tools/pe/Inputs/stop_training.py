@@ -1,7 +1,7 @@
-"""Stops `pe train` and `pe compare` as Ctrl-C does and goes on: stop_training.py SCRATCH ENCODING
+"""Stops `pe train` and `pe compare` like Ctrl-C and resumes: stop_training.py SCRATCH ENCODING
 
-The stopped run saves a checkpoint, says where, and exits with 130; the resumed one ends in the
-weights of a run without a stop. A second process in the same folder is refused meanwhile.
+The stopped run saves a checkpoint, reports its path, and exits with 130. The resumed run has the
+weights of an uninterrupted run. A second process in the same directory is rejected meanwhile.
 """
 
 import json
@@ -28,35 +28,35 @@ def start(command):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def weights(folder, steps):
-    return (folder / f"step-{steps}" / "model.safetensors").read_bytes()
+def weights(directory, steps):
+    return (directory / f"step-{steps}" / "model.safetensors").read_bytes()
 
 
 def stop_train(scratch, encoding):
     steps = 1500
     common = ["pe", "train", f"--encoding={encoding}", f"--data={scratch}/text.txt", *SIZES,
               f"--steps={steps}"]
-    folder, log = scratch / "run", scratch / "run.jsonl"
-    command = [*common, f"--checkpoint={folder}", f"--log={log}"]
+    directory, log = scratch / "run", scratch / "run.jsonl"
+    command = [*common, f"--checkpoint={directory}", f"--log={log}"]
     process = start(command)
     wait_for(process, lambda: log.exists() and log.read_text().count('"step"') > 20)
     process.send_signal(signal.SIGSTOP)
-    second = subprocess.run([*common, f"--checkpoint={folder}"], capture_output=True, text=True)
+    second = subprocess.run([*common, f"--checkpoint={directory}"], capture_output=True, text=True)
     assert second.returncode == 1 and "another pe train writes into" in second.stderr, second
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGCONT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, (process.returncode, errors)
-    step = int((folder / "latest").read_text().removeprefix("step-"))
+    step = int((directory / "latest").read_text().removeprefix("step-"))
     assert 0 < step < steps, step
-    said = f"stopped at step {step}; {folder}/step-{step} is saved; go on with --resume"
+    said = f"stopped at step {step}; {directory}/step-{step} is saved; continue with --resume"
     assert said in errors, errors
 
     subprocess.run([*command, "--resume"], check=True, capture_output=True)
     whole = scratch / "whole"
     subprocess.run([*common, f"--checkpoint={whole}"], check=True, capture_output=True)
-    assert weights(folder, steps) == weights(whole, steps), "other weights after the stop"
-    # A finished run that is resumed evaluates, and the log keeps one evaluation and every step.
+    assert weights(directory, steps) == weights(whole, steps), "other weights after the stop"
+    # A resumed finished run evaluates again, and the log has one evaluation and every step.
     subprocess.run([*command, "--resume"], check=True, capture_output=True)
     events = [json.loads(line) for line in log.read_text().splitlines()]
     assert [e["step"] for e in events if e["event"] == "step"] == list(range(steps))
@@ -64,7 +64,7 @@ def stop_train(scratch, encoding):
 
 
 def stop_twice(scratch):
-    """The second signal does not wait for the step, here of a minute and more."""
+    """Checks that the second signal does not wait for the step, which takes more than a minute."""
     process = start(["pe", "train", f"--data={scratch}/text.txt", "--steps=2", "--seq=2048",
                      "--batch=512", "--eval-lengths=16", f"--log={scratch}/twice.jsonl"])
     wait_for(process, lambda: (scratch / "twice.jsonl").exists())
@@ -88,7 +88,7 @@ def stop_compare(scratch):
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 143, (process.returncode, errors)
         finished = len(list(out.glob("cells/*.json")))
-        said = f"stopped: {finished} of 6 runs are finished and kept in '{out}/cells'"
+        said = f"stopped: {finished} of 6 runs are finished and saved in '{out}/cells'"
         assert said in errors, errors
         assert not (out / "report.html").exists()
     result = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -96,7 +96,7 @@ def stop_compare(scratch):
 
 
 def main():
-    # Where tests run in the background, SIGINT is ignored, and so it would be in `pe`.
+    # If tests run in the background, SIGINT is ignored, and `pe` would inherit this.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     scratch = pathlib.Path(sys.argv[1])
     shutil.rmtree(scratch, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Tensors of f32 by name, (shape, numbers), in safetensors files."""
+"""Reads and writes f32 tensors by name, (shape, numbers), in safetensors files."""
 
 import array
 import json

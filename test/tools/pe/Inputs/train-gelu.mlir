@@ -1,4 +1,4 @@
-// The GELU of pe under a name of its own.
+// The GELU of pe with another name.
 func.func @activation(%x: f32) -> f32 {
   %scale = arith.constant -0.70710678118654752 : f32
   %half = arith.constant 0.5 : f32

@@ -1,4 +1,4 @@
-"""Trains a tiny model with every file of a folder: train_encodings.py SCRATCH EXAMPLES
+"""Trains a tiny model with every file of a directory: train_encodings.py SCRATCH EXAMPLES
 
 A file that shows later tokens is trained with the masked objective, as the error says. Gradients
 are looked for in the optimizer's first moments after the last step.
@@ -14,29 +14,29 @@ import subprocess
 import sys
 
 STEPS = 2
-# Under softmax a number that is the same for all keys cancels.
+# Under softmax, a value that is the same for all keys cancels.
 CANCELS = {"b2", "b3"}
 
 
-def write_data(folder):
-    folder.mkdir(parents=True)
+def write_data(directory):
+    directory.mkdir(parents=True)
     for number in range(10):
         lines = [f"line {line} of file {number}: {line * number}" for line in range(number + 3)]
-        (folder / f"{number}.txt").write_text("\n".join(lines) + "\n" * 60)
+        (directory / f"{number}.txt").write_text("\n".join(lines) + "\n" * 60)
 
 
 def run(scratch, path, objective):
-    folder = scratch / f"{path.stem}-{objective}"
-    shutil.rmtree(folder, ignore_errors=True)
+    directory = scratch / f"{path.stem}-{objective}"
+    shutil.rmtree(directory, ignore_errors=True)
     command = ["pe", "train", f"--encoding={path}", f"--data={scratch}/data", "--layers=1",
                "--dim=16", "--heads=2", "--kv-heads=2", "--seq=24", "--batch=2",
                f"--steps={STEPS}", "--eval-lengths=24,40", "--threads=1", "--warmup=0",
-               f"--objective={objective}", f"--checkpoint={folder}", f"--log={folder}.jsonl"]
-    return folder, subprocess.run(command, capture_output=True, text=True)
+               f"--objective={objective}", f"--checkpoint={directory}", f"--log={directory}.jsonl"]
+    return directory, subprocess.run(command, capture_output=True, text=True)
 
 
 def tensors(path):
-    """Name to floats, of the f32 tensors of a safetensors file."""
+    """Returns the f32 tensors of a safetensors file, by name."""
     data = path.read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:8 + size])
@@ -48,14 +48,15 @@ def tensors(path):
     return result
 
 
-def check(folder, path):
-    events = [json.loads(line) for line in pathlib.Path(f"{folder}.jsonl").read_text().splitlines()]
+def check(directory, path):
+    lines = pathlib.Path(f"{directory}.jsonl").read_text().splitlines()
+    events = [json.loads(line) for line in lines]
     losses = [event["loss"] for event in events if event["event"] == "step"]
     assert len(losses) == STEPS and all(map(math.isfinite, losses)), (path.name, losses)
     bits = events[-1]["bits_per_char"]
     assert sorted(bits) == ["24", "40"], (path.name, bits)
     assert all(map(math.isfinite, bits.values())), (path.name, bits)
-    state = tensors(folder / f"step-{STEPS}" / "optimizer.safetensors")
+    state = tensors(directory / f"step-{STEPS}" / "optimizer.safetensors")
     names = [parameter["name"] for parameter in events[0]["parameters"]]
     for name in names:
         moments = state[f"m.{name}"]
@@ -65,12 +66,12 @@ def check(folder, path):
 
 
 def train(scratch, path):
-    folder, process = run(scratch, path, "causal")
+    directory, process = run(scratch, path, "causal")
     if "use --objective=masked" in process.stderr:
-        folder, process = run(scratch, path, "masked")
+        directory, process = run(scratch, path, "masked")
     if process.returncode != 0:
         return f"{path.name} refused: {process.stderr.splitlines()[-1]}"
-    check(folder, path)
+    check(directory, path)
     return None
 
 

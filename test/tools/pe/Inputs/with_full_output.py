@@ -1,4 +1,4 @@
-"""Runs a command whose standard output is a full device: with_full_output.py COMMAND..."""
+"""Runs a command with a full device as standard output: with_full_output.py COMMAND..."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Writes a safetensors file of f32 tensors that hold one number: FILE NAME=SHAPE:NUMBER..., such as
+"""Writes a safetensors file of constant f32 tensors: FILE NAME=SHAPE:NUMBER..., such as
 slopes=4:0.5 or table=32x4:1."""
 
 import json

@@ -1,4 +1,4 @@
-"""Writes the safetensors files of bad-modes.test: DIR/NAME for every call that is refused."""
+"""Writes the safetensors files of bad-modes.test: DIR/NAME for every rejected call."""
 
 import json
 import pathlib
@@ -10,7 +10,7 @@ CODES = {"F32": "f", "I32": "i", "I64": "q"}
 
 
 def save(path, tensors):
-    """tensors: name -> (shape, dtype, numbers); one number stands for all."""
+    """tensors: name -> (shape, dtype, numbers); a single number fills the tensor."""
     header, data = {}, b""
     for name, (shape, dtype, numbers) in tensors.items():
         count = 1

@@ -1,4 +1,4 @@
-"""Writes the safetensors files of inputs.test: PREFIX.good and one file per way to be wrong."""
+"""Writes the safetensors files of inputs.test: PREFIX.good and one file per error."""
 
 import json
 import random
@@ -38,7 +38,7 @@ def main(prefix):
         "f64": {**good, "q": (q[0], "F64")},
         "f16": {name: (shape, "F16") for name, (shape, _) in good.items()},
         "cotangent": {**good, "d_o": ([1, 4, 10, 9], "F32")},
-        # [B, S, H, D]: 4 heads of length 32, taken for 32 heads of length 4.
+        # [B, S, H, D]: 4 heads of length 32, read as 32 heads of length 4.
         "swapped": {name: ([1, 32, 4, 16], "F32") for name in "qkv"},
         "swapped_slopes": {**{name: ([1, 32, 4, 16], "F32") for name in "qkv"},
                            "slopes": ([4], "F32")},
