@@ -1,7 +1,9 @@
-"""scripts/new-encoding in a copy of the tree: what it writes passes the checks of these files; bad names are refused."""
+"""scripts/new-encoding in a copy of the tree: its files pass their checks; bad names are refused.
+
+    test_new_encoding.py BUILD
+"""
 
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -28,12 +30,14 @@ class NewEncodingTest(unittest.TestCase):
 
     @classmethod
     def texts(cls):
-        return {str(path.relative_to(cls.root)): path.read_bytes()
-                for path in cls.root.rglob("*") if path.is_file() and path.parts[len(cls.root.parts)] != "build"}
+        paths = {path.relative_to(cls.root): path for path in cls.root.rglob("*") if path.is_file()}
+        return {str(name): path.read_bytes() for name, path in paths.items()
+                if name.parts[0] != "build"}
 
     @classmethod
     def run_in_copy(cls, *command):
-        return subprocess.run([str(part) for part in command], capture_output=True, text=True, cwd=cls.root)
+        return subprocess.run([str(part) for part in command], capture_output=True, text=True,
+                              cwd=cls.root)
 
     @classmethod
     def script(cls, name, *arguments):
@@ -52,8 +56,9 @@ class NewEncodingTest(unittest.TestCase):
         self.assertEqual(len(printed), 9, printed)
 
     def test_results_and_gradients_are_those_of_the_reference(self):
-        self.expect_success(self.run_in_copy(PE, "run", f"examples/encodings/{NAME}.mlir", "--random=1",
-                                             "--shape=h=2,sq=37", "--grad", "--check"))
+        self.expect_success(self.run_in_copy(
+            PE, "run", f"examples/encodings/{NAME}.mlir", "--random=1", "--shape=h=2,sq=37",
+            "--grad", "--check"))
 
     def test_the_checks_accept_it(self):
         self.expect_success(self.run_in_copy(sys.executable, "test/examples/check_contract.py",
@@ -72,7 +77,8 @@ class NewEncodingTest(unittest.TestCase):
 
     def test_the_conformance_suite_and_the_site_find_it(self):
         cases = (self.root / "test/conformance/Cases.cpp").read_text()
-        self.assertEqual(len(re.findall(rf'\{{"{NAME}", "examples/encodings/{NAME}.mlir"\}},', cases)), 1)
+        row = f'{{"{NAME}", "examples/encodings/{NAME}.mlir"}},'
+        self.assertEqual(cases.count(row), 1)
         self.expect_success(self.run_in_copy(
             sys.executable, "-B", "test/scripts/test_make_site.py",
             "SiteTest.test_every_file_has_a_page_with_a_line_of_python"))
@@ -88,12 +94,14 @@ class NewEncodingTest(unittest.TestCase):
     def test_bad_names_are_refused(self):
         for name in ("Fire2", "my-encoding", "2d", "a/b", "a__b", "tail_", "x" * 31, ""):
             with self.subTest(name=name):
-                self.expect_refused(name, f"--pe={PE}", message="expected a name of at most 30 lower-case")
+                self.expect_refused(name, f"--pe={PE}",
+                                    message="expected a name of at most 30 lower-case")
 
     def test_existing_names_are_refused(self):
-        self.expect_refused("fire", f"--pe={PE}",
-                            message="expected a name that is not used yet, found examples/encodings/fire.mlir")
-        self.expect_refused("contents", f"--pe={PE}", message="expected a name that is not used yet, found test/conf")
+        expected = "expected a name that is not used yet, found "
+        self.expect_refused("fire", f"--pe={PE}", message=expected + "examples/encodings/fire.mlir")
+        self.expect_refused("contents", f"--pe={PE}",
+                            message=expected + "test/conformance/encodings/contents.mlir")
 
     def test_a_program_that_is_not_built_is_reported(self):
         self.expect_refused("another", "--pe=build/none", message="expected the program")
