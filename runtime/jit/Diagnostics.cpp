@@ -6,9 +6,11 @@
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/STLExtras.h"
 
+namespace pe::jit {
+
 using namespace mlir;
 
-std::string pe::jit::placeOf(Location location) {
+std::string placeOf(Location location) {
   std::string place;
   location->walk([&](Location inner) {
     auto file = dyn_cast<FileLineColLoc>(inner);
@@ -22,7 +24,7 @@ std::string pe::jit::placeOf(Location location) {
   return place;
 }
 
-pe::jit::DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
+DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
     : handler(context, [this](Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() != DiagnosticSeverity::Error) {
           std::string place = placeOf(diagnostic.getLocation());
@@ -48,6 +50,8 @@ pe::jit::DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
         return success();
       }) {}
 
-pe::Error pe::jit::DiagnosticCollector::take(const std::string &otherwise) {
+Error DiagnosticCollector::take(const std::string &otherwise) {
   return first ? *first : Error(otherwise);
 }
+
+} // namespace pe::jit
