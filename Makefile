@@ -2,9 +2,10 @@
 # and builds its dependencies. `make help` lists them.
 BUILD := build
 PRESET := release
+PREFIX ?= /usr/local
 JOBS = $(shell scripts/build-jobs)
 
-.PHONY: help demo test test-full bench build configure deps python format tidy docs site clean
+.PHONY: help demo test test-full bench build configure deps python install format tidy docs site clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +32,10 @@ test-full: build ## also run the slow tests and long fuzzing (hours on two cores
 
 python: configure ## build the Python wheel into dist/, install it into build/venv and test it
 	scripts/make-python $(BUILD) -j $(JOBS)
+
+install: configure ## install the program, libraries and headers (PREFIX=/usr/local, DESTDIR=)
+	cmake --build $(BUILD) -j $(JOBS) --target pe pe-cli pe-jit pe_train
+	cmake --install $(BUILD) --prefix $(PREFIX)
 
 bench: configure ## check the results of every kernel and time it
 	cmake --build $(BUILD) -j $(JOBS) --target pe-cli

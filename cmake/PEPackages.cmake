@@ -48,6 +48,7 @@ endif()
 if(NOT DEFINED PE_ENABLE_TESTS OR PE_ENABLE_TESTS)
   pe_need(llvm-22-tools ${PE_LLVM_PREFIX}/bin/FileCheck)
   pe_need(libgtest-dev gtest/gtest.h)
+  pe_need(pkgconf pkg-config)
 endif()
 
 if(PE_MISSING)

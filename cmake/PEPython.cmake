@@ -57,20 +57,18 @@ endfunction()
 
 pe_add_static_jit()
 
+# This component is installed only on request (cmake --install BUILD --component python).
 set(package pe_attention)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/pe_attention DESTINATION . COMPONENT python
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/pe_attention DESTINATION . COMPONENT python EXCLUDE_FROM_ALL
   FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
 # Installs the library itself as libpe.so, instead of a symbolic link to its versioned name.
-install(PROGRAMS $<TARGET_FILE:pe> DESTINATION ${package}/lib RENAME libpe.so COMPONENT python)
-install(PROGRAMS $<TARGET_FILE:pe-jit-static> DESTINATION ${package}/lib COMPONENT python)
-install(PROGRAMS $<TARGET_FILE:pe-cli> DESTINATION ${package}/bin COMPONENT python)
+install(PROGRAMS $<TARGET_FILE:pe> DESTINATION ${package}/lib RENAME libpe.so COMPONENT python
+  EXCLUDE_FROM_ALL)
+install(PROGRAMS $<TARGET_FILE:pe-jit-static> DESTINATION ${package}/lib COMPONENT python EXCLUDE_FROM_ALL)
+install(PROGRAMS $<TARGET_FILE:pe-cli> DESTINATION ${package}/bin COMPONENT python EXCLUDE_FROM_ALL)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/encodings DESTINATION ${package}/examples
-  COMPONENT python FILES_MATCHING PATTERN "*.mlir")
-# The experiments that `pe compare NAME` finds.
-file(GLOB experiments RELATIVE ${PROJECT_SOURCE_DIR}/examples CONFIGURE_DEPENDS
-  ${PROJECT_SOURCE_DIR}/examples/*/experiment.json)
-foreach(experiment ${experiments})
-  cmake_path(GET experiment PARENT_PATH name)
-  install(FILES ${PROJECT_SOURCE_DIR}/examples/${experiment}
-    DESTINATION ${package}/examples/${name} COMPONENT python)
+  COMPONENT python EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.mlir")
+foreach(experiment ${PE_EXPERIMENTS})
+  install(FILES ${PROJECT_SOURCE_DIR}/examples/${experiment}/experiment.json
+    DESTINATION ${package}/examples/${experiment} COMPONENT python EXCLUDE_FROM_ALL)
 endforeach()

@@ -16,6 +16,7 @@ packages=(
   libgtest-dev nlohmann-json3-dev libcli11-dev
   libopenblas0-pthread                       # factorizations and large products of training
   libxsmm-dev                                # products of narrow matrices in training
+  pkgconf                                    # a test of the installed pe.pc
   zlib1g-dev                                 # the compiler library of the Python wheel
   python3                                    # checks and test programs (standard library only)
   python3-venv python3-dev g++               # tests of the Python package; torch.compile
@@ -34,6 +35,7 @@ is_installed() {
 
 system_name() {
   if [ -r /etc/os-release ]; then
+    # shellcheck source=/dev/null
     (. /etc/os-release && echo "${PRETTY_NAME:-$ID}")
   else
     uname -s
@@ -41,6 +43,7 @@ system_name() {
 }
 
 is_debian_12() {
+  # shellcheck source=/dev/null
   [ -r /etc/os-release ] && (. /etc/os-release && [ "${VERSION_CODENAME-}" = bookworm ]) &&
     command -v apt-get >/dev/null
 }

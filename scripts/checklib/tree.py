@@ -13,7 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 IGNORED = re.compile(
     r"^(\.git|\.cache|\.vscode|\.idea|\.mypy_cache|\.pytest_cache|build.*|dist|__pycache__|"
     r"compile_commands\.json)$")
-CODE = (".h", ".cpp", ".td", ".py", ".cmake", ".txt", ".mlir", ".test", ".md", ".json", ".sh")
+CODE = (".h", ".cpp", ".td", ".py", ".cmake", ".txt", ".mlir", ".test", ".md", ".json", ".sh",
+        ".yml", ".yaml")
 
 
 def files(root, under=""):

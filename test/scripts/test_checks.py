@@ -154,6 +154,7 @@ class TextTest(TreeTest):
             "test/a.mlir": ["// XFAIL: *"],
             "test/a.cpp": ["// A test.\nTEST(A, DISABLED_b) {}", "// A test.\nGTEST_SKIP();"],
             "scripts/a": ["import os"],
+            ".github/workflows/a.yml": ["run: curl deb.debian.org"],
         }
         for path, texts in cases.items():
             for text in texts:
