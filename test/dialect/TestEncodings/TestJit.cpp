@@ -1,6 +1,6 @@
 //===- TestJit.cpp - The compiler's library with encodings from outside ---===//
 
-#include "runtime/jit/Compiler.h"
+#include "runtime/jit/Compilation.h"
 #include "test/dialect/TestEncodings/TestEncodings.h"
 
 static const bool kIsRegistered = [] {
