@@ -2,7 +2,7 @@
 
 #include "passes/Analysis/Explain.h"
 
-#include "passes/Analysis/Content.h"
+#include "passes/Analysis/ContentClass.h"
 #include "passes/Analysis/ExplainMask.h"
 #include "passes/Analysis/ExplainRotation.h"
 #include "passes/Analysis/Formula.h"
@@ -482,7 +482,8 @@ void printSides(llvm::raw_ostream &os, const llvm::json::Object &sides) {
           "element of the output; backward: one sum per query, and one addition per element of the "
           "values\n";
   if (sides.getString("direction"))
-    os << "  attends to keys on both sides\n    forward and backward: one pass over the keys before "
+    os << "  attends to keys on both sides\n    forward and backward: one pass over the keys "
+          "before "
           "a query, one over the keys after it, and their mean\n";
 }
 

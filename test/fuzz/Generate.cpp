@@ -2,7 +2,7 @@
 
 #include "fuzz/Generate.h"
 
-#include "fuzz/Evaluate.h"
+#include "fuzz/EvaluateProgram.h"
 #include "fuzz/ScalarWriter.h"
 
 #include <cmath>
@@ -283,7 +283,8 @@ Node Generator::window() {
   return node;
 }
 
-/// A condition of Print.cpp and Evaluate.cpp: about differences, intervals of keys, or pairs.
+/// A condition of Print.cpp and EvaluateProgram.cpp: about differences, intervals of keys, or
+/// pairs.
 Node Generator::maskFunction() {
   Node node = makeNode(Op::MaskFn, Type::Mask);
   const auto kind = static_cast<int64_t>(below(kMaskConditions));

@@ -1,4 +1,4 @@
-//===- Program.h - A generated program as data ------------------*- C++ -*-===//
+//===- GeneratedProgram.h - A generated program as data ---------*- C++ -*-===//
 //
 // What the generator writes and the minimiser reduces: a tree per bias, rotation and mask, the
 // parameters they read, and one call (sizes and positions). One kind of node serves scalars of
@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PE_TEST_FUZZ_PROGRAM_H
-#define PE_TEST_FUZZ_PROGRAM_H
+#ifndef PE_TEST_FUZZ_GENERATEDPROGRAM_H
+#define PE_TEST_FUZZ_GENERATEDPROGRAM_H
 
 #include "fuzz/ScalarOperations.h"
 #include "pe/Positions.h"
@@ -226,4 +226,4 @@ void dropUnusedParameters(Program &program);
 
 } // namespace pe::fuzz
 
-#endif // PE_TEST_FUZZ_PROGRAM_H
+#endif // PE_TEST_FUZZ_GENERATEDPROGRAM_H

@@ -1,11 +1,11 @@
-//===- Inputs.cpp - Random inputs for a described function ----------------===//
+//===- RandomInputs.cpp - Random inputs for a described function ----------===//
 //
 // Values only have to be of the right kind and different for every head: a parameter that is
 // initialised to one number for all heads would hide a wrong head index.
 //
 //===----------------------------------------------------------------------===//
 
-#include "conformance/Inputs.h"
+#include "conformance/RandomInputs.h"
 
 #include "runtime/api/Inputs.h"
 #include "runtime/core/Random.h"
