@@ -2,7 +2,7 @@
 
 #include "passes/Analysis/Explain.h"
 
-#include "passes/Analysis/Content.h"
+#include "passes/Analysis/ContentClass.h"
 #include "passes/Analysis/ExplainMask.h"
 #include "passes/Analysis/ExplainRotation.h"
 #include "passes/Analysis/Formula.h"

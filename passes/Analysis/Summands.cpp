@@ -6,7 +6,10 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Analysis/Slice.h"
+#include "llvm/Support/DebugLog.h"
 #include "llvm/Support/raw_ostream.h"
+
+#define DEBUG_TYPE "pe-summands"
 
 namespace mlir::pe {
 namespace {
@@ -106,6 +109,7 @@ void SumSplitter::classify(Summand &summand) {
   auto is = [&](TermClass cls, StringRef reason) {
     summand.cls = cls;
     summand.reason = reason.str();
+    LDBG() << summand.root.getLoc() << ": class " << stringifyTermClass(cls) << ", " << reason;
   };
   constexpr unsigned both = Dependence::Batch | Dependence::Head;
   if (summand.isScalar)

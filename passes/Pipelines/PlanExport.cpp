@@ -49,24 +49,6 @@ plan::Phase phaseOf(Phase phase) {
   llvm_unreachable("unknown phase");
 }
 
-FailureOr<::pe::DType> dtypeOf(BufferOp buffer) {
-  Type type = buffer.getBuffer().getType().getElementType();
-  if (type.isF32())
-    return ::pe::DType::F32;
-  if (type.isF64())
-    return ::pe::DType::F64;
-  if (type.isBF16())
-    return ::pe::DType::BF16;
-  if (type.isF16())
-    return ::pe::DType::F16;
-  if (type.isInteger(32))
-    return ::pe::DType::I32;
-  if (type.isInteger(64))
-    return ::pe::DType::I64;
-  return buffer.emitOpError("expected element type f32, f64, bf16, f16, i32 or i64, found ")
-         << type;
-}
-
 /// Returns the buffers that a stage writes: those that the lowering recorded, or all buffers that
 /// are not inputs of the call.
 std::vector<int> writesOf(LaunchOp launch, const plan::Stage &stage, const plan::Plan &plan) {
@@ -84,6 +66,13 @@ std::vector<int> writesOf(LaunchOp launch, const plan::Stage &stage, const plan:
 }
 
 } // namespace
+
+std::optional<::pe::DType> mlir::pe::dtypeOf(Type type) {
+  std::string name;
+  llvm::raw_string_ostream(name) << type;
+  ::pe::Expected<::pe::DType> dtype = ::pe::parseDType(name);
+  return dtype && isPlanned(*dtype) ? std::optional(*dtype) : std::nullopt;
+}
 
 plan::ParameterInfo mlir::pe::parameterInfo(DictionaryAttr attributes, size_t rank) {
   plan::ParameterInfo info;
@@ -144,9 +133,10 @@ FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
   llvm::DenseMap<Value, int> index;
   for (Operation &inner : op.getBody().front()) {
     if (auto buffer = dyn_cast<BufferOp>(inner)) {
-      FailureOr<::pe::DType> dtype = dtypeOf(buffer);
-      if (failed(dtype))
-        return failure();
+      Type element = buffer.getBuffer().getType().getElementType();
+      std::optional<::pe::DType> dtype = mlir::pe::dtypeOf(element);
+      if (!dtype)
+        return buffer.emitOpError("expected an element type of plans, found ") << element;
       plan::Buffer &out = result.buffers.emplace_back();
       out.name = buffer.getName().str();
       out.role = roleOf(buffer.getRole());

@@ -11,6 +11,10 @@ namespace mlir::pe {
 /// stage is not lowered. The caller adds target, features and structure.
 FailureOr<::pe::plan::Plan> exportPlan(tile::PlanOp plan);
 
+/// Returns the element type of a tensor or buffer of MLIR type `type`, whose names in MLIR and in
+/// pe are the same, or nothing if plans have no buffers of it.
+std::optional<::pe::DType> dtypeOf(Type type);
+
 /// Reads the initialization and training settings of a parameter with `rank` axes from the `pe.*`
 /// attributes among `attributes`. Without `pe.decay`, weight decay applies to parameters with two
 /// or more axes.

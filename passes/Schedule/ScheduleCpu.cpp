@@ -4,6 +4,7 @@
 #include "dialect/Tile/SizeNames.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "pe-schedule-cpu"
 
@@ -127,6 +128,10 @@ private:
                                  "values, key_block and query_block with multiples of their tiles");
       stage->setAttr(CpuSchedule::kAttribute, *final);
       setOwner(stage, chooseOwner(stage, Machine::Cpu));
+      LDBG() << stage.getSymName() << ": " << *final << ", owner "
+             << stage->getAttr(kOwnerAttribute)
+             << (hasLongScalarCode(stage) ? ", one row at a time because of long scalar code" : "")
+             << (set.empty() ? "" : ", with entries of `set`");
       padding = std::max(padding, CpuSchedule::fromAttr(*final)->stripRows());
     }
     if (mentions(plan, "t"))

@@ -2,6 +2,7 @@
 #include "passes/Schedule/Schedule.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "pe-schedule-gpu"
 
@@ -51,6 +52,20 @@ struct StageTraits {
     });
   }
 };
+
+/// Lists the traits of a stage.
+static std::string describeTraits(const StageTraits &traits) {
+  std::string text;
+  for (auto [has, name] :
+       {std::pair(traits.isWide, "panels of f32"), std::pair(traits.hasSnapshots, "snapshots"),
+        std::pair(traits.hasSegments, "segments"), std::pair(traits.hasDiagonals, "diagonals"),
+        std::pair(traits.hasVectors, "distance vectors"),
+        std::pair(traits.sumsColumns, "sums over rows"), std::pair(traits.isLong, "long code"),
+        std::pair(traits.hasLoops, "loops"), std::pair(traits.readsPairs, "reads of pairs")})
+    if (has)
+      text += (text.empty() ? "" : ", ") + std::string(name);
+  return text.empty() ? "a plain stage" : text;
+}
 
 } // namespace
 
@@ -152,6 +167,9 @@ private:
                << llvm::join(set, ",");
       stage->setAttr(GpuSchedule::kAttribute, attr);
       setOwner(stage, chooseOwner(stage, Machine::Gpu));
+      LDBG() << stage.getSymName() << ": " << attr << ", owner " << stage->getAttr(kOwnerAttribute)
+             << " for " << describeTraits(StageTraits(stage)) << " of depth "
+             << largestDepthOf(plan) << (set.empty() ? "" : ", with entries of `set`");
     }
     auto keysOf = [](StageOp stage) -> FailureOr<int64_t> {
       auto attr = stage->getAttrOfType<DictionaryAttr>(GpuSchedule::kAttribute);

@@ -1,9 +1,8 @@
 //===- Emitter.h - a builder for vector and scf code ----------------------===//
 //
-// `Index` is an SSA value plus a constant (or only the constant). Its arithmetic folds constants
-// and reuses earlier results, so the same code serves static and dynamic bounds. `Emitter` is a
-// builder with the few operations of kernels: vectors of `lanes` f32, one-dimensional memrefs, and
-// counted loops that carry values.
+// `Emitter` is a builder with the few operations of kernels: vectors of `lanes` f32,
+// one-dimensional memrefs, and counted loops that carry values. Arithmetic on `Index` reuses
+// earlier results.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_EMITTER_H
@@ -12,44 +11,14 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "passes/Scalar/FoldedInteger.h"
 
 namespace mlir::tile::cpu {
 
 class Emitter;
 
 /// An index: an SSA value plus a constant.
-class Index {
-public:
-  Index(int64_t constant = 0) : constant(constant) {}
-  Index(Emitter &emitter, Value value);
-
-  bool isConstant() const { return !base; }
-  bool isConstant(int64_t n) const { return !base && constant == n; }
-  int64_t getConstant() const { return constant; }
-
-  friend Index operator+(const Index &a, const Index &b);
-  friend Index operator-(const Index &a, const Index &b);
-  friend Index operator*(const Index &a, const Index &b);
-  /// Quotient and remainder of nonnegative values.
-  friend Index operator/(const Index &a, const Index &b);
-  friend Index operator%(const Index &a, const Index &b);
-  friend Index minOf(const Index &a, const Index &b);
-  friend Index maxOf(const Index &a, const Index &b);
-
-private:
-  friend class Emitter;
-  Index(Emitter *emitter, Value base, int64_t constant)
-      : emitter(emitter), base(base), constant(constant) {}
-  template <typename OpTy> static Index emit(const Index &a, const Index &b);
-
-  Emitter *emitter = nullptr;
-  Value base; // null if the index is a constant
-  int64_t constant = 0;
-};
-
-inline Index ceilDiv(const Index &a, const Index &b) { return (a + b - Index(1)) / b; }
-inline Index roundDown(const Index &a, const Index &unit) { return a / unit * unit; }
-inline Index roundUp(const Index &a, const Index &unit) { return ceilDiv(a, unit) * unit; }
+using Index = FoldedInteger<Emitter>;
 
 using LoopBody = llvm::function_ref<SmallVector<Value>(Index, ValueRange)>;
 
@@ -73,6 +42,7 @@ public:
   /// Returns `OpTy` on two index values, or an earlier result of it that dominates the insertion
   /// point.
   template <typename OpTy> Value binary(Value a, Value b);
+  static constexpr bool kSharesProducts = true;
   Index fromValue(Value value) { return Index(*this, value); }
   /// Returns the index in every lane, as i32.
   Value splatIndex(const Index &index);
@@ -130,6 +100,19 @@ private:
   llvm::DenseMap<Attribute, Value> constants;
   llvm::DenseMap<std::tuple<const void *, Value, Value>, Value> indexOps;
 };
+
+/// Reuses an earlier result from this block or an enclosing one. It dominates, because code is
+/// always emitted at the end of its block.
+template <typename OpTy> Value Emitter::binary(Value a, Value b) {
+  Value &known = indexOps[{OpTy::getOperationName().data(), a, b}];
+  if (known) {
+    for (Block *block = getInsertionBlock(); block;
+         block = block->getParentOp() ? block->getParentOp()->getBlock() : nullptr)
+      if (known.getParentBlock() == block)
+        return known;
+  }
+  return known = create<OpTy>(a, b);
+}
 
 } // namespace mlir::tile::cpu
 

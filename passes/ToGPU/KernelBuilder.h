@@ -1,10 +1,9 @@
 //===- KernelBuilder.h - a builder for GPU kernels ------------------------===//
 //
-// `Num` is an i32 SSA value plus a constant (or only the constant), so that the same code folds if
-// sizes are static. `KernelBuilder` is a builder with the few operations of kernels: special
-// registers, shared and global memory by byte offsets of 32 bits, asynchronous copies, matrix
-// fragments, shuffles, barriers, and counted loops that carry values. It creates only operations
-// that both the emulator and the translation to PTX support.
+// `KernelBuilder` is a builder with the few operations of kernels: special registers, shared and
+// global memory by byte offsets of 32 bits, asynchronous copies, matrix fragments, shuffles,
+// barriers, and counted loops that carry values. It creates only operations that both the emulator
+// and the translation to PTX support.
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_KERNELBUILDER_H
 #define PE_PASSES_TOGPU_KERNELBUILDER_H
@@ -13,45 +12,14 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "passes/Scalar/FoldedInteger.h"
 
 namespace mlir::tile::gpu {
 
 class KernelBuilder;
 
-/// An i32 value of the kernel: `base + constant`, or only the constant.
-class Num {
-public:
-  Num(int64_t constant = 0) : constant(constant) {}
-  Num(KernelBuilder &builder, Value value);
-
-  bool isConstant() const { return !base; }
-  bool isConstant(int64_t n) const { return !base && constant == n; }
-  int64_t getConstant() const { return constant; }
-
-  friend Num operator+(const Num &a, const Num &b);
-  friend Num operator-(const Num &a, const Num &b);
-  friend Num operator*(const Num &a, const Num &b);
-  /// Quotient and remainder of nonnegative values.
-  friend Num operator/(const Num &a, const Num &b);
-  friend Num operator%(const Num &a, const Num &b);
-  friend Num operator^(const Num &a, const Num &b);
-  friend Num minOf(const Num &a, const Num &b);
-  friend Num maxOf(const Num &a, const Num &b);
-  /// Returns x if a < b, else y.
-  friend Num pickIfLess(const Num &a, const Num &b, const Num &x, const Num &y);
-
-private:
-  friend class KernelBuilder;
-  Num(KernelBuilder *builder, Value base, int64_t constant)
-      : builder(builder), base(base), constant(constant) {}
-  template <typename OpTy> static Num emit(const Num &a, const Num &b);
-
-  KernelBuilder *builder = nullptr;
-  Value base; // null if it is a constant
-  int64_t constant = 0;
-};
-
-inline Num ceilDiv(const Num &a, const Num &b) { return (a + b - Num(1)) / b; }
+/// An i32 value of the kernel plus a constant.
+using Num = FoldedInteger<KernelBuilder>;
 
 /// A value of the tile dialect as one thread holds it.
 using Registers = SmallVector<Value>;
@@ -72,6 +40,8 @@ public:
   Value number(double value) { return create<arith::ConstantOp>(getF32FloatAttr(value)); }
   Value integer(int64_t value) { return create<arith::ConstantOp>(getI32IntegerAttr(value)); }
   Value toValue(const Num &number);
+  template <typename OpTy> Value binary(Value a, Value b) { return createOrFold<OpTy>(a, b); }
+  static constexpr bool kSharesProducts = false;
   Num fromValue(Value value) { return Num(*this, value); }
   /// Returns the value as an i64.
   Value wide(const Num &number);

@@ -11,7 +11,7 @@
 // share. Angles are products of positions and frequencies in float64.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/ToTile/Content.h"
+#include "passes/ToTile/ContentTerm.h"
 #include "passes/ToTile/SineAndCosine.h"
 
 #include "passes/Analysis/Slice.h"

@@ -13,6 +13,9 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "pe-mask-blocks"
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -204,6 +207,9 @@ Value StateStages::create() {
     else if (changesWith(leaf, Dependence::Key))
       columns.leaves.push_back(leaf);
   }
+  LDBG() << mask.getLoc() << ": " << rows.leaves.size() << " leaves by row and "
+         << columns.leaves.size() << " by column"
+         << (rows.leaves.empty() && columns.leaves.empty() ? ", so blocks have no states" : "");
   if (rows.leaves.empty() && columns.leaves.empty())
     return {}; // no leaf distinguishes the blocks
   if (perBatch)

@@ -8,7 +8,7 @@
 #ifndef PE_PASSES_TOTILE_NEARDISTANCES_H
 #define PE_PASSES_TOTILE_NEARDISTANCES_H
 
-#include "passes/Analysis/Content.h"
+#include "passes/Analysis/ContentClass.h"
 #include "passes/ToTile/PlanContext.h"
 
 namespace mlir::tile {

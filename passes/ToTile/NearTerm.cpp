@@ -11,7 +11,7 @@
 // This costs O(N W D) outside the kernel, and one addition per score inside it.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/ToTile/Content.h"
+#include "passes/ToTile/ContentTerm.h"
 #include "passes/ToTile/NearDistances.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"

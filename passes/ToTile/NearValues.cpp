@@ -11,7 +11,7 @@
 // Scores are stored instead of weights because the maximum of a row is known only at its end.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/ToTile/Content.h"
+#include "passes/ToTile/ContentTerm.h"
 #include "passes/ToTile/NearDistances.h"
 
 using namespace mlir;

@@ -4,7 +4,7 @@
 #include "dialect/PE/PEArgumentAttributes.h"
 #include "dialect/Tile/SizeNames.h"
 #include "passes/Analysis/ScoreFactor.h"
-#include "passes/ToTile/Content.h"
+#include "passes/ToTile/ContentTerm.h"
 #include "passes/ToTile/DocumentBounds.h"
 #include "passes/ToTile/Embedding.h"
 #include "passes/ToTile/FactorFunction.h"

@@ -10,7 +10,7 @@
 // This costs twice the arithmetic of the products of queries and keys, and O(N D) memory.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/ToTile/Content.h"
+#include "passes/ToTile/ContentTerm.h"
 
 #include "passes/Analysis/Dependence.h"
 

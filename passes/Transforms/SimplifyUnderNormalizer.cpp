@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "pe-simplify-under-normalizer"
 
@@ -69,8 +70,10 @@ struct SimplifyUnderNormalizerPass
     FailureOr<SmallVector<TermOp>> terms = termsOf(attention);
     if (failed(terms))
       return failure();
-    if (!ignoresRowTerms(attention))
+    if (!ignoresRowTerms(attention)) {
+      LDBG() << attention.getLoc() << ": kept all terms, because a row's constant has an effect";
       return success();
+    }
     SmallVector<Value> kept;
     SmallVector<Attribute> notes;
     Builder builder(&getContext());
@@ -78,6 +81,9 @@ struct SimplifyUnderNormalizerPass
       const bool isRow = term.getTermClass() == TermClass::Row;
       const bool hasRow = isRow || term.getTermClass() == TermClass::RowColumn;
       if (!hasRow || !isUnneeded(term)) {
+        LDBG() << term.getLoc() << ": kept, "
+               << (hasRow ? "because its part for the row may be infinite or NaN"
+                          : "because it has no part for the row");
         kept.push_back(term);
         continue;
       }
@@ -85,6 +91,7 @@ struct SimplifyUnderNormalizerPass
       StringRef reason = isRow ? term.getReason() : "depends only on the query position";
       std::string note = "a term that " + reason.str() + ", at " + describeLocation(place) +
                          ": softmax is unchanged by a constant added to a row";
+      LDBG() << place << ": dropped " << note;
       notes.push_back(builder.getStringAttr(note));
       if (!isRow)
         kept.push_back(keepColumn(term));

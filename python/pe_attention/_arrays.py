@@ -8,15 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import _library
+from ._dtypes import CODES, FRAMEWORK, NAMES, NAMES_OF_DLPACK
 from ._errors import InputError
-
-_NUMPY = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16", "int64": "i64",
-          "int32": "i32", "uint8": "u8"}
-_NUMPY_OF = {name: theirs for theirs, name in _NUMPY.items()}
-# DLPack type codes: signed, unsigned, float, bfloat.
-_DLPACK = {(0, 64): "i64", (0, 32): "i32", (1, 8): "u8", (2, 32): "f32", (2, 64): "f64",
-           (2, 16): "f16", (4, 16): "bf16"}
 
 
 @dataclass
@@ -30,7 +23,7 @@ class Array:
     owner: Any
 
     def view(self) -> tuple[int, Sequence[int], Sequence[int]]:
-        return _library.DTYPES[self.dtype], self.shape, self.strides
+        return CODES[self.dtype], self.shape, self.strides
 
     def key(self) -> object:
         return self.shape, self.strides, self.dtype
@@ -62,7 +55,7 @@ def is_torch(value: object) -> bool:
 
 
 def _of_torch(name: str, tensor: Any) -> Array:
-    dtype = _NUMPY.get(str(tensor.dtype).removeprefix("torch."))
+    dtype = NAMES.get(str(tensor.dtype).removeprefix("torch."))
     if str(tensor.layout) != "torch.strided" or tensor.is_nested:
         raise InputError(f"{name}: expected a dense tensor, found one of layout {tensor.layout}"
                          f"{' that is nested' if tensor.is_nested else ''}; convert it")
@@ -71,14 +64,14 @@ def _of_torch(name: str, tensor: Any) -> Array:
         raise InputError(f"{name}: expected a tensor on the CPU, found one on {tensor.device}; use "
                          f"pe_attention.attention for tensors of a GPU")
     if dtype is None:
-        raise InputError(f"{name}: expected numbers of {', '.join(_NUMPY)}, found {tensor.dtype}")
+        raise InputError(f"{name}: expected numbers of {', '.join(NAMES)}, found {tensor.dtype}")
     return Array(tensor.data_ptr(), dtype, tuple(tensor.shape), tuple(tensor.stride()), tensor)
 
 
 def _of_numpy(name: str, array: Any) -> Array:
-    dtype = _NUMPY.get(array.dtype.name)
+    dtype = NAMES.get(array.dtype.name)
     if dtype is None or not array.dtype.isnative:
-        raise InputError(f"{name}: expected numbers of {', '.join(_NUMPY)}, found {array.dtype}")
+        raise InputError(f"{name}: expected numbers of {', '.join(NAMES)}, found {array.dtype}")
     size = array.dtype.itemsize
     if any(stride % size for stride in array.strides):
         raise InputError(f"{name}: expected strides of whole elements, found {array.strides} bytes "
@@ -93,12 +86,12 @@ def _of_dlpack(name: str, value: Any) -> Array:
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     # The capsule is never marked as consumed, so its deleter releases the memory.
     tensor = _DLTensor.from_address(get(capsule, b"dltensor"))
-    dtype = _DLPACK.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
+    dtype = NAMES_OF_DLPACK.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
     if tensor.device.type != 1:
         raise InputError(f"{name}: expected memory of the CPU, found device type "
                          f"{tensor.device.type} of DLPack; use pe_attention.attention for a GPU")
     if dtype is None:
-        raise InputError(f"{name}: expected numbers of {', '.join(_NUMPY)}, found DLPack's type "
+        raise InputError(f"{name}: expected numbers of {', '.join(NAMES)}, found DLPack's type "
                          f"{tensor.code} of {tensor.bits} bits")
     shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
     strides = (tuple(tensor.strides[axis] for axis in range(tensor.ndim)) if tensor.strides
@@ -127,7 +120,7 @@ def empty(name: str, dtype: str, shape: Sequence[int], as_torch: bool) -> Array:
     """Allocates a PyTorch tensor or NumPy array for an output; bf16 in NumPy uses ml_dtypes."""
     if as_torch:
         import torch
-        return _of_torch(name, torch.empty(tuple(shape), dtype=getattr(torch, _NUMPY_OF[dtype])))
+        return _of_torch(name, torch.empty(tuple(shape), dtype=getattr(torch, FRAMEWORK[dtype])))
     import numpy
     if dtype == "bf16":
         try:
@@ -136,4 +129,4 @@ def empty(name: str, dtype: str, shape: Sequence[int], as_torch: bool) -> Array:
             raise InputError(f"{name}: NumPy has no bf16; pass tensors of PyTorch, or install "
                              f"ml_dtypes") from None
         return _of_numpy(name, numpy.empty(tuple(shape), dtype=ml_dtypes.bfloat16))
-    return _of_numpy(name, numpy.empty(tuple(shape), dtype=_NUMPY_OF[dtype]))
+    return _of_numpy(name, numpy.empty(tuple(shape), dtype=FRAMEWORK[dtype]))

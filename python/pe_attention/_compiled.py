@@ -13,6 +13,7 @@ from typing import Any
 from . import _arrays, _library
 from ._arguments import checked, named, whole_number
 from ._arrays import Array
+from ._dtypes import CODES
 from ._errors import CompileError, InputError
 from ._function import Function, Place, Tensor, get_function
 
@@ -206,8 +207,8 @@ def compile(source: str | os.PathLike[str], *, target: str = "cpu", head_dim: in
     `value_dim` default to the depths of q and v. `dtype` is f32; "gpu-emulator" also supports bf16
     and f16, and "reference" f64."""
     text, name = _read(source)
-    if dtype not in _library.DTYPES:
-        raise InputError(f"dtype: expected one of {', '.join(_library.DTYPES)}, found {dtype!r}")
+    if dtype not in CODES:
+        raise InputError(f"dtype: expected one of {', '.join(CODES)}, found {dtype!r}")
     if target not in _library.TARGETS:
         raise InputError(f"target: expected one of {', '.join(_library.TARGETS)}, found {target!r}")
     options = {"target": target, "head_dim": head_dim, "value_dim": value_dim, "dtype": dtype,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from . import _library
 from ._arguments import checked
 from ._assemble import assembled
+from ._dtypes import FRAMEWORK
 from ._errors import CompileError, InputError
 from ._function import get_function
 from ._masks import Mask
@@ -18,8 +19,8 @@ from ._program import Options, Program
 if TYPE_CHECKING:
     from ._encoding import Encoding
 
-_DTYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16", "f32": "f32", "bf16": "bf16",
-           "f16": "f16"}
+# The types of activations, by their names in PyTorch and in pe.
+_DTYPES = {name: dtype for dtype in ("f32", "bf16", "f16") for name in (dtype, FRAMEWORK[dtype])}
 
 
 class Explanation(str):

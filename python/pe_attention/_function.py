@@ -13,7 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 from . import _library, _sizes
-from ._library import CONTEXT, DTYPES, MAX_RANK, VIEW_WORDS
+from ._dtypes import CODES
+from ._library import CONTEXT, MAX_RANK, VIEW_WORDS
 
 # A view in a call: pe_dtype, shape, and strides in elements.
 View = tuple[int, Sequence[int], Sequence[int]]
@@ -95,7 +96,7 @@ class Tensor:
     result: str = ""
 
     def __post_init__(self) -> None:
-        self.code = DTYPES[self.dtype]
+        self.code = CODES[self.dtype]
         self.rank = len(self.shape)
         self._sizes = [_sizes.parse(text) for text in self.shape]
 

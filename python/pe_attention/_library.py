@@ -13,14 +13,12 @@ import threading
 from ctypes import POINTER, byref, c_char_p, c_int32, c_int64, c_uint64, c_void_p
 from pathlib import Path
 
+from ._dtypes import CODES
 from ._errors import CompileError, DeviceError, Error, InputError
 
 PACKAGE = Path(__file__).resolve().parent
 
-# The pe_dtype values by name, and the bytes of an element.
 TARGETS = ("cpu", "cuda", "gpu-emulator", "reference")
-DTYPES = {"f32": 0, "f64": 1, "bf16": 2, "f16": 3, "i64": 4, "i32": 5, "u8": 11, "tf32": 16}
-BYTES = {"f32": 4, "f64": 8, "bf16": 2, "f16": 2, "i64": 8, "i32": 4, "u8": 1}
 MAX_RANK = 8
 PREPARE, FORWARD, BACKWARD = 1, 2, 4
 
@@ -156,7 +154,7 @@ def open_function(source: str, is_file: bool, name: str, options: dict[str, obje
         if value is None:
             continue
         if key == "dtype":
-            value = DTYPES[str(value)]
+            value = CODES[str(value)]
         elif isinstance(value, str):
             value = value.encode()
         setattr(given, key, value)

@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 
 import torch
 
-from . import _library
+from . import _dtypes, _library
 from ._errors import InputError
 from ._function import Function, Place, Tensor, View, Views, get_function
 from ._tensors import with_memory
 
-NAMES = {torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16", torch.float16: "f16",
-         torch.int64: "i64", torch.int32: "i32", torch.uint8: "u8"}
-CODES = {dtype: _library.DTYPES[name] for dtype, name in NAMES.items()}
+NAMES = {getattr(torch, framework): name for framework, name in _dtypes.NAMES.items()}
+CODES = {dtype: _dtypes.CODES[name] for dtype, name in NAMES.items()}
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
 _TORCH = Path(torch.__file__).resolve().parent
 

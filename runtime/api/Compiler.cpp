@@ -15,7 +15,8 @@ namespace pe::api {
 
 Compiler &Compiler::instance() {
   // Never destroyed, because functions of the user may outlive static destruction.
-  static Compiler *compiler = new Compiler(makeJitLibrary(), DiskCache(DiskCache::defaultFolder()));
+  static Compiler *compiler =
+      new Compiler(makeJitLibrary(), DiskCache(DiskCache::defaultDirectory()));
   return *compiler;
 }
 

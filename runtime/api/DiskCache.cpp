@@ -28,7 +28,7 @@ static std::string variable(const char *name) {
   return value ? value : "";
 }
 
-std::string DiskCache::defaultFolder() {
+std::string DiskCache::defaultDirectory() {
   if (const std::string own = variable("PE_CACHE_DIR"); !own.empty())
     return own;
   if (const std::string shared = variable("XDG_CACHE_HOME"); !shared.empty())
@@ -39,14 +39,14 @@ std::string DiskCache::defaultFolder() {
 }
 
 std::string DiskCache::pathOf(const std::string &key) const {
-  return folder + "/" + sha256(key) + kSuffix;
+  return directory + "/" + sha256(key) + kSuffix;
 }
 
 std::string DiskCache::problem() const {
   struct stat info;
-  if (folder.empty() || ::stat(folder.c_str(), &info) != 0)
+  if (directory.empty() || ::stat(directory.c_str(), &info) != 0)
     return "";
-  const std::string where = "the cache directory '" + folder + "' ";
+  const std::string where = "the cache directory '" + directory + "' ";
   if (!S_ISDIR(info.st_mode))
     return where + "is not a directory";
   if (info.st_uid != ::geteuid())
@@ -56,16 +56,16 @@ std::string DiskCache::problem() const {
   return "";
 }
 
-bool DiskCache::makeFolder() const {
+bool DiskCache::makeDirectory() const {
   std::error_code failure;
-  if (const fs::path parent = fs::path(folder).parent_path(); !parent.empty())
+  if (const fs::path parent = fs::path(directory).parent_path(); !parent.empty())
     fs::create_directories(parent, failure);
-  ::mkdir(folder.c_str(), S_IRWXU); // fails if it exists
-  return fs::is_directory(folder, failure) && problem().empty();
+  ::mkdir(directory.c_str(), S_IRWXU); // fails if it exists
+  return fs::is_directory(directory, failure) && problem().empty();
 }
 
 std::optional<Bundle> DiskCache::get(const std::string &key) const {
-  if (folder.empty() || !problem().empty())
+  if (directory.empty() || !problem().empty())
     return std::nullopt;
   const std::string path = pathOf(key);
   Expected<std::string> bytes = readFile(path);
@@ -86,7 +86,7 @@ std::optional<Bundle> DiskCache::get(const std::string &key) const {
 }
 
 bool DiskCache::put(const std::string &key, const Bundle &bundle) const {
-  if (folder.empty() || !makeFolder())
+  if (directory.empty() || !makeDirectory())
     return false;
   Bundle entry = bundle;
   entry[kKeySection] = key;
@@ -132,10 +132,10 @@ bool hasMagic(const fs::path &path) {
 }
 
 /// Lists the entries in the directory and removes partial files of killed processes.
-std::vector<CacheFile> listEntries(const std::string &folder) {
+std::vector<CacheFile> listEntries(const std::string &directory) {
   std::vector<CacheFile> files;
   std::error_code failure;
-  for (fs::directory_iterator it(folder, failure), end; !failure && it != end;
+  for (fs::directory_iterator it(directory, failure), end; !failure && it != end;
        it.increment(failure)) {
     const NameKind kind = kindOf(it->path().filename().string());
     std::error_code gone; // another process may have removed it
@@ -156,7 +156,7 @@ std::vector<CacheFile> listEntries(const std::string &folder) {
 } // namespace
 
 void DiskCache::prune() const {
-  std::vector<CacheFile> files = listEntries(folder);
+  std::vector<CacheFile> files = listEntries(directory);
   uint64_t total = 0;
   for (const CacheFile &file : files)
     total += file.bytes;
@@ -176,10 +176,10 @@ void DiskCache::prune() const {
 
 DiskCache::Usage DiskCache::usage() const {
   Usage usage;
-  if (folder.empty())
+  if (directory.empty())
     return usage;
-  usage.writable = makeFolder() && ::access(folder.c_str(), W_OK | X_OK) == 0;
-  for (const CacheFile &file : listEntries(folder)) {
+  usage.writable = makeDirectory() && ::access(directory.c_str(), W_OK | X_OK) == 0;
+  for (const CacheFile &file : listEntries(directory)) {
     ++usage.entries;
     usage.bytes += file.bytes;
   }

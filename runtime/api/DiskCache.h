@@ -26,15 +26,15 @@ class DiskCache {
 public:
   static constexpr uint64_t kDefaultLimit = uint64_t(256) << 20;
 
-  /// Creates a cache in `folder`. If it is empty, nothing is cached.
-  explicit DiskCache(std::string folder, uint64_t limit = kDefaultLimit)
-      : folder(std::move(folder)), limit(limit) {}
+  /// Creates a cache in `directory`. If it is empty, nothing is cached.
+  explicit DiskCache(std::string directory, uint64_t limit = kDefaultLimit)
+      : directory(std::move(directory)), limit(limit) {}
 
   /// Returns $PE_CACHE_DIR, $XDG_CACHE_HOME/pe or $HOME/.cache/pe, or an empty string if none of
   /// the variables is set.
-  static std::string defaultFolder();
+  static std::string defaultDirectory();
 
-  const std::string &getFolder() const { return folder; }
+  const std::string &getDirectory() const { return directory; }
   /// Returns the entry of `key`, an arbitrary string.
   std::optional<Bundle> get(const std::string &key) const;
   /// Stores an entry. Returns false if it could not be written.
@@ -54,10 +54,10 @@ public:
   Usage usage() const;
 
 private:
-  bool makeFolder() const;
+  bool makeDirectory() const;
   void prune() const;
 
-  std::string folder;
+  std::string directory;
   uint64_t limit;
 };
 

@@ -11,7 +11,7 @@
 
 #include "runtime/device/common/Runner.h"
 #include "runtime/jit/JitInterface.h"
-#include "runtime/reference/Program.h"
+#include "runtime/reference/ExportedProgram.h"
 
 namespace pe::api {
 

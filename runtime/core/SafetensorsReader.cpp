@@ -2,7 +2,6 @@
 
 #include "runtime/core/File.h"
 #include "runtime/core/Safetensors.h"
-#include "runtime/core/SafetensorsTypes.h"
 #include "runtime/plan/JsonText.h"
 
 #include <algorithm>
@@ -146,15 +145,13 @@ Expected<Entry> readEntry(const ByteSource &source, const std::string &name, con
   if (dtype == json.end() || !dtype->is_string())
     return inTensor(source, name, "expected 'dtype' to be a string");
   const std::string &spelling = dtype->get_ref<const std::string &>();
-  const SafetensorsType *type = findSafetensorsType(spelling);
+  Expected<DType> type = detail::findDType(&detail::DTypeEntry::safetensors, spelling);
   if (!type)
-    return inTensor(source, name,
-                    "expected a dtype among " + safetensorsTypeNames() + ", found '" + spelling +
-                        "'");
+    return inTensor(source, name, type.error().getMessage());
   Expected<Shape> shape = readShape(source, name, json);
   if (!shape)
     return shape.takeError();
-  Entry entry{name, type->dtype, std::move(*shape), 0, 0};
+  Entry entry{name, *type, std::move(*shape), 0, 0};
   if (Status s = readOffsets(source, name, json, entry); !s)
     return s.takeError();
   Expected<int64_t> count = elementCount(entry.shape);

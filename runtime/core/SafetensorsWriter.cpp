@@ -2,7 +2,6 @@
 
 #include "runtime/core/File.h"
 #include "runtime/core/Safetensors.h"
-#include "runtime/core/SafetensorsTypes.h"
 
 #include <nlohmann/json.hpp>
 #include <set>
@@ -22,7 +21,8 @@ static Expected<std::string> makeHeader(const std::string &path, const Safetenso
       return makeError("file '", path, "': expected unique tensor names, found '", entry.name,
                        "' twice or reserved");
     const size_t end = offset + entry.tensor.byteSize();
-    header[entry.name] = {{"dtype", safetensorsName(entry.tensor.dtype())},
+    const auto type = static_cast<size_t>(entry.tensor.dtype());
+    header[entry.name] = {{"dtype", detail::kDTypes[type].safetensors},
                           {"shape", entry.tensor.shape()},
                           {"data_offsets", {offset, end}}};
     offset = end;

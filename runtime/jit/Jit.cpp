@@ -6,7 +6,7 @@
 #include "passes/Pipelines/PlanExport.h"
 #include "passes/Transforms/Passes.h"
 #include "passes/Transforms/Prepare.h"
-#include "runtime/jit/Compiler.h"
+#include "runtime/jit/Compilation.h"
 #include "runtime/jit/MachineCode.h"
 #include "runtime/jit/Ptx.h"
 #include "runtime/jit/Represent.h"
@@ -61,10 +61,8 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   const bool isGpu = isForGpu(request);
   if (request.target != "cpu" && !isGpu)
     return makeError("expected target cpu, cuda or gpu-emulator, found ", request.target);
-  const bool isNarrow =
-      request.dtype == DType::BF16 || request.dtype == DType::F16 || request.dtype == DType::TF32;
   const bool takesNarrow = isGpu || request.lowering == "loops";
-  if (request.dtype != DType::F32 && !(takesNarrow && isNarrow))
+  if (request.dtype != DType::F32 && !(takesNarrow && isNarrow(request.dtype)))
     return makeError("expected dtype ", takesNarrow ? "f32, bf16, f16 or tf32" : "f32",
                      " on target ", request.target, ", found ", nameOf(request.dtype));
   if (Status depths = checkDepths(request); !depths)

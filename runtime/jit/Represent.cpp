@@ -3,7 +3,7 @@
 
 #include "passes/Transforms/Prepare.h"
 #include "passes/Transforms/Representation.h"
-#include "runtime/jit/Compiler.h"
+#include "runtime/jit/Compilation.h"
 
 #include <map>
 

@@ -48,19 +48,11 @@ static Status validateBuffer(const Buffer &buffer, const FrameLayout &frame) {
   for (const std::string &dim : buffer.shape)
     if (Status s = checkExpression(dim, frame); !s)
       return s.takeError().within("buffer '" + buffer.name + "'");
-  switch (buffer.dtype) {
-  case DType::F32:
-  case DType::F64:
-  case DType::BF16:
-  case DType::F16:
-  case DType::I32:
-  case DType::I64:
-    return Status::success();
-  default:
+  if (!isPlanned(buffer.dtype))
     return makeError("buffer '", buffer.name,
                      "': expected element type f32, f64, bf16, f16, i32 or i64, found ",
                      nameOf(buffer.dtype));
-  }
+  return Status::success();
 }
 
 /// Cotangents and gradients exist only in a backward call.

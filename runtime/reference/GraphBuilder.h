@@ -11,7 +11,7 @@
 
 #include "runtime/plan/CallSizes.h"
 #include "runtime/reference/Array.h"
-#include "runtime/reference/Program.h"
+#include "runtime/reference/ExportedProgram.h"
 #include "runtime/reference/ScalarGraph.h"
 
 #include <map>

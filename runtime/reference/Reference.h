@@ -16,7 +16,7 @@
 
 #include "pe/Positions.h"
 #include "runtime/core/Tensor.h"
-#include "runtime/reference/Program.h"
+#include "runtime/reference/ExportedProgram.h"
 #include "runtime/reference/ReadTally.h"
 
 #include <optional>

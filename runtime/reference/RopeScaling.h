@@ -8,7 +8,7 @@
 #ifndef PE_RUNTIME_REFERENCE_ROPESCALING_H
 #define PE_RUNTIME_REFERENCE_ROPESCALING_H
 
-#include "runtime/reference/Program.h"
+#include "runtime/reference/ExportedProgram.h"
 
 #include <map>
 #include <string>

@@ -2,7 +2,7 @@
 
 #include "conformance/Conformance.h"
 
-#include "conformance/Inputs.h"
+#include "conformance/RandomInputs.h"
 
 #include <algorithm>
 #include <cstdio>

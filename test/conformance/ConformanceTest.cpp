@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "conformance/Conformance.h"
-#include "conformance/Inputs.h"
+#include "conformance/RandomInputs.h"
 #include "reference/Encodings.h"
 
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "conformance/Inputs.h"
+#include "conformance/RandomInputs.h"
 #include "conformance/Subject.h"
 
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #ifndef PE_TEST_FUZZ_BIASEVALUATOR_H
 #define PE_TEST_FUZZ_BIASEVALUATOR_H
 
-#include "fuzz/Evaluate.h"
+#include "fuzz/EvaluateProgram.h"
 
 #include <map>
 

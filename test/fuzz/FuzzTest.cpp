@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "conformance/Subject.h"
-#include "fuzz/Evaluate.h"
+#include "fuzz/EvaluateProgram.h"
 #include "fuzz/Generate.h"
 #include "fuzz/Minimize.h"
 #include "fuzz/Mutations.h"

@@ -2,7 +2,7 @@
 
 #include "fuzz/Generate.h"
 
-#include "fuzz/Evaluate.h"
+#include "fuzz/EvaluateProgram.h"
 #include "fuzz/ScalarWriter.h"
 
 #include <cmath>

@@ -8,7 +8,7 @@
 #ifndef PE_TEST_FUZZ_GENERATE_H
 #define PE_TEST_FUZZ_GENERATE_H
 
-#include "fuzz/Program.h"
+#include "fuzz/GeneratedProgram.h"
 
 namespace pe::fuzz {
 

@@ -2,7 +2,7 @@
 
 #include "fuzz/Judge.h"
 
-#include "fuzz/Evaluate.h"
+#include "fuzz/EvaluateProgram.h"
 #include "fuzz/Print.h"
 #include "fuzz/Triage.h"
 #include "runtime/api/Inputs.h"

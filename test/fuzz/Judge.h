@@ -11,7 +11,7 @@
 #define PE_TEST_FUZZ_JUDGE_H
 
 #include "conformance/Subject.h"
-#include "fuzz/Program.h"
+#include "fuzz/GeneratedProgram.h"
 
 #include <functional>
 #include <map>

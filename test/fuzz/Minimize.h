@@ -3,7 +3,7 @@
 #ifndef PE_TEST_FUZZ_MINIMIZE_H
 #define PE_TEST_FUZZ_MINIMIZE_H
 
-#include "fuzz/Program.h"
+#include "fuzz/GeneratedProgram.h"
 
 #include <functional>
 

@@ -2,7 +2,7 @@
 
 #include "fuzz/ScalarWriter.h"
 
-#include "fuzz/Evaluate.h"
+#include "fuzz/EvaluateProgram.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 #ifndef PE_TEST_FUZZ_SCALARWRITER_H
 #define PE_TEST_FUZZ_SCALARWRITER_H
 
-#include "fuzz/Program.h"
+#include "fuzz/GeneratedProgram.h"
 #include "runtime/core/Random.h"
 
 namespace pe::fuzz {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from conftest import Alibi, close, dense_attention
 
 import pe_attention as pe
 from pe_attention._assemble import assembled
+from pe_attention._dtypes import CODES, FRAMEWORK, NAMES_OF_DLPACK
 from pe_attention._program import Options
 
 PROGRAM = assembled(Alibi(2).structure, pe.causal.structure, Options(return_lse=True)).text
@@ -31,6 +33,22 @@ def inputs() -> dict[str, Any]:
                               for name in ("q", "k", "v")}
     arrays["slopes"] = np.array([0.5, 0.25], np.float32)
     return arrays
+
+
+def test_element_types_have_the_codes_of_the_c_api() -> None:
+    header = Path(__file__).resolve().parents[2] / "runtime" / "include" / "pe" / "pe-c.h"
+    declared = re.findall(r"^  PE_(\w+) = (\d+),?(?:$|  ?/\*)", header.read_text(
+        encoding="utf-8").split("typedef enum pe_dtype {")[1].split("}")[0], re.MULTILINE)
+    assert {name.lower(): int(code) for name, code in declared} == CODES
+    for name, framework in FRAMEWORK.items():
+        dtype = getattr(torch, framework)
+        assert NAMES_OF_DLPACK[_dlpack_type(torch.zeros(1, dtype=dtype))] == name
+
+
+def _dlpack_type(tensor: torch.Tensor) -> tuple[int, int]:
+    """Returns the type code and the bits of an element."""
+    code = 4 if tensor.dtype is torch.bfloat16 else 2 if tensor.dtype.is_floating_point else 0
+    return 1 if tensor.dtype is torch.uint8 else code, 8 * tensor.dtype.itemsize
 
 
 def expected(inputs: dict[str, Any], **starts: int) -> tuple[torch.Tensor, list[torch.Tensor]]:

@@ -14,7 +14,7 @@
 #ifndef PE_TEST_REFERENCE_PROGRAMBUILDER_H
 #define PE_TEST_REFERENCE_PROGRAMBUILDER_H
 
-#include "runtime/reference/Program.h"
+#include "runtime/reference/ExportedProgram.h"
 
 #include <nlohmann/json.hpp>
 

@@ -86,6 +86,16 @@ class RepositoryTreeTest(TreeTest):
         self.page(self.good)
         self.expect_clean(self.check)
 
+    def test_a_repeated_file_name_is_found(self):
+        self.page(self.good)
+        self.write("cmake/Passes.td")
+        self.write("scripts/Passes.td")
+        for path in ("cmake/Near.cpp", "scripts/Near.cpp", "cmake/One.h"):
+            self.write(path)
+        self.expect_clean(self.check)
+        self.write("scripts/One.h")
+        self.expect_problem(self.check, "scripts/One.h:", "differs from cmake/One.h")
+
     def test_a_path_that_is_not_there_is_found(self):
         self.page(self.good + ["runtime/gone/  nothing"])
         self.expect_problem(self.check, "CONTRIBUTING.md:5:", "runtime/gone/ is not in the tree")

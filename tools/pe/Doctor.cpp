@@ -46,7 +46,7 @@ void findCompiler(Findings &found) {
 void findCache(Findings &found) {
   const api::DiskCache &cache = api::Compiler::instance().diskCache();
   const api::DiskCache::Usage usage = cache.usage();
-  found.json["cache"] = {{"folder", cache.getFolder()},
+  found.json["cache"] = {{"folder", cache.getDirectory()},
                          {"entries", usage.entries},
                          {"bytes", usage.bytes},
                          {"writable", usage.writable}};

@@ -170,10 +170,8 @@ Status checkTarget(const FileOptions &options) {
     return makeError("--chip: expected it with --target=cuda or gpu-emulator, found --target=",
                      options.target);
   const bool takesNarrow = isGpu || options.target == "reference" || options.lowering == "loops";
-  const bool isNarrow =
-      options.dtype == "bf16" || options.dtype == "f16" || options.dtype == "tf32";
-  const bool isKnown = options.dtype.empty() || options.dtype == "f32" || (takesNarrow && isNarrow);
-  if (!isKnown)
+  const Expected<DType> dtype = parseDType(options.dtype.empty() ? "f32" : options.dtype);
+  if (!dtype || !(*dtype == DType::F32 || (takesNarrow && isNarrow(*dtype))))
     return makeError("expected --dtype=f32", takesNarrow ? ", bf16, f16 or tf32" : "",
                      " on target ", options.target, ", found '", options.dtype, "'");
   return Status::success();

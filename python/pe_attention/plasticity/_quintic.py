@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ._qdwh import deviation, gram, squared_bound
 
+# test/scripts/test_plasticity_constants.py compares the constants with those in C++.
 LANCZOS_STEPS = 12
 # Ritz values lie inside the spectrum, farther inside before the first step.
 FIRST_MARGIN, MARGIN, LOWER_MARGIN = 1.02, 1.005, 0.9

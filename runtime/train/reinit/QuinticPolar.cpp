@@ -11,6 +11,7 @@
 namespace pe::reinit {
 namespace {
 
+// test/scripts/test_plasticity_constants.py compares the constants with those in Python.
 constexpr int kLanczosSteps = 12;
 /// Ritz values lie inside the spectrum. The margin is larger before the first step has flattened
 /// it.

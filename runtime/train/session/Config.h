@@ -8,9 +8,9 @@
 #define PE_RUNTIME_TRAIN_SESSION_CONFIG_H
 
 #include "runtime/train/model/InitialValues.h"
-#include "runtime/train/trainer/Evaluate.h"
+#include "runtime/train/trainer/EvaluateLengths.h"
 #include "runtime/train/trainer/Plasticity.h"
-#include "runtime/train/trainer/Schedule.h"
+#include "runtime/train/trainer/RateSchedule.h"
 #include "runtime/train/trainer/Trainer.h"
 
 #include <optional>

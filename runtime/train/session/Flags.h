@@ -106,8 +106,6 @@ template <typename Access> Setter onOff(Access access) {
   };
 }
 
-using C = TrainConfig;
-
 std::vector<Flag> flagsOfTask();
 std::vector<Flag> flagsOfModel();
 std::vector<Flag> flagsOfSteps();

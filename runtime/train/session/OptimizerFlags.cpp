@@ -2,6 +2,9 @@
 #include "runtime/train/session/Flags.h"
 
 namespace pe::train {
+
+using C = TrainConfig;
+
 namespace {
 
 Status setWeightDecay(TrainConfig &config, const std::string &text) {

@@ -2,6 +2,9 @@
 #include "runtime/train/session/Flags.h"
 
 namespace pe::train {
+
+using C = TrainConfig;
+
 static Status setFromOptimizer(TrainConfig &config, const std::string &value) {
   if (value != "keep" && value != "reset")
     return makeError("expected ", joinChoices({"keep", "reset"}), ", found '", value, "'");

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "conformance/Inputs.h"
+#include "conformance/RandomInputs.h"
 #include "conformance/Subject.h"
 #include "runtime/reference/Compare.h"
 

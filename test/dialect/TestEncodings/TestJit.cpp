@@ -1,6 +1,6 @@
 //===- TestJit.cpp - Adds the test dialect to the compiler ----------------===//
 
-#include "runtime/jit/Compiler.h"
+#include "runtime/jit/Compilation.h"
 #include "test/dialect/TestEncodings/TestEncodings.h"
 
 static const bool kIsRegistered = [] {

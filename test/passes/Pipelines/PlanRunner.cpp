@@ -6,7 +6,7 @@
 #include "runtime/device/cpu/ObjectLoader.h"
 #include "runtime/device/emulator/Emulator.h"
 #include "runtime/device/emulator/EmulatorGuard.h"
-#include "runtime/jit/Compiler.h"
+#include "runtime/jit/Compilation.h"
 #include "runtime/jit/MachineCode.h"
 
 #include "llvm/IR/LLVMContext.h"

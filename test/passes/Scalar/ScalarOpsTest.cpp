@@ -11,7 +11,7 @@
 #include "conformance/Subject.h"
 #include "runtime/core/Random.h"
 #include "runtime/reference/Compare.h"
-#include "runtime/reference/Program.h"
+#include "runtime/reference/ExportedProgram.h"
 #include "runtime/reference/Reference.h"
 
 #include <gtest/gtest.h>

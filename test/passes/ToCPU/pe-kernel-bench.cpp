@@ -23,7 +23,7 @@
 #include "passes/ToLoops/ToLoops.h"
 #include "runtime/device/common/BoundPlan.h"
 #include "runtime/device/cpu/ObjectLoader.h"
-#include "runtime/jit/Compiler.h"
+#include "runtime/jit/Compilation.h"
 #include "runtime/jit/MachineCode.h"
 
 #include "mlir/IR/BuiltinAttributes.h"

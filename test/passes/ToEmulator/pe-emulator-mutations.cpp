@@ -23,7 +23,7 @@
 #include "runtime/device/cpu/ThreadPool.h"
 #include "runtime/device/emulator/Emulator.h"
 #include "runtime/device/emulator/EmulatorGuard.h"
-#include "runtime/jit/Compiler.h"
+#include "runtime/jit/Compilation.h"
 #include "runtime/jit/MachineCode.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -178,13 +178,13 @@ TEST(DiskCache, AFolderThatCannotBeIsNoError) {
 
 TEST(DiskCache, TheFolderFollowsTheVariables) {
   ::setenv("PE_CACHE_DIR", "/own", 1);
-  EXPECT_EQ(DiskCache::defaultFolder(), "/own");
+  EXPECT_EQ(DiskCache::defaultDirectory(), "/own");
   ::unsetenv("PE_CACHE_DIR");
   ::setenv("XDG_CACHE_HOME", "/shared", 1);
-  EXPECT_EQ(DiskCache::defaultFolder(), "/shared/pe");
+  EXPECT_EQ(DiskCache::defaultDirectory(), "/shared/pe");
   ::unsetenv("XDG_CACHE_HOME");
   ::setenv("HOME", "/users/me", 1);
-  EXPECT_EQ(DiskCache::defaultFolder(), "/users/me/.cache/pe");
+  EXPECT_EQ(DiskCache::defaultDirectory(), "/users/me/.cache/pe");
 }
 
 // The least recently used entries are evicted first, and reading counts as use.

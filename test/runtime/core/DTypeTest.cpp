@@ -21,6 +21,20 @@ TEST(DType, NamesRoundTrip) {
   EXPECT_EQ(sizeOf(DType::C64), 8u);
 }
 
+TEST(DType, UsesOfTypes) {
+  std::string floating, planned, narrow;
+  for (int i = 0; i <= static_cast<int>(DType::TF32); ++i) {
+    const DType dtype = static_cast<DType>(i);
+    const std::string name = std::string(nameOf(dtype)) + " ";
+    floating += isFloating(dtype) ? name : "";
+    planned += isPlanned(dtype) ? name : "";
+    narrow += isNarrow(dtype) ? name : "";
+  }
+  EXPECT_EQ(floating, "f32 f64 bf16 f16 ");
+  EXPECT_EQ(planned, "f32 f64 bf16 f16 i64 i32 ");
+  EXPECT_EQ(narrow, "bf16 f16 tf32 ");
+}
+
 TEST(DType, UnknownNameIsReported) {
   Expected<DType> dtype = parseDType("float");
   ASSERT_FALSE(dtype);

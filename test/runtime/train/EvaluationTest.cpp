@@ -2,8 +2,8 @@
 
 #include "NaiveDecoder.h"
 #include "Trainers.h"
-#include "runtime/train/trainer/Evaluate.h"
-#include "runtime/train/trainer/Schedule.h"
+#include "runtime/train/trainer/EvaluateLengths.h"
+#include "runtime/train/trainer/RateSchedule.h"
 
 #include <cmath>
 #include <numbers>

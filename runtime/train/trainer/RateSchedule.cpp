@@ -1,10 +1,10 @@
-//===- Schedule.cpp - Learning rate schedules -----------------------------===//
+//===- RateSchedule.cpp - Learning rate schedules -------------------------===//
 //
 // The four curves described in the header.
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/train/trainer/Schedule.h"
+#include "runtime/train/trainer/RateSchedule.h"
 #include "runtime/core/Error.h"
 
 #include <algorithm>

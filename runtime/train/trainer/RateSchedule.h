@@ -1,4 +1,4 @@
-//===- Schedule.h - Learning rate schedules ---------------------*- C++ -*-===//
+//===- RateSchedule.h - Learning rate schedules -----------------*- C++ -*-===//
 //
 // A linear warm-up, followed by: Constant; Linear, which stays at the peak for the first half of
 // the steps and falls to the final fraction over the second half; Cosine, which falls to it over
@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PE_RUNTIME_TRAIN_TRAINER_SCHEDULE_H
-#define PE_RUNTIME_TRAIN_TRAINER_SCHEDULE_H
+#ifndef PE_RUNTIME_TRAIN_TRAINER_RATESCHEDULE_H
+#define PE_RUNTIME_TRAIN_TRAINER_RATESCHEDULE_H
 
 #include "pe/Error.h"
 
@@ -34,4 +34,4 @@ struct Schedule {
 
 } // namespace pe::train
 
-#endif // PE_RUNTIME_TRAIN_TRAINER_SCHEDULE_H
+#endif // PE_RUNTIME_TRAIN_TRAINER_RATESCHEDULE_H

@@ -1,4 +1,4 @@
-//===- Evaluate.h - Bits per character at several lengths -------*- C++ -*-===//
+//===- EvaluateLengths.h - Bits per character at several lengths -*- C++ -*-===//
 //
 // The same characters are scored at every length, only with more context before them: the last 128
 // of each window, given the last `length` characters. A difference between two lengths is therefore
@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PE_RUNTIME_TRAIN_TRAINER_EVALUATE_H
-#define PE_RUNTIME_TRAIN_TRAINER_EVALUATE_H
+#ifndef PE_RUNTIME_TRAIN_TRAINER_EVALUATELENGTHS_H
+#define PE_RUNTIME_TRAIN_TRAINER_EVALUATELENGTHS_H
 
 #include "runtime/train/model/Decoder.h"
 
@@ -34,4 +34,4 @@ Expected<std::map<int64_t, double>> evaluate(Decoder &model, const Text &heldOut
 
 } // namespace pe::train
 
-#endif // PE_RUNTIME_TRAIN_TRAINER_EVALUATE_H
+#endif // PE_RUNTIME_TRAIN_TRAINER_EVALUATELENGTHS_H

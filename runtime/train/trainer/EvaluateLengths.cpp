@@ -1,10 +1,10 @@
-//===- Evaluate.cpp - Bits per character at several lengths ---------------===//
+//===- EvaluateLengths.cpp - Bits per character at several lengths --------===//
 //
 // Windows are scored in groups, so that memory does not grow with their number.
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/train/trainer/Evaluate.h"
+#include "runtime/train/trainer/EvaluateLengths.h"
 
 #include <algorithm>
 #include <numbers>

@@ -1,5 +1,5 @@
-//===- Compiler.cpp - Compilation of a source -----------------------------===//
-#include "runtime/jit/Compiler.h"
+//===- Compilation.cpp - Compilation of a source --------------------------===//
+#include "runtime/jit/Compilation.h"
 
 #include "runtime/jit/Attributes.h"
 #include "runtime/jit/ParserMessages.h"
@@ -103,16 +103,8 @@ std::string Compilation::print() {
 namespace {
 
 Expected<DType> dtypeOf(Type type, const std::string &place) {
-  if (type.isF32())
-    return DType::F32;
-  if (type.isBF16())
-    return DType::BF16;
-  if (type.isF16())
-    return DType::F16;
-  if (type.isInteger(32))
-    return DType::I32;
-  if (type.isInteger(64))
-    return DType::I64;
+  if (auto dtype = mlir::pe::dtypeOf(type))
+    return *dtype;
   std::string name;
   llvm::raw_string_ostream(name) << type;
   return makeError("expected element type f32, bf16, f16, i32 or i64, found ", name).at(place);

@@ -1,6 +1,6 @@
-//===- Program.cpp - A generated program as data --------------------------===//
+//===- GeneratedProgram.cpp - A generated program as data -----------------===//
 
-#include "fuzz/Program.h"
+#include "fuzz/GeneratedProgram.h"
 
 #include "fuzz/Print.h"
 

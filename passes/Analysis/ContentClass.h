@@ -1,4 +1,4 @@
-//===- Content.h - classes of content terms ----------------------*- C++ -*-===//
+//===- ContentClass.h - classes of content terms ----------------*- C++ -*-===//
 //
 // A content term multiplies a query with a vector P(i - j). Its cost follows from P:
 //
@@ -14,8 +14,8 @@
 //   panel    Any other function: er[2047 - (i - j), d]
 //
 //===----------------------------------------------------------------------===//
-#ifndef PE_PASSES_ANALYSIS_CONTENT_H
-#define PE_PASSES_ANALYSIS_CONTENT_H
+#ifndef PE_PASSES_ANALYSIS_CONTENTCLASS_H
+#define PE_PASSES_ANALYSIS_CONTENTCLASS_H
 
 #include "dialect/PE/PE.h"
 
@@ -51,4 +51,4 @@ StringRef stringify(ContentClass cls);
 
 } // namespace mlir::pe
 
-#endif // PE_PASSES_ANALYSIS_CONTENT_H
+#endif // PE_PASSES_ANALYSIS_CONTENTCLASS_H

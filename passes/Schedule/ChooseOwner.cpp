@@ -1,4 +1,4 @@
-//===- Owner.cpp - chooses whether rows or columns own the loops ----------===//
+//===- ChooseOwner.cpp - chooses whether rows or columns own the loops ----===//
 #include "passes/Schedule/Schedule.h"
 
 using namespace mlir;

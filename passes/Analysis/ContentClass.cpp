@@ -1,5 +1,5 @@
-//===- Content.cpp - classes of content terms -----------------------------===//
-#include "passes/Analysis/Content.h"
+//===- ContentClass.cpp - classes of content terms ------------------------===//
+#include "passes/Analysis/ContentClass.h"
 
 #include "passes/Analysis/Dependence.h"
 #include "passes/Analysis/Slice.h"
@@ -7,8 +7,11 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/DebugLog.h"
 
 #include <cmath>
+
+#define DEBUG_TYPE "pe-content-class"
 
 namespace mlir::pe {
 
@@ -209,7 +212,7 @@ static Value findAngle(ContentFnOp op, Value root) {
 // The class
 //===----------------------------------------------------------------------===//
 
-ContentStructure classifyContent(ContentFnOp op, DifferenceRange range) {
+static ContentStructure findStructure(ContentFnOp op, DifferenceRange range) {
   Block &body = op.getBody().front();
   Value root = cast<YieldOp>(body.getTerminator()).getValues()[0];
   ContentStructure result;
@@ -240,6 +243,12 @@ ContentStructure classifyContent(ContentFnOp op, DifferenceRange range) {
     return result;
   }
   result.reason = "has a different vector at every distance";
+  return result;
+}
+
+ContentStructure classifyContent(ContentFnOp op, DifferenceRange range) {
+  ContentStructure result = findStructure(op, range);
+  LDBG() << op.getLoc() << ": class " << stringify(result.cls) << ", " << result.reason;
   return result;
 }
 

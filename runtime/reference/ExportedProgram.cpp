@@ -1,11 +1,11 @@
-//===- Program.cpp - Parsing of the neutral form of a function ------------===//
+//===- ExportedProgram.cpp - Parsing of the neutral form of a function ----===//
 //
 // Converts JSON to a Program. Ids in the file are any JSON values; they are mapped to dense
 // numbers, and the use of an undefined id is an error.
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/reference/Program.h"
+#include "runtime/reference/ExportedProgram.h"
 #include "runtime/plan/JsonReader.h"
 
 #include <algorithm>

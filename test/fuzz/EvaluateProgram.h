@@ -1,4 +1,4 @@
-//===- Evaluate.h - A second evaluation of a program ------------*- C++ -*-===//
+//===- EvaluateProgram.h - A second evaluation of a program -----*- C++ -*-===//
 //
 // Evaluates the generator's own tree densely in long double, without code of runtime/reference, and
 // compares the reference with it. Gradients are central differences of
@@ -9,10 +9,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PE_TEST_FUZZ_EVALUATE_H
-#define PE_TEST_FUZZ_EVALUATE_H
+#ifndef PE_TEST_FUZZ_EVALUATEPROGRAM_H
+#define PE_TEST_FUZZ_EVALUATEPROGRAM_H
 
-#include "fuzz/Program.h"
+#include "fuzz/GeneratedProgram.h"
 #include "pe/Error.h"
 #include "pe/Tensor.h"
 #include "runtime/reference/Reference.h"
@@ -58,4 +58,4 @@ Status checkReference(const Program &program, const TensorMap &inputs,
 
 } // namespace pe::fuzz
 
-#endif // PE_TEST_FUZZ_EVALUATE_H
+#endif // PE_TEST_FUZZ_EVALUATEPROGRAM_H

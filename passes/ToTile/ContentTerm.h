@@ -1,7 +1,8 @@
-//===- Content.h - score terms of the query and the distance --------------===//
+//===- ContentTerm.h - score terms of the query and the distance ----------===//
 //
 // A content term adds scale <q'_i, P(i - j)> to the score, q' = (q + v) W (pe.content_fn). Its
-// class (passes/Analysis/Content.h) decides what is stored per query and what the kernel computes:
+// class (passes/Analysis/ContentClass.h) decides what is stored per query and what the kernel
+// computes:
 //
 //   near     The products with the few vectors P[low ... high] are prepared per query,
 //            [b, hq, w, r]. The kernel reads one of them per pair; backward adds the cotangent of
@@ -17,10 +18,10 @@
 //   caller's d_q  ◄─ d_v, d_w  ◄─ gradients of q' and P ◄─
 //
 //===----------------------------------------------------------------------===//
-#ifndef PE_PASSES_TOTILE_CONTENT_H
-#define PE_PASSES_TOTILE_CONTENT_H
+#ifndef PE_PASSES_TOTILE_CONTENTTERM_H
+#define PE_PASSES_TOTILE_CONTENTTERM_H
 
-#include "passes/Analysis/Content.h"
+#include "passes/Analysis/ContentClass.h"
 #include "passes/ToTile/Terms.h"
 #include "passes/Transforms/ScalarVjp.h"
 
@@ -153,4 +154,4 @@ void eachPiece(int64_t size, llvm::function_ref<void(int64_t first, unsigned cou
 
 } // namespace mlir::tile
 
-#endif // PE_PASSES_TOTILE_CONTENT_H
+#endif // PE_PASSES_TOTILE_CONTENTTERM_H

@@ -1,7 +1,7 @@
-//===- Inputs.h - Random inputs of a function -------------------*- C++ -*-===//
+//===- RandomInputs.h - Random inputs for a described function --*- C++ -*-===//
 
-#ifndef PE_TEST_CONFORMANCE_INPUTS_H
-#define PE_TEST_CONFORMANCE_INPUTS_H
+#ifndef PE_TEST_CONFORMANCE_RANDOMINPUTS_H
+#define PE_TEST_CONFORMANCE_RANDOMINPUTS_H
 
 #include "conformance/Cases.h"
 #include "runtime/core/Tensor.h"
@@ -16,4 +16,4 @@ Expected<TensorMap> drawInputs(const jit::EntryInfo &entry, const Call &call, ui
 
 } // namespace pe::conformance
 
-#endif // PE_TEST_CONFORMANCE_INPUTS_H
+#endif // PE_TEST_CONFORMANCE_RANDOMINPUTS_H

@@ -1,11 +1,11 @@
-//===- Inputs.cpp - Random inputs of a function ---------------------------===//
+//===- RandomInputs.cpp - Random inputs for a described function ----------===//
 //
 // Parameters differ per head: a parameter with the same value for all heads would hide a wrong head
 // index.
 //
 //===----------------------------------------------------------------------===//
 
-#include "conformance/Inputs.h"
+#include "conformance/RandomInputs.h"
 
 #include "runtime/api/Inputs.h"
 #include "runtime/core/Random.h"

@@ -1,4 +1,4 @@
-//===- Segments.cpp - piecewise polynomials, tile by tile ---------------===//
+//===- SegmentTiles.cpp - piecewise polynomials, tile by tile -------------===//
 #include "passes/ToCPU/Biases.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

@@ -1,6 +1,6 @@
-//===- Compiler.h - Compilation of a source ---------------------*- C++ -*-===//
-#ifndef PE_RUNTIME_JIT_COMPILER_H
-#define PE_RUNTIME_JIT_COMPILER_H
+//===- Compilation.h - Compilation of a source ------------------*- C++ -*-===//
+#ifndef PE_RUNTIME_JIT_COMPILATION_H
+#define PE_RUNTIME_JIT_COMPILATION_H
 
 #include "passes/Pipelines/Pipelines.h"
 #include "runtime/jit/Diagnostics.h"
@@ -51,4 +51,4 @@ Expected<EntryInfo> describeEntry(mlir::ModuleOp module, const std::string &entr
 
 } // namespace pe::jit
 
-#endif // PE_RUNTIME_JIT_COMPILER_H
+#endif // PE_RUNTIME_JIT_COMPILATION_H

@@ -1,6 +1,6 @@
-//===- Evaluate.cpp - A second evaluation of a program --------------------===//
+//===- EvaluateProgram.cpp - A second evaluation of a program -------------===//
 
-#include "fuzz/Evaluate.h"
+#include "fuzz/EvaluateProgram.h"
 
 #include "fuzz/BiasEvaluator.h"
 #include "fuzz/DenseEntry.h"

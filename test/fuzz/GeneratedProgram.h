@@ -1,4 +1,4 @@
-//===- Program.h - A generated program as data ------------------*- C++ -*-===//
+//===- GeneratedProgram.h - A generated program as data ---------*- C++ -*-===//
 //
 // The data structure that the generator writes and the minimizer reduces: a tree per bias, rotation
 // and mask, the parameters they read, and one call (sizes and positions). Scalars of regions and
@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PE_TEST_FUZZ_PROGRAM_H
-#define PE_TEST_FUZZ_PROGRAM_H
+#ifndef PE_TEST_FUZZ_GENERATEDPROGRAM_H
+#define PE_TEST_FUZZ_GENERATEDPROGRAM_H
 
 #include "fuzz/ScalarOperations.h"
 #include "pe/Positions.h"
@@ -229,4 +229,4 @@ void dropUnusedParameters(Program &program);
 
 } // namespace pe::fuzz
 
-#endif // PE_TEST_FUZZ_PROGRAM_H
+#endif // PE_TEST_FUZZ_GENERATEDPROGRAM_H

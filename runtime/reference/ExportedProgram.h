@@ -1,4 +1,4 @@
-//===- Program.h - The neutral form of a user's function --------*- C++ -*-===//
+//===- ExportedProgram.h - The neutral form of a user's function -*- C++ -*-===//
 //
 // The compiler exports the user's function, before any rewriting, as JSON in a form independent of
 // the operations (README.md shows it). This is the JSON as data, with values numbered densely from
@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PE_RUNTIME_REFERENCE_PROGRAM_H
-#define PE_RUNTIME_REFERENCE_PROGRAM_H
+#ifndef PE_RUNTIME_REFERENCE_EXPORTEDPROGRAM_H
+#define PE_RUNTIME_REFERENCE_EXPORTEDPROGRAM_H
 
 #include "runtime/core/Error.h"
 
@@ -113,4 +113,4 @@ Expected<Program> parseProgram(std::string_view json);
 
 } // namespace pe::reference
 
-#endif // PE_RUNTIME_REFERENCE_PROGRAM_H
+#endif // PE_RUNTIME_REFERENCE_EXPORTEDPROGRAM_H

@@ -1,5 +1,5 @@
-//===- Content.cpp - score terms of the query and the distance ------------===//
-#include "passes/ToTile/Content.h"
+//===- ContentTerm.cpp - score terms of the query and the distance --------===//
+#include "passes/ToTile/ContentTerm.h"
 
 #include "passes/Analysis/Dependence.h"
 
