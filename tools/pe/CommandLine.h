@@ -24,11 +24,6 @@ Status findMistake(const CLI::App &command, const std::string &name,
 /// The error of an option in the place of the command: it names the commands that have the option.
 Error explainMissingCommand(const CLI::App &app, const std::string &option);
 
-/// The arguments with every "--name value" as "--name=value", for commands that read flags of the
-/// second form. `switches` take no value from the next word.
-std::vector<std::string> joinValues(const std::vector<std::string> &arguments,
-                                    const std::vector<std::string> &switches);
-
 /// Other errors that CLI11 found: a missing FILE or option, a value that is not an accepted choice.
 Error describe(const CLI::ParseError &error, const std::string &command);
 

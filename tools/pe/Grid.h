@@ -15,10 +15,10 @@
 
 namespace pe::cli {
 
-/// Runs the experiment's rows, with --sweep and --seeds of `options`, whose `arguments` the cells
-/// share. Without rows there is one, of those arguments. The exit status, 0 unless a signal stopped
-/// it (Interrupt.h).
-Expected<int> runGrid(const std::vector<std::string> &arguments, const train::TrainOptions &options,
+/// Runs the experiment's rows, with --sweep and --seeds of `options`, which are read from the
+/// values that the cells share. Without rows there is one, of those values. The exit status, 0
+/// unless a signal stopped it (Interrupt.h).
+Expected<int> runGrid(const train::FlagValues &shared, const train::TrainOptions &options,
                       Experiment experiment);
 
 } // namespace pe::cli

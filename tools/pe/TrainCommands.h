@@ -1,13 +1,12 @@
-//===- TrainCommands.h - the subcommands with flags of their own ---===//
+//===- TrainCommands.h - what pe train, compare and demo share ---===//
 #ifndef PE_TOOLS_PE_TRAINCOMMANDS_H
 #define PE_TOOLS_PE_TRAINCOMMANDS_H
 
 #include "pe/Error.h"
 #include "runtime/train/session/Config.h"
 
-#include <optional>
+#include <functional>
 #include <string>
-#include <vector>
 
 namespace pe::cli {
 
@@ -17,12 +16,8 @@ std::string countText(int64_t number, const std::string &what);
 /// "2 layers, 64 wide, 4 heads of 16", for reports.
 std::string sizeText(const train::DecoderConfig &model);
 
-/// Runs `pe NAME arguments...` if NAME is train, compare or demo; none otherwise.
-std::optional<int> runTrainCommand(const std::string &name,
-                                   const std::vector<std::string> &arguments);
-
-/// `pe demo`: a comparison (Grid.h) of one small language model per encoding. The exit status.
-Expected<int> runDemo(const std::vector<std::string> &arguments);
+/// Runs the command and reports its error as `pe NAME` would. Returns the exit status.
+int runTraining(const std::string &name, const std::function<Expected<int>()> &command);
 
 } // namespace pe::cli
 
