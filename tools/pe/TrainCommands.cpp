@@ -332,7 +332,7 @@ Action addTrain(CLI::App &app) {
 
 Action addCompare(CLI::App &app) {
   auto given = std::make_shared<Comparison>();
-  app.add_option("EXPERIMENT", given->name, "A folder such as examples/flip-flop, or FILE.json");
+  app.add_option("EXPERIMENT", given->name, "A directory such as examples/flip-flop, or FILE.json");
   app.add_option("--encodings", given->encodings,
                  ".mlir files or names of pe's examples, A,B,...; none: no encoding");
   addSwitch(app, "--quick", given->quick, "The smaller size that the experiment defines");
@@ -342,9 +342,9 @@ Action addCompare(CLI::App &app) {
   app.get_option("--out")
       ->group("Options")
       ->default_str("build/compare")
-      ->description("Folder for results.json, report.html and finished runs; default for an "
+      ->description("Directory for results.json, report.html and finished runs; default for an "
                     "experiment: build/NAME or build/NAME-quick");
-  app.footer("All flags of pe train but --encoding are accepted too, such as --steps=200 "
+  app.footer("All flags of pe train except --encoding are accepted, such as --steps=200 "
              "--seeds=0,1,2\n"
              "--eval-interval=50 --jobs=2 --sweep=lr=0.001,0.003. A comparison that was "
              "interrupted resumes\n"
