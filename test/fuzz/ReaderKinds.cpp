@@ -329,10 +329,10 @@ std::string readConfig(const Corpus &, const std::string &bytes, const fs::path 
   std::string path = (scratch / "config.json").string();
   if (Status status = writeFileAtomically(path, bytes); !status)
     return status.error().getMessage();
-  if (std::string problem = judgeMessage(train::parseTrainOptions({"--config=" + path}));
+  if (std::string problem = judgeMessage(train::readTrainOptions({{"config", path}}));
       !problem.empty())
     return problem;
-  return judgeMessage(train::parseTrainOptions({"--phases=" + path}));
+  return judgeMessage(train::readTrainOptions({{"phases", path}}));
 }
 
 } // namespace

@@ -57,6 +57,12 @@ Status checkNumber(const CLI::Option &option, const std::string &name, const std
   return Status::success();
 }
 
+/// Returns the number of arguments of the command that are not options.
+size_t countPlaces(const CLI::App &command) {
+  return command.get_options([](const CLI::Option *option) { return option->get_positional(); })
+      .size();
+}
+
 /// Returns advice on a word that belongs to no option: "; write --time=3" after a flag with an
 /// optional value, or the option for which such words are usually meant.
 std::string suggestFor(const CLI::App &command, const std::string &word,
@@ -64,11 +70,15 @@ std::string suggestFor(const CLI::App &command, const std::string &word,
   const CLI::Option *flag = isOption(before) ? command.get_option_no_throw(before) : nullptr;
   if (flag && flag->get_items_expected_max() == 0 && !flag->get_disable_flag_override())
     return "; write " + before + "=" + word;
-  for (const char *name : {"--in", "--with"})
-    if (const CLI::Option *option = command.get_option_no_throw(name);
-        option &&
-        command.get_options([](const CLI::Option *o) { return o->get_positional(); }).empty())
-      return "; write " + std::string(name) + "=" + word;
+  if (command.get_option_no_throw("--" + nameOf(word)))
+    return "; did you mean '--" + word + "'?";
+  if (countPlaces(command) == 0) {
+    for (const char *name : {"--in", "--with", "--encoding"})
+      if (command.get_option_no_throw(name))
+        return "; write " + std::string(name) + "=" + word;
+  } else if (command.get_option_no_throw("--encodings") && !isOption(before)) {
+    return "; write --encodings=" + before + "," + word;
+  }
   return "";
 }
 
@@ -91,9 +101,7 @@ Status checkValue(const CLI::Option &option, const std::string &name, const std:
 Status findMistake(const CLI::App &command, const std::string &name,
                    const std::vector<std::string> &arguments) {
   std::set<std::string> seen;
-  size_t places =
-      command.get_options([](const CLI::Option *option) { return option->get_positional(); })
-          .size();
+  size_t places = countPlaces(command);
   for (size_t n = 0; n < arguments.size(); ++n) {
     const std::string &argument = arguments[n];
     if (argument == "-h" || argument == "--help")
@@ -113,16 +121,17 @@ Status findMistake(const CLI::App &command, const std::string &name,
       return makeError("unknown option ", given,
                        hint.empty() ? "; see pe " + name + " --help" : hint);
     }
-    if (!seen.insert(option->get_name()).second)
+    const bool isJoined = option->get_multi_option_policy() == CLI::MultiOptionPolicy::Join;
+    if (!seen.insert(option->get_name()).second && !isJoined)
       return makeError(given, " is given twice");
     const bool hasValue = given.size() < argument.size();
     if (option->get_items_expected_max() == 0) { // a flag
-      if (hasValue && option->get_disable_flag_override())
+      if (hasValue && (option->get_disable_flag_override() || given.size() + 1 == argument.size()))
         return makeError(given, ": expected no value, found '", argument.substr(given.size() + 1),
                          "'");
       continue;
     }
-    if (!hasValue && n + 1 == arguments.size())
+    if (!hasValue && (n + 1 == arguments.size() || arguments[n + 1].starts_with("--")))
       return makeError(given, ": expected a value, found none; write ", given,
                        given.starts_with("--") ? "=" : " ", "VALUE");
     const std::string value = hasValue ? argument.substr(given.size() + 1) : arguments[++n];
@@ -145,19 +154,6 @@ Error explainMissingCommand(const CLI::App &app, const std::string &option) {
     return makeError("expected a command before ", name, ", which is an option of ", commands);
   const std::string hint = suggestOption(name, {"--help", "--version"});
   return makeError("unknown option ", name, hint.empty() ? "; see pe --help" : hint);
-}
-
-std::vector<std::string> joinValues(const std::vector<std::string> &arguments,
-                                    const std::vector<std::string> &switches) {
-  std::vector<std::string> joined;
-  for (size_t n = 0; n < arguments.size(); ++n) {
-    const std::string &argument = arguments[n];
-    const bool takesNext = argument.starts_with("--") && argument.find('=') == std::string::npos &&
-                           std::ranges::find(switches, argument) == switches.end() &&
-                           n + 1 < arguments.size() && !arguments[n + 1].starts_with("--");
-    joined.push_back(takesNext ? argument + "=" + arguments[++n] : argument);
-  }
-  return joined;
 }
 
 Error describe(const CLI::ParseError &error, const std::string &command) {

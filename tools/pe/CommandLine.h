@@ -25,11 +25,6 @@ Status findMistake(const CLI::App &command, const std::string &name,
 /// option.
 Error explainMissingCommand(const CLI::App &app, const std::string &option);
 
-/// Returns the arguments with every "--name value" replaced by "--name=value", for commands that
-/// accept only the second form. `switches` do not have a value.
-std::vector<std::string> joinValues(const std::vector<std::string> &arguments,
-                                    const std::vector<std::string> &switches);
-
 /// Describes other errors of CLI11: a missing FILE or option, a value that is not an accepted
 /// choice.
 Error describe(const CLI::ParseError &error, const std::string &command);

@@ -25,6 +25,9 @@ Action addBench(CLI::App &app);
 Action addPlot(CLI::App &app);
 Action addReinit(CLI::App &app);
 Action addRepresent(CLI::App &app);
+Action addTrain(CLI::App &app);
+Action addCompare(CLI::App &app);
+Action addDemo(CLI::App &app);
 
 /// Prints an error of `pe NAME` and returns 1.
 int reportError(const std::string &command, const Error &error);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cpu/ThreadPool.h"
 #include "tools/pe/CommandLine.h"
+#include "tools/pe/Commands.h"
 #include "tools/pe/Grid.h"
 #include "tools/pe/Run.h"
 #include "tools/pe/TrainCommands.h"
@@ -40,10 +41,12 @@ Experiment experimentOf(const DemoOptions &options) {
 }
 
 /// Returns the options as flags of `pe train`, whose defaults are the model of the demo.
-std::vector<std::string> flagsOf(const DemoOptions &options) {
-  return {"--data=" + options.data, "--out=" + options.out,
-          "--steps=" + std::to_string(options.steps),
-          "--threads=" + std::to_string(options.threads), "--seed=" + std::to_string(options.seed)};
+train::FlagValues valuesOf(const DemoOptions &options) {
+  return {{"data", options.data},
+          {"out", options.out},
+          {"steps", std::to_string(options.steps)},
+          {"threads", std::to_string(options.threads)},
+          {"seed", std::to_string(options.seed)}};
 }
 
 void addOptions(CLI::App &app, DemoOptions &options) {
@@ -65,25 +68,7 @@ void addOptions(CLI::App &app, DemoOptions &options) {
   addSwitch(app, "--quick", options.quick, "Two encodings and fewer steps: under 90 seconds");
 }
 
-} // namespace
-
-Expected<int> runDemo(const std::vector<std::string> &arguments) {
-  DemoOptions options;
-  CLI::App app("Train one small language model per encoding on real text and compare them at "
-               "growing context",
-               "pe demo");
-  addOptions(app, options);
-  if (Status mistake = findMistake(app, "demo", arguments); !mistake)
-    return mistake.takeError();
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  try {
-    app.parse(reversed);
-  } catch (const CLI::ParseError &error) {
-    if (error.get_exit_code() != 0)
-      return describe(error, "demo");
-    app.exit(error); // prints the help
-    return 0;
-  }
+Expected<int> demo(DemoOptions options) {
   if (options.steps < 1)
     return makeError("--steps: expected at least 1, found ", options.steps);
   if (options.threads < 0 || options.threads > cpu::ThreadPool::Options::kMaxThreads)
@@ -95,11 +80,19 @@ Expected<int> runDemo(const std::vector<std::string> &arguments) {
   }
   if (Status exist = checkEncodings(options.encodings, options.names); !exist)
     return exist.takeError();
-  const std::vector<std::string> flags = flagsOf(options);
-  auto parsed = train::parseTrainOptions(flags);
+  const train::FlagValues values = valuesOf(options);
+  auto parsed = train::readTrainOptions(values);
   if (!parsed)
     return parsed.takeError();
-  return runGrid(flags, *parsed, experimentOf(options));
+  return runGrid(values, *parsed, experimentOf(options));
+}
+
+} // namespace
+
+Action addDemo(CLI::App &app) {
+  auto options = std::make_shared<DemoOptions>();
+  addOptions(app, *options);
+  return [options] { return runTraining("demo", [&] { return demo(*options); }); };
 }
 
 } // namespace pe::cli

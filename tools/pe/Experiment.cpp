@@ -148,16 +148,16 @@ Expected<train::Claim> readClaim(const Json &json, const std::string &where) {
 }
 
 /// Flags that apply to all runs and must not be in a row or start.
-constexpr std::array kOfAllRuns = {"against", "check", "checkpoint", "checkpoint-interval",
-                                   "jobs",    "keep",  "log",        "out",
-                                   "seed",    "seeds", "sweep",      "trace"};
+constexpr std::array kOfAllRuns = {"against",   "check",  "checkpoint", "checkpoint-interval",
+                                   "jobs",      "keep",   "log",        "out",
+                                   "overwrite", "resume", "seed",       "seeds",
+                                   "sweep",     "trace"};
 
 /// Checks that the flags are flags of `pe train`.
 Status checkFlags(const std::map<std::string, std::string> &flags, const std::string &where) {
-  const std::vector<std::string> known = train::trainFlags();
   for (const auto &[name, value] : flags)
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      return makeError(where, ": unknown flag '", name, "'", suggestChoice(name, known));
+    if (Status known = train::checkFlagName(name); !known)
+      return Status(known.takeError().within(where));
   return Status::success();
 }
 

@@ -99,12 +99,12 @@ public:
   Grid(Experiment experiment, const train::TrainOptions &options)
       : experiment(std::move(experiment)), config(options.config) {}
 
-  Status prepare(const std::vector<std::string> &arguments);
+  Status prepare(const train::FlagValues &shared);
   Expected<int> run();
 
 private:
   Status checkClaims() const;
-  Status prepareStarts(const std::vector<std::string> &arguments);
+  Status prepareStarts(const train::FlagValues &shared);
   Status nameStarts();
   Status name(Cell &cell);
   Expected<std::string> identityOf(train::TrainOptions &options, const std::string &what);
@@ -185,14 +185,20 @@ Status Grid::checkClaims() const {
   return Status::success();
 }
 
+/// Returns the values of one run: its own replace those that all runs share.
+train::FlagValues replaced(train::FlagValues shared, const train::FlagValues &own,
+                           const std::string &seed) {
+  for (const auto &[name, value] : own)
+    shared[name] = value;
+  shared["seed"] = seed;
+  return shared;
+}
+
 /// Reads every start that a row names, once per seed.
-Status Grid::prepareStarts(const std::vector<std::string> &arguments) {
+Status Grid::prepareStarts(const train::FlagValues &shared) {
   for (const NamedFlags &start : experiment.starts)
     for (const std::string &seed : seeds) {
-      auto values = start.values;
-      values["seed"] = seed;
-      values["sweep"] = values["seeds"] = "";
-      auto options = train::parseTrainOptions(arguments, values);
+      auto options = train::readTrainOptions(replaced(shared, start.values, seed));
       if (!options)
         return options.takeError().within("start '" + start.name + "'");
       starts.push_back({start.name, seed, *std::move(options)});
@@ -203,7 +209,7 @@ Status Grid::prepareStarts(const std::vector<std::string> &arguments) {
 /// Reads the flags of all cells before the first run, so that errors are reported early. All rows
 /// of a seed come before the next seed: a complete table is available early, and slow phases of the
 /// machine affect all rows.
-Status Grid::prepare(const std::vector<std::string> &arguments) {
+Status Grid::prepare(const train::FlagValues &shared) {
   if (Status status = checkAlone(config); !status)
     return status;
   auto allRows = rowsOf(experiment.rows, config.sweep);
@@ -220,14 +226,12 @@ Status Grid::prepare(const std::vector<std::string> &arguments) {
     seeds = {std::to_string(config.seed)};
   for (const std::string &seed : seeds)
     for (size_t row = 0; row < rows.size(); ++row) {
-      auto values = rows[row].values;
-      values["seed"] = seed;
-      auto options = train::parseTrainOptions(arguments, values);
+      auto options = train::readTrainOptions(replaced(shared, rows[row].values, seed));
       if (!options)
         return options.takeError().within(rows[row].name);
       cells.push_back({row, seed, *std::move(options), "", "", {}});
     }
-  if (Status status = prepareStarts(arguments); !status)
+  if (Status status = prepareStarts(shared); !status)
     return status;
   if (Status status = checkClaims(); !status)
     return status;
@@ -632,10 +636,10 @@ Expected<int> Grid::run() {
 
 } // namespace
 
-Expected<int> runGrid(const std::vector<std::string> &arguments, const train::TrainOptions &options,
+Expected<int> runGrid(const train::FlagValues &shared, const train::TrainOptions &options,
                       Experiment experiment) {
   Grid grid(std::move(experiment), options);
-  if (Status status = grid.prepare(arguments); !status)
+  if (Status status = grid.prepare(shared); !status)
     return status.takeError();
   return grid.run();
 }

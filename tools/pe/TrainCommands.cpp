@@ -1,14 +1,16 @@
-//===- TrainCommands.cpp - pe train ---===//
+//===- TrainCommands.cpp - pe train and pe compare ---===//
 #include "tools/pe/TrainCommands.h"
 
 #include "runtime/device/cpu/Peak.h"
 #include "runtime/device/cpu/ThreadPool.h"
 #include "runtime/train/api/OpenSession.h"
 #include "runtime/train/session/Checks.h"
+#include "runtime/train/session/Flags.h"
 #include "runtime/train/session/Observers.h"
 #include "runtime/train/session/Outputs.h"
 #include "runtime/train/session/Routing.h"
 #include "runtime/train/session/Trace.h"
+#include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/Grid.h"
 #include "tools/pe/Interrupt.h"
@@ -190,18 +192,14 @@ static Status checkEncoding(const std::string &file, const std::string &flag) {
   return exists ? Status::success() : Status(exists.takeError().within(flag));
 }
 
-static Expected<int> train(const std::vector<std::string> &arguments) {
+static Expected<int> train(const train::FlagValues &values) {
   keepFreedMemory();
-  auto options = train::parseTrainOptions(arguments);
+  auto options = train::readTrainOptions(values);
   if (!options)
     return options.takeError();
-  if (options->help) {
-    std::printf("%s", train::trainHelp().c_str());
-    return 0;
-  }
   const train::TrainConfig &config = options->config;
   if (!config.sweep.empty() || !config.seeds.empty())
-    return runGrid(arguments, *options, {.title = "A sweep of training runs"});
+    return runGrid(values, *options, {.title = "A sweep of training runs"});
   if (config.jobs > 1)
     return makeError("expected --sweep or --seeds with --jobs, found neither");
   if (!config.against.empty() && config.log.empty())
@@ -229,71 +227,30 @@ static Expected<int> train(const std::vector<std::string> &arguments) {
   return runSession(**session, pool, options->identity);
 }
 
-constexpr const char *kCompareHelp =
-    "Train the same model in several ways and compare the results\n"
-    "Usage: pe compare EXPERIMENT [--NAME=VALUE ...], or pe compare --encodings=A,B ...\n\n"
-    "  EXPERIMENT            a directory such as examples/flip-flop, or FILE.json\n"
-    "  --encodings=A,B,...   .mlir files or names of pe's examples; none: no encoding\n"
-    "  --quick               the smaller size that the experiment defines\n"
-    "  --data=DIR            text, tokens or a task; default: Python's standard library\n"
-    "  --out=build/compare   directory for results.json, report.html and finished runs; default\n"
-    "                        for an experiment: build/NAME or build/NAME-quick\n\n"
-    "All flags of pe train except --encoding are also accepted, such as --steps=200 --seeds=0,1,2\n"
-    "--eval-interval=50 --jobs=2 --sweep=lr=0.001,0.003. An interrupted comparison continues with\n"
-    "the missing runs.\n";
-
 /// The options of `pe compare` in addition to the flags of `pe train`.
 struct Comparison {
-  std::vector<std::string> arguments, encodings;
-  std::string file;
-  bool quick = false, help = false, hasOut = false;
+  std::string name, encodings;
+  bool quick = false;
 };
 
-static Expected<Comparison> parseComparison(const std::vector<std::string> &arguments) {
-  constexpr std::string_view flag = "--encodings=";
-  Comparison result;
-  for (const std::string &argument : arguments) {
-    result.help |= argument == "--help" || argument == "-h";
-    result.hasOut |= argument.starts_with("--out=");
-    if (argument.starts_with("--encoding="))
-      return makeError("expected --encodings=A,B, found ", argument);
-    if (argument == "--encodings" || argument == flag)
-      return makeError("--encodings: expected names, found none; write --encodings=alibi,fire");
-    if (argument.starts_with(flag)) {
-      if (!result.encodings.empty())
-        return makeError("--encodings is given twice");
-      result.encodings = train::splitList(argument.substr(flag.size()));
-      if (std::ranges::count(result.encodings, ""))
-        return makeError("--encodings: expected names between commas, found '",
-                         argument.substr(flag.size()), "'");
-    } else if (argument == "--quick") {
-      result.quick = true;
-    } else if (!argument.starts_with("-")) {
-      if (!result.file.empty())
-        return makeError("expected one experiment, found '", result.file, "' and '", argument,
-                         "'; encodings are written --encodings=A,B");
-      result.file = argument;
-    } else {
-      result.arguments.push_back(argument);
-    }
-  }
-  if (result.help)
-    return result;
-  if (result.file.empty() && result.encodings.empty())
+static Status check(const Comparison &given) {
+  if (given.name.empty() && given.encodings.empty())
     return makeError("expected an experiment or --encodings=A,B,..., found none; see pe compare "
                      "--help");
-  if (!result.file.empty() && !result.encodings.empty())
+  if (!given.name.empty() && !given.encodings.empty())
     return makeError("expected an experiment or --encodings, found both");
-  if (result.quick && result.file.empty())
+  if (given.quick && given.name.empty())
     return makeError("expected an experiment with --quick, found none");
-  return result;
+  return given.name.empty() ? Status::success() : checkExperiment(findExperiment(given.name));
 }
 
 /// Returns the experiment of --encodings, with a row for each.
-static Expected<Experiment> experimentOf(const std::vector<std::string> &encodings) {
+static Expected<Experiment> experimentOf(const std::string &encodings) {
   Experiment experiment;
   experiment.title = "Positional encodings, compared";
-  for (const std::string &name : encodings) {
+  for (const std::string &name : train::splitList(encodings)) {
+    if (name.empty())
+      return makeError("--encodings: expected names between commas, found '", encodings, "'");
     const std::string file = encodingFileOf(name);
     if (Status exists = checkEncoding(file, "--encodings"); !exists)
       return exists.takeError();
@@ -307,50 +264,32 @@ static Expected<Experiment> experimentOf(const std::vector<std::string> &encodin
   return experiment;
 }
 
-static Expected<int> compare(const std::vector<std::string> &given) {
-  auto comparison = parseComparison(given);
-  if (!comparison)
-    return comparison.takeError();
-  if (comparison->help) {
-    std::printf("%s", kCompareHelp);
-    return 0;
-  }
-  if (!comparison->file.empty())
-    if (Status exists = checkExperiment(findExperiment(comparison->file)); !exists)
-      return exists.takeError();
-  const std::string file = experimentFileOf(comparison->file);
+static Expected<int> compare(const Comparison &given, train::FlagValues values) {
+  if (Status good = check(given); !good)
+    return good.takeError();
+  const std::string file = experimentFileOf(given.name);
   auto experiment =
-      file.empty() ? experimentOf(comparison->encodings) : readExperiment(file, comparison->quick);
+      file.empty() ? experimentOf(given.encodings) : readExperiment(file, given.quick);
   if (!experiment)
     return experiment.takeError();
-  std::vector<std::string> arguments = comparison->arguments;
-  experiment->claimsMayLackLengths =
-      std::any_of(arguments.begin(), arguments.end(), [](const std::string &argument) {
-        return argument.starts_with("--eval-lengths=") || argument.starts_with("--config=");
-      });
+  experiment->claimsMayLackLengths = values.contains("eval-lengths") || values.contains("config");
   // The command line overrides the file.
-  for (const auto &[name, value] : experiment->flags) {
-    const std::string flag = "--" + name + "=";
-    if (std::none_of(arguments.begin(), arguments.end(),
-                     [&](const std::string &argument) { return argument.starts_with(flag); }))
-      arguments.push_back(flag + value);
-  }
-  if (!comparison->hasOut) {
+  values.insert(experiment->flags.begin(), experiment->flags.end());
+  if (!values.contains("out")) {
     const std::filesystem::path path = std::filesystem::path(file).lexically_normal();
     const std::string name = path.filename() == "experiment.json" && path.has_parent_path()
                                  ? path.parent_path().filename().string()
                                  : path.stem().string();
-    arguments.push_back("--out=build/" + (file.empty() ? "compare" : name) +
-                        (comparison->quick ? "-quick" : ""));
+    values["out"] = "build/" + (file.empty() ? "compare" : name) + (given.quick ? "-quick" : "");
   }
-  auto options = train::parseTrainOptions(arguments);
+  auto options = train::readTrainOptions(values);
   if (!options)
     return options.takeError();
-  return runGrid(arguments, *options, *std::move(experiment));
+  return runGrid(values, *options, *std::move(experiment));
 }
 
 /// Reports sizes that exceed memory as an error.
-template <typename Command> static int report(const std::string &name, Command command) {
+int runTraining(const std::string &name, const std::function<Expected<int>()> &command) {
   try {
     Expected<int> status = command();
     return status ? *status : reportError(name, status.error());
@@ -360,15 +299,59 @@ template <typename Command> static int report(const std::string &name, Command c
   }
 }
 
-std::optional<int> runTrainCommand(const std::string &name,
-                                   const std::vector<std::string> &arguments) {
-  if (name == "demo")
-    return report(name, [&] { return runDemo(arguments); });
-  if (name == "compare")
-    return report(name, [&] { return compare(arguments); });
-  if (name == "train")
-    return report(name, [&] { return train(arguments); });
-  return std::nullopt;
+/// Adds the flags of pe train in a group of the help; "" hides them.
+static void addTrainFlags(CLI::App &app, const std::string &group) {
+  for (const train::Flag &flag : train::trainFlags()) {
+    CLI::Option *option = flag.needsValue ? app.add_option("--" + flag.name, flag.help)
+                                                ->type_name("TEXT")
+                                                ->default_str(flag.preset)
+                                          : app.add_flag("--" + flag.name, flag.help);
+    option->group(group);
+  }
+  app.get_option("--sweep")->join(';'); // may be repeated
+  app.add_option("--config", "JSON object with these flags as keys")
+      ->type_name("FILE")
+      ->group(group);
+}
+
+/// Returns the values of the flags that addTrainFlags has added.
+static train::FlagValues trainValuesOf(const CLI::App &app) {
+  train::FlagValues values;
+  for (const CLI::Option *option : app.get_options())
+    if (const std::string name = option->get_single_name();
+        option->count() > 0 && (name == "config" || train::checkFlagName(name)))
+      values[name] = option->as<std::string>();
+  return values;
+}
+
+Action addTrain(CLI::App &app) {
+  addTrainFlags(app, "Options");
+  app.footer("Example: pe train --encoding=FILE.mlir --steps=200 --log=run.jsonl");
+  return [&app] { return runTraining("train", [&] { return train(trainValuesOf(app)); }); };
+}
+
+Action addCompare(CLI::App &app) {
+  auto given = std::make_shared<Comparison>();
+  app.add_option("EXPERIMENT", given->name, "A directory such as examples/flip-flop, or FILE.json");
+  app.add_option("--encodings", given->encodings,
+                 ".mlir files or names of pe's examples, A,B,...; none: no encoding");
+  addSwitch(app, "--quick", given->quick, "The smaller size that the experiment defines");
+  addTrainFlags(app, "");
+  app.remove_option(app.get_option("--encoding"));
+  app.get_option("--data")->group("Options");
+  app.get_option("--out")
+      ->group("Options")
+      ->default_str("build/compare")
+      ->description("Directory for results.json, report.html and finished runs; default for an "
+                    "experiment: build/NAME or build/NAME-quick");
+  app.footer("All flags of pe train except --encoding are also accepted, such as --steps=200 "
+             "--seeds=0,1,2\n"
+             "--eval-interval=50 --jobs=2 --sweep=lr=0.001,0.003. An interrupted comparison "
+             "continues with\n"
+             "the missing runs.");
+  return [&app, given] {
+    return runTraining("compare", [&] { return compare(*given, trainValuesOf(app)); });
+  };
 }
 
 } // namespace pe::cli

@@ -5,9 +5,8 @@
 #include "pe/Error.h"
 #include "runtime/train/session/Config.h"
 
-#include <optional>
+#include <functional>
 #include <string>
-#include <vector>
 
 namespace pe::cli {
 
@@ -17,13 +16,8 @@ std::string countText(int64_t number, const std::string &what);
 /// Returns "2 layers, 64 wide, 4 heads of 16", for reports.
 std::string sizeText(const train::DecoderConfig &model);
 
-/// Runs `pe NAME arguments...` if NAME is train, compare or demo; otherwise returns nullopt.
-std::optional<int> runTrainCommand(const std::string &name,
-                                   const std::vector<std::string> &arguments);
-
-/// Runs `pe demo`, a comparison (Grid.h) of one small language model per encoding. Returns the exit
-/// status.
-Expected<int> runDemo(const std::vector<std::string> &arguments);
+/// Runs the command and reports its error as `pe NAME` would. Returns the exit status.
+int runTraining(const std::string &name, const std::function<Expected<int>()> &command);
 
 } // namespace pe::cli
 

@@ -1,14 +1,12 @@
 //===- main.cpp - The program `pe` ---===//
 //
 // Links only the runtime. The compiler is a library that is loaded when a source must be compiled.
-// `pe train` and `pe demo` parse their own flags (runtime/train).
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/api/Compiler.h"
 #include "runtime/core/Error.h"
 #include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
-#include "tools/pe/TrainCommands.h"
 
 #include "pe/pe.h"
 
@@ -61,7 +59,7 @@ static std::optional<int> refuse(const CLI::App &app, const std::vector<std::str
   const std::string name = arguments.empty() ? "" : arguments.front();
   if (name == "--help" || name == "-h" || name == "--version")
     return std::nullopt;
-  std::vector<std::string> known = {"train", "compare", "demo", "--help", "--version"};
+  std::vector<std::string> known = {"--help", "--version"};
   for (const CLI::App *command : app.get_subcommands(nullptr)) {
     known.push_back(command->get_name());
     if (command->get_name() != name)
@@ -77,27 +75,16 @@ int main(int argc, char **argv) {
   using namespace pe::cli;
   // Exceeding the size limit of a file must be an error of that file and not end the process.
   std::signal(SIGXFSZ, SIG_IGN);
-  if (argc > 1) {
-    const std::vector<std::string> arguments =
-        joinValues({argv + 2, argv + argc}, {"--help", "--quick", "--resume"});
-    if (std::optional<int> status = runTrainCommand(argv[1], arguments))
-      return finish(argv[1], *status);
-  }
   CLI::App app("pe compiles positional encodings.\n"
                "Write an encoding in the pe dialect; pe computes it exactly, with its gradients, "
                "inside one\n"
-               "fused attention kernel, in the cheapest way that it finds.");
+               "fused attention kernel, in the cheapest way that it finds.",
+               "pe");
   app.require_subcommand(1);
   app.set_version_flag("--version", "pe " + pe::version());
-  app.footer(
-      "Training:\n"
-      "  train                       Train a small language model with an encoding\n"
-      "  compare                     Train the same model in several ways and compare them\n"
-      "  demo                        Train a model per encoding on real text and compare them\n"
-      "\n"
-      "pe COMMAND --help describes a command. First steps:\n"
-      "  pe run alibi --random=1 --grad --check\n"
-      "  pe explain alibi");
+  app.footer("pe COMMAND --help describes a command. First steps:\n"
+             "  pe run alibi --random=1 --grad --check\n"
+             "  pe explain alibi");
   std::vector<std::pair<CLI::App *, Action>> actions;
   for (auto [name, about, add] :
        {std::tuple{"run", "Compile a file and run it once", &addRun},
@@ -111,10 +98,15 @@ int main(int argc, char **argv) {
         std::tuple{"represent", "Rewrite known biases as networks of progressive interpolation",
                    &addRepresent},
         std::tuple{"reinit", "Project the weights of a checkpoint onto scaled isometries",
-                   &addReinit}}) {
+                   &addReinit},
+        std::tuple{"train", "Train a small language model with an encoding", &addTrain},
+        std::tuple{"compare", "Train the same model in several ways and compare them", &addCompare},
+        std::tuple{"demo", "Train a model per encoding on real text and compare them", &addDemo}}) {
     CLI::App *command = app.add_subcommand(name, about);
     actions.emplace_back(command, add(*command));
   }
+  for (const char *name : {"train", "compare", "demo"})
+    app.get_subcommand(name)->group("Training");
   if (std::optional<int> status = refuse(app, {argv + 1, argv + argc}))
     return *status;
   try {

@@ -4,6 +4,7 @@
 #include "runtime/core/Error.h"
 #include "runtime/device/cpu/ThreadPool.h"
 #include "runtime/train/api/OpenSession.h"
+#include "runtime/train/session/Flags.h"
 #include "runtime/train/session/Observers.h"
 #include "runtime/train/session/Outputs.h"
 
@@ -33,11 +34,27 @@ Run::Run(Run &&) noexcept = default;
 Run &Run::operator=(Run &&) noexcept = default;
 Run::~Run() = default;
 
+/// Reads "--name=value", and "--name" of the flags that need no value.
+static Expected<FlagValues> valuesOf(const std::vector<std::string> &flags) {
+  FlagValues values;
+  for (const std::string &text : flags) {
+    const size_t equals = text.find('=');
+    const bool isComplete =
+        equals != std::string::npos || std::ranges::any_of(trainFlags(), [&](const Flag &flag) {
+          return !flag.needsValue && text == "--" + flag.name;
+        });
+    if (!text.starts_with("--") || !isComplete)
+      return makeError("expected --name=value, found '", text, "'");
+    const std::string name = text.substr(2, std::min(equals, text.size()) - 2);
+    if (!values.emplace(name, equals < text.size() ? text.substr(equals + 1) : "true").second)
+      return makeError("--", name, " is given twice");
+  }
+  return values;
+}
+
 /// Rejects flags that do not apply to a run inside another program.
 static Status checkFlags(const TrainOptions &options) {
   const TrainConfig &config = options.config;
-  if (options.help)
-    return makeError("expected flags of a run, found --help; `pe train --help` prints them");
   if (config.check != TrainConfig::Check::None)
     return makeError("expected flags of a run, found --check; `pe train --check` checks");
   if (!config.trace.empty())
@@ -50,7 +67,10 @@ static Status checkFlags(const TrainOptions &options) {
 }
 
 Expected<Run> Run::open(const std::vector<std::string> &flags, ParallelFor *parallel) {
-  auto options = parseTrainOptions(flags);
+  auto values = valuesOf(flags);
+  if (!values)
+    return values.takeError();
+  auto options = readTrainOptions(*std::move(values));
   if (!options)
     return options.takeError();
   if (Status status = checkFlags(*options); !status)

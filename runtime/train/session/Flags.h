@@ -27,7 +27,12 @@ struct Flag {
   Setter set;
   /// True if the result of a run depends on the flag.
   bool identity = true;
+  /// False if the flag may be written without a value, which then is "true".
+  bool needsValue = true;
 };
+
+/// Returns the table of all flags.
+const std::vector<Flag> &trainFlags();
 
 template <typename Number> Expected<Number> parseNumber(const std::string &text) {
   Number value{};

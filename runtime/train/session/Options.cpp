@@ -1,6 +1,6 @@
 //===- Options.cpp - The flags of `pe train` ------------------------------===//
 //
-// Applies the table of flags (Flags.h) to the command line and the configuration file.
+// Applies the table of flags (Flags.h) to given values and the configuration file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,7 +10,6 @@
 #include "runtime/train/session/Flags.h"
 
 #include <limits>
-#include <set>
 
 namespace pe::train {
 namespace {
@@ -23,38 +22,17 @@ std::vector<Flag> makeFlags() {
   return all;
 }
 
-const std::vector<Flag> &flags() {
-  static const std::vector<Flag> table = makeFlags();
-  return table;
-}
-
-const Flag *findFlag(const std::string &name) {
-  for (const Flag &flag : flags())
-    if (flag.name == name)
-      return &flag;
-  return nullptr;
-}
-
-using Values = std::map<std::string, std::string>;
-
-Status addValue(Values &values, const std::string &name, const std::string &value,
-                const std::string &where) {
-  if (!findFlag(name)) {
-    std::vector<std::string> names;
-    for (const Flag &flag : flags())
-      names.push_back("--" + flag.name);
-    const std::string hint = suggestChoice("--" + name, names);
-    return makeError("unknown ", where, hint.empty() ? "; `pe train --help` lists them" : hint);
-  }
+Status checkGiven(const std::string &name, const std::string &value) {
+  if (Status known = checkFlagName(name); !known)
+    return known;
   if (value.empty() && (name == "seeds" || name == "sweep"))
-    return makeError(where, ": expected ", name == "seeds" ? "seeds such as 0,1,2" : "KEY=A,B,C",
-                     ", found nothing");
-  values[name] = value;
+    return makeError("--", name, ": expected ",
+                     name == "seeds" ? "seeds such as 0,1,2" : "KEY=A,B,C", ", found nothing");
   return Status::success();
 }
 
-/// Adds the keys of a configuration file as values. Flags of the command line take precedence.
-Status readConfigFile(const std::string &path, Values &values) {
+/// Adds the keys of a configuration file. Values that are given already take precedence.
+Status readConfigFile(const std::string &path, FlagValues &values) {
   auto content = readFile(path);
   if (!content)
     return content.takeError();
@@ -68,62 +46,9 @@ Status readConfigFile(const std::string &path, Values &values) {
     if (!value.is_string() && !value.is_number())
       return makeError("expected a number or a string for '", key, "' in '", path, "', found ",
                        plan::shortened(value));
-    std::string spelled = value.is_string() ? value.get<std::string>() : value.dump();
-    if (values.count(key))
-      continue;
-    if (Status status = addValue(values, key, spelled, "key '" + key + "' in '" + path + "'");
-        !status)
-      return status;
-  }
-  return Status::success();
-}
-
-/// Returns advice on an argument that does not have the form "--name=value".
-std::string suggestFlag(const std::string &argument) {
-  const std::string text =
-      argument.substr(std::min(argument.find_first_not_of('-'), argument.size()));
-  if (findFlag(text.substr(0, text.find('='))))
-    return "; did you mean '--" + text + "'?";
-  return argument.starts_with("-") ? "" : "; an encoding is written --encoding=" + argument;
-}
-
-/// Flags given on the command line; --config's file, --resume, --overwrite and --help are kept
-/// apart.
-Status readArguments(const std::vector<std::string> &arguments, Values &values,
-                     std::string &configFile, TrainOptions &options) {
-  std::set<std::string> seen;
-  for (const std::string &argument : arguments) {
-    size_t equals = argument.find('=');
-    if (argument == "--help" || argument == "-h") {
-      options.help = true;
-    } else if (argument == "--resume" || argument == "--resume=if-any") {
-      options.config.resume = true;
-      options.config.resumeIfAny = equals != std::string::npos;
-    } else if (argument == "--overwrite") {
-      options.config.overwrite = true;
-    } else if (argument.starts_with("--resume=") || argument.starts_with("--help=") ||
-               argument.starts_with("--overwrite=")) {
-      return makeError(argument.substr(0, equals), ": expected no value",
-                       argument.starts_with("--resume=") ? " or 'if-any'" : "", ", found '",
-                       argument.substr(equals + 1), "'");
-    } else if (argument.starts_with("--") && findFlag(argument.substr(2))) {
-      return makeError(argument, ": expected a value, found none; write ", argument, "=VALUE");
-    } else if (!argument.starts_with("--") || equals == std::string::npos) {
-      return makeError("expected --name=value, found '", argument, "'", suggestFlag(argument));
-    } else {
-      std::string name = argument.substr(2, equals - 2), value = argument.substr(equals + 1);
-      // Each sweep adds a dimension.
-      if (auto before = values.find(name); name == "sweep" && before != values.end())
-        value = before->second + ";" + value;
-      else if (!seen.insert(name).second)
-        return makeError("--", name, " is given twice");
-      if (name == "config") {
-        configFile = value;
-        continue;
-      }
-      if (Status status = addValue(values, name, value, "flag '--" + name + "'"); !status)
-        return status;
-    }
+    values.emplace(key, value.is_string() ? value.get<std::string>() : value.dump());
+    if (Status known = checkFlagName(key); !known)
+      return Status(known.takeError().within(path));
   }
   return Status::success();
 }
@@ -154,7 +79,7 @@ Status checkSizes(const TrainConfig &config) {
 }
 
 /// Rejects flags for features that the run does not use, which would be ignored silently.
-Status checkUse(const Values &values, const TrainConfig &config) {
+Status checkUse(const FlagValues &values, const TrainConfig &config) {
   const bool plateau = config.reinit.enabled && config.reinit.when == ReinitTime::Plateau;
   for (const auto &[name, value] : values) {
     if (name.starts_with("muon-") && config.optimizer.kind != OptimizerKind::Muon)
@@ -200,36 +125,39 @@ std::vector<std::string> splitList(const std::string &list) {
   return parts;
 }
 
-std::vector<std::string> trainFlags() {
+const std::vector<Flag> &trainFlags() {
+  static const std::vector<Flag> table = makeFlags();
+  return table;
+}
+
+Status checkFlagName(const std::string &name) {
   std::vector<std::string> names;
-  for (const Flag &flag : flags())
+  for (const Flag &flag : trainFlags())
     names.push_back(flag.name);
-  return names;
+  if (std::ranges::count(names, name))
+    return Status::success();
+  const std::string hint = suggestChoice(name, names);
+  return makeError("unknown flag '", name, "'",
+                   hint.empty() ? "; `pe train --help` lists them" : hint);
 }
 
 Metadata trainDefaults() {
   Metadata defaults;
-  for (const Flag &flag : flags())
+  for (const Flag &flag : trainFlags())
     if (flag.identity)
       defaults["pe.train." + flag.name] = flag.preset;
   return defaults;
 }
 
-Expected<TrainOptions> parseTrainOptions(const std::vector<std::string> &arguments,
-                                         const std::map<std::string, std::string> &replaced) {
+Expected<TrainOptions> readTrainOptions(FlagValues values) {
   TrainOptions options;
-  Values values;
-  std::string configFile;
-  if (Status status = readArguments(arguments, values, configFile, options); !status)
-    return status.takeError();
-  if (options.help)
-    return options;
-  if (!configFile.empty())
-    if (Status status = readConfigFile(configFile, values); !status)
+  if (auto config = values.extract("config"))
+    if (Status status = readConfigFile(config.mapped(), values); !status)
       return status.takeError();
-  for (const auto &[name, value] : replaced)
-    values[name] = value;
-  for (const Flag &flag : flags()) {
+  for (const auto &[name, value] : values)
+    if (Status status = checkGiven(name, value); !status)
+      return status.takeError();
+  for (const Flag &flag : trainFlags()) {
     auto given = values.find(flag.name);
     const std::string &value = given == values.end() ? flag.preset : given->second;
     if (Status status = flag.set(options.config, value); !status)
@@ -250,23 +178,6 @@ Expected<TrainOptions> parseTrainOptions(const std::vector<std::string> &argumen
   if (options.config.resume && options.config.checkpoint.empty())
     return makeError("expected --checkpoint=DIR with --resume, found none");
   return options;
-}
-
-std::string trainHelp() {
-  std::string text =
-      "Train a small language model with an encoding\nUsage: pe train [--NAME=VALUE ...]\n\n";
-  for (const Flag &flag : flags()) {
-    std::string line = "  --" + flag.name + "=" + flag.preset;
-    line.resize(std::max<size_t>(line.size() + 2, 40), ' ');
-    text += line + flag.help + "\n";
-  }
-  return text +
-         "  --config=FILE                         JSON object with these flags as keys\n"
-         "  --resume                              resume from the latest checkpoint;\n"
-         "                                        =if-any: if there is one\n"
-         "  --overwrite                           replace the --checkpoint, --log and --trace of\n"
-         "                                        an earlier run; otherwise that is an error\n\n"
-         "Example: pe train --encoding=FILE.mlir --steps=200 --log=run.jsonl\n";
 }
 
 } // namespace pe::train

@@ -31,6 +31,21 @@ Status setLengths(TrainConfig &config, const std::string &list) {
   return Status::success();
 }
 
+Status setResume(TrainConfig &config, const std::string &value) {
+  config.resume = !value.empty();
+  config.resumeIfAny = value == "if-any";
+  if (!value.empty() && value != "true" && value != "if-any")
+    return makeError("expected no value or 'if-any', found '", value, "'");
+  return Status::success();
+}
+
+Status setOverwrite(TrainConfig &config, const std::string &value) {
+  config.overwrite = value == "true";
+  if (!value.empty() && value != "true")
+    return makeError("expected no value, found '", value, "'");
+  return Status::success();
+}
+
 } // namespace
 
 // clang-format off
@@ -73,6 +88,10 @@ std::vector<Flag> flagsOfRun() {
      number<int>(1, [](C &c) -> auto & { return c.jobs; }), false},
     {"out", "build/runs", "directory for the results of --sweep and --seeds, and finished runs",
      text([](C &c) -> auto & { return c.out; }), false},
+    {"resume", "", "resume from the latest checkpoint; =if-any: if there is one", setResume, false,
+     false},
+    {"overwrite", "", "replace the --checkpoint, --log and --trace of an earlier run; otherwise "
+     "that is an error", setOverwrite, false, false},
   };
 }
 // clang-format on

@@ -182,8 +182,11 @@ TEST_F(ChecksTest, ATraceHasThePartsOfEveryStep) {
 }
 
 TEST(CheckOptions, AreRead) {
-  auto options = parseTrainOptions(
-      {"--check=gradients", "--max-skips=4", "--trace=t.json", "--dropout=0.1", "--recompute=on"});
+  auto options = readTrainOptions({{"check", "gradients"},
+                                   {"max-skips", "4"},
+                                   {"trace", "t.json"},
+                                   {"dropout", "0.1"},
+                                   {"recompute", "on"}});
   ASSERT_TRUE(options) << options.error().getMessage();
   EXPECT_EQ(options->config.check, TrainConfig::Check::Gradients);
   EXPECT_EQ(options->config.maxSkips, 4);
@@ -192,11 +195,11 @@ TEST(CheckOptions, AreRead) {
   EXPECT_TRUE(options->config.model.recompute);
   EXPECT_EQ(options->identity.count("pe.train.recompute"), 0u);
   EXPECT_EQ(options->identity.at("pe.train.dropout"), "0.1");
-  EXPECT_EQ(optionsError({"--check=all"}),
+  EXPECT_EQ(optionsError({{"check", "all"}}),
             "--check: expected 'gradients' or 'overfit', found 'all'");
-  EXPECT_EQ(optionsError({"--dropout=1"}),
+  EXPECT_EQ(optionsError({{"dropout", "1"}}),
             "--dropout: expected a number from 0 to below 1, found '1'");
-  EXPECT_EQ(optionsError({"--max-skips=0"}), "--max-skips: expected at least 1, found 0");
+  EXPECT_EQ(optionsError({{"max-skips", "0"}}), "--max-skips: expected at least 1, found 0");
 }
 
 } // namespace

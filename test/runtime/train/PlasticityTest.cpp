@@ -290,20 +290,21 @@ TEST_F(PlasticityRun, EventsAreToldAndLogged) {
 }
 
 TEST(PlasticityOptions, WhatDoesNotFitIsRefused) {
-  EXPECT_EQ(optionsError({"--redo-interval=100", "--redo-tau=0.1"}), "accepted");
-  EXPECT_EQ(optionsError({"--redo-tau=0.1"}),
+  EXPECT_EQ(optionsError({{"redo-interval", "100"}, {"redo-tau", "0.1"}}), "accepted");
+  EXPECT_EQ(optionsError({{"redo-tau", "0.1"}}),
             "expected --redo-interval with --redo-tau, found none");
-  EXPECT_EQ(optionsError({"--redo-interval=5", "--redo-tau=1"}),
+  EXPECT_EQ(optionsError({{"redo-interval", "5"}, {"redo-tau", "1"}}),
             "--redo-tau: expected a number from 0 to below 1, found '1'");
-  EXPECT_EQ(optionsError({"--dash=rowdecay"}),
+  EXPECT_EQ(optionsError({{"dash", "rowdecay"}}),
             "expected --dash=rowdecay and --dash-interval together, found one of them");
-  EXPECT_EQ(optionsError({"--dash=published"}),
+  EXPECT_EQ(optionsError({{"dash", "published"}}),
             "--dash=published: expected --phases with at least two phases, since it is applied "
             "between them, found one");
-  EXPECT_EQ(optionsError({"--dash-scope=adamw"}),
+  EXPECT_EQ(optionsError({{"dash-scope", "adamw"}}),
             "expected --dash=published or rowdecay with --dash-scope, found off");
-  EXPECT_EQ(optionsError({"--dash=rowdecay", "--dash-interval=2000", "--dash-scope=adamw"}),
-            "accepted");
+  EXPECT_EQ(
+      optionsError({{"dash", "rowdecay"}, {"dash-interval", "2000"}, {"dash-scope", "adamw"}}),
+      "accepted");
 }
 
 } // namespace

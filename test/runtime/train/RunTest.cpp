@@ -180,8 +180,11 @@ TEST_F(RunTest, LogsAsTheProgramDoes) {
 TEST_F(RunTest, MistakesAreNamed) {
   EXPECT_EQ(errorOf(flags({"--trace=x.json"})),
             "expected flags of a run, found --trace; `pe train --trace` measures");
-  EXPECT_EQ(errorOf({"--help"}),
-            "expected flags of a run, found --help; `pe train --help` prints them");
+  EXPECT_EQ(errorOf({"--help"}), "expected --name=value, found '--help'");
+  EXPECT_EQ(errorOf({"--steps"}), "expected --name=value, found '--steps'");
+  EXPECT_EQ(errorOf({"steps=3"}), "expected --name=value, found 'steps=3'");
+  EXPECT_EQ(errorOf({"--steps=3", "--steps=4"}), "--steps is given twice");
+  EXPECT_EQ(errorOf({"--stepz=3"}), "unknown flag 'stepz'; did you mean 'steps'?");
   EXPECT_NE(errorOf({"--data=/nowhere"}).find("/nowhere"), std::string::npos);
   EXPECT_NE(errorOf(flags({"--encoding=none.mlir"})).find("none.mlir"), std::string::npos);
   EXPECT_NE(errorOf(flags({"--log=/nowhere/run.jsonl"})).find("/nowhere"), std::string::npos);

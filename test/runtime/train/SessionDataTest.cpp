@@ -74,10 +74,10 @@ TEST_F(SessionTest, TasksAreCausalAndLongEnough) {
 }
 
 TEST(Options, NameTasksAndTokens) {
-  EXPECT_EQ(optionsError({"--data=task:flipflop"}),
+  EXPECT_EQ(optionsError({{"data", "task:flipflop"}}),
             "--data: expected a task of 'flip-flop', 'copy', 'addition' or 'dyck', found "
             "'flipflop'; did you mean 'flip-flop'?");
-  auto options = parseTrainOptions({"--data=tokens.bin", "--vocab=50257"});
+  auto options = readTrainOptions({{"data", "tokens.bin"}, {"vocab", "50257"}});
   ASSERT_TRUE(options);
   EXPECT_EQ(options->config.tokenCount(), 50257);
 }

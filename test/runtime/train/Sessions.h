@@ -19,8 +19,8 @@ namespace pe::test {
 
 namespace fs = std::filesystem;
 
-inline std::string optionsError(const std::vector<std::string> &arguments) {
-  auto options = train::parseTrainOptions(arguments);
+inline std::string optionsError(const train::FlagValues &values) {
+  auto options = train::readTrainOptions(values);
   return options ? "accepted" : options.error().getMessage();
 }
 
