@@ -57,7 +57,7 @@ Status checkNumber(const CLI::Option &option, const std::string &name, const std
   return Status::success();
 }
 
-/// Returns the number of arguments that are not options.
+/// Returns the number of arguments of the command that are not options.
 size_t countPlaces(const CLI::App &command) {
   return command.get_options([](const CLI::Option *option) { return option->get_positional(); })
       .size();

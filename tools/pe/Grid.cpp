@@ -185,7 +185,7 @@ Status Grid::checkClaims() const {
   return Status::success();
 }
 
-/// Returns the values of one run.
+/// Returns the values of one run: its own replace those that all runs share.
 train::FlagValues replaced(train::FlagValues shared, const train::FlagValues &own,
                            const std::string &seed) {
   for (const auto &[name, value] : own)

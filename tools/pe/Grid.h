@@ -15,9 +15,9 @@
 
 namespace pe::cli {
 
-/// Runs the experiment's rows with --sweep and --seeds of `options`, which are read from the values
-/// that all cells share. An experiment without rows has one row with these values. Returns the exit
-/// status, 0 unless a signal stopped the grid (Interrupt.h).
+/// Runs the experiment's rows with --sweep and --seeds of `options`. The values in `shared`, from
+/// which `options` were read, apply to all cells. An experiment without rows has one row with these
+/// values. Returns the exit status, 0 unless a signal stopped the grid (Interrupt.h).
 Expected<int> runGrid(const train::FlagValues &shared, const train::TrainOptions &options,
                       Experiment experiment);
 

@@ -344,11 +344,11 @@ Action addCompare(CLI::App &app) {
       ->default_str("build/compare")
       ->description("Directory for results.json, report.html and finished runs; default for an "
                     "experiment: build/NAME or build/NAME-quick");
-  app.footer("All flags of pe train except --encoding are accepted, such as --steps=200 "
+  app.footer("All flags of pe train except --encoding are also accepted, such as --steps=200 "
              "--seeds=0,1,2\n"
-             "--eval-interval=50 --jobs=2 --sweep=lr=0.001,0.003. A comparison that was "
-             "interrupted resumes\n"
-             "with the runs that are missing.");
+             "--eval-interval=50 --jobs=2 --sweep=lr=0.001,0.003. An interrupted comparison "
+             "continues with\n"
+             "the missing runs.");
   return [&app, given] {
     return runTraining("compare", [&] { return compare(*given, trainValuesOf(app)); });
   };

@@ -1,4 +1,4 @@
-//===- TrainCommands.h - Common code of pe train, compare and demo ---===//
+//===- TrainCommands.h - The subcommands of training ---===//
 #ifndef PE_TOOLS_PE_TRAINCOMMANDS_H
 #define PE_TOOLS_PE_TRAINCOMMANDS_H
 
@@ -16,7 +16,7 @@ std::string countText(int64_t number, const std::string &what);
 /// Returns "2 layers, 64 wide, 4 heads of 16", for reports.
 std::string sizeText(const train::DecoderConfig &model);
 
-/// Runs the command and reports its error like `pe NAME`. Returns the exit status.
+/// Runs the command and reports its error as `pe NAME` would. Returns the exit status.
 int runTraining(const std::string &name, const std::function<Expected<int>()> &command);
 
 } // namespace pe::cli

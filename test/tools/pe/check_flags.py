@@ -1,5 +1,5 @@
 # Checks that every option in the help of a command is on its page of docs/contract, and that every
-# option in the synopsis of the page is in the help.
+# option in the synopsis of the page is in the help with a description.
 # argv: the `pe` program, the directory docs/contract.
 import os
 import re
@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 pe, pages = sys.argv[1:]
+BARE = re.compile(r"^  (--[a-z-]+)(?: [A-Z]+)?(?:=\S*)?\n(?! {20})", re.M)
 OPTION = re.compile(r"(?<![\w-])(--?[a-z][a-z-]*)")
 # Commands that also have the flags of `pe train`.
 OF_TRAINING = ("compare",)
@@ -24,6 +25,8 @@ for name in sorted(os.listdir(pages)):
     options_seen += len(listed)
     problems += [f"pe {command}: {option} is in --help, not in {name}"
                  for option in sorted(listed - on_page)]
+    problems += [f"pe {command}: {option} has no description"
+                 for option in BARE.findall(text)]
     if command not in OF_TRAINING:
         problems += [f"pe {command}: {option} is in {name}, not in --help"
                      for option in sorted(synopsis - listed)]
