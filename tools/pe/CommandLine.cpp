@@ -100,7 +100,7 @@ Status checkValue(const CLI::Option &option, const std::string &name, const std:
 
 Status findMistake(const CLI::App &command, const std::string &name,
                    const std::vector<std::string> &arguments) {
-  std::set<std::string> seen;
+  std::set<const CLI::Option *> seen; // hidden options have no name
   size_t places = countPlaces(command);
   for (size_t n = 0; n < arguments.size(); ++n) {
     const std::string &argument = arguments[n];
@@ -122,7 +122,7 @@ Status findMistake(const CLI::App &command, const std::string &name,
                        hint.empty() ? "; see pe " + name + " --help" : hint);
     }
     const bool isJoined = option->get_multi_option_policy() == CLI::MultiOptionPolicy::Join;
-    if (!seen.insert(option->get_name()).second && !isJoined)
+    if (!seen.insert(option).second && !isJoined)
       return makeError(given, " is given twice");
     const bool hasValue = given.size() < argument.size();
     if (option->get_items_expected_max() == 0) { // a flag

@@ -102,8 +102,8 @@ static Pictures plotMeanByDistance(const PlottedEncoding &encoding) {
   chart::LineChart chart{.title = encoding.name() + ": bias by distance, mean over " +
                                   std::to_string(*length) + " positions",
                          .subtitle = subtitle(encoding, call->isCompiled) +
-                                     "; the bias is not a function of the distance: thick: mean of "
-                                     "all pairs, thin: least and largest",
+                                     "; not a function of the distance: thick: mean of all pairs, "
+                                     "thin: least and largest",
                          .xLabel = "distance i - j (positions)",
                          .yLabel = "bias (logits)",
                          .width = chart::kPictureWidth};

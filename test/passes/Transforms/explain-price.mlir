@@ -5,7 +5,7 @@
 
 // CHECK-LABEL: attention at
 // CHECK:       bias sum(k < size(c, 2), exp(c[b, h, k] * (i + j * k)))
-// CHECK:         price: 6 * size(c, 2) operations per score, size(c, 2) of them division, exp, log or the like; attention without a bias takes 256
+// CHECK:         price: 6 * size(c, 2) operations per score, size(c, 2) of them division, exp, log or similar; attention without a bias takes 256
 // JSON:        "operations": {
 // JSON-NEXT:     "all": 0,
 // JSON-NEXT:     "functions": 0,
@@ -40,11 +40,11 @@ func.func @nested(%q: !t {pe.name = "q"}, %w: tensor<?x?xf32> {pe.name = "w"}) -
 // CHECK:       mask (i * 7 + j * 13) % 5 != 0
 // CHECK:         price: {{[0-9]+}} operations per pair
 // CHECK:       score tanh(s * w[h]) + s
-// CHECK:         price: 3 operations per score, 1 of them division, exp, log or the like; attention without a bias takes 256
+// CHECK:         price: 3 operations per score, 1 of them division, exp, log or similar; attention without a bias takes 256
 // CHECK:       sink w[h] * log(1 + i)
 // CHECK:         price: 4 operations per query, 1 of them division, exp, log or similar
 // CHECK:       factor 1 / (1 + exp(-w[h] * j))
-// CHECK:         price: {{[0-9]+}} operations per weight, 2 of them division, exp, log or the like; attention without a bias takes 256 per score
+// CHECK:         price: {{[0-9]+}} operations per weight, 2 of them division, exp, log or similar; attention without a bias takes 256 per score
 func.func @functions(%q: !t {pe.name = "q"}, %w: tensor<?xf32> {pe.name = "w"}) -> (!t {pe.name = "o"}) {
   %s = pe.score_fn(%w : tensor<?xf32>) expr "tanh(s * w[h]) + s"
   %f = pe.factor_fn(%w : tensor<?xf32>) expr "1 / (1 + exp(-w[h] * j))"
@@ -75,7 +75,7 @@ func.func @written(%q: !t {pe.name = "q"}, %w: tensor<?xf32> {pe.name = "w"}, %a
 // CHECK-LABEL: attention at
 // CHECK:       factor 1 / (1 + i)
 // CHECK:         forward: evaluates its code for every query; backward
-// CHECK-NEXT:    price: 2 operations per query, 1 of them division, exp, log or the like; attention without a bias takes 256 per score
+// CHECK-NEXT:    price: 2 operations per query, 1 of them division, exp, log or similar; attention without a bias takes 256 per score
 // JSON:        "factor": {
 // JSON:            "all": 2,
 // JSON:            "per": "query",
@@ -86,7 +86,7 @@ func.func @row_factor(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
 }
 // CHECK-LABEL: attention at
 // CHECK:       score exp(w[h])
-// CHECK:         price: 2 operations per head, 1 of them division, exp, log or the like
+// CHECK:         price: 2 operations per head, 1 of them division, exp, log or similar
 func.func @head_score(%q: !t {pe.name = "q"}, %w: tensor<?xf32> {pe.name = "w"}) -> (!t {pe.name = "o"}) {
   %s = pe.score_fn(%w : tensor<?xf32>) expr "exp(w[h])"
   %o = pe.attention %q, %q, %q score(%s) : (!t, !t, !t) -> !t

@@ -4,7 +4,7 @@
 // CHECK:      attention at {{.*}}explain-structure.mlir:{{[0-9]+}}:8: softmax, keys with 0 <= i - j <= 127
 // CHECK-NEXT:   bias shift[h]
 // CHECK-NEXT:     at {{.*}}explain-structure.mlir:[[#@LINE + 48]]:8, parameters shift
-// CHECK-NEXT:     class: row, because it is one number per head
+// CHECK-NEXT:     class: row, because it is one value per head
 // CHECK-NEXT:     forward: nothing per score: softmax is unchanged by a constant added to a row; backward: nothing per score
 // CHECK-NEXT:     price: 0 operations per score; attention without a bias takes 256
 // CHECK-NEXT:   bias s[h] * (i - j)

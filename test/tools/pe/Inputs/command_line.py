@@ -40,7 +40,7 @@ cases = [
     (["reinit", "--in=none", "--out=x", "--engine=cubic"], "--iters: expected 1 to 1000"),
     (["reinit", "--in=none", "--out=x", "--scale=one"], "--scale: expected 'muon', 'none', 'mean-"),
     (["reinit", "--in=none", "--out=x", "--threads=-1"], "--threads: expected 1 to 1024"),
-    (["reinit", "--in=none", "--out=x", "--device=cuda"], "PyTorch package"),
+    (["reinit", "--in=none", "--out=x", "--device=cuda"], "Python package"),
 ]
 plot = ["plot", nope, "--out=dir"]
 cases += [
@@ -168,7 +168,7 @@ cases += [
     (["train", "--eval-lengths="], "--eval-lengths: expected a value after '=', found none"),
     (["train", "--eval-lengths=0"], "--eval-lengths: expected lengths of at least 1, found 0"),
     (["train", "--target=cuda"], "pe train runs on the CPU in float32; on GPUs and in other types"),
-    (["train", "--dtype=bf16"], "PyTorch package"),
+    (["train", "--dtype=bf16"], "Python package"),
     (["train", "--optimizer=sgd"],
      "--optimizer: expected an optimizer of 'adamw' or 'muon', found 'sgd'"),
     (["train", "--muon-lr=0.01"], "expected --optimizer=muon with --muon-lr, found adamw"),
