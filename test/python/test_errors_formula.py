@@ -120,7 +120,7 @@ def test_unknown_functions():
 
 @pytest.mark.parametrize("name", [*FORMS, *SENTENCES])
 def test_functions_of_pytorch_that_formulas_do_not_have(name):
-    expected = f"{name} has no counterpart in a formula; {advice_on(name)}"
+    expected = f"{name} is not supported in a formula; {advice_on(name)}"
     with pytest.raises(pe.CompileError, match=re.escape(expected)):
         pe.bias(lambda b, h, i, j: getattr(1.0 * (i - j), name)())(1)
 
@@ -164,10 +164,10 @@ def test_masks_and_biases_are_told_apart():
     def bias():
         return pe.bias(lambda b, h, i, j: j <= i)(1)
 
-    refused(mask, r"found a real number; a mask is the condition alone, as in j <= i; torch\.where"
-                  r"\(condition, 0\.0, -math\.inf\) is a bias, in pe\.bias", "return")
-    refused(bias, r"found a truth value; a bias is torch\.where\(condition, 0\.0, -math\.inf\), "
-                  r"the condition alone is a mask, in pe\.mask", "return")
+    refused(mask, r"found a real number; a mask is only the condition, as in j <= i; torch\.where"
+                  r"\(condition, 0\.0, -math\.inf\) is a bias, for pe\.bias", "return")
+    refused(bias, r"found a boolean; a bias is torch\.where\(condition, 0\.0, -math\.inf\), "
+                  r"the condition itself is a mask, for pe\.mask", "return")
 
 
 def test_indices():
