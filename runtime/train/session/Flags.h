@@ -125,7 +125,7 @@ Status checkReinit(const ReinitConfig &reinit);
 Status setPhases(TrainConfig &config, const std::string &path);
 
 inline constexpr const char *kOnGpus =
-    "pe train runs on the CPU in float32; on GPUs and in other types, train with the PyTorch "
+    "pe train runs on the CPU in float32; on GPUs and in other types, train with the Python "
     "package";
 
 } // namespace pe::train
