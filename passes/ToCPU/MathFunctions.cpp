@@ -6,8 +6,7 @@
 //
 //   %y = math.cos %x : vector<8xf32>   ==>   %y = call @pe_math_cos(%x)
 //
-// The polynomials of sine and cosine are accurate near 0 only, so angles of f32 are first reduced
-// to
+// The polynomials of sine and cosine are accurate only near 0, so f32 angles are first reduced to
 // [-pi, pi] in float64.
 //
 //===----------------------------------------------------------------------===//
@@ -100,7 +99,8 @@ void callFunctions(ModuleOp module) {
   }
 }
 
-/// x - 2 pi n with n = round(x / (2 pi)), in float64 with 2 pi as the sum of two numbers.
+/// Returns x - 2 pi n with n = round(x / (2 pi)), computed in float64 with 2 pi as the sum of two
+/// constants.
 Value reduceAngle(OpBuilder &builder, Location loc, Value angle) {
   auto type = cast<VectorType>(angle.getType());
   VectorType wide = VectorType::get(type.getShape(), builder.getF64Type(), type.getScalableDims());
@@ -115,6 +115,7 @@ Value reduceAngle(OpBuilder &builder, Location loc, Value angle) {
   return arith::TruncFOp::create(builder, loc, type, x);
 }
 
+/// Reduces the arguments of all f32 vector sines and cosines.
 void reduceAngles(ModuleOp module) {
   module.walk([](Operation *op) {
     if (!isa<math::SinOp, math::CosOp>(op) || !isVectorMath(op) ||
