@@ -5,8 +5,8 @@
 //
 //   c[h] * j + sum(n < size(u, 2), u[b, i, n] * w[n])    4 * size(u, 2) + 3 operations per score
 //
-// Code that reads neither the key nor the score is evaluated once per row or head. It is not part of
-// this price; `pe explain` prints its own.
+// Code that reads neither the key nor the score is evaluated once per row or head. It is not part
+// of this price; `pe explain` prints its own.
 //
 //===----------------------------------------------------------------------===//
 
