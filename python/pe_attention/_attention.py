@@ -104,7 +104,9 @@ def _plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     """Returns the call, or None if it may need conversions or raise an error."""
     structures = ("" if encoding is None else getattr(encoding, "structure", None),
                   "" if mask is None else getattr(mask, "structure", None))
-    if None in structures or torch._C._is_any_autocast_enabled():
+    # A class has its structure as a property; an encoding with its own masks has none.
+    if [type(structure) for structure in structures] != [str, str] or (
+            torch._C._is_any_autocast_enabled()):
         return None
     tensors = [query, key, value]
     if encoding is not None:

@@ -22,6 +22,9 @@ Q = zeros(2, 4, 9, 16)
 CALLS: list[tuple[str, Callable[[], Any]]] = [
     ("query: expected a tensor, found a NumPy array of shape [1, 1, 1, 1]; write torch.as_ten",
      lambda: pe.attention(np.zeros((1, 1, 1, 1)), Q, Q)),  # type: ignore[arg-type]
+    ("encoding: expected an encoding such as pe.nn.ALiBi(heads=4), found the class ALiBi",
+     lambda: pe.attention(Q, Q, Q, pe.nn.ALiBi)),  # type: ignore[arg-type]
+    ("mask: expected a mask", lambda: pe.attention(Q, Q, Q, mask=type(pe.causal))),
     ("key: expected [batch, heads, length, depth], found 3 dimensions",
      lambda: pe.attention(Q, Q[0], Q)),
     ("value: expected the type of query, torch.float32, found torch.float16",
