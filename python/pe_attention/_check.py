@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,9 @@ def reference(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
         if not tensor.dtype.is_floating_point:
             raise InputError(f"{name}: expected a floating type, found {tensor.dtype}; write "
                              f"{name}.float()")
-    with torch.autocast(query.device.type, enabled=False):
+    device = query.device.type  # meta, for example, has no autocast
+    with (torch.autocast(device, enabled=False) if torch.amp.is_autocast_available(device)
+          else contextlib.nullcontext()):
         return attention(query.double(), key.double(), value.double(), encoding,
                          target="reference", **options)
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from ._errors import InputError
 from ._trace.graph import REAL, TRUTH, Graph, Layers, Node
 
 _OPERATIONS: dict[str, Callable[..., torch.Tensor]] = {
@@ -48,6 +49,11 @@ class Positions:
     def of(batch: int, heads: int, queries: range, keys: range, dtype: torch.dtype,
            device: torch.device | None = None) -> Positions:
         ranges = (range(batch), range(heads), queries, keys)
+        limit = 2 ** 30
+        if any(r.start < -limit or r.stop > limit for r in ranges):
+            raise InputError("dense: expected sizes up to 2^30 and positions in [-2^30, 2^30), "
+                             f"found {', '.join(f'[{r.start}, {r.stop})' for r in ranges)} for "
+                             "batch, heads, queries and keys")
         shapes = ((-1, 1, 1, 1), (1, -1, 1, 1), (1, 1, -1, 1), (1, 1, 1, -1))
         b, h, i, j = (torch.arange(r.start, r.stop, device=device).reshape(shape)
                       for r, shape in zip(ranges, shapes, strict=True))

@@ -18,7 +18,7 @@ from ._declare import Declaration
 from ._dense import Evaluation, Positions
 from ._errors import CompileError, InputError
 from ._masks import Mask
-from ._module import Encoding
+from ._module import SIZES, Encoding
 from ._split import Parts, split
 from ._tensors import as_int32
 from ._trace import REAL, TRUTH, WHOLE, Graph, Region, Source, refuse, refuse_compiled, trace
@@ -65,6 +65,7 @@ class FormulaMask(Mask):
         name = self.name[1:] if self.name[:1] == "~" else f"~{self.name}"
         return FormulaMask(self.graph, step, self.tensors, name)
 
+    @checked(least=SIZES)
     def dense(self, q_len: int, k_len: int, *, q_start: int | None = None, k_start: int = 0,
               batch: int = 1, heads: int | None = None) -> torch.Tensor:
         """Returns the mask as a boolean tensor [batch, heads, q_len, k_len]."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from ._arguments import named
+from ._arguments import checked, found, named
 from ._assemble import Argument, Piece, assemble, dump, intersect, join
 from ._at_least import at_least
 from ._declare import Declaration, initialise
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 # How a program's argument views a tensor of the module: unchanged, flattened, as a scalar, or as
 # int32.
 VIEWS = ("same", "flat", "number", "whole")
+# The lower bounds of the sizes of a dense bias or mask.
+SIZES = {"q_len": 0, "k_len": 0, "batch": 0, "heads": 1}
+
+
+def _not_an_encoding(value: object) -> InputError:
+    return InputError(f"+: expected an encoding such as pe.nn.ALiBi(heads=4), found {found(value)}")
 
 
 class Encoding(nn.Module):
@@ -188,10 +194,14 @@ class Encoding(nn.Module):
 
     def __radd__(self, other: object) -> Encoding:
         """Supports `sum([a, b])`, which starts with 0."""
-        return self if type(other) is int and other == 0 else NotImplemented
+        if type(other) is int and other == 0:
+            return self
+        raise _not_an_encoding(other)
 
     def __add__(self, other: Encoding) -> Encoding:
-        return Sum(self, other) if isinstance(other, Encoding) else NotImplemented
+        if isinstance(other, Encoding):
+            return Sum(self, other)
+        raise _not_an_encoding(other)
 
     def bias(self, at: Positions, p: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Computes the bias in plain PyTorch, with parameters `p`, at positions that broadcast to
@@ -206,6 +216,7 @@ class Encoding(nn.Module):
         return self.bias(at, {name: tensor.to(at.dtype) if tensor.is_floating_point() else tensor
                               for name, tensor in tensors.items()})
 
+    @checked(least=SIZES)
     def dense(self, q_len: int, k_len: int, *, q_start: int | None = None, k_start: int = 0,
               batch: int = 1, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         """Returns the bias as a tensor [batch, heads, q_len, k_len], differentiable, in plain
@@ -335,6 +346,7 @@ class Bound:
     def program(self, mask: Mask | None = None, options: Options = Options()) -> Program:
         return self.encoding.program(mask, options)
 
+    @checked(least=SIZES)
     def dense(self, q_len: int, k_len: int, *, q_start: int | None = None, k_start: int = 0,
               batch: int = 1, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         """Returns the bias with the bound tensors; see `Encoding.dense`."""

@@ -24,6 +24,10 @@ CALLS: list[tuple[str, Callable[[], Any]]] = [
      lambda: pe.attention(np.zeros((1, 1, 1, 1)), Q, Q)),  # type: ignore[arg-type]
     ("encoding: expected an encoding such as pe.nn.ALiBi(heads=4), found the class ALiBi",
      lambda: pe.attention(Q, Q, Q, pe.nn.ALiBi)),  # type: ignore[arg-type]
+    ("+: expected an encoding such as pe.nn.ALiBi(heads=4), found 3",
+     lambda: pe.nn.ALiBi(4) + 3),  # type: ignore[operator]
+    ("q_len: expected an integer of at least 0, found -1", lambda: pe.nn.ALiBi(4).dense(-1, 4)),
+    ("dense: expected sizes up to 2^30", lambda: pe.nn.ALiBi(4).dense(2 ** 40, 4)),
     ("mask: expected a mask", lambda: pe.attention(Q, Q, Q, mask=type(pe.causal))),
     ("key: expected [batch, heads, length, depth], found 3 dimensions",
      lambda: pe.attention(Q, Q[0], Q)),

@@ -58,6 +58,8 @@ RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "param_groups": (pe.param_groups, {"model": MODEL}),
     "reinit": (pe.reinit, {"model": MODEL}),
     "Encoding": (pe.Encoding, {}),
+    "Encoding.dense": (pe.nn.ALiBi(2).dense, {"q_len": 4, "k_len": 4}),
+    "mask.dense": (pe.mask(lambda b, h, i, j: j <= i).dense, {"q_len": 4, "k_len": 4}),
     "plot.bias": (pe.plot.bias, {"encoding": pe.nn.ALiBi(2), "length": 4}),
     "plot.distance": (pe.plot.distance, {"encoding": pe.nn.ALiBi(2), "length": 4}),
     "plot.attention": (pe.plot.attention, {"query": Q, "key": Q}),
@@ -85,6 +87,7 @@ for _name in pe.nn.__all__:
 # Values by kind.
 VALUES: dict[str, Any] = {
     "None": None, "str": "x", "list": [1, "x"], "bool": True, "object": object(), "class": int,
+    "encoding class": pe.nn.ALiBi,
     "lambda": lambda: 0, "real": 2.5, "negative": -3, "nan": float("nan"), "inf": float("inf"),
     "array": np.zeros((2, 2)), "tensor": torch.zeros(2, 2), "whole": torch.zeros(2, 3).int(),
     "meta": torch.zeros(1, 2, 4, 8, device="meta"), "complex": 1j,
@@ -97,8 +100,9 @@ _FITS = {
     "int": {"negative"}, "object": set(VALUES), "Any": set(VALUES),
     "torch.Tensor": {"tensor", "whole", "meta", "complex tensor"},
     "Tensor": {"tensor", "whole", "meta", "complex tensor"},
-    "Split": {"dict"}, "Init": {"real", "negative"}, "Callable": {"lambda", "class"},
-    "Target": {"lambda", "class"},
+    "Split": {"dict"}, "Init": {"real", "negative"}, "Callable": {"lambda", "class",
+    "encoding class"},
+    "Target": {"lambda", "class", "encoding class"},
 }
 # Kinds that are invalid although the annotation accepts them: numbers out of range, tensors of
 # other shapes.
