@@ -100,8 +100,8 @@ _FITS = {
     "int": {"negative"}, "object": set(VALUES), "Any": set(VALUES),
     "torch.Tensor": {"tensor", "whole", "meta", "complex tensor"},
     "Tensor": {"tensor", "whole", "meta", "complex tensor"},
-    "Split": {"dict"}, "Init": {"real", "negative"}, "Callable": {"lambda", "class",
-    "encoding class"},
+    "Split": {"dict"}, "Init": {"real", "negative"},
+    "Callable": {"lambda", "class", "encoding class"},
     "Target": {"lambda", "class", "encoding class"},
 }
 # Kinds that are invalid although the annotation accepts them: numbers out of range, tensors of
