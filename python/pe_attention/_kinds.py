@@ -57,10 +57,11 @@ def check_encoding(encoding: Any) -> None:
             or isinstance(getattr(encoding, "structure", None), str))):
         return
     raise InputError(f"encoding: expected an encoding such as pe.nn.ALiBi(heads=4), found "
-                     f"{found(encoding)}; {_advice_of_encoding(encoding)}")
+                     f"{found(encoding)}; {advice_of_encoding(encoding)}")
 
 
-def _advice_of_encoding(value: Any) -> str:
+def advice_of_encoding(value: Any) -> str:
+    """Returns what to write instead of a value that is not an encoding."""
     if torch.compiler.is_compiling():
         return "see pe.nn for encodings"
     if isinstance(value, Mask):

@@ -28,7 +28,10 @@ SIZES = {"q_len": 0, "k_len": 0, "batch": 0, "heads": 1}
 
 
 def _not_an_encoding(value: object) -> InputError:
-    return InputError(f"+: expected an encoding such as pe.nn.ALiBi(heads=4), found {found(value)}")
+    from ._kinds import advice_of_encoding  # which imports this module indirectly
+
+    return InputError(f"+: expected an encoding such as pe.nn.ALiBi(heads=4), found "
+                      f"{found(value)}; {advice_of_encoding(value)}")
 
 
 class Encoding(nn.Module):

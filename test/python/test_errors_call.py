@@ -24,6 +24,8 @@ CALLS: list[tuple[str, Callable[[], Any]]] = [
      lambda: pe.attention(np.zeros((1, 1, 1, 1)), Q, Q)),  # type: ignore[arg-type]
     ("encoding: expected an encoding such as pe.nn.ALiBi(heads=4), found the class ALiBi",
      lambda: pe.attention(Q, Q, Q, pe.nn.ALiBi)),  # type: ignore[arg-type]
+    ("found pe.causal; pass a mask as mask=...",
+     lambda: pe.nn.ALiBi(4) + pe.causal),  # type: ignore[operator]
     ("+: expected an encoding such as pe.nn.ALiBi(heads=4), found 3",
      lambda: pe.nn.ALiBi(4) + 3),  # type: ignore[operator]
     ("q_len: expected an integer of at least 0, found -1", lambda: pe.nn.ALiBi(4).dense(-1, 4)),
