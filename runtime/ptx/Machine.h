@@ -1,0 +1,123 @@
+//===- Machine.h - Kernels in PTX, executed on the host ---------*- C++ -*-===//
+//
+// A device that executes PTX text: memory, modules and launches. It is deterministic, and hard on a
+// kernel: a seed interleaves CTAs and warps, copies land as late as they may, and loads may be
+// stale. An access out of bounds, a race, a missing lane or a wait that never ends is an error with
+// the PTX line, the thread and what was expected.
+//
+//   Memory memory;
+//   uint64_t out = memory.allocate(1024);
+//   auto loaded = LoadedModule::load(text, "kernel.ptx", memory);
+//   Launch launch;
+//   launch.grid = {4, 1, 1}, launch.block = {64, 1, 1};
+//   launch.setParameter(0, out);
+//   Status status = (*loaded)->run("kernel", launch);
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_PTX_MACHINE_H
+#define PE_RUNTIME_PTX_MACHINE_H
+
+#include "runtime/ptx/Decoder.h"
+#include "runtime/ptx/Memory.h"
+
+#include <functional>
+#include <mutex>
+
+namespace pe::ptx {
+
+/// The order of execution, and the liberties that a launch takes with memory.
+struct Schedule {
+  enum class Order { Forward, Reverse, Random };
+  /// Forward and Reverse run each warp until it waits; Random switches after a random number of
+  /// instructions.
+  Order order = Order::Random;
+  uint64_t seed = 1;
+  unsigned ctasInFlight = 16;
+  /// An asynchronous copy lands when it is issued; otherwise when it is waited for.
+  bool copiesLandAtOnce = false;
+  /// A CTA keeps the sectors of global memory that it has read, as a level-1 cache does, and loads
+  /// that are neither volatile nor relaxed may return them until an acquire.
+  bool loadsMayBeStale = true;
+  /// How many times an acquire or relaxed load of a location may return its value before the
+  /// latest release, one CTA at a time.
+  unsigned lateReleases = 2;
+
+  /// Returns a schedule in which the seed has chosen all of the above.
+  static Schedule fromSeed(uint64_t seed);
+};
+
+/// Executions of one line, and what they cost.
+struct LineCounts {
+  int line = 0;
+  uint64_t executions = 0;    // warp instructions
+  uint64_t wavefronts = 0;    // of shared memory
+  uint64_t leastWavefronts = 0;
+  uint64_t sectors = 0;       // of 32 bytes of global memory
+  uint64_t leastSectors = 0;
+};
+
+struct Extent {
+  uint32_t x = 1, y = 1, z = 1;
+  uint64_t count() const { return uint64_t(x) * y * z; }
+};
+
+/// The arguments of a launch.
+struct Launch {
+  Extent grid, block;
+  uint32_t dynamicShared = 0;
+  std::vector<std::vector<std::byte>> parameters; // by number, of the sizes that the kernel states
+  Schedule schedule;
+  /// The greatest number of warp instructions; 0: no limit.
+  uint64_t limit = 0;
+  /// Warp instructions of the grid without any write or finished wait, after which all warps are
+  /// reported as waiting for each other.
+  uint64_t patience = 4'000'000;
+  bool countsAccesses = false;
+
+  template <typename T> void setParameter(size_t number, T value) {
+    if (parameters.size() <= number)
+      parameters.resize(number + 1);
+    const auto *bytes = reinterpret_cast<const std::byte *>(&value);
+    parameters[number].assign(bytes, bytes + sizeof(T));
+  }
+};
+
+/// The resources of a chip that a launch must fit.
+struct Limits {
+  uint32_t threadsPerBlock = 1024;
+  uint32_t sharedPerBlock = 227 * 1024;
+  uint32_t multiprocessors = 4;
+};
+
+/// A parsed module with its variables placed in memory.
+class LoadedModule {
+public:
+  /// Parses and decodes all kernels, so that what is unknown is refused before anything runs.
+  static Expected<std::unique_ptr<LoadedModule>> load(std::string_view text, const std::string &file,
+                                                      Memory &memory);
+  ~LoadedModule();
+
+  const Module &module() const { return *parsed; }
+  const Kernel *kernel(std::string_view name) const;
+  /// Checks the launch against the kernel and `limits`, and runs it to its end.
+  Status run(std::string_view kernel, const Launch &launch, const Limits &limits = {}) const;
+  /// Returns counts by line, ascending, of all launches since the last call.
+  std::vector<LineCounts> takeCounts() const;
+  /// The number of warp instructions executed so far.
+  uint64_t instructions() const { return executed; }
+
+private:
+  LoadedModule(Memory &memory) : memory(memory) {}
+  Memory &memory;
+  std::unique_ptr<Module> parsed;
+  std::map<std::string, std::unique_ptr<Kernel>, std::less<>> kernels;
+  std::vector<uint64_t> placed; // allocations of .global variables
+  std::vector<std::byte> constants;
+  mutable std::map<int, LineCounts> counted;
+  mutable uint64_t executed = 0;
+};
+
+} // namespace pe::ptx
+
+#endif // PE_RUNTIME_PTX_MACHINE_H

@@ -1,0 +1,301 @@
+//===- Races.cpp - Order between accesses of memory -----------------------===//
+
+#include "runtime/ptx/Races.h"
+#include "runtime/ptx/Warp.h"
+
+#include <algorithm>
+#include <atomic>
+
+namespace pe::ptx {
+
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+void SharedShadow::reset(uint32_t bytes, unsigned warps) {
+  warpCount = warps;
+  words.assign((bytes + 3) / 4, Word());
+  reads.assign(words.size() * warps, Read());
+}
+
+void SharedShadow::fail(Warp &warp, unsigned lane, uint32_t word, const char *verb,
+                        unsigned otherWarp, unsigned otherLane) const {
+  Warp &other = *warp.cta.warps[otherWarp];
+  throw Fault{"race in shared memory at byte " + std::to_string(word * 4) + ": " +
+                  warp.describe(lane) + " " + verb + " " +
+                  (otherLane == kSeveral ? "several threads of warp " + std::to_string(otherWarp)
+                                         : other.describe(otherLane)) +
+                  "; expected a barrier between them",
+              0};
+}
+
+/// Returns the bytes of `word` that an access touches, one bit each.
+static uint8_t touchedBytes(uint64_t word, uint64_t address, uint32_t bytes) {
+  const uint64_t begin = std::max(address, word * 4), end = std::min(address + bytes, word * 4 + 4);
+  return uint8_t(((1u << (end - begin)) - 1) << (begin - word * 4));
+}
+
+void SharedShadow::checkWrite(Warp &warp, unsigned lane, uint32_t word, uint8_t touched,
+                              Access kind) {
+  const Word &last = words[word];
+  if (!(last.touched & touched) || (last.isStrong && kind.isStrong))
+    return;
+  const bool isOrdered = last.warp == warp.number
+                             ? last.lane == lane || last.clock < warp.clock.now
+                             : last.clock <= warp.clock.own[last.warp];
+  if (!isOrdered)
+    fail(warp, lane, word,
+         kind.isWrite ? "overwrites what was written by" : "reads what was written by", last.warp,
+         last.lane);
+}
+
+void SharedShadow::checkReads(Warp &warp, unsigned lane, uint32_t word, uint8_t touched,
+                              Access kind) {
+  const Read *of = &reads[size_t(word) * warpCount];
+  for (unsigned other = 0; other < warpCount; ++other) {
+    const Read &read = of[other];
+    if (!(read.touched & touched) || (read.isStrong && kind.isStrong))
+      continue;
+    const bool isOrdered = other == warp.number ? read.lane == lane || read.clock < warp.clock.now
+                                                : read.clock <= warp.clock.own[other];
+    if (!isOrdered)
+      fail(warp, lane, word, "overwrites what is read by", other, read.lane);
+  }
+}
+
+void SharedShadow::access(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes,
+                          Access kind) {
+  for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; ++word) {
+    const uint8_t touched = touchedBytes(word, address, bytes);
+    Word &last = words[word];
+    if (last.pending)
+      throw Fault{warp.describe(lane) + (kind.isWrite ? " writes" : " reads") +
+                      " shared memory at byte " + std::to_string(word * 4) +
+                      ", to which an asynchronous copy is in flight; expected cp.async.wait_group, "
+                      "and a barrier, before",
+                  0};
+    checkWrite(warp, lane, word, touched, kind);
+    if (kind.isWrite) {
+      checkReads(warp, lane, word, touched, kind);
+      const bool isSame = last.clock == warp.clock.now && last.warp == warp.number &&
+                          last.lane == lane && last.isStrong == kind.isStrong;
+      last = {warp.clock.now, uint8_t(warp.number), uint8_t(lane),
+              uint8_t(isSame ? last.touched | touched : touched), kind.isStrong, 0};
+      continue;
+    }
+    Read &mine = reads[size_t(word) * warpCount + warp.number];
+    const bool isNow = mine.touched && mine.clock == warp.clock.now;
+    mine = {warp.clock.now, isNow && mine.lane != lane ? kSeveral : uint8_t(lane),
+            uint8_t(isNow ? mine.touched | touched : touched), kind.isStrong};
+  }
+}
+
+void SharedShadow::issue(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes) {
+  access(warp, lane, address, bytes, {.isWrite = true});
+  for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; ++word)
+    ++words[word].pending;
+}
+
+void SharedShadow::land(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes) {
+  for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; ++word)
+    --words[word].pending;
+  access(warp, lane, address, bytes, {.isWrite = true});
+}
+
+//===----------------------------------------------------------------------===//
+// Sectors that may be stale
+//===----------------------------------------------------------------------===//
+
+const std::byte *StaleSectors::read(uint64_t address) {
+  auto [it, isNew] = sectors.try_emplace(address / kBytes);
+  if (isNew) // The sector lies within one allocation, because allocations are multiples of it.
+    std::memcpy(it->second.data(), reinterpret_cast<const void *>(address / kBytes * kBytes),
+                kBytes);
+  return it->second.data() + address % kBytes;
+}
+
+void StaleSectors::write(uint64_t address, const void *from, uint32_t bytes) {
+  if (auto it = sectors.find(address / kBytes); it != sectors.end())
+    std::memcpy(it->second.data() + address % kBytes, from, bytes);
+}
+
+void StrongValues::replace(uint64_t cta, uint64_t address, uint32_t bytes) {
+  Old &old = replaced[address];
+  bytes = std::min<uint32_t>(bytes, sizeof(old.value));
+  std::memcpy(old.value.data(), reinterpret_cast<const void *>(address), bytes);
+  old.bytes = bytes;
+  old.cta = cta;
+  old.seen.clear();
+}
+
+const std::byte *StrongValues::late(uint64_t cta, uint64_t address, uint32_t bytes,
+                                    unsigned times) {
+  auto it = replaced.find(address);
+  if (it == replaced.end() || it->second.cta == cta || it->second.bytes != bytes)
+    return nullptr;
+  return it->second.seen[cta]++ < times ? it->second.value.data() : nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Global memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Numbers of warps are unique in the process, so that shadows need no reset between launches.
+std::atomic<uint64_t> nextWarp = 1;
+
+} // namespace
+
+void GlobalRaces::start(uint64_t warps, unsigned perCta) {
+  first = nextWarp.fetch_add(warps);
+  count = warps;
+  warpsPerCta = perCta;
+  published.clear();
+}
+
+namespace {
+
+/// The last access of a word by a warp, as GlobalWord stores it.
+struct Mark {
+  uint64_t warp;
+  uint32_t clock;
+  uint8_t touched;
+  bool isStrong;
+
+  static Mark from(uint64_t bits) {
+    return {bits >> 28, uint32_t(bits >> 5 & 0x7FFFFF), uint8_t(bits >> 1 & 15), bool(bits & 1)};
+  }
+  uint64_t bits() const {
+    return warp << 28 | uint64_t(clock & 0x7FFFFF) << 5 | uint64_t(touched) << 1 | isStrong;
+  }
+};
+
+} // namespace
+
+void GlobalRaces::access(Warp &warp, unsigned lane, Allocation &allocation, uint64_t address,
+                         uint32_t bytes, Access kind) {
+  const WarpClock &clock = warp.clock;
+  Mark now{first + clock.number, clock.now, 0, kind.isStrong};
+  const uint64_t ctaFirst = now.warp - warp.number;
+  auto check = [&](uint64_t bits, const char *verb) {
+    const Mark before = Mark::from(bits);
+    if (before.warp < first || before.warp == now.warp || !(before.touched & now.touched) ||
+        (kind.isStrong && before.isStrong))
+      return;
+    const uint64_t other = before.warp - first;
+    if (before.warp >= ctaFirst && before.warp < ctaFirst + warpsPerCta) {
+      if (before.clock <= clock.own[before.warp - ctaFirst])
+        return;
+    } else if (clock.others && other < clock.others->size() &&
+               before.clock <= (*clock.others)[other]) {
+      return;
+    }
+    throw Fault{"race in global memory at " + warp.cta.run.memory.describe(address) + ": " +
+                    warp.describe(lane) + " " + verb + " warp " +
+                    std::to_string(other % warpsPerCta) + " of CTA " +
+                    std::to_string(other / warpsPerCta) +
+                    "; expected a barrier, or a release and an acquire, between them",
+                0};
+  };
+  for (uint64_t at = address & ~uint64_t(3); at < address + bytes; at += 4) {
+    GlobalWord &word = allocation.word(at);
+    now.touched = touchedBytes(at / 4, address, bytes);
+    check(word.writer, kind.isWrite ? "overwrites what was written by" : "reads what was written by");
+    if (kind.isWrite)
+      check(word.reader, "overwrites what is read by");
+    uint64_t &last = kind.isWrite ? word.writer : word.reader;
+    const Mark before = Mark::from(last);
+    if (before.warp == now.warp && before.clock == now.clock && before.isStrong == now.isStrong)
+      now.touched |= before.touched;
+    last = now.bits();
+  }
+}
+
+void GlobalRaces::syncWarp(Warp &warp) { ++warp.clock.now; }
+
+namespace {
+
+/// Returns the greater clock of each warp.
+Knowledge join(const Knowledge &a, const Knowledge &b) {
+  if (!a || a == b)
+    return b;
+  if (!b)
+    return a;
+  auto result = std::make_shared<std::vector<uint32_t>>(*a);
+  result->resize(std::max(a->size(), b->size()));
+  for (size_t i = 0; i < b->size(); ++i)
+    (*result)[i] = std::max((*result)[i], (*b)[i]);
+  return result;
+}
+
+} // namespace
+
+void GlobalRaces::barrier(const std::vector<Warp *> &arrivals, const std::vector<Warp *> &leaving) {
+  std::array<uint32_t, 32> own{};
+  Knowledge others, pending;
+  for (const Warp *warp : arrivals) {
+    for (size_t i = 0; i < own.size(); ++i)
+      own[i] = std::max(own[i], warp->clock.own[i]);
+    own[warp->number] = std::max(own[warp->number], warp->clock.now);
+    others = join(others, warp->clock.others);
+  }
+  for (Warp *warp : leaving) {
+    for (size_t i = 0; i < own.size(); ++i)
+      warp->clock.own[i] = std::max(warp->clock.own[i], own[i]);
+    warp->clock.others = join(warp->clock.others, others);
+  }
+  for (Warp *warp : arrivals)
+    ++warp->clock.now;
+}
+
+Knowledge GlobalRaces::all(const Warp &warp) const {
+  const WarpClock &clock = warp.clock;
+  auto result = clock.others ? std::make_shared<std::vector<uint32_t>>(*clock.others)
+                             : std::make_shared<std::vector<uint32_t>>();
+  const uint64_t ctaFirst = clock.number - warp.number;
+  result->resize(std::max<size_t>(result->size(), ctaFirst + warpsPerCta));
+  for (unsigned i = 0; i < warpsPerCta; ++i)
+    (*result)[ctaFirst + i] = std::max((*result)[ctaFirst + i], clock.own[i]);
+  (*result)[clock.number] = clock.now;
+  return result;
+}
+
+void GlobalRaces::learn(Warp &warp, const Knowledge &knowledge) {
+  if (!knowledge)
+    return;
+  warp.clock.others = join(warp.clock.others, knowledge);
+  const uint64_t ctaFirst = warp.clock.number - warp.number;
+  for (unsigned i = 0; i < warpsPerCta && ctaFirst + i < knowledge->size(); ++i)
+    if (i != warp.number)
+      warp.clock.own[i] = std::max(warp.clock.own[i], (*knowledge)[ctaFirst + i]);
+}
+
+void GlobalRaces::fence(Warp &warp) {
+  learn(warp, std::exchange(warp.clock.pending, nullptr));
+  warp.clock.fenced = all(warp);
+  ++warp.clock.now;
+}
+
+void GlobalRaces::publish(Warp &warp, uint64_t key, bool isRelease, bool isAtomic) {
+  Knowledge news = warp.clock.fenced;
+  if (isRelease) {
+    news = all(warp);
+    ++warp.clock.now;
+  }
+  // An atomic operation continues the release sequence of the value that it replaces.
+  Knowledge &at = published[key];
+  at = isAtomic ? join(at, news) : news;
+}
+
+void GlobalRaces::observe(Warp &warp, uint64_t key, bool isAcquire) {
+  auto it = published.find(key);
+  if (it == published.end() || !it->second)
+    return;
+  if (isAcquire)
+    learn(warp, it->second);
+  else
+    warp.clock.pending = join(warp.clock.pending, it->second);
+}
+
+} // namespace pe::ptx

@@ -1,0 +1,149 @@
+//===- Races.h - Order between accesses of memory ---------------*- C++ -*-===//
+//
+// Detects data races by happens-before, after FastTrack (Flanagan and Freund, PLDI 2009), with a
+// warp as the unit: each warp has a clock, which advances when the warp synchronizes, and knows the
+// latest clocks of other warps that are ordered before it. Barriers of a CTA exchange knowledge
+// between its warps; releases and acquires in the scope of the device do so between CTAs. Two
+// accesses of one word, one of them a write, race if neither is ordered before the other, unless
+// both are strong (atomic, volatile, relaxed, release or acquire). Lanes of one warp are ordered by
+// bar.warp.sync and by barriers. Of a word's bytes, those of the last access are kept.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PE_RUNTIME_PTX_RACES_H
+#define PE_RUNTIME_PTX_RACES_H
+
+#include "runtime/ptx/Memory.h"
+#include "runtime/ptx/Program.h"
+
+#include <array>
+#include <string>
+#include <unordered_map>
+
+namespace pe::ptx {
+
+class Warp;
+
+/// The clocks of all warps of a launch, by number in the launch; missing ones are 0.
+using Knowledge = std::shared_ptr<const std::vector<uint32_t>>;
+
+/// The clock of a warp and what it knows about others.
+struct WarpClock {
+  uint64_t number = 0; // in the launch
+  uint32_t now = 1;    // advances at each synchronization
+  std::array<uint32_t, 32> own{}; // clocks of the warps of its CTA, by number in the CTA
+  Knowledge others;               // of warps of other CTAs
+  Knowledge fenced;  // at the last fence: what a later relaxed store publishes
+  Knowledge pending; // read by relaxed loads: known after the next fence
+};
+
+/// How an instruction accesses memory.
+struct Access {
+  bool isWrite = false;
+  bool isStrong = false;
+};
+
+/// Who accessed each word of shared memory last.
+class SharedShadow {
+public:
+  void reset(uint32_t bytes, unsigned warpCount);
+  /// Records an access by a lane, and throws Fault if it races, or touches bytes to which an
+  /// asynchronous copy is in flight.
+  void access(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes, Access kind);
+  /// An asynchronous copy by a lane to these bytes has been issued, or has landed.
+  void issue(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes);
+  void land(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes);
+
+private:
+  struct Word {
+    uint32_t clock = 0; // of the last write; 0: none
+    uint8_t warp = 0, lane = 0;
+    uint8_t touched = 0; // bytes, one bit each
+    bool isStrong = false;
+    uint8_t pending = 0; // copies in flight
+  };
+  /// The last read of a word by one warp.
+  struct Read {
+    uint32_t clock = 0;
+    uint8_t lane = 0; // kSeveral: several lanes
+    uint8_t touched = 0;
+    bool isStrong = false;
+  };
+  static constexpr uint8_t kSeveral = 0xFF;
+  void checkWrite(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
+  void checkReads(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
+  [[noreturn]] void fail(Warp &warp, unsigned lane, uint32_t word, const char *verb,
+                         unsigned otherWarp, unsigned otherLane) const;
+  std::vector<Word> words;
+  std::vector<Read> reads; // by word and warp
+  unsigned warpCount = 0;
+};
+
+/// Sectors of global memory that a CTA has read and may read again although they have changed.
+class StaleSectors {
+public:
+  static constexpr uint64_t kBytes = 32;
+  void clear() { sectors.clear(); }
+  /// Returns the sector of `address` as first read, at the byte of `address`.
+  const std::byte *read(uint64_t address);
+  /// Changes the sector if it has been read.
+  void write(uint64_t address, const void *from, uint32_t bytes);
+  void forget(uint64_t address) { sectors.erase(address / kBytes); }
+
+private:
+  std::unordered_map<uint64_t, std::array<std::byte, kBytes>> sectors;
+};
+
+/// The values that the latest strong stores replaced. A CTA other than that of the store may read
+/// the old one a few times, as if the store took time to arrive.
+class StrongValues {
+public:
+  /// Before a strong store or atomic operation by CTA `cta`.
+  void replace(uint64_t cta, uint64_t address, uint32_t bytes);
+  /// Returns the old value of `bytes` bytes at `address` if CTA `cta` does not see the store yet,
+  /// else null.
+  const std::byte *late(uint64_t cta, uint64_t address, uint32_t bytes, unsigned times);
+
+private:
+  struct Old {
+    std::array<std::byte, 16> value{};
+    uint32_t bytes = 0;
+    uint64_t cta = 0;
+    std::unordered_map<uint64_t, unsigned> seen; // by CTA
+  };
+  std::unordered_map<uint64_t, Old> replaced;
+};
+
+/// Order between the CTAs of a launch.
+class GlobalRaces {
+public:
+  /// Starts a launch of `warps` warps, each ordered after all launches before.
+  void start(uint64_t warps, unsigned warpsPerCta);
+  /// Records an access of global memory, and throws Fault if it races.
+  void access(Warp &warp, unsigned lane, Allocation &allocation, uint64_t address, uint32_t bytes,
+              Access kind);
+
+  /// A barrier orders all accesses of these warps before it ahead of those after it.
+  void barrier(const std::vector<Warp *> &arrivals, const std::vector<Warp *> &leaving);
+  /// Orders the lanes of a warp.
+  void syncWarp(Warp &warp);
+
+  /// A fence of device scope: a later strong store publishes what precedes the fence, and what
+  /// strong loads have read before it is ordered before later accesses.
+  void fence(Warp &warp);
+  /// A strong store or atomic operation at `key`: an address, or a shared address made unique.
+  void publish(Warp &warp, uint64_t key, bool isRelease, bool isAtomic);
+  /// A strong load or atomic operation at `key`.
+  void observe(Warp &warp, uint64_t key, bool isAcquire);
+
+private:
+  Knowledge all(const Warp &warp) const;
+  void learn(Warp &warp, const Knowledge &knowledge);
+  uint64_t first = 1, count = 0; // numbers of warps of this launch, unique in the process
+  unsigned warpsPerCta = 1;
+  std::unordered_map<uint64_t, Knowledge> published;
+};
+
+} // namespace pe::ptx
+
+#endif // PE_RUNTIME_PTX_RACES_H
