@@ -71,6 +71,10 @@ public:
   uint32_t destinationOfAnySize(const Operand &operand, unsigned &found) const;
   /// Returns the offset of a predicate (a mask of 32 bits), and whether the operand is !p.
   uint32_t predicate(const Operand &operand, bool &isNegated) const;
+  /// Returns the q of a result p|q, or kAbsent.
+  uint32_t secondPredicate(const Operand &operand) const;
+  /// Returns the first of a result p|q: a register of `bytes` bytes, or a predicate if 0.
+  uint32_t firstOfPair(const Operand &operand, unsigned bytes) const;
   /// Returns an immediate, or refuses.
   int64_t immediate(const Operand &operand) const;
   /// Returns the offset of 32 broadcast values.
@@ -89,6 +93,11 @@ public:
   /// bytes to a parameter of a function or call. Returns false for parameters of a kernel, which
   /// have addresses.
   bool parameter(const Operand &operand, Step &step, uint64_t bytes);
+
+  /// Returns the frame offset and the bytes of a parameter of a function or call.
+  std::pair<uint32_t, uint32_t> parameterNamed(const std::string &name) const;
+  /// Decodes a function that this one calls.
+  Code &decodeFunction(const Function &callee);
 
   const Module &module() const { return theModule; }
   const Function &function() const { return theFunction; }
@@ -109,7 +118,12 @@ private:
   std::vector<uint32_t> registerOffsets;
   std::map<std::pair<uint64_t, unsigned>, uint32_t> constantOffsets;
   std::map<std::pair<std::string, unsigned>, uint32_t> namedOffsets; // specials and locals
+  std::unordered_map<std::string, std::pair<uint32_t, uint32_t>> parameterOffsets;
+  std::unordered_map<std::string, uint32_t> localOffsets;
 };
+
+/// Returns a read-only register and its bytes.
+std::optional<std::pair<Special, unsigned>> specialNamed(std::string_view name);
 
 /// Add the instructions of a family.
 void addArithmetic(Opcodes &opcodes);  // Arithmetic.cpp: add, mul, mad, fma, min, div, ...

@@ -90,6 +90,8 @@ struct Code {
   std::vector<std::vector<uint32_t>> tables; // targets of brx.idx
   std::vector<Call> calls;
   std::vector<uint32_t> offsets;             // operands in braces; Step::list points here
+  /// Frame offsets of the parameters and results of a function.
+  std::unordered_map<std::string, uint32_t> parameterOffsets;
   uint32_t frameBytes = 0;
   struct Constant {
     uint32_t offset;
