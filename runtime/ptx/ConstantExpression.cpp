@@ -33,8 +33,7 @@ uint64_t shiftedRight(Constant a, uint64_t count) {
 }
 
 bool isLess(Constant a, Constant b, bool isUnsigned) {
-  return isUnsigned ? a.bits < b.bits
-                    : static_cast<int64_t>(a.bits) < static_cast<int64_t>(b.bits);
+  return isUnsigned ? a.bits < b.bits : static_cast<int64_t>(a.bits) < static_cast<int64_t>(b.bits);
 }
 
 /// A recursive descent whose depth is limited, so that damaged text cannot overflow the stack.

@@ -77,8 +77,8 @@ private:
     // The braces of a scalar are those of an array with one element.
     if (dimension >= std::max<size_t>(spans.size() - 1, 1))
       lexer.fail(lexer.peek().line, "expected at most " + std::to_string(dimension) +
-                                        " nested braces in the initial value of '" +
-                                        variable.name + "', found more");
+                                        " nested braces in the initial value of '" + variable.name +
+                                        "', found more");
     if (!open.empty()) {
       checkRoom(open.back());
       if ((at - open.back().begin) % spans[dimension])
@@ -90,8 +90,7 @@ private:
   void checkRoom(const Brace &brace) {
     const bool isUnlimited = brace.dimension == 0 && isInferred;
     if (!isUnlimited && at - brace.begin >= spans[brace.dimension])
-      lexer.fail(lexer.peek().line, "expected at most " +
-                                        std::to_string(spans[brace.dimension]) +
+      lexer.fail(lexer.peek().line, "expected at most " + std::to_string(spans[brace.dimension]) +
                                         " values in a brace of '" + variable.name +
                                         "', found more");
   }
@@ -109,8 +108,7 @@ private:
     const Token token = lexer.peek();
     const bool isNegative = token.isMark("-");
     const Token value = isNegative ? lexer.peekSecond() : token;
-    const bool isMask =
-        token.kind == Token::Kind::Integer && lexer.peekSecond().isMark("(");
+    const bool isMask = token.kind == Token::Kind::Integer && lexer.peekSecond().isMark("(");
     if (!isMask)
       checkMasks();
     if (isMask)
@@ -146,9 +144,9 @@ private:
                              : width >= 64 || (number >= -(int64_t{1} << (width - 1)) &&
                                                number < int64_t{1} << width);
     if (!isSmall)
-      lexer.fail(line, "expected an initial value of " + std::to_string(width) + " bits, found " +
-                           (value.isUnsigned ? std::to_string(value.bits)
-                                             : std::to_string(number)));
+      lexer.fail(line,
+                 "expected an initial value of " + std::to_string(width) + " bits, found " +
+                     (value.isUnsigned ? std::to_string(value.bits) : std::to_string(number)));
     store(value.bits);
   }
 
@@ -162,8 +160,7 @@ private:
     const bool asSingle = variable.type == Type::F32 || (variable.type == Type::B32 && isSingle);
     const bool asDouble = variable.type == Type::F64 || (variable.type == Type::B64 && !isSingle);
     if (!asSingle && !asDouble)
-      lexer.failExpected("an integer for a variable of type ." +
-                             std::string(nameOf(variable.type)),
+      lexer.failExpected("an integer for a variable of type ." + std::string(nameOf(variable.type)),
                          token);
     // NaN keeps its bits unless the precision changes.
     const uint64_t sign = isNegative ? uint64_t{1} << (isSingle ? 31 : 63) : 0;
@@ -193,8 +190,8 @@ private:
 
   void takeAddend(Variable::Reference &reference) {
     if (lexer.peek().isMark("+") || lexer.peek().isMark("-"))
-      reference.addend = static_cast<int64_t>(static_cast<uint64_t>(reference.addend) +
-                                              takeConstant(lexer).bits);
+      reference.addend =
+          static_cast<int64_t>(static_cast<uint64_t>(reference.addend) + takeConstant(lexer).bits);
   }
 
   void takeSymbol() {
@@ -233,7 +230,7 @@ private:
   uint64_t size, budget;
   std::vector<uint64_t> spans; // spans[n]: the elements of one brace of dimension n
   bool isInferred = false;
-  uint64_t at = 0; // the element that is next
+  uint64_t at = 0;    // the element that is next
   unsigned masks = 0; // of an address that is not complete
   Variable::Reference masked;
 };

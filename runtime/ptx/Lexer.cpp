@@ -157,8 +157,8 @@ void Lexer::advance() {
     }
     return;
   }
-  if (isNameCharacter(c) || (c == '%' && isNameCharacter(at(cursor + 1)) &&
-                             !isDigit(at(cursor + 1)))) {
+  if (isNameCharacter(c) ||
+      (c == '%' && isNameCharacter(at(cursor + 1)) && !isDigit(at(cursor + 1)))) {
     size_t end = cursor + 1;
     while (isNameCharacter(at(end)))
       ++end;
@@ -199,8 +199,8 @@ void Lexer::lexMark() {
   for (std::string_view pair : pairs)
     if (two == pair)
       return finish(Token::Kind::Mark, cursor + 2);
-  const bool isKnown = std::string_view(".,;:(){}[]<>=+-*/%&|^~!?@").find(text[cursor]) !=
-                       std::string_view::npos;
+  const bool isKnown =
+      std::string_view(".,;:(){}[]<>=+-*/%&|^~!?@").find(text[cursor]) != std::string_view::npos;
   finish(isKnown ? Token::Kind::Mark : Token::Kind::Text, cursor + 1);
   if (!isKnown)
     failExpected("a character of PTX");
@@ -258,7 +258,8 @@ bool Lexer::lexNumber() {
     while (isDigit(at(end)))
       ++end;
     const bool hasExponent = at(end) == 'e' || at(end) == 'E';
-    if (hasExponent || (at(end) == '.' && !(isNameCharacter(at(end + 1)) && !isDigit(at(end + 1))))) {
+    if (hasExponent ||
+        (at(end) == '.' && !(isNameCharacter(at(end + 1)) && !isDigit(at(end + 1))))) {
       if (at(end) == '.')
         while (isDigit(at(++end)))
           ;

@@ -12,21 +12,33 @@ static const std::unordered_set<std::string_view> specialVectors = {
     "%tid",       "%ntid",       "%ctaid",         "%nctaid",
     "%clusterid", "%nclusterid", "%cluster_ctaid", "%cluster_nctaid"};
 
-static const std::unordered_set<std::string_view> specialScalars = {
-    "%laneid",           "%warpid",
-    "%nwarpid",          "%smid",
-    "%nsmid",            "%gridid",
-    "%lanemask_eq",      "%lanemask_le",
-    "%lanemask_lt",      "%lanemask_ge",
-    "%lanemask_gt",      "%clock",
-    "%clock_hi",         "%clock64",
-    "%globaltimer",      "%globaltimer_lo",
-    "%globaltimer_hi",   "%total_smem_size",
-    "%aggr_smem_size",   "%dynamic_smem_size",
-    "%cluster_ctarank",  "%cluster_nctarank",
-    "%current_graph_exec", "%is_explicit_cluster",
-    "%reserved_smem_offset_begin", "%reserved_smem_offset_end",
-    "%reserved_smem_offset_cap"};
+static const std::unordered_set<std::string_view> specialScalars = {"%laneid",
+                                                                    "%warpid",
+                                                                    "%nwarpid",
+                                                                    "%smid",
+                                                                    "%nsmid",
+                                                                    "%gridid",
+                                                                    "%lanemask_eq",
+                                                                    "%lanemask_le",
+                                                                    "%lanemask_lt",
+                                                                    "%lanemask_ge",
+                                                                    "%lanemask_gt",
+                                                                    "%clock",
+                                                                    "%clock_hi",
+                                                                    "%clock64",
+                                                                    "%globaltimer",
+                                                                    "%globaltimer_lo",
+                                                                    "%globaltimer_hi",
+                                                                    "%total_smem_size",
+                                                                    "%aggr_smem_size",
+                                                                    "%dynamic_smem_size",
+                                                                    "%cluster_ctarank",
+                                                                    "%cluster_nctarank",
+                                                                    "%current_graph_exec",
+                                                                    "%is_explicit_cluster",
+                                                                    "%reserved_smem_offset_begin",
+                                                                    "%reserved_smem_offset_end",
+                                                                    "%reserved_smem_offset_cap"};
 
 /// Returns true for %envreg3, %pm0, %pm0_64 and %reserved_smem_offset_0.
 static bool isNumberedSpecial(std::string_view name) {
@@ -102,8 +114,8 @@ Operand Parser::parseScalar() {
   case Token::Kind::Single:
   case Token::Kind::Double: {
     Operand operand;
-    operand.kind = token.kind == Token::Kind::Single ? Operand::Kind::Single
-                                                     : Operand::Kind::Double;
+    operand.kind =
+        token.kind == Token::Kind::Single ? Operand::Kind::Single : Operand::Kind::Double;
     operand.bits = lexer.take().bits;
     return operand;
   }
@@ -249,16 +261,16 @@ Operand Parser::parseAddress() {
   address.kind = Operand::Kind::Address;
   const Token first = lexer.peek();
   Operand base = parseScalar();
-  const bool isBase = base.kind == Operand::Kind::Integer || base.kind == Operand::Kind::Symbol ||
-                      (base.kind == Operand::Kind::Register && !base.isNegated && !base.isMinus &&
-                       base.second < 0);
+  const bool isBase =
+      base.kind == Operand::Kind::Integer || base.kind == Operand::Kind::Symbol ||
+      (base.kind == Operand::Kind::Register && !base.isNegated && !base.isMinus && base.second < 0);
   if (!isBase)
     lexer.failExpected("a register, a symbol or an integer as an address", first);
   address.offset = base.offset;
   base.offset = 0;
   if (lexer.peek().isMark("+") || lexer.peek().isMark("-"))
-    address.offset = static_cast<int64_t>(static_cast<uint64_t>(address.offset) +
-                                          takeConstant(lexer).bits);
+    address.offset =
+        static_cast<int64_t>(static_cast<uint64_t>(address.offset) + takeConstant(lexer).bits);
   if (lexer.peek().isMark(","))
     lexer.failExpected("']' after an address, because coordinates of tensors and textures are not "
                        "supported");

@@ -115,8 +115,8 @@ Variable Parser::parseDeclarator(const VariableHead &head, Token &name) {
   if (isInitialized)
     parseInitializer(variable, dimensions);
   else if (variable.bytes == 0 && !head.isExtern && head.space != Space::Param)
-    lexer.fail(name.line, "expected a size or an initial value for '" + variable.name +
-                              "', found neither");
+    lexer.fail(name.line,
+               "expected a size or an initial value for '" + variable.name + "', found neither");
   return variable;
 }
 

@@ -33,9 +33,9 @@ void Parser::parseVersion() {
     lexer.failExpected("'.version' at the beginning of a module");
   const Token version = lexer.peek();
   const std::string_view text = version.text;
-  const bool isForm = text.size() >= 3 && text[1] == '.' &&
-                      std::all_of(text.begin() + 2, text.end(),
-                                  [](char c) { return c >= '0' && c <= '9'; });
+  const bool isForm =
+      text.size() >= 3 && text[1] == '.' &&
+      std::all_of(text.begin() + 2, text.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (version.kind != Token::Kind::Double || !isForm || text.size() > 4)
     lexer.failExpected("a version such as 8.0");
   module.major = text[0] - '0';
@@ -225,7 +225,8 @@ bool Parser::parseFunctionDirective() {
     return skipPragma(), true;
   if (text == ".attribute")
     return skipAttribute(), true;
-  const bool isNumber = std::find(std::begin(numbers), std::end(numbers), text) != std::end(numbers);
+  const bool isNumber =
+      std::find(std::begin(numbers), std::end(numbers), text) != std::end(numbers);
   if (isNumber || std::find(std::begin(flags), std::end(flags), text) != std::end(flags)) {
     lexer.take();
     if (isNumber)
@@ -251,8 +252,8 @@ void Parser::parseThreads(std::array<int, 3> &threads) {
   do {
     if (n == 3)
       lexer.failExpected("at most three dimensions after '" + std::string(directive.text) + "'");
-    threads[n++] = static_cast<int>(
-        takeCount(lexer, "a dimension", 1, std::numeric_limits<int>::max()));
+    threads[n++] =
+        static_cast<int>(takeCount(lexer, "a dimension", 1, std::numeric_limits<int>::max()));
   } while (lexer.accept(","));
 }
 
@@ -300,11 +301,10 @@ void Parser::addModuleVariable(Variable variable, const Token &name) {
   }
   Variable *before = entry->second.isFunction ? nullptr : &module.variables[entry->second.index];
   if (!before || !(before->isExtern || variable.isExtern) || before->space != variable.space)
-    lexer.fail(name.line,
-               "expected a new name, found '" + variable.name + "', which line " +
-                   std::to_string(before ? before->line
-                                         : module.functions[entry->second.index].line) +
-                   " declares");
+    lexer.fail(name.line, "expected a new name, found '" + variable.name + "', which line " +
+                              std::to_string(before ? before->line
+                                                    : module.functions[entry->second.index].line) +
+                              " declares");
   if (before->isExtern)
     *before = std::move(variable);
 }

@@ -28,9 +28,7 @@ struct VariableHead {
 
 class Parser {
 public:
-  Parser(std::string_view text, const std::string &file) : lexer(text, file) {
-    module.file = file;
-  }
+  Parser(std::string_view text, const std::string &file) : lexer(text, file) { module.file = file; }
 
   /// Reads the whole text; throws a ParseFailure.
   Module run();

@@ -13,8 +13,8 @@ Scopes::Scopes(const Lexer &lexer, Function &function,
 void Scopes::open(int line) {
   // The parameters have a scope, too.
   if (scopes.size() > greatestDepth)
-    lexer.fail(line, "expected at most " + std::to_string(greatestDepth) +
-                         " nested scopes, found more");
+    lexer.fail(line,
+               "expected at most " + std::to_string(greatestDepth) + " nested scopes, found more");
   scopes.emplace_back().line = line;
 }
 

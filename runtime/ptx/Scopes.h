@@ -37,8 +37,7 @@ struct Reference {
 class Scopes {
 public:
   /// `isOuterName` returns true for names of the module, which no variable of a function may have.
-  Scopes(const Lexer &lexer, Function &function,
-         std::function<bool(std::string_view)> isOuterName);
+  Scopes(const Lexer &lexer, Function &function, std::function<bool(std::string_view)> isOuterName);
 
   void open(int line);
   /// Resolves the references to labels of the innermost scope and removes it.
