@@ -14,7 +14,9 @@ ROOMS = {
     "runtime/include": ((), False),
     "runtime/plan": (("runtime/include",), False),
     "runtime/core": (("runtime/include", "runtime/plan"), False),
-    "runtime/device": (("runtime/include", "runtime/plan", "runtime/core"), False),
+    # A machine that executes PTX: standard library and errors only.
+    "runtime/ptx": (("runtime/include",), False),
+    "runtime/device": (("runtime/include", "runtime/plan", "runtime/core", "runtime/ptx"), False),
     "runtime/reference": (("runtime/include", "runtime/plan", "runtime/core"), False),
     "runtime/api": (
         ("runtime/include", "runtime/plan", "runtime/core", "runtime/device", "runtime/reference",
@@ -51,7 +53,7 @@ ROOMS = {
     "runtime/jit/JitInterface.h": (("runtime/include", "runtime/plan"), False),
     # `pe` links only the LLVM-free runtime and loads the compiler library on demand.
     "tools/pe": (("runtime/include", "runtime/plan", "runtime/core", "runtime/device",
-                  "runtime/reference", "runtime/api", "runtime/train", "runtime/chart",
+                  "runtime/ptx", "runtime/reference", "runtime/api", "runtime/train", "runtime/chart",
                   "runtime/jit/JitInterface.h"), False),
     "tools/pe-opt": (("dialect", "passes"), True),
     "tools/pe-lsp-server": (("dialect", "passes"), True),

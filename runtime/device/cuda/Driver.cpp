@@ -1,6 +1,6 @@
 //===- Driver.cpp - The CUDA driver, opened at run time -------------------===//
 
-#include "runtime/device/cuda/Driver.h"
+#include "runtime/device/cuda/PtxDriver.h"
 
 #include <cstdlib>
 #include <dlfcn.h>
@@ -16,6 +16,8 @@ std::string versionText(int version) {
 
 Expected<Driver> load() {
   const char *chosen = std::getenv("PE_CUDA_DRIVER");
+  if (chosen && std::string_view(chosen) == "ptx")
+    return ptxDriver();
   const char *path = chosen && *chosen ? chosen : "libcuda.so.1";
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library)

@@ -1,0 +1,326 @@
+//===- PtxDriver.cpp - The functions of libcuda on the PTX machine --------===//
+
+#include "runtime/device/cuda/PtxDriver.h"
+#include "runtime/ptx/Machine.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <mutex>
+
+namespace pe::cuda {
+namespace {
+
+enum : Result {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kInvalidDevice = 101,
+  kInvalidPtx = 218,
+  kUnsupportedPtx = 222,
+  kNotFound = 500,
+  kLaunchFailed = 719
+};
+
+/// Returns a setting of $PE_PTX.
+uint64_t setting(const char *name, uint64_t otherwise) {
+  const char *text = std::getenv("PE_PTX");
+  const std::string all = text ? std::string(",") + text : "";
+  const std::string key = std::string(",") + name + "=";
+  const size_t at = all.find(key);
+  return at == std::string::npos ? otherwise : std::strtoull(all.c_str() + at + key.size(), nullptr, 10);
+}
+
+struct StreamState {
+  std::vector<std::function<Result()>> work;
+};
+struct EventState {
+  std::chrono::steady_clock::time_point time;
+};
+struct KernelState {
+  ptx::LoadedModule *module;
+  const ptx::Kernel *kernel;
+  unsigned dynamicShared = 0;
+};
+struct ModuleState {
+  std::unique_ptr<ptx::LoadedModule> loaded;
+  std::vector<std::unique_ptr<KernelState>> kernels;
+};
+
+/// The device. Calls of threads take turns.
+struct Device {
+  std::recursive_mutex mutex;
+  ptx::Memory memory;
+  std::string fault; // of the last launch that failed
+  Result failure = kSuccess;
+  uint64_t launches = 0;
+};
+Device &device() {
+  static Device *theDevice = new Device(); // outlives users in other static objects
+  return *theDevice;
+}
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+template <typename State, typename Tag> State *stateOf(Tag *handle) {
+  return reinterpret_cast<State *>(handle);
+}
+
+//===----------------------------------------------------------------------===//
+// Device and modules
+//===----------------------------------------------------------------------===//
+
+Result init(unsigned) { return kSuccess; }
+Result driverVersion(int *version) {
+  *version = int(setting("version", 13000));
+  return kSuccess;
+}
+Result deviceCount(int *count) {
+  *count = 1;
+  return kSuccess;
+}
+Result deviceGet(DeviceId *id, int ordinal) {
+  *id = ordinal;
+  return ordinal == 0 ? kSuccess : kInvalidDevice;
+}
+Result deviceName(char *name, int bytes, DeviceId) {
+  std::strncpy(name, "PTX on the host", size_t(bytes));
+  return kSuccess;
+}
+Result deviceAttribute(int *value, int attribute, DeviceId) {
+  const int chip = int(setting("chip", 80));
+  switch (attribute) {
+  case kComputeMajor: *value = chip / 10; break;
+  case kComputeMinor: *value = chip % 10; break;
+  case kSharedPerBlockOptin: *value = chip == 80 ? 166912 : chip < 90 || chip >= 120 ? 101376 : 232448; break;
+  default: *value = int(ptx::Limits().multiprocessors); break;
+  }
+  return kSuccess;
+}
+Result contextRetain(Context *context, DeviceId) {
+  *context = reinterpret_cast<Context>(&device());
+  return kSuccess;
+}
+Result contextRelease(DeviceId) { return kSuccess; }
+Result contextPush(Context) { return kSuccess; }
+Result contextPop(Context *) { return kSuccess; }
+
+Result moduleLoad(Module *module, const void *image, unsigned count, int *options, void **values) {
+  const Lock lock(device().mutex);
+  auto loaded = ptx::LoadedModule::load(static_cast<const char *>(image), "kernel.ptx",
+                                        device().memory);
+  if (!loaded) {
+    const std::string text = loaded.error().render("ptx");
+    size_t bytes = 0;
+    for (unsigned i = 0; i < count; ++i)
+      if (options[i] == kErrorLogBytes)
+        bytes = reinterpret_cast<size_t>(values[i]);
+    for (unsigned i = 0; i < count; ++i)
+      if (options[i] == kErrorLog && bytes > 0) {
+        std::strncpy(static_cast<char *>(values[i]), text.c_str(), bytes - 1);
+        static_cast<char *>(values[i])[bytes - 1] = 0;
+      }
+    return kInvalidPtx;
+  }
+  auto *state = new ModuleState{*std::move(loaded), {}};
+  *module = reinterpret_cast<Module>(state);
+  return kSuccess;
+}
+Result moduleUnload(Module module) {
+  const Lock lock(device().mutex);
+  delete stateOf<ModuleState>(module);
+  return kSuccess;
+}
+Result moduleFunction(Kernel *kernel, Module module, const char *name) {
+  ModuleState *state = stateOf<ModuleState>(module);
+  const ptx::Kernel *found = state->loaded->kernel(name);
+  if (!found)
+    return kNotFound;
+  state->kernels.push_back(std::make_unique<KernelState>(state->loaded.get(), found));
+  *kernel = reinterpret_cast<Kernel>(state->kernels.back().get());
+  return kSuccess;
+}
+Result functionSetAttribute(Kernel kernel, int attribute, int value) {
+  if (attribute == kMaxDynamicShared)
+    stateOf<KernelState>(kernel)->dynamicShared = unsigned(value);
+  return kSuccess;
+}
+
+//===----------------------------------------------------------------------===//
+// Work
+//===----------------------------------------------------------------------===//
+
+/// Runs work now, or when the stream is synchronized.
+Result submit(Stream stream, std::function<Result()> work) {
+  const Lock lock(device().mutex);
+  if (device().failure != kSuccess)
+    return device().failure;
+  if (!stream)
+    return work();
+  stateOf<StreamState>(stream)->work.push_back(std::move(work));
+  return kSuccess;
+}
+
+Result runKernel(const KernelState &kernel, const ptx::Launch &launch) {
+  ptx::Limits limits;
+  int shared = 0;
+  deviceAttribute(&shared, kSharedPerBlockOptin, 0);
+  limits.sharedPerBlock = uint32_t(shared);
+  Status status = kernel.module->run(kernel.kernel->function->name, launch, limits);
+  if (status)
+    return kSuccess;
+  device().fault = status.error().render("ptx");
+  // As on a device, nothing runs in this context after a fault.
+  return device().failure = kLaunchFailed;
+}
+
+Result launch(Kernel kernel, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
+              unsigned blockY, unsigned blockZ, unsigned sharedBytes, Stream stream,
+              void **arguments, void **) {
+  const KernelState &state = *stateOf<KernelState>(kernel);
+  // Above 48 KiB only what functionSetAttribute has allowed.
+  if (sharedBytes > std::max(48u << 10, state.dynamicShared))
+    return kInvalidValue;
+  ptx::Launch call;
+  call.grid = {gridX, gridY, gridZ};
+  call.block = {blockX, blockY, blockZ};
+  call.dynamicShared = sharedBytes;
+  const auto &parameters = state.kernel->function->parameters;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const auto *from = static_cast<const std::byte *>(arguments[i]);
+    call.parameters.emplace_back(from, from + parameters[i].bytes);
+  }
+  call.schedule = ptx::Schedule::fromSeed(setting("seed", 1) + device().launches++);
+  call.schedule.ctasInFlight = unsigned(setting("ctas", call.schedule.ctasInFlight));
+  call.limit = setting("limit", 0);
+  return submit(stream, [&state, call = std::move(call)] { return runKernel(state, call); });
+}
+
+Result allocate(DevicePointer *pointer, size_t bytes) {
+  const Lock lock(device().mutex);
+  *pointer = device().memory.allocate(bytes);
+  return *pointer ? kSuccess : kOutOfMemory;
+}
+Result release(DevicePointer pointer) {
+  const Lock lock(device().mutex);
+  return device().memory.release(pointer) ? kSuccess : kInvalidValue;
+}
+/// Returns true if the range is within an allocation.
+bool isAllocated(DevicePointer at, size_t bytes) {
+  const ptx::Allocation *found = device().memory.find(at);
+  return found && found->contains(at, bytes);
+}
+Result copyToDevice(DevicePointer to, const void *from, size_t bytes, Stream stream) {
+  return submit(stream, [=]() -> Result {
+    if (!isAllocated(to, bytes))
+      return kInvalidValue;
+    std::memcpy(reinterpret_cast<void *>(to), from, bytes);
+    return kSuccess;
+  });
+}
+Result copyToHost(void *to, DevicePointer from, size_t bytes, Stream stream) {
+  return submit(stream, [=]() -> Result {
+    if (!isAllocated(from, bytes))
+      return kInvalidValue;
+    std::memcpy(to, reinterpret_cast<const void *>(from), bytes);
+    return kSuccess;
+  });
+}
+Result copy2D(const Copy2D *copy, Stream stream) {
+  return submit(stream, [copy = *copy]() -> Result {
+    for (size_t row = 0; row < copy.height; ++row) {
+      auto at = [&](const Copy2D::Side &side) {
+        return side.device + (side.y + row) * side.pitch + side.xInBytes;
+      };
+      if (!isAllocated(at(copy.to), copy.widthInBytes) ||
+          !isAllocated(at(copy.from), copy.widthInBytes))
+        return kInvalidValue;
+      std::memcpy(reinterpret_cast<void *>(at(copy.to)),
+                  reinterpret_cast<const void *>(at(copy.from)), copy.widthInBytes);
+    }
+    return kSuccess;
+  });
+}
+Result fill(DevicePointer to, unsigned char value, size_t bytes, Stream stream) {
+  return submit(stream, [=]() -> Result {
+    if (!isAllocated(to, bytes))
+      return kInvalidValue;
+    std::memset(reinterpret_cast<void *>(to), value, bytes);
+    return kSuccess;
+  });
+}
+
+Result streamCreate(Stream *stream, unsigned) {
+  *stream = reinterpret_cast<Stream>(new StreamState());
+  return kSuccess;
+}
+Result streamSynchronize(Stream stream) {
+  const Lock lock(device().mutex);
+  if (!stream)
+    return device().failure;
+  std::vector<std::function<Result()>> work;
+  std::swap(work, stateOf<StreamState>(stream)->work);
+  for (const auto &each : work) {
+    if (device().failure != kSuccess)
+      return device().failure;
+    if (const Result result = each(); result != kSuccess)
+      return result;
+  }
+  return kSuccess;
+}
+Result streamDestroy(Stream stream) {
+  delete stateOf<StreamState>(stream);
+  return kSuccess;
+}
+Result eventCreate(Event *event, unsigned) {
+  *event = reinterpret_cast<Event>(new EventState());
+  return kSuccess;
+}
+Result eventDestroy(Event event) {
+  delete stateOf<EventState>(event);
+  return kSuccess;
+}
+Result eventRecord(Event event, Stream stream) {
+  return submit(stream, [event]() -> Result {
+    stateOf<EventState>(event)->time = std::chrono::steady_clock::now();
+    return kSuccess;
+  });
+}
+Result eventSynchronize(Event) { return kSuccess; }
+Result eventElapsed(float *milliseconds, Event begin, Event end) {
+  *milliseconds = std::chrono::duration<float, std::milli>(stateOf<EventState>(end)->time -
+                                                           stateOf<EventState>(begin)->time)
+                      .count();
+  return kSuccess;
+}
+
+Result errorName(Result error, const char **text) {
+  switch (error) {
+  case kInvalidValue: *text = "CUDA_ERROR_INVALID_VALUE"; break;
+  case kOutOfMemory: *text = "CUDA_ERROR_OUT_OF_MEMORY"; break;
+  case kInvalidDevice: *text = "CUDA_ERROR_INVALID_DEVICE"; break;
+  case kInvalidPtx: *text = "CUDA_ERROR_INVALID_PTX"; break;
+  case kUnsupportedPtx: *text = "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"; break;
+  case kNotFound: *text = "CUDA_ERROR_NOT_FOUND"; break;
+  case kLaunchFailed: *text = "CUDA_ERROR_LAUNCH_FAILED"; break;
+  default: *text = "CUDA_ERROR_UNKNOWN"; break;
+  }
+  return kSuccess;
+}
+Result errorText(Result error, const char **text) {
+  *text = error == kLaunchFailed ? device().fault.c_str() : nullptr;
+  return kSuccess;
+}
+
+} // namespace
+
+Driver ptxDriver() {
+  Driver driver;
+#define PE_CUDA_ASSIGN(name, symbol, arguments) driver.name = name;
+  PE_CUDA_FUNCTIONS(PE_CUDA_ASSIGN)
+#undef PE_CUDA_ASSIGN
+  driver.version = int(setting("version", 13000));
+  return driver;
+}
+
+} // namespace pe::cuda
