@@ -13,7 +13,7 @@
 
 namespace pe::ptx {
 
-/// The limit for all variables of a module: what a damaged size may make the parser allocate.
+/// The limit for all variables of a module, so that a damaged size cannot exhaust memory.
 static constexpr uint64_t greatestInitialBytes = uint64_t{1} << 28;
 
 namespace {

@@ -106,6 +106,8 @@ struct Function {
   bool isDefined = false; // false: a declaration
   int line = 0;
   std::vector<Variable> results, parameters;
+  /// The registers that statements use, in the order of their first use. A range `%r<21>` that is
+  /// only declared adds none; parameters in .reg have the space Generic and a register here.
   std::vector<Register> registers;
   /// Variables declared in the body, of spaces Param, Local and Shared. Names are unique: the
   /// parser renames a variable of an inner scope whose name occurs again.
