@@ -25,6 +25,7 @@ Action addBench(CLI::App &app);
 Action addPlot(CLI::App &app);
 Action addReinit(CLI::App &app);
 Action addRepresent(CLI::App &app);
+Action addPtx(CLI::App &app);
 Action addTrain(CLI::App &app);
 Action addCompare(CLI::App &app);
 Action addDemo(CLI::App &app);

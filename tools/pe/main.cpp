@@ -99,6 +99,7 @@ int main(int argc, char **argv) {
                    &addRepresent},
         std::tuple{"reinit", "Project the weights of a checkpoint onto scaled isometries",
                    &addReinit},
+        std::tuple{"ptx", "Check a kernel in PTX, or execute it on this CPU", &addPtx},
         std::tuple{"train", "Train a small language model with an encoding", &addTrain},
         std::tuple{"compare", "Train the same model in several ways and compare them", &addCompare},
         std::tuple{"demo", "Train a model per encoding on real text and compare them", &addDemo}}) {
