@@ -80,6 +80,7 @@ public:
   Cta &cta;
   const unsigned number; // in the CTA
   Lanes exited = 0;      // lanes that are done or do not exist
+  Lanes carry = 0;       // condition code of add.cc, sub.cc and mad.cc
   bool isDone = false;
   WarpClock clock;
   /// Counts that a lane's asynchronous copies need (AsyncCopies.cpp).
