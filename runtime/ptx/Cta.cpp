@@ -1,5 +1,6 @@
 //===- Cta.cpp - Blocks of threads and the launch -------------------------===//
 
+#include "runtime/ptx/Copies.h"
 #include "runtime/ptx/Warp.h"
 
 #include <algorithm>
