@@ -102,8 +102,8 @@ void copy(Warp &warp, const Step &step, Lanes lanes) {
     to &= (to & kWindowMask) == kSharedWindow ? ~kWindowMask : ~uint64_t(0);
     places[lane] = to;
     if (to > warp.cta.shared.size() || bytes > warp.cta.shared.size() - to || to % bytes)
-      throw Fault{warp.describe(lane) + " copies " + std::to_string(bytes) +
-                      " bytes to byte " + std::to_string(to) + " of shared memory, which has " +
+      throw Fault{warp.describe(lane) + " copies " + std::to_string(bytes) + " bytes to byte " +
+                      std::to_string(to) + " of shared memory, which has " +
                       std::to_string(warp.cta.shared.size()) + "; expected a multiple of " +
                       std::to_string(bytes) + " inside",
                   0};
@@ -137,6 +137,8 @@ void waitAll(Warp &warp, const Step &, Lanes lanes) {
 }
 
 void decodeCopy(Decoder &decoder, const Statement &statement, Step &step) {
+  if (statement.has("bulk") || statement.has("mbarrier") || statement.has("reduce"))
+    refuseAsynchronous(decoder, statement, step);
   if (statement.has("commit_group")) {
     decoder.expectOperands(statement, 0, 0);
     step.run = commit;
@@ -180,6 +182,12 @@ void decodeCopy(Decoder &decoder, const Statement &statement, Step &step) {
 }
 
 } // namespace
+
+void refuseAsynchronous(Decoder &decoder, const Statement &statement, Step &) {
+  decoder.refuse("'", statement.mnemonic(),
+                 "' is not supported: the asynchronous instructions of Hopper and later chips are "
+                 "not executed yet");
+}
 
 void addCopies(Opcodes &opcodes) { opcodes["cp"] = decodeCopy; }
 

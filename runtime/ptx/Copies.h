@@ -12,7 +12,7 @@ namespace pe::ptx {
 class Copies {
 public:
   struct Copy {
-    uint32_t to;           // in shared memory
+    uint32_t to; // in shared memory
     uint64_t from;
     uint32_t bytes, given; // the rest is zeros
     uint64_t group;
@@ -32,6 +32,9 @@ private:
   std::array<std::deque<Copy>, kWarpSize> pending;
   std::array<uint64_t, kWarpSize> committed{};
 };
+
+/// Refuses an instruction that units beside the warps execute, by its name.
+void refuseAsynchronous(Decoder &decoder, const Statement &statement, Step &step);
 
 } // namespace pe::ptx
 

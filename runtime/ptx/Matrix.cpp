@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/ptx/Copies.h"
 #include "runtime/ptx/MatrixMemory.h"
 
 #include <algorithm>
@@ -320,13 +321,6 @@ void decodeMultiply(Decoder &decoder, const Statement &statement, Step &step) {
   step.run = form->run;
 }
 
-/// Refuses what an SM of Hopper or later executes beside its warps.
-void refuseAsynchronous(Decoder &decoder, const Statement &statement, Step &) {
-  decoder.refuse("'", statement.mnemonic(),
-                 "' is not supported: the asynchronous instructions of Hopper and later chips are "
-                 "not executed yet");
-}
-
 } // namespace
 
 void addMatrix(Opcodes &opcodes) {
@@ -334,7 +328,7 @@ void addMatrix(Opcodes &opcodes) {
   addMatrixMemory(opcodes);
   for (std::string_view name :
        {"wgmma", "tcgen05", "mbarrier", "setmaxnreg", "griddepcontrol", "clusterlaunchcontrol",
-        "mapa", "getctarank", "multimem", "tensormap", "cp.reduce", "st.async", "red.async"})
+        "mapa", "getctarank", "multimem", "tensormap"})
     opcodes[name] = refuseAsynchronous;
 }
 

@@ -37,8 +37,8 @@ std::string Warp::place() const {
   std::string text;
   for (const Group &group : frames.back().groups) {
     const std::vector<Step> &steps = code().steps;
-    const uint32_t pc = std::min<uint32_t>(barrier >= 0 ? group.pc - 1 : group.pc,
-                                           uint32_t(steps.size()) - 1);
+    const uint32_t pc =
+        std::min<uint32_t>(barrier >= 0 ? group.pc - 1 : group.pc, uint32_t(steps.size()) - 1);
     text += (text.empty() ? "line " : ", ") + std::to_string(steps[pc].line);
   }
   return text;
@@ -51,7 +51,8 @@ std::string Warp::place() const {
 void Warp::push(const Code &code, Lanes lanes) {
   if (frames.size() >= kDeepestCall)
     throw Fault{"calls are nested more than " + std::to_string(kDeepestCall) + " deep", 0};
-  const uint32_t base = frames.empty() ? 0 : frames.back().localBase + frames.back().code->ownLocalBytes;
+  const uint32_t base =
+      frames.empty() ? 0 : frames.back().localBase + frames.back().code->ownLocalBytes;
   Frame next;
   next.code = &code;
   next.groups = {{0, lanes, false}};
@@ -103,32 +104,58 @@ static uint64_t valueOf(Special which, const Warp &warp, unsigned lane) {
   const Extent thread = indexIn(block, warp.thread(lane));
   const Lanes bit = Lanes(1) << lane;
   switch (which) {
-  case Special::TidX: return thread.x;
-  case Special::TidY: return thread.y;
-  case Special::TidZ: return thread.z;
-  case Special::NtidX: return block.x;
-  case Special::NtidY: return block.y;
-  case Special::NtidZ: return block.z;
-  case Special::CtaidX: return cta.x;
-  case Special::CtaidY: return cta.y;
-  case Special::CtaidZ: return cta.z;
-  case Special::NctaidX: return grid.x;
-  case Special::NctaidY: return grid.y;
-  case Special::NctaidZ: return grid.z;
-  case Special::LaneId: return lane;
-  case Special::WarpId: return warp.number;
-  case Special::NumWarps: return warp.cta.warps.size();
-  case Special::SmId: return warp.cta.number % run.limits.multiprocessors;
-  case Special::NumSms: return run.limits.multiprocessors;
-  case Special::GridId: return 1;
-  case Special::MaskEq: return bit;
-  case Special::MaskLe: return bit | (bit - 1);
-  case Special::MaskLt: return bit - 1;
-  case Special::MaskGe: return Lanes(0) - bit;
-  case Special::MaskGt: return Lanes(0) - bit - bit;
-  case Special::TotalShared: return run.sharedBytes;
-  case Special::DynamicShared: return run.launch.dynamicShared;
-  default: return 0; // Moves.cpp reads those that change
+  case Special::TidX:
+    return thread.x;
+  case Special::TidY:
+    return thread.y;
+  case Special::TidZ:
+    return thread.z;
+  case Special::NtidX:
+    return block.x;
+  case Special::NtidY:
+    return block.y;
+  case Special::NtidZ:
+    return block.z;
+  case Special::CtaidX:
+    return cta.x;
+  case Special::CtaidY:
+    return cta.y;
+  case Special::CtaidZ:
+    return cta.z;
+  case Special::NctaidX:
+    return grid.x;
+  case Special::NctaidY:
+    return grid.y;
+  case Special::NctaidZ:
+    return grid.z;
+  case Special::LaneId:
+    return lane;
+  case Special::WarpId:
+    return warp.number;
+  case Special::NumWarps:
+    return warp.cta.warps.size();
+  case Special::SmId:
+    return warp.cta.number % run.limits.multiprocessors;
+  case Special::NumSms:
+    return run.limits.multiprocessors;
+  case Special::GridId:
+    return 1;
+  case Special::MaskEq:
+    return bit;
+  case Special::MaskLe:
+    return bit | (bit - 1);
+  case Special::MaskLt:
+    return bit - 1;
+  case Special::MaskGe:
+    return Lanes(0) - bit;
+  case Special::MaskGt:
+    return Lanes(0) - bit - bit;
+  case Special::TotalShared:
+    return run.sharedBytes;
+  case Special::DynamicShared:
+    return run.launch.dynamicShared;
+  default:
+    return 0; // Moves.cpp reads those that change
   }
 }
 
@@ -176,16 +203,20 @@ void Warp::split(Frame &f, uint32_t pc, Lanes lanes) {
   f.groups.push_back({pc, lanes, false});
 }
 
+/// Returns the lanes that must be at a collective for the lanes of `mask` to execute it.
+Lanes Warp::needed(const Step &step, Lanes mask) const {
+  if (step.members == kAbsent)
+    return live();
+  Lanes members = 0;
+  forEachLane(mask, [&](unsigned lane) { members |= lanes<uint32_t>(step.members)[lane]; });
+  return members & live();
+}
+
 /// Continues groups whose collectives need no more lanes, because the others have exited.
 bool Warp::wake(Frame &f) {
-  for (Group &group : f.groups) {
-    const Step &step = f.code->steps[group.pc];
-    Lanes needed = live();
-    if (step.members != kAbsent)
-      needed &= lanes<uint32_t>(step.members)[std::countr_zero(group.lanes)];
-    if ((group.lanes & needed) == needed)
+  for (Group &group : f.groups)
+    if (!(needed(f.code->steps[group.pc], group.lanes) & ~group.lanes))
       group.waits = false;
-  }
   return select(f);
 }
 
@@ -199,18 +230,34 @@ void Warp::remove(Frame &f, Lanes lanes) {
 
 /// Returns true if all lanes of a collective are here. Otherwise the group waits.
 bool Warp::collect(Frame &f, const Step &step, Lanes mask) {
-  Lanes needed = live();
-  if (step.members != kAbsent) {
-    needed &= lanes<uint32_t>(step.members)[std::countr_zero(mask)];
-    if (mask & ~needed) // lanes that execute it without being members
-      throw Fault{describe(std::countr_zero(mask & ~needed)) + " executes " +
-                      "a collective whose member mask does not contain it",
-                  0};
-  }
-  if ((mask & needed) == needed)
+  if (!(needed(step, mask) & ~mask))
     return true;
   f.groups[f.current].waits = true;
   return false;
+}
+
+/// Executes a collective, once for each set of lanes that name the same members.
+void Warp::runCollective(const Step &step, Lanes mask) {
+  if (step.members == kAbsent)
+    return step.run(*this, step, mask);
+  const uint32_t *members = lanes<uint32_t>(step.members);
+  uint32_t named[kWarpSize]; // the operand may be a result too
+  std::copy_n(members, kWarpSize, named);
+  while (mask) {
+    const uint32_t first = named[std::countr_zero(mask)];
+    Lanes same = 0;
+    forEachLane(mask, [&](unsigned lane) { same |= Lanes(named[lane] == first) << lane; });
+    if (same & ~first)
+      throw Fault{describe(std::countr_zero(same & ~first)) +
+                      " executes a collective whose member mask does not contain it",
+                  0};
+    if (first & live() & ~same)
+      throw Fault{describe(std::countr_zero(first & live() & ~same)) +
+                      " executes a collective with another member mask than lanes that name it",
+                  0};
+    step.run(*this, step, same);
+    mask &= ~same;
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -221,7 +268,8 @@ static void copyParameters(const std::vector<Call::Copy> &copies, const std::byt
                            std::byte *to, Lanes lanes) {
   for (const Call::Copy &copy : copies)
     forEachLane(lanes, [&](unsigned lane) {
-      std::memcpy(to + copy.to + lane * copy.bytes, from + copy.from + lane * copy.bytes, copy.bytes);
+      std::memcpy(to + copy.to + lane * copy.bytes, from + copy.from + lane * copy.bytes,
+                  copy.bytes);
     });
 }
 
@@ -361,7 +409,7 @@ Warp::Turn Warp::runGroup(Frame &f, uint64_t &left, uint64_t &fair) {
         --executions[pc];
         return Turn::Used;
       }
-      step.run(*this, step, mask);
+      runCollective(step, mask);
       if (step.flow == Flow::Barrier && barrier >= 0) {
         group->pc = pc + 1;
         return Turn::Waits;
@@ -398,18 +446,15 @@ void Warp::branchByTable(Frame &f, const Step &step, Lanes mask) {
 void Warp::reportMissingLanes(Frame &f) {
   const Group &group = f.groups.front();
   const Step &step = f.code->steps[group.pc];
-  Lanes needed = live();
-  if (step.members != kAbsent)
-    needed &= lanes<uint32_t>(step.members)[std::countr_zero(group.lanes)];
-  const Lanes missing = needed & ~group.lanes;
+  const Lanes missing = needed(step, group.lanes) & ~group.lanes;
   std::string where = "in a caller of this function";
   for (const Group &other : f.groups)
     if (other.lanes & missing)
       where = "at line " + std::to_string(f.code->steps[other.pc].line);
-  throw Fault{"a collective waits for lanes that do not come: " +
-                  describe(std::countr_zero(missing)) + " is " + where +
-                  "; expected all lanes of the warp, or of the member mask",
-              step.line};
+  throw Fault{
+      "a collective waits for lanes that do not come: " + describe(std::countr_zero(missing)) +
+          " is " + where + "; expected all lanes of the warp, or of the member mask",
+      step.line};
 }
 
 } // namespace pe::ptx

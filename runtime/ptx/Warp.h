@@ -95,7 +95,9 @@ private:
   void push(const Code &code, Lanes lanes);
   void pop();
   void start(Frame &frame);
+  Lanes needed(const Step &step, Lanes mask) const;
   bool collect(Frame &frame, const Step &step, Lanes mask);
+  void runCollective(const Step &step, Lanes mask);
   void call(const Step &step, Lanes lanes);
   void split(Frame &frame, uint32_t otherPc, Lanes otherLanes);
   bool select(Frame &frame);
