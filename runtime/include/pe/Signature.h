@@ -49,7 +49,8 @@ struct ValueInfo {
 };
 
 /// A lower bound on a size of a call: `size` must be at least `least`, both expressions over the
-/// sizes and positions of the call. The message of a violation names what is counted, `what`.
+/// sizes and positions of the call. `what` describes the counted items in the message of a
+/// violation.
 struct Requirement {
   std::string size;
   std::string least;

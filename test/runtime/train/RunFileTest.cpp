@@ -94,7 +94,7 @@ TEST(RunFile, SaysWhatIsWrong) {
             "found true");
   EXPECT_EQ(messageOf("{\"rows\": 5}"), "run.jsonl: 'rows': expected a list, found 5");
   EXPECT_EQ(messageOf("{\"rows\": [{\"encoding\": \"a\", \"n\": -1}]}"),
-            "run.jsonl: row 0: 'n': expected a whole number of 0 or more, found -1");
+            "run.jsonl: row 0: 'n': expected an integer of 0 or more, found -1");
 }
 
 TEST(RunFile, ReadsAFolder) {
