@@ -1,5 +1,5 @@
 """Tests of wrong calls of every public callable, generated from the signatures with a fixed seed:
-each argument is replaced by values of other kinds, left out, given twice or misspelled. All of them
+each argument is replaced by values of other kinds, omitted, passed twice or misspelled. All of them
 raise an error of this package."""
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def test_wrong_calls(function: str) -> None:
 
 
 def test_hints_for_other_libraries() -> None:
-    """Each hint names something of this package, or says to leave the argument out."""
+    """The error for an argument of another library contains its hint."""
     from pe_attention._kinds import HINTS
 
     for name, hint in HINTS.items():

@@ -80,7 +80,7 @@ def _range(text: str) -> tuple[float, float]:
     return visit(mask[1]) if mask else (-math.inf, math.inf)
 
 
-# How a tensor other than q, k and v is split along with queries and keys.
+# The ways in which a tensor other than q, k and v is split along with queries and keys.
 SAME, QUERIES, KEYS, SINK, DOCUMENTS = "same", "queries", "keys", "sink", "documents"
 
 
@@ -102,7 +102,7 @@ def kinds_of(function: Function, structure: Structure) -> list[tuple[str, int]]:
 
 
 def check_ring(structure: Structure) -> None:
-    """Refuses programs whose partial results cannot be merged."""
+    """Rejects programs whose partial results cannot be merged."""
     if structure.both_sides:
         raise InputError("encoding: expected unidirectional stick-breaking for method='ring', "
                          "found bidirectional=True; " + _GATHER)
