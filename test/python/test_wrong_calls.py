@@ -176,7 +176,7 @@ CALLS = [(name, call) for name, call in _calls() if not name.startswith(tuple(AL
 def test_coverage_of_public_functions() -> None:
     assert len(CALLS) >= 200
     public = {name for name in pe.__all__ if inspect.isroutine(getattr(pe, name))}
-    assert public <= set(RIGHT), "expected a right call of every public function"
+    assert public <= set(RIGHT), "expected a valid call of every public function"
     # Types of results, which users do not construct.
     given = {"MatrixReport", "Recycled", "Report"}
     assert set(pe.plasticity.__all__) - given <= set(RIGHT)

@@ -132,7 +132,7 @@ def expect_refused(message, *tensors, **options):
     except pe.InputError as error:
         assert message in str(error), str(error)
     else:
-        raise AssertionError(f"expected a refusal: {message}")
+        raise AssertionError(f"expected an error: {message}")
 
 
 def refusals():
