@@ -333,11 +333,11 @@ std::string compositionPage() {
   std::string page =
       "# Composition of features\n\n"
       "Two features of an attention either work together, in the results and in every "
-      "gradient, or are refused before any work by a\nmessage with a label of the "
-      "[spec](spec.md). `conformance-composition-test` generates this page and checks every "
-      "cell: `+` is\ncompared with the float64 reference as loops, on the CPU and on the GPU "
-      "emulator, and a letter is refused by all of them.\nEach test program has up to nine "
-      "features. The diagonal tests each feature by itself, in bf16.\n\n";
+      "gradient, or are rejected before any work\nby a message with a label of the "
+      "[spec](spec.md). `conformance-composition-test` generates this page and checks "
+      "every\ncell: `+` is compared with the float64 reference as loops, on the CPU and on the "
+      "GPU emulator, and a letter is rejected\nby all of them. Each test program has up to "
+      "nine features. The diagonal tests each feature by itself, in bf16.\n\n";
   std::string head = "| | |", line = "|-|-|";
   for (size_t n = 1; n <= count; ++n) {
     head += std::to_string(n) + "|";
