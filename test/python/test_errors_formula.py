@@ -126,7 +126,7 @@ def test_functions_of_pytorch_that_formulas_do_not_have(name):
 
 
 def suggested(name):
-    """The function that the text of a suggestion is."""
+    """The function that the text of a suggestion defines."""
     text, _, bound = FORMS[name].partition(", where ")
     if bound:
         variable, _, value = bound.partition(" = ")

@@ -130,7 +130,7 @@ def _fits(parameter: inspect.Parameter, kind: str) -> bool:
 
 # Generated calls that are valid nevertheless, with the reason.
 ALLOWED = {
-    "param_groups(unknown=...)": "options go to the optimizer, which knows its own",
+    "param_groups(unknown=...)": "options are passed to the optimizer, which checks them",
     "nn.Mixture(alpha: negative)": "the learned weight may begin anywhere",
     "dash_(batches:": "any iterable gives batches, which the caller's loss reads",
 }

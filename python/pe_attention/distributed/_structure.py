@@ -18,7 +18,7 @@ _GATHER = "take method='all_gather'"
 
 @dataclass(frozen=True)
 class Structure:
-    """`low` and `high` bound i - j for the pairs that the mask lets through. `sink` and `documents`
+    """`low` and `high` bound i - j for the pairs that the mask keeps. `sink` and `documents`
     are the names of the arguments with the sink's logits and with the boundaries of documents."""
 
     stick_breaking: bool
@@ -58,7 +58,7 @@ def _name(text: str, value: str) -> str:
 
 
 def _range(text: str) -> tuple[float, float]:
-    """Returns bounds of i - j for the pairs that the mask lets through, derived from the mask ops
+    """Returns bounds of i - j for the pairs that the mask keeps, derived from the mask ops
     that have such bounds."""
     ops = {match[1]: (match[2], match[3]) for match in
            re.finditer(_VALUE + r"\s*=\s*pe\.(\w+)([^\n]*)", text)}

@@ -16,7 +16,7 @@
 
 namespace pe {
 
-/// The initialisation and training of a parameter (the `pe.*` attributes of an argument).
+/// The initialization and training of a parameter (the `pe.*` attributes of an argument).
 struct ParameterInfo {
   /// A number, "linear", "xavier(gain)", "normal(deviation)", "uniform(a,b)" ... Empty if the
   /// argument is data rather than a parameter.

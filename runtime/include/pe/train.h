@@ -64,7 +64,7 @@ public:
   /// Reads the text, compiles the encoding and draws the initial weights or reads a checkpoint
   /// (--resume). `flags` are the flags of `pe train`; "--config=FILE" reads them from a JSON file.
   /// Flags that concern the command line only (--check, --trace, --help) are errors. Runs on
-  /// `parallel`, which must outlive the run; by default on --threads threads of pe's own.
+  /// `parallel`, which must outlive the run; by default on --threads threads created by pe.
   static Expected<Run> open(const std::vector<std::string> &flags, ParallelFor *parallel = nullptr);
 
   Run(Run &&) noexcept;

@@ -62,7 +62,8 @@ TEST_P(Dormant, ActivityIsTheMeanMagnitude) {
   ASSERT_EQ(once.size(), size_t(trainer->model().config().hidden()));
   EXPECT_GT(*std::min_element(once.begin(), once.end()), 0);
   EXPECT_EQ(trainer->model().activity(1)[3], 0);
-  // Only every second token would give other means; the same batch twice gives the same.
+  // Adding only every second token gives different means; the same batch added twice gives the same
+  // means.
   const Batch &batch = batches[0];
   Batch twice;
   twice.resize(2 * batch.sequences, batch.length);
