@@ -254,7 +254,7 @@ std::optional<Node> Generator::factor() {
   return std::nullopt;
 }
 
-/// Generates a function of the score with moderate values and slopes for usual scores.
+/// Generates a score function with moderate values and slopes for usual scores.
 std::optional<Node> Generator::score() {
   for (int attempt = 0; attempt < 12; ++attempt) {
     const bool isFormula = chance(0.3);
@@ -663,7 +663,7 @@ Program Generator::generate() {
       program.biases.push_back(std::move(*node));
   if (chance(0.25))
     program.scale = pick({0.0, 0.5, 0.125, real(-0.4, 0.4)});
-  // A scale of 0 makes every score 0, where functions of the score need not be differentiable.
+  // A scale of 0 makes every score 0, where score functions need not be differentiable.
   if (program.scale != 0.0 && chance(0.2))
     program.score = score();
   if (chance(0.35))

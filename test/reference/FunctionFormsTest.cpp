@@ -134,7 +134,7 @@ const std::map<std::string_view, Function> kReductions = {
      [](const Point &) { return std::log(std::exp(0.5) + std::exp(-1.5) + std::exp(2.0)); }},
 };
 
-/// Functions that give a truth value.
+/// Functions that return a boolean.
 const std::map<std::string_view, Function> kTests = {
     {"eq", [](const Point &p) { return double(p.a == p.b); }},
     {"ne", [](const Point &p) { return double(p.a != p.b); }},
@@ -155,7 +155,7 @@ const std::map<std::string_view, Function> kChoices = {
     {"if", [](const Point &p) { return p.x > 0 ? p.a : p.b; }},
 };
 
-/// Functions of two truth values, which are here whether x > -1 and whether x < 1.
+/// Functions of two booleans, here the conditions x > -1 and x < 1.
 const std::map<std::string_view, Function> kLogic = {
     {"logical_and", [](const Point &p) { return double(p.x > -1 && p.x < 1); }},
     {"logical_or", [](const Point &) { return 1.0; }},
