@@ -1,8 +1,8 @@
 //===- PERegions.h - Regions of scalar code -------------------*- C++ -*-===//
 //
 // The common part of pe.bias_fn, pe.score_fn, pe.mask_fn, pe.factor_fn, pe.sink_fn, pe.content_fn,
-// pe.embedding_fn and pe.rotation_fn: captured tensors, a region of scalar code or a formula
-// instead of it, and the rules for scalar code.
+// pe.embedding_fn and pe.rotation_fn: captured tensors, scalar code (a region or a formula), and
+// the rules for scalar code.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_PE_PEREGIONS_H

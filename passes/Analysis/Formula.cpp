@@ -14,7 +14,7 @@
 namespace mlir::pe {
 namespace {
 
-/// The precedence of the outermost operator of a text.
+/// The precedence of the outermost operator of a formula.
 enum Binding { kComparison, kSum, kProduct, kSign, kAtom };
 
 struct Text {
@@ -66,8 +66,8 @@ private:
   Definitions &definitions;
   DenseMap<Value, std::string> arguments;
   unsigned sums = 0; ///< the number of sums around the current text
-  /// Values are expanded at their uses, so a text can be exponentially long. This limits its
-  /// length.
+  /// The length of the formula, which is limited because values are expanded at their uses, so that
+  /// it can be exponentially long.
   size_t written = 0;
 };
 
@@ -190,8 +190,8 @@ bool isRemainder(Operation *op) {
              isa_and_nonnull<math::FloorOp>(product->getOperand(0).getDefiningOp());
 }
 
-/// Returns the name that a let has given to the result, if its value can be defined once at the
-/// front: not inside a sum, and not if the name is also bound to another value.
+/// Returns the name that a let has given to the result. Returns std::nullopt if the value cannot be
+/// defined once at the front: inside a sum, or if the name is also bound to another value.
 std::optional<std::string> Writer::nameOf(Operation *op) {
   auto named = dyn_cast<NameLoc>(op->getLoc());
   if (!named || op->getBlock() != &region || op->getNumResults() != 1)

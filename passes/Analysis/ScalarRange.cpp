@@ -116,7 +116,7 @@ ScalarRange RangeRules::compare(CmpIPredicate predicate, const ScalarRange &a,
   default:
     break;
   }
-  // isSame: both ranges are one number, the same. isShared: the ranges intersect.
+  // isSame: both ranges consist of the same single value. isShared: the ranges intersect.
   Value isSame =
       both(is(CmpIPredicate::eq, a.least, b.most), is(CmpIPredicate::eq, a.most, b.least));
   Value isShared =

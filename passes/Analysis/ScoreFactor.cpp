@@ -1,4 +1,4 @@
-//===- ScoreFactor.cpp - score factors that queries can carry -------------===//
+//===- ScoreFactor.cpp - score factors to fold into queries ---------------===//
 
 #include "passes/Analysis/ScoreFactor.h"
 

@@ -63,7 +63,7 @@ public:
       product.constant = b.base ? 0 : a.constant * b.constant;
       return product;
     }
-    // Distributes, so that adjacent integers share the product of their values.
+    // Distribute the product, so that adjacent integers share the product of their values.
     Int product = binary<arith::MulIOp>(a, b, a.constant * b.constant);
     if (a.constant)
       product = product + Int(b.builder, b.base, 0) * Int(a.constant);
