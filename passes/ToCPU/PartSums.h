@@ -1,7 +1,7 @@
 //===- PartSums.h - adds the parts of a stage's sums ----------------------===//
 //
-// The ops after the stream for the keys of a block, once their sums over all rows are known, and
-// the launch that adds the sums of parts that are separate work items (RowParts.h).
+// Emits the ops after the stream for the keys of a block, once their sums over all rows are
+// complete, and the launch that adds the sums of parts that are separate work items (RowParts.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_PARTSUMS_H

@@ -142,7 +142,7 @@ struct Attention {
   Value dO, dLse, dQ, dK, dV;
   Value dRest;   // the cotangent of `rest`
   Type operands; // element type of contraction operands: that of the activations, or tf32
-  Value pairs;   // the pairs that take part
+  Value pairs;   // the included pairs
   PairPredicate *predicate = nullptr; // null: excludes no pair
   double scale = 1.0;
   bool isSoftmax = true; // otherwise stick-breaking
@@ -180,7 +180,7 @@ struct ScoreEmitter {
 
   ScoreEmitter(TileBuilder &t, const Attention &attention, Value rawQ);
   bool scalesLater() const { return !attention.operands.isF32(); }
-  /// The factor on the product. A function of the score takes its argument in natural units.
+  /// The factor on the product. A score function takes its argument in natural units.
   double factor() const { return attention.scale * (attention.transform ? 1.0 : kLog2E); }
   /// Returns <q, k> + start; `start` (over rc or r, in units of log2) may be null.
   Value emit(TileBuilder &t, Value k, Value start) const {
@@ -189,7 +189,7 @@ struct ScoreEmitter {
   Score emitScore(TileBuilder &t, Value k, Value start, bool withSlope = true) const;
 };
 
-/// Returns `input` at pairs that take part and `fill` at all others.
+/// Returns `input` at included pairs and `fill` at all others.
 Value masked(TileBuilder &t, const Attention &attention, Value input, double fill);
 
 /// Returns the cotangent of the product, given the cotangent of the score.

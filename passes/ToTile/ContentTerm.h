@@ -139,7 +139,7 @@ private:
   std::string name;
   SmallVector<ContentTerm *> terms;
   std::unique_ptr<ValueContent> values; // null without value_content
-  Value gradient, ofOthers;             // of the caller's queries: total; all but content terms
+  Value gradient, ofOthers;             // of the caller's queries: total, and without content terms
 };
 
 /// Returns `count` sums over k = 0 ... end - 1 of shared(k) * own(k, index of the sum). The sums

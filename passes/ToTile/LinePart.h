@@ -4,8 +4,8 @@
 // columns (c), with a batch or head axis only if the value depends on it; the adjoint is a sum per
 // row or per column. `VectorTerm` combines one or two parts into a term.
 //
-// Parts are computed in float64. A part that is added to the scores alone is rounded once and
-// stored in log2 units. If a row part and a column part nearly cancel, the error of either would be
+// Parts are computed in float64. The only part of a term is rounded once and stored in log2 units.
+// A row part and a column part of one term may nearly cancel, so that the error of either would be
 // much larger than their sum. Both are then stored in natural units as a sum of two f32 (high and
 // low) and combined before scaling. A value that is read directly from a tensor has no low part.
 //

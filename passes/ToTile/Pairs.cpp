@@ -1,4 +1,4 @@
-//===- Pairs.cpp - the pairs of an attention that take part ---------------===//
+//===- Pairs.cpp - the pairs that an attention includes -------------------===//
 #include "passes/ToTile/Pairs.h"
 
 #include "dialect/PE/PEKeyHull.h"

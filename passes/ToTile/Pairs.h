@@ -1,4 +1,4 @@
-//===- Pairs.h - the pairs of an attention that take part -----------------===//
+//===- Pairs.h - the pairs that an attention includes ---------------------===//
 #ifndef PE_PASSES_TOTILE_PAIRS_H
 #define PE_PASSES_TOTILE_PAIRS_H
 

@@ -1,9 +1,9 @@
 //===- Prologue.h - row maps of queries and keys before the kernel --------===//
 //
 // A prologue maps every row of queries, keys or both to another row of the same depth, in a prepare
-// stage, so that kernels read rows directly from memory. Backward, a finish stage maps the
-// gradients of the new rows to those of the old ones, and others sum the gradients of the tensors
-// of the prologue. Prologues are chained:
+// stage, so that kernels read rows directly from memory. In the backward pass, a finish stage maps
+// the gradients of the new rows to those of the old ones, and further stages sum the gradients of
+// the prologue's tensors. Prologues are chained:
 //
 //   caller's rows ─► prologue(%a) ─► prologue(%b) ─► rotate(%r) ─► rows that the kernel reads
 //   caller's d_q  ◄─     ...      ◄─     ...      ◄─    ...     ◄─ d_q that the kernel writes
@@ -55,7 +55,8 @@ protected:
   std::string name;
 };
 
-/// Arguments [b, rows] that give the positions of queries and keys; null: consecutive positions.
+/// Arguments [b, rows] with the positions of queries and keys, or null if positions are
+/// consecutive.
 struct GivenPositions {
   Value queries, keys;
   Value of(Side side) const { return side.isQueries ? queries : keys; }

@@ -228,7 +228,7 @@ void RotationPrologue::computeTables(Side side) {
   combine(last, coarse, fine, tables);
 }
 
-/// Reads a given position and clamps it to [0, 2^30), whatever the memory holds.
+/// Reads a given position and clamps it to [0, 2^30), because the memory may hold any value.
 Value RotationPrologue::readPosition(Scalar &s, Side side, Value batch, Value row) const {
   Value number = readElement(s, context.parameters[positions.of(side)].buffer, {batch, row});
   Value position = s.create<arith::IndexCastOp>(s.getIndexType(), number);

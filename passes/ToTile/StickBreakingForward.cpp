@@ -2,8 +2,8 @@
 //
 // Keys are visited nearest first. With u = exp(z) and t = 1 / (1 + u) = 1 - sigma(z), the
 // mass left after a key is R <- R t and the key's weight is R_before sigma(z) = R_after u
-// (Tan et al. 2024, arXiv 2410.17980; docs/encodings/stick-breaking.md). R at the beginning of each
-// block, in stream order, is what the backward needs.
+// (Tan et al. 2024, arXiv 2410.17980; docs/encodings/stick-breaking.md). The backward pass needs R
+// at the beginning of each block, in stream order.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Attention.h"

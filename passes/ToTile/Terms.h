@@ -53,10 +53,11 @@ protected:
 std::unique_ptr<TermLowering> createDistanceTerm(PlanContext &, pe::TermOp, std::string name,
                                                  int64_t minDistance);
 std::unique_ptr<TermLowering> createSegmentsTerm(PlanContext &, pe::TermOp, std::string name);
-/// A function of only the query, only the key, or a sum of the two, added to every score.
+/// Creates the lowering of a term that depends only on the query, only on the key, or is a sum of
+/// both, which is added to every score.
 std::unique_ptr<TermLowering> createVectorTerm(PlanContext &, pe::TermOp, std::string name,
                                                const Attention &attention);
-/// A function of only the query, which changes no weight.
+/// Creates the lowering of a term that depends only on the query and changes no weight.
 std::unique_ptr<TermLowering> createRowShift(PlanContext &, pe::TermOp, std::string name,
                                              const Attention &attention);
 std::unique_ptr<TermLowering> createGeneralTerm(PlanContext &, pe::TermOp, std::string name);
@@ -85,8 +86,8 @@ private:
 class AttentionTerms : public ScoreTerms {
 public:
   /// `smallest` is the smallest i - j that the mask allows, or INT64_MIN. `attention` outlives the
-  /// terms. Earlier attentions prepare and finish the terms that this one shares with them, and
-  /// they are finished after it.
+  /// terms. Earlier attentions prepare and finish the terms that this one shares with them, so they
+  /// must be finished after it.
   AttentionTerms(PlanContext &context, ArrayRef<pe::TermOp> terms, const Attention &attention,
                  int64_t smallest, SharedTerms &shared);
   /// Appends a term.

@@ -7,8 +7,8 @@
 //
 // The adjoint with respect to such an element is summed inside the stream, as one vector per batch
 // entry and head: over the keys if the element depends only on the query, over the queries if it
-// depends only on the key. After the stream the sums are added to the elements. So gradients of
-// data take memory in proportion to the length, whatever the shape of the tensor.
+// depends only on the key. After the stream the sums are added to the elements. Gradients of data
+// therefore take memory proportional to the length, regardless of the shape of the tensor.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_TOKENREADS_H

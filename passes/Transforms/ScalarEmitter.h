@@ -36,12 +36,12 @@
 
 namespace mlir::pe {
 
-/// Access of emitted code to the tensors that a region captures, and to their gradients.
-/// `tensor` is the block argument of the region; its type gives rank and static sizes.
-/// Indices are emitted index values, one per dimension, not yet clamped: an implementation clamps
-/// them to the tensor's sizes, both in `read` and in `accumulate` (the dialect's rule for reads out
-/// of range). Values have the float type of the computation; an implementation converts to and
-/// from its storage type.
+/// Gives emitted code access to the tensors that a region captures, and to their gradients.
+/// `tensor` is the block argument of the region; its type gives rank and static sizes. Indices are
+/// emitted index values, one per dimension, not yet clamped: an implementation clamps them to the
+/// tensor's sizes, both in `read` and in `accumulate` (the dialect's rule for reads out of range).
+/// Values have the float type of the computation; an implementation converts to and from its
+/// storage type.
 class ParameterAccess {
 public:
   virtual ~ParameterAccess();
