@@ -63,7 +63,7 @@ constexpr Feature kFeatures[] = {
      "pe.init = \"normal(0.3)\"}",
      "  %moved = pe.content_fn(%rel_v : tensor<9x?xf32>)\n"
      "      expr \"rel_v[clamp(i - j, -4, 4) + 4, d]\"\n"},
-    {"function of the score", Slot::Score, "%cap", "",
+    {"score function", Slot::Score, "%cap", "",
      "  %cap = pe.score_fn expr \"10 * tanh(s / 10)\"\n"},
     {"factor of the score", Slot::Score, "%longer",
      ", %gain: tensor<?xf32> {pe.name = \"gain\", pe.init = 1.0}",
@@ -155,8 +155,8 @@ constexpr Refusal kRefusals[] = {
     {"rotation", "rotation table", "clause-C3", "an attention has one rotation"},
     {"rotation", "rotation formula", "clause-C3", "an attention has one rotation"},
     {"rotation table", "rotation formula", "clause-C3", "an attention has one rotation"},
-    {"function of the score", "factor of the score", "clause-C3",
-     "an attention has one function of the score; combine both in one formula"},
+    {"score function", "factor of the score", "clause-C3",
+     "an attention has one score function; combine both in one formula"},
 };
 
 std::string join(const Composition &chosen, Slot slot, std::string_view separator) {

@@ -37,7 +37,7 @@ enum class Op : uint8_t {
   End,        ///< n, in embeddings
   AxisSize,   ///< the size of axis integers[0] of parameters[0]
   Read,       ///< parameters[0], one child per axis
-  Score,      ///< s, in functions of the score
+  Score,      ///< s, in score functions
   Select,     ///< condition, one, other
   ToReal,     ///< converts an index to f32, through i64
   ToIndex,    ///< converts an f32 to an index, through i32, rounding toward 0
@@ -66,7 +66,7 @@ enum class Op : uint8_t {
   Scale,   ///< factor
   Region,  ///< yields one f32
   Formula, ///< yields one f32, printed as text
-  // Functions of the score; each yields one f32.
+  // Score functions; each yields one f32.
   ScoreRegion,
   ScoreFormula,
   // Factors on weights; each yields one f32.

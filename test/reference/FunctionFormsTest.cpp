@@ -134,7 +134,7 @@ const std::map<std::string_view, Function> kReductions = {
      [](const Point &) { return std::log(std::exp(0.5) + std::exp(-1.5) + std::exp(2.0)); }},
 };
 
-/// Functions that give a truth value.
+/// Functions that return a boolean.
 const std::map<std::string_view, Function> kTests = {
     {"eq", [](const Point &p) { return double(p.a == p.b); }},
     {"ne", [](const Point &p) { return double(p.a != p.b); }},
@@ -148,14 +148,14 @@ const std::map<std::string_view, Function> kTests = {
     {"bool", [](const Point &p) { return double(p.x != 0); }},
 };
 
-/// Functions that choose by a condition, which is here whether x > 0.
+/// Functions that select by a condition, here x > 0.
 const std::map<std::string_view, Function> kChoices = {
     {"where", [](const Point &p) { return p.x > 0 ? p.a : p.b; }},
     {"cond", [](const Point &p) { return p.x > 0 ? p.a : p.b; }},
     {"if", [](const Point &p) { return p.x > 0 ? p.a : p.b; }},
 };
 
-/// Functions of two truth values, which are here whether x > -1 and whether x < 1.
+/// Functions of two booleans, here x > -1 and x < 1.
 const std::map<std::string_view, Function> kLogic = {
     {"logical_and", [](const Point &p) { return double(p.x > -1 && p.x < 1); }},
     {"logical_or", [](const Point &) { return 1.0; }},
@@ -164,14 +164,14 @@ const std::map<std::string_view, Function> kLogic = {
     {"all", [](const Point &p) { return double(p.x > -1 && p.x < 1); }},
 };
 
-/// A suggested formula, what it captures, and the function that it computes.
+/// A suggested formula, its captures, and the function that it computes.
 struct Case {
   std::string_view name;
   std::string captures, formula;
   Function function;
 };
 
-/// The suggestion as a formula of x, a, c, low, high and table that gives a number.
+/// Returns the suggestion as a formula of x, a, c, low, high and table whose value is a number.
 std::string formulaOf(const plan::FunctionForm &form) {
   // b is the batch entry in a formula, and any operand in a suggestion.
   const std::string text = std::regex_replace(std::string(form.text), std::regex("\\bb\\b"), "c");

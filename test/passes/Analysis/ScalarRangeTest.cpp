@@ -1,8 +1,8 @@
 //===- ScalarRangeTest.cpp - ranges of random masks, by enumeration -------===//
 //
-// Ten thousand random masks, each over a block of pairs of random size and position. The statements
-// of the ranges about all pairs and some pairs must hold for every pair, evaluated one by one by
-// folding, and the ranges must decide enough blocks to be useful.
+// Tests ten thousand random masks, each on a block of pairs of random size and position. The
+// ranges must agree with the pairs, which are evaluated one by one by folding, about whether all
+// pairs or some pairs are kept, and must decide enough blocks to be useful.
 //
 //===----------------------------------------------------------------------===//
 
