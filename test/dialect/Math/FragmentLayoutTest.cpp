@@ -25,7 +25,7 @@ constexpr FragmentKind kKinds[] = {FragmentKind::One,        FragmentKind::Pair,
                                    FragmentKind::Owner,      FragmentKind::Inner,
                                    FragmentKind::OwnerPanel, FragmentKind::InnerPanel};
 
-TEST(FragmentLayout, AnIndexIsThatOfItsElement) {
+TEST(FragmentLayout, IndexOfInvertsElementAt) {
   for (const FragmentLayout &layout : layouts())
     for (FragmentKind kind : kKinds)
       for (int64_t depth : {8, 40, 64})

@@ -285,7 +285,7 @@ template <typename Check> int failuresOf(Check check) {
   return results.size();
 }
 
-TEST(KeptPairs, MistakesAreNoticed) {
+TEST(KeptPairs, MistakesAreDetected) {
   const Blocks causal{std::nullopt, 1, true, {0, 7, 2}, {0, 7, 1}};
   auto exact = [&](auto pairs) {
     static_cast<Blocks &>(pairs) = causal;

@@ -214,7 +214,7 @@ TEST_F(RangeTest, TenThousandRandomMasks) {
   EXPECT_GT(known, uniform * 7 / 10) << "of " << uniform << " blocks that are all or nothing";
 }
 
-TEST_F(RangeTest, WhatDoesNotFitIsUnknown) {
+TEST_F(RangeTest, ValuesThatMayOverflowAreUnknown) {
   // Five differences of 13 bits are more than 62 bits, so no block may be decided.
   OwningOpRef<ModuleOp> module =
       parse("(i - j) * (i - j) * (i - j) * (i - j) * (i - j) * (i - j) < 0");

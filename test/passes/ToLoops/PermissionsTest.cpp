@@ -99,7 +99,7 @@ TEST_P(Permissions, changeRoundingOnly) {
   EXPECT_EQ(firstMass(stopped), 0.0f);
 }
 
-TEST_P(Permissions, showWhereTheyGoTooFar) {
+TEST_P(Permissions, failIfTheyAreTooLoose) {
   const std::string stops = withBound("stop_below", "0.5"), skips = withBound("skip_below", "0.5");
   EXPECT_FALSE(passes(run(stops, choice(true, false))));
   EXPECT_FALSE(passes(run(skips, choice(false, true))));
