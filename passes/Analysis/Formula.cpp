@@ -71,7 +71,7 @@ private:
   size_t written = 0;
 };
 
-/// Returns the names of the arguments of a region of scalar code, without those of captures.
+/// Returns the names of the leading arguments of a region of scalar code, without the captures.
 ArrayRef<StringRef> leadingNames(Block &region) {
   static constexpr StringRef all[] = {"s", "b", "h", "i", "j"};
   static constexpr StringRef token[] = {"p", "d", "dim", "n"};

@@ -9,8 +9,8 @@
 //   %v = arith.mulf %s, %y : f32                ==>   slopes[h] * (i - j)
 //
 // Conversions are omitted, a network is mlp(x), and a formula longer than `kMaxFormula` ends in
-// "...". A value whose location is a name (NameLoc), such as that of `let x = ... in`, is printed
-// once: "let x = (i - j) / w[h] in (1 - x * x) * exp(-x)".
+// "...". A value whose location is a name (NameLoc), such as the value of `let x = ... in`, is
+// printed once: "let x = (i - j) / w[h] in (1 - x * x) * exp(-x)".
 //
 //===----------------------------------------------------------------------===//
 

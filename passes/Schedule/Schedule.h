@@ -1,6 +1,6 @@
 //===- Schedule.h - schedules of stages, written as attributes ------------===//
 //
-// Schedules decide the strategy and lowerings apply it, so each can be tested alone.
+// Schedules choose the strategy and lowerings apply it, so each can be tested separately.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_SCHEDULE_SCHEDULE_H

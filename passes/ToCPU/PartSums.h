@@ -36,7 +36,7 @@ private:
   const PartBuffers &buffers;
 };
 
-/// Emits the function that adds the parts, and its launch after that of the stage.
+/// Emits the function that adds the parts, and its launch after the launch of the stage.
 void emitPartSums(StageOp stage, const CpuSchedule &cpu, const RowInterface &interface,
                   const PartSizes &sizes, const PartBuffers &buffers);
 

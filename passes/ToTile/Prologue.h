@@ -47,7 +47,7 @@ public:
   /// Adds the finish stages that map the gradient `from` of the output of `emit` on `rows` to `to`,
   /// and that sum the side's contributions to gradients of tensors.
   virtual void emitBack(Side side, Value rows, Value from, Value to) = 0;
-  /// Adds the finish stages that follow those of both sides.
+  /// Adds the finish stages that follow the finish stages of both sides.
   virtual void finish() = 0;
 
 protected:

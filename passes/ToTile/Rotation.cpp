@@ -9,8 +9,8 @@
 // Gradients of frequencies: the angle of row i has the gradient t_i = x' dy' - y' dx'. Scores do
 // not change if all rows are rotated by the same angle, so the t of all queries and keys of a head
 // add up to 0. The sum of t_i times the position may therefore count positions from any origin; the
-// position of the last query is used. The terms of a single query are then those of its pairs, and
-// a pair of equal positions adds nothing, not even rounding.
+// position of the last query is used. A single query then only has the terms of its pairs, and a
+// pair of equal positions adds nothing, not even a rounding error.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Prologue.h"
@@ -320,8 +320,8 @@ void RotationPrologue::emitBack(Side side, Value rows, Value from, Value to) {
     addToFrequencies(side, rows, from);
 }
 
-/// Rounds to the operand type of contractions. Scores are then exactly those of the rounded values,
-/// and the t of a head add up to 0 for every type.
+/// Rounds to the operand type of contractions. The scores are then exactly the scores of the
+/// rounded values, and the t of a head add up to 0 for every type.
 Value RotationPrologue::asOperand(Scalar &s, Value number) const {
   return s.widen(s.round(number, context.operands));
 }

@@ -124,7 +124,7 @@ public:
   void create();
   /// Directs the gradients of `parameters` to these sums.
   void use(TileParameters &parameters, Value batch, Value head) const;
-  /// Adds the stage that adds these sums to those of the parameters.
+  /// Adds the stage that adds these sums to the sums of the parameters.
   void finish();
 
 private:
@@ -134,8 +134,8 @@ private:
   llvm::MapVector<Value, Value> partial;
 };
 
-/// Returns true if the derivative of the scalar code may be infinite or NaN, such as that of log at
-/// 0: its product with a cotangent of 0 is then not 0.
+/// Returns true if the derivative of the scalar code may be infinite or NaN, like the derivative of
+/// log at 0. Its product with a cotangent of 0 is then not 0.
 bool mayBeSteep(Block &region);
 
 /// Returns the float64 sum of `element` over `extents` (size expressions, outermost first).

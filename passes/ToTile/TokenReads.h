@@ -37,7 +37,7 @@ public:
   /// indices in the call.
   void accumulate(Scalar &s, Value batch, Value head, Value row, Value column,
                   ValueRange adjoints) const;
-  /// Adds the stage that adds the sums to those of the parameters.
+  /// Adds the stage that adds these sums to the sums of the parameters.
   void finish();
 
 private:

@@ -7,9 +7,10 @@
 // query needs no sum (`RowShift`), and without that cotangent the total is known.
 //
 // If one parameter is in both parts and the total is not known, rows are summed and the columns'
-// total is compared with theirs. Rows of 16-bit outputs are also summed for such a parameter:
-// rounding moves their sums by more than it tolerates, since it multiplies positions, of which only
-// the difference matters. The errors then cancel against those of the columns.
+// total is compared with theirs. Rows of 16-bit outputs are also summed for such a parameter,
+// because rounding changes their sums by more than the parameter tolerates: it multiplies
+// positions, and only differences of positions matter. The errors then cancel against those of the
+// columns.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/LinePart.h"

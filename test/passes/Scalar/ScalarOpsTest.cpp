@@ -338,7 +338,7 @@ void expectAlike(const ProgramWriter &writer, const std::string &what) {
 }
 
 /// Runs a few cases per program. A failing case is identified by the gradient of its table, or by
-/// running it alone.
+/// running it separately.
 void expectAllAlike(const std::vector<Case> &cases, size_t perProgram) {
   for (size_t first = 0; first < cases.size(); first += perProgram) {
     ProgramWriter writer;
