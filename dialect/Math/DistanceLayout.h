@@ -53,7 +53,8 @@ struct Reflection {
       return I(half);
     return (lane / I(4) + I(7 - half)) % I(2);
   }
-  /// A lane sends from the next tile if offeredPlace is less than offeredRow.
+  /// Return the positions that a lane compares: it sends from the next tile if offeredPlace is less
+  /// than offeredRow.
   template <typename I> I offeredPlace(const I &lane, int64_t half) const {
     if (axis == ReflectedAxis::Lanes)
       return lane / I(4);

@@ -44,8 +44,8 @@ struct FragmentLayout {
   bool isPermuted = false;
 
   int64_t innerTiles() const { return innerBlock / 8; }
-  /// For an inner panel: the number of tiles of 16 that a warp accumulates, and the number of parts
-  /// into which the depth of a tile is split if there are more warps than tiles.
+  /// Return, for an inner panel, the number of tiles of 16 that a warp accumulates and the number
+  /// of parts into which the depth of a tile is split if there are more warps than tiles.
   int64_t foldTiles() const { return std::max<int64_t>(1, innerBlock / 16 / warps); }
   int64_t foldParts() const { return std::max<int64_t>(1, warps * 16 / innerBlock); }
   int64_t foldDepthTiles(int64_t depth) const {
@@ -100,7 +100,8 @@ struct FragmentLayout {
     return at;
   }
 
-  /// The inverse of elementAt. Ignores fields of `at` that the kind does not use.
+  /// Returns the register at a position, the inverse of elementAt. Ignores fields of `at` that the
+  /// kind does not use.
   int64_t indexOf(FragmentKind kind, const FragmentElement &at, int64_t depth = 0) const {
     switch (kind) {
     case FragmentKind::One:

@@ -7,8 +7,8 @@
 // Example: of 200 columns, block 2 of size 48 is [96, 144) and overlaps states 1 and 2. Block 3 is
 // [144, 192), entirely in state 2, so its second state repeats the first.
 //
-// Generic over a number type `I` with +, -, * and / (on nonnegative numbers) and minOf, as
-// KeptPairs.h is.
+// Generic over a number type `I` with +, -, * and / (on nonnegative numbers) and minOf, like
+// KeptPairs.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_MATH_STATEBLOCKS_H

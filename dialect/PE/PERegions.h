@@ -35,8 +35,8 @@ struct RegionForm {
 /// Returns the type of the region argument for a capture: f32 for a coordinate, else the same type.
 Type typeInRegion(Type capture);
 
-/// (captures : types)? attributes? ({region} | expr "formula"), without the result's type.
-/// `parseClauses` and `printClauses` handle what follows the captures.
+/// Parse and print (captures : types)? attributes? ({region} | expr "formula"), without the
+/// result's type. `parseClauses` and `printClauses` handle the clauses after the captures.
 ParseResult parseScalarRegion(OpAsmParser &parser, OperationState &result, const RegionForm &form,
                               llvm::function_ref<ParseResult()> parseClauses = {});
 void printScalarRegion(OpAsmPrinter &printer, Operation *op);

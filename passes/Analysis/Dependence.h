@@ -48,7 +48,7 @@ public:
   bool isScalar() const { return isWithin(Batch | Head); }
   void join(const Dependence &other) { sources |= other.sources; }
 
-  /// The affine form of i and j, if the value has one.
+  /// Returns the affine form of i and j, if the value has one.
   const std::optional<AffineForm> &affine() const { return form; }
   /// Returns a description such as "head and i - j".
   std::string describe() const;

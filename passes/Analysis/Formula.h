@@ -27,7 +27,7 @@ constexpr size_t kMaxFormula = 200;
 /// are the names of the captures.
 std::string formulaOf(Value root, Block &region, ArrayRef<std::string> names);
 
-/// The same, with the names `leading` for the arguments before the captures.
+/// Same as above, but names the arguments before the captures `leading`.
 std::string formulaOf(Value root, Block &region, ArrayRef<StringRef> leading,
                       ArrayRef<std::string> names);
 

@@ -146,7 +146,7 @@ ScalarRange RangeRules::select(const ScalarRange &condition, const ScalarRange &
           std::max(a.bits, b.bits)};
 }
 
-/// Integer arithmetic without overflow.
+/// Emits the range of integer arithmetic that does not overflow.
 ScalarRange RangeRules::number(Operation *op, ArrayRef<std::optional<ScalarRange>> operands) {
   const ScalarRange &a = *operands[0];
   if (isa<arith::IndexCastOp, arith::ExtSIOp>(op))

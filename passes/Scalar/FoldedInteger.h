@@ -71,7 +71,7 @@ public:
       product = product + Int(a.builder, a.base, 0) * Int(b.constant);
     return product;
   }
-  /// Quotient and remainder of nonnegative integers.
+  /// Return the quotient and the remainder of nonnegative integers.
   friend Int operator/(const Int &a, const Int &b) {
     if (!a.base && !b.base)
       return a.constant / b.constant;

@@ -121,7 +121,7 @@ public:
 
   const StepPlace at;
 
-  /// Must be called before the step computes its pairs.
+  /// Sets the facts. Must be called before the step computes its pairs.
   void begin(StepFacts found) { facts = std::move(found); }
   const RowBounds &bounds() const { return begun().bounds; }
   Value isFull() const { return begun().isFull; }

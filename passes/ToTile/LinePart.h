@@ -46,13 +46,13 @@ private:
   /// Returns true if a constant added to a row changes no weight. The sum of a row of dS is then
   /// known (VectorTerm.cpp) and not computed.
   bool hasKnownSums() const { return rows && attention.isShiftInvariant() && !keepsSums; }
-  /// The sums that balance the sums of this part, or null.
+  /// Returns the sums that balance the sums of this part, or null.
   Value rowSums() const { return balance ? balance->sums : Value(); }
   bool isFold() const { return rows || !perHead; }
   StringRef axis() const { return rows ? "r" : "c"; }
-  /// The head axis of the sums.
+  /// Returns the head axis of the sums.
   StringRef sumHead() const { return isFold() && !rows ? "hkv" : "hq"; }
-  /// The batch and head extents that the part depends on.
+  /// Returns the batch and head extents that the part depends on.
   SmallVector<StringRef> heads() const;
   bool isStored();
   void emitSplit(Scalar &s, ValueRange at);

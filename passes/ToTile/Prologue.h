@@ -30,7 +30,7 @@ struct Side {
   StringRef rows() const { return isQueries ? "r" : "c"; }
   StringRef start() const { return isQueries ? "q_start" : "k_start"; }
   StringRef word() const { return isQueries ? "queries" : "keys"; }
-  /// For names of tables.
+  /// Returns the word in the names of tables.
   StringRef singular() const { return isQueries ? "query" : "key"; }
 };
 inline constexpr Side kQueries{true}, kKeys{false};

@@ -236,7 +236,8 @@ Value RotationPrologue::readPosition(Scalar &s, Side side, Value batch, Value ro
   return s.create<arith::MinSIOp>(position, s.index((int64_t(1) << 30) - 1));
 }
 
-/// Given positions may be in any order, so every angle is computed separately.
+/// Adds the stages that compute the tables for given positions. These may be in any order, so every
+/// angle is computed separately.
 void RotationPrologue::computeTablesOfGiven(Side side) {
   const std::string prefix = name + "_" + side.singular().str() + "_rotation", count = pairCount();
   const double magnitude = op.getMagnitude(context.headDim);

@@ -34,7 +34,7 @@ public:
   void finish();
 
 private:
-  /// The parameter that has the logit of every head; null if scalar code computes it.
+  /// Returns the parameter that has the logit of every head, or null if scalar code computes it.
   Parameter *ofHeads();
   Value load(TileBuilder &t) const;
   Value emitPrimal(Scalar &s, IRMapping &mapping, ValueRange at);

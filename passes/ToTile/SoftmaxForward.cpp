@@ -39,7 +39,7 @@ struct ForwardBlock {
       unit = scores.factor();
   }
 
-  /// A start must stay finite in the units of products, so their unit is bounded from below.
+  /// Returns the lower bound on the unit of products. A start must stay finite in these units.
   double smallestUnit() const { return attention.start ? 0x1p-60 : 0.0; }
   Value inUnits(Scalar &x, Value value) const {
     return keepsProducts ? x.mul(value, x.number(unit)) : value;

@@ -13,8 +13,8 @@ using namespace mlir::tile;
 
 namespace {
 
-/// log2(1 + x) for x in [0, 1]. The factor x / (u - 1) compensates the rounding of u = 1 + x (Kahan
-/// 1983, cited in Goldberg 1991, theorem 4); the many tiny x of far keys add up.
+/// Emits log2(1 + x) for x in [0, 1]. The factor x / (u - 1) compensates the rounding of u = 1 + x
+/// (Kahan 1983, cited in Goldberg 1991, theorem 4); the many tiny x of far keys add up.
 Value log2OfOnePlus(Scalar &s, Value x) {
   Value one = s.number(1.0), u = s.add(x, one);
   Value isLost = s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, u, one);

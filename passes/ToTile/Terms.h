@@ -29,7 +29,7 @@ public:
   /// Returns true if the term changes only row statistics; `emit` is then over r and called outside
   /// the stream.
   virtual bool isRowShift() const { return false; }
-  /// The folds that `emitGradient` yields to the stream, and the stores of their sums after it.
+  /// Return the folds that `emitGradient` yields to the stream, and store their sums after it.
   virtual SmallVector<SpaceSet> gradientFolds() const { return {}; }
   virtual SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) = 0;
   virtual void storeFolds(TileBuilder &, ValueRange) {}

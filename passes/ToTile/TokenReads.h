@@ -27,9 +27,9 @@ public:
   TokenReads(PlanContext &context, Block &region, unsigned first, ValueRange captures,
              std::string name);
 
-  /// The values that were read, which are inputs of the code's derivative.
+  /// Returns the values that were read, which are inputs of the code's derivative.
   ArrayRef<Value> values() const { return results; }
-  /// Captured float tensors that are also read in other ways.
+  /// Returns the captured float tensors that are also read in other ways.
   ArrayRef<Value> others() const { return otherCaptures; }
   /// Adds the buffers of the sums, which are zero before the stream.
   void create();

@@ -184,7 +184,7 @@ std::string formulaOf(const plan::FunctionForm &form) {
   return text == "table[n]" ? "let n = 1 in " + text : text;
 }
 
-/// "(%x, %a : tensor<f32>, tensor<f32>)" for the tensors that a formula names.
+/// Returns "(%x, %a : tensor<f32>, tensor<f32>)" for the tensors that a formula names.
 std::string capturesOf(const std::string &formula) {
   std::string names, types;
   for (const std::string name : {"x", "a", "c", "low", "high", "table"}) {
@@ -214,7 +214,8 @@ std::vector<Case> allCases() {
   return cases;
 }
 
-/// A program with one bias per case: the value of the formula at one key, and 0 at the others.
+/// Returns a program with one bias per case: the value of the formula at one key, and 0 at the
+/// others.
 std::string programOf(const std::vector<Case> &cases) {
   std::string text = "!t = tensor<?x?x?x8xf32>\nfunc.func @forms(%q: !t {pe.name = \"q\"}, %k: !t "
                      "{pe.name = \"k\"}, %v: !t {pe.name = \"v\"}";
@@ -234,7 +235,7 @@ std::string programOf(const std::vector<Case> &cases) {
 
 class FunctionForms : public testing::Test {
 protected:
-  /// The values of all cases at a point.
+  /// Returns the values of all cases at a point.
   std::vector<double> valuesAt(const Point &point) {
     inputs["x"] = Tensor::scalar(point.x);
     inputs["a"] = Tensor::scalar(point.a);

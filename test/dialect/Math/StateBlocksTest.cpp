@@ -9,7 +9,7 @@ using namespace mlir::tile;
 
 namespace {
 
-/// The definition: returns the states of the existing elements.
+/// Returns the states of the existing elements, by definition.
 std::set<int64_t> statesOfElements(int64_t first, int64_t size, int64_t limit) {
   std::set<int64_t> states;
   for (int64_t i = first; i < std::min(first + size, limit); ++i)

@@ -3,8 +3,8 @@
 // Runs programs whose bias region contains some rows of the table (dialect/Math/ScalarOps.h) on
 // loops, CPU and emulator, and compares values and derivatives with the float64 reference. Operands
 // come from learned tables: values near 0, negative and large ones, and for integers the
-// neighborhood of +-2^31. The result of an operation is made small before it is summed: x / (1 +
-// |x|) of a float, some bits of every part of an integer, so that a single wrong bit is visible.
+// neighborhood of +-2^31. Results are reduced to small values before they are summed, floats to
+// x / (1 + |x|) and integers to some bits of every part, so that a single wrong bit is visible.
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Math/ScalarOps.h"
