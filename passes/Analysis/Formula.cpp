@@ -236,10 +236,10 @@ Text Writer::writeOperation(Operation *op) {
   if (isa<arith::CmpIOp, arith::CmpFOp>(op))
     if (StringRef symbol = symbolOf(op); !symbol.empty())
       return infix(symbol, op, kComparison);
-  const bool isTruth = op->getNumResults() == 1 && op->getResult(0).getType().isInteger(1);
-  if (isa<arith::AndIOp, arith::OrIOp>(op) && isTruth)
+  const bool isBoolean = op->getNumResults() == 1 && op->getResult(0).getType().isInteger(1);
+  if (isa<arith::AndIOp, arith::OrIOp>(op) && isBoolean)
     return call(isa<arith::AndIOp>(op) ? "and" : "or", op->getOperands());
-  if (isa<arith::XOrIOp>(op) && isTruth && matchPattern(op->getOperand(1), m_Constant()))
+  if (isa<arith::XOrIOp>(op) && isBoolean && matchPattern(op->getOperand(1), m_Constant()))
     return call("not", op->getOperand(0)); // the other operand is true: false is folded
   return llvm::TypeSwitch<Operation *, Text>(op)
       .Case<arith::IndexCastOp, arith::IndexCastUIOp, arith::SIToFPOp, arith::UIToFPOp,

@@ -62,7 +62,7 @@ struct IndexSources {
   std::optional<PairForm> form;
 };
 
-/// The ranges of the numbers of one region, including code inside sums.
+/// The ranges of the numeric values of one region, including code inside sums.
 class IndexRanges {
 public:
   explicit IndexRanges(Operation *op);

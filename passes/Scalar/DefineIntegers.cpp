@@ -1,7 +1,7 @@
 //===- DefineIntegers.cpp - integers with the same meaning on every target -===//
 //
-// One walk over every region of scalar code that rewrites the operations that the integer ranges of
-// a call (CallRanges.h) do not prove safe. Passes.td lists the rewrites.
+// Walks over every region of scalar code and rewrites the operations that the integer ranges of a
+// call (CallRanges.h) do not prove safe. Passes.td lists the rewrites.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Scalar/CallRanges.h"
@@ -212,7 +212,7 @@ Value IntegerRewriter::emitShift(Operation &op, Value a, Value b) {
   return create<arith::SelectOp>(isWithin, shifted, constant(a.getType(), 0));
 }
 
-/// Emits `op` on these operands, defined for all their values.
+/// Emits `op` on these operands with a result that is defined for all their values.
 Value IntegerRewriter::emitDefined(Operation &op, ValueRange operands, Type type) {
   if (isDefined(op)) {
     OperationState state(location, op.getName());

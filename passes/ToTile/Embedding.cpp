@@ -125,8 +125,8 @@ void Embedding::findPieces(Value value, llvm::DenseSet<Value> &seen) {
   if (!op || !seen.insert(value).second)
     return;
   const unsigned on = depends.lookup(value);
-  const bool isReal = isa<FloatType>(value.getType()), isTruth = value.getType().isInteger(1);
-  if (!(on & kTensor) && on != 0 && on != (kPosition | kDim) && (isReal || isTruth) &&
+  const bool isReal = isa<FloatType>(value.getType()), isBoolean = value.getType().isInteger(1);
+  if (!(on & kTensor) && on != 0 && on != (kPosition | kDim) && (isReal || isBoolean) &&
       isCostly(value)) {
     pieces.push_back({.value = value, .rows = on == kPosition, .dims = on == kDim});
     return;

@@ -20,7 +20,7 @@ LogicalResult createPairs(PlanContext &context, pe::AttentionOp op,
 /// Returns the pairs in `range` inside the row bounds of `pairs`.
 Value withRange(TileBuilder &plan, Value pairs, const pe::DifferenceRange &range);
 
-/// Returns all pairs, unmasked.
+/// Returns all pairs, without a mask.
 Value allPairs(TileBuilder &plan);
 
 } // namespace mlir::tile

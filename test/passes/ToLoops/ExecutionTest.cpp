@@ -1,4 +1,4 @@
-//===- ExecutionTest.cpp - tile ops, executed -----------------------------===//
+//===- ExecutionTest.cpp - executes tile ops ------------------------------===//
 //
 // The conformance suite executes and checks the plans of passes/ToTile; here they must only stay
 // inside their buffers. These tests also execute forms of tile ops that passes/ToTile does not
