@@ -39,7 +39,8 @@ bool isAlwaysFinite(Block &part) {
   });
 }
 
-/// An infinite or NaN row part has an effect: it masks its row or makes it NaN.
+/// Returns true if the row part has no effect. An infinite or NaN row part masks its row or makes
+/// it NaN.
 bool isUnneeded(TermOp term) { return isAlwaysFinite(term.getPart(TermPart::Row)); }
 
 /// Returns the term without its row part.

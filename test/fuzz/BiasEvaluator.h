@@ -35,7 +35,7 @@ public:
   BiasEvaluator(const Program &program, const ParameterValues &values, uint64_t noiseSeed = 0)
       : program(program), values(values), noiseSeed(noiseSeed) {}
 
-  /// Evaluates a node of type Bias or a score function.
+  /// Evaluates a bias or a score function.
   long double evaluate(const Node &bias, const Pair &at);
   bool allows(const Node &mask, const Pair &at);
   /// Returns true if every operation so far was defined.

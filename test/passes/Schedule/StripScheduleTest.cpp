@@ -93,7 +93,7 @@ TEST_F(StripScheduleTest, StickBreakingBackward) {
   EXPECT_EQ(schedule.steps[1].order, Order::Descending);
   EXPECT_EQ(sweep(schedule.steps[2]), "map scan map");
   EXPECT_EQ(schedule.steps[2].order, Order::Ascending);
-  // z and dA; then beta, 1 - beta and the weight as well; dZ reuses the slot of beta.
+  // z and dA, then also beta, 1 - beta and the weight; dZ reuses the slot of beta.
   EXPECT_EQ(schedule.numSlots, 4u);
 }
 
