@@ -2,12 +2,9 @@
 
 #include "fuzz/GeneratedProgram.h"
 
-#include "fuzz/Print.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
-#include <sstream>
 
 namespace pe::fuzz {
 namespace {
@@ -126,33 +123,6 @@ void dropUnusedParameters(Program &program) {
           parameter = renumbered.at(parameter);
     });
   });
-}
-
-std::string printRunOptions(const Program &program) {
-  const Sizes &sizes = program.sizes;
-  std::ostringstream out;
-  out << "--random=" << program.seed << " --shape=b=" << sizes.batch;
-  if (program.entry == Entry::Embed)
-    out << ",sq=" << sizes.queries << ",dm=" << sizes.width;
-  else
-    out << ",h=" << sizes.queryHeads << ",hkv=" << sizes.keyHeads << ",sq=" << sizes.queries
-        << ",sk=" << sizes.keys << ",d=" << sizes.headDim << ",dv=" << sizes.valueDim;
-  for (int64_t axis : {kRows, kBoundaries})
-    if (std::ranges::any_of(program.parameters, [&](const Parameter &parameter) {
-          return std::ranges::find(parameter.dims, axis) != parameter.dims.end();
-        }))
-      out << "," << kAxisWords[-axis - 1] << "=" << sizes.extentOf(axis);
-  const Positions &positions = program.positions;
-  if (positions.queryStart)
-    out << " --q-start=" << *positions.queryStart;
-  if (positions.keyStart)
-    out << " --k-start=" << positions.keyStart;
-  if (positions.headStart)
-    out << " --head-start=" << positions.headStart;
-  if (positions.headsTotal)
-    out << " --heads-total=" << *positions.headsTotal;
-  out << " --grad --check";
-  return out.str();
 }
 
 } // namespace pe::fuzz
