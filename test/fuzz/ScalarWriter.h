@@ -53,7 +53,7 @@ private:
   Node wholeOfOther(Type type, int depth);
   Node truth(int depth);
 
-  // ScalarReads.cpp: reads of parameters and data.
+  // ScalarWriterReads.cpp: reads of parameters and data.
   Node read(int depth);
   Node readData(int depth);
   Node readOfToken(int depth);

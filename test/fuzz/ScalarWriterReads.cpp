@@ -1,4 +1,4 @@
-//===- ScalarReads.cpp - Generates reads of parameters and data -----------===//
+//===- ScalarWriterReads.cpp - Generates reads of parameters and data --------===//
 
 #include "fuzz/ScalarWriter.h"
 
