@@ -227,6 +227,22 @@ std::vector<int> parametersOf(const Node &node);
 /// Removes unread parameters and renumbers the others; their names do not change.
 void dropUnusedParameters(Program &program);
 
+/// Creates a node without parameters or numbers.
+Node makeNode(Op op, Type type, std::vector<Node> children = {});
+/// Creates a node for the row of ScalarOperations of that name.
+Node makeScalar(std::string_view name, Type type, std::vector<Node> children);
+/// Creates an integer constant, which wraps.
+Node makeWhole(Type type, int64_t value);
+/// Creates a real constant; the value is rounded to f32.
+Node makeReal(Type type, double value);
+
+/// Adds a parameter, drawn from [low, high), to the program and returns its index.
+int addParameter(Program &program, std::vector<int64_t> dims, double low, double high);
+/// Adds an i32 parameter.
+int addWholeParameter(Program &program, std::vector<int64_t> dims, int64_t low, int64_t high);
+/// Creates a read of a parameter at these indices.
+Node makeRead(Type type, int parameter, std::vector<Node> indices);
+
 } // namespace pe::fuzz
 
 #endif // PE_TEST_FUZZ_GENERATEDPROGRAM_H
