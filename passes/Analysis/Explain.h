@@ -43,12 +43,6 @@ FailureOr<std::string> explainStructure(func::FuncOp function, HeadDims dims = {
 /// "operations".
 FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function, HeadDims dims = {});
 
-/// Returns the name of a captured value: that of the function argument, or else a description.
-std::string nameOfCapture(func::FuncOp function, Value capture);
-
-/// Returns "file:line:col", the user's innermost position, or "an unknown location".
-std::string describeLocation(Location loc);
-
 } // namespace mlir::pe
 
 #endif // PE_PASSES_ANALYSIS_EXPLAIN_H

@@ -19,7 +19,7 @@
 #include "dialect/PE/PEScalars.h"
 #include "dialect/PE/PEScores.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "passes/Analysis/Explain.h"
+#include "passes/Analysis/SourceNames.h"
 #include "passes/Analysis/Structure.h"
 #include "passes/Transforms/Placement.h"
 #include "llvm/ADT/SetVector.h"
