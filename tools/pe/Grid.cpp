@@ -12,6 +12,7 @@
 #include "runtime/train/api/OpenSession.h"
 #include "runtime/train/session/Observers.h"
 #include "runtime/train/trainer/Measures.h"
+#include "runtime/train/trainer/WarmStart.h"
 #include "tools/pe/CellFile.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/ForwardTime.h"

@@ -6,6 +6,7 @@
 #include "runtime/train/session/Options.h"
 #include "runtime/train/session/Plateau.h"
 #include "runtime/train/session/Routing.h"
+#include "runtime/train/trainer/WarmStart.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
