@@ -43,12 +43,6 @@ FailureOr<std::string> explainStructure(func::FuncOp function, HeadDims dims = {
 /// Score functions, factors and sinks also have "formula", "location", "price" and "operations".
 FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function, HeadDims dims = {});
 
-/// Returns the name of the captured function argument, or a description of any other value.
-std::string nameOfCapture(func::FuncOp function, Value capture);
-
-/// Returns "file:line:col", the user's innermost position, or "an unknown location".
-std::string describeLocation(Location loc);
-
 } // namespace mlir::pe
 
 #endif // PE_PASSES_ANALYSIS_EXPLAIN_H

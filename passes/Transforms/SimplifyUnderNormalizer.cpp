@@ -6,7 +6,7 @@
 
 #include "passes/Transforms/Passes.h"
 
-#include "passes/Analysis/Explain.h"
+#include "passes/Analysis/SourceNames.h"
 #include "passes/Analysis/Structure.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -9,9 +9,9 @@
 #include "passes/Transforms/Passes.h"
 
 #include "dialect/PE/PEScalarBuilder.h"
-#include "passes/Analysis/Explain.h"
 #include "passes/Analysis/Formula.h"
 #include "passes/Analysis/Slice.h"
+#include "passes/Analysis/SourceNames.h"
 #include "llvm/ADT/SetVector.h"
 #include <map>
 

@@ -4,6 +4,7 @@
 #include "runtime/chart/Smoothing.h"
 #include "runtime/core/File.h"
 #include "runtime/train/trainer/Measures.h"
+#include "runtime/train/trainer/WarmStart.h"
 #include "tools/pe/CellFile.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/ForwardTime.h"

@@ -5,6 +5,7 @@
 #include "runtime/train/session/Observers.h"
 #include "runtime/train/session/Plateau.h"
 #include "runtime/train/session/Routing.h"
+#include "runtime/train/trainer/WarmStart.h"
 
 #include <algorithm>
 #include <cmath>
