@@ -28,8 +28,8 @@ func.func @square(%x: f32) -> f32 {
 // A function of two arguments has two gradients, each a separate array.
 // CHECK-LABEL: func.func @product_forward2(
 // CHECK-LABEL: func.func @product_backward2(
-// CHECK-SAME: memref<1xf32>, %{{.*}}: memref<1xf32>, %{{.*}}: memref<1xf32>, %{{.*}}: memref<1xf32>, %{{.*}}:
-// CHECK-SAME: memref<1xf32>, %{{.*}}: index)
+// CHECK-SAME: memref<1xf32>, %{{[a-z0-9]+}}: memref<1xf32>, %{{[a-z0-9]+}}: memref<1xf32>,
+// CHECK-SAME: %{{[a-z0-9]+}}: memref<1xf32>, %{{[a-z0-9]+}}: memref<1xf32>, %{{[a-z0-9]+}}: index)
 func.func @product(%a: f32, %b: f32) -> f32 {
   %y = arith.mulf %a, %b : f32
   return %y : f32

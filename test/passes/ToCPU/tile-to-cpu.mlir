@@ -4,8 +4,9 @@
 // last rows first. Queries are packed transposed. The code without a mask has constant bounds and
 // carries accumulators over the depth; the code with a mask has variable bounds.
 // CHECK-LABEL: func.func @rows_forward(
-// CHECK-SAME:    %[[Q:.*]]: memref<1xf32>, %[[K:.*]]: memref<1xf32>, %[[O:.*]]: memref<1xf32>, %{{.*}}: memref<7xi64>,
-// CHECK-SAME:    %[[ITEM:.*]]: index
+// CHECK-SAME:    %[[Q:[a-z0-9]+]]: memref<1xf32>, %[[K:[a-z0-9]+]]: memref<1xf32>,
+// CHECK-SAME:    %[[O:[a-z0-9]+]]: memref<1xf32>, %{{[a-z0-9]+}}: memref<7xi64>,
+// CHECK-SAME:    %[[ITEM:[a-z0-9]+]]: index
 // CHECK:         arith.remui %[[ITEM]]
 // Packing.
 // CHECK:         vector.shuffle {{.*}} [0, 8, 2, 10, 4, 12, 6, 14]
@@ -57,8 +58,8 @@ tile.plan @rows attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
 // heads, otherwise a key head. Row state is in a temporary. The second launch adds, in order, the
 // sums of the parts that see the block.
 // CHECK-LABEL: func.func @columns_backward(
-// CHECK-SAME:    %[[Q:.*]]: memref<1xf32>, %[[K:.*]]: memref<1xf32>, %[[G:.*]]: memref<1xf32>,
-// CHECK-SAME:    %[[ROWS:.*]]: memref<1xf32>, %[[SUMS:.*]]: memref<1xf32>, %{{.*}}: memref<7xi64>
+// CHECK-SAME:    %[[Q:[a-z0-9]+]]: memref<1xf32>, %[[K:[a-z0-9]+]]: memref<1xf32>, %[[G:[a-z0-9]+]]: memref<1xf32>,
+// CHECK-SAME:    %[[ROWS:[a-z0-9]+]]: memref<1xf32>, %[[SUMS:[a-z0-9]+]]: memref<1xf32>, %{{[a-z0-9]+}}: memref<7xi64>
 // CHECK-LABEL: func.func @columns_backward_sums(
 // CHECK:         %[[LIST:.*]] = memref.alloca() {{.*}} : memref<9xindex>
 // CHECK:         scf.if
