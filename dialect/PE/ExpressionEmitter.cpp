@@ -247,7 +247,8 @@ std::string Emitter::listTensors() const {
                          : " (" + llvm::join(tensors, ", ") + ")";
 }
 
-/// Returns advice on an unknown name: that of the scope, "; did you mean amp?", or an empty string.
+/// Returns advice on an unknown name: the advice of the scope, "; did you mean amp?", or an empty
+/// string.
 std::string Emitter::adviceOnName(StringRef name) const {
   if (auto known = scope.advice.find(name); known != scope.advice.end())
     return known->second;

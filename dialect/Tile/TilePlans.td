@@ -41,7 +41,7 @@ def Tile_PlanOp : Tile_Op<"plan", [
 def Tile_ParameterOp : Tile_Op<"parameter", [HasParent<"PlanOp">]> {
   let summary = "declares a scalar that a call may pass by name";
   let description = [{
-    An integer in [-2^30, 2^30], which the host checks. `default`, a size expression over the sizes
+    Declares an integer in [-2^30, 2^30]; the host checks the range. `default`, a size expression over the sizes
     and the preceding parameters, is its value if a call omits it; without a default it is required.
     `tile.size` reads it. Row r is at position `q_start + r` and column c at `k_start + c` if the
     plan declares these two parameters; otherwise positions start at 0.
@@ -59,7 +59,7 @@ def Tile_ParameterOp : Tile_Op<"parameter", [HasParent<"PlanOp">]> {
 def Tile_ExtentOp : Tile_Op<"extent", [HasParent<"PlanOp">]> {
   let summary = "declares a size that the tensors of a call determine";
   let description = [{
-    An extent in addition to b hq hkv r c d e, which every plan has. Extents, `over` and `tile.size`
+    Declares an extent in addition to b hq hkv r c d e, which every plan has. Extents, `over` and `tile.size`
     may use it.
 
     ```mlir
@@ -76,7 +76,7 @@ def Tile_RequireOp : Tile_Op<"require", [HasParent<"PlanOp">]> {
   let summary = "declares a requirement on a call";
   let description = [{
     `size` must be at least `least`. Both are expressions over sizes and parameters. The requirement
-    is checked before any work of a call. If it does not hold, the call fails with a message that
+    is checked before a call computes anything. If it does not hold, the call fails with a message that
     contains `what`, a description of the size.
 
     ```mlir

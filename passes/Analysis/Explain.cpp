@@ -47,7 +47,8 @@ llvm::json::Value explainSides(AttentionOp attention) {
   return sides;
 }
 
-/// Returns the description of positions that are data; null for those of rows and columns.
+/// Returns the description of positions that are data, or null if they follow
+/// from rows and columns.
 llvm::json::Value explainPositions(AttentionOp attention) {
   auto note = attention->getAttrOfType<StringAttr>(kPositionsAttr);
   return note ? llvm::json::Value(note.getValue()) : llvm::json::Value(nullptr);

@@ -11,7 +11,7 @@
 namespace mlir::pe {
 namespace {
 
-/// A price is per `per` for the code that reads one of these values.
+/// The unit of the price of code that reads one of these values.
 struct PriceLevel {
   SmallVector<Value> inner;
   StringRef per;

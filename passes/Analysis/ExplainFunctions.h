@@ -1,6 +1,6 @@
 //===- ExplainFunctions.h - descriptions of functions of users --*- C++ -*-===//
 //
-// Describes the scalar code of an attention that is not a bias: the function of the score, the sink
+// Describes the scalar code of an attention that is not a bias: the score function, the sink
 // and the factor on the weights, with the dropout that is part of it. For each, it prints the
 // formula and the price where its code is evaluated:
 //
@@ -23,7 +23,7 @@ namespace mlir::pe {
 /// and whose operands are its captures.
 llvm::json::Object describeCode(func::FuncOp function, Operation *op);
 
-/// Describes the function of the score, or returns null. `depths` is D + Dv, or 0 if unknown.
+/// Describes the score function, or returns null. `depths` is D + Dv, or 0 if unknown.
 llvm::json::Value explainScore(func::FuncOp function, AttentionOp attention, int64_t depths);
 void printScore(llvm::raw_ostream &os, const llvm::json::Object &score);
 

@@ -13,7 +13,7 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-/// Replaces float64 cosines by f32 cosines of their phases modulo whole turns.
+/// Replaces float64 cosines by f32 cosines of their phases modulo 2 pi.
 static void narrowCosines(Block &block) {
   block.walk([](math::CosOp op) {
     if (!op.getType().isF64())

@@ -3,8 +3,8 @@
 // A univariate function is divided into pieces, each a polynomial of degree n (0, 1 or 3), exact or
 // within a tolerance (tile.find_segments). The kernel reads knots and coefficients. The gradient of
 // everything that the pieces depend on follows from n + 1 sums per piece: with g the cotangent and
-// x in [-1, 1] the place of the coordinate in its piece, S_m = sum g x^m. The piece is the
-// polynomial through its values y_k at the Chebyshev points x_k, y = sum_k y_k L_k(x), so
+// x in [-1, 1] the relative position of the coordinate in its piece, S_m = sum g x^m. The piece is
+// the polynomial through its values y_k at the Chebyshev points x_k, y = sum_k y_k L_k(x), so
 //
 //   the cotangent of y_k is sum g L_k(x) = sum_m L_km S_m,  L_k(x) = sum_m L_km x^m
 //

@@ -155,7 +155,7 @@ Expected<std::string> check(const pe_function &function, const pe_view *inputs, 
   return judged->json();
 }
 
-/// The thread pool of a call: the pool of the application, or else of this process.
+/// Returns the application's thread pool, or the pool of the process if there is none.
 class Threads {
 public:
   Status open(const pe_pool *given) {

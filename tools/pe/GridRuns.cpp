@@ -167,8 +167,8 @@ void Grid::drawBias(const Cell &cell, const OpenRun &run, train::EncodingResult 
   if (bias)
     result.bias = *std::move(bias);
   else
-    std::fprintf(stderr, "note: %s has no picture of its bias: %s\n", rows[cell.row].name.c_str(),
-                 bias.takeError().getMessage().c_str());
+    std::fprintf(stderr, "note: the bias of %s cannot be plotted: %s\n",
+                 rows[cell.row].name.c_str(), bias.takeError().getMessage().c_str());
 }
 
 Status Grid::runCell(Cell &cell) {

@@ -67,7 +67,7 @@ static void printByLength(const char *title, const std::map<int64_t, double> &va
 static void printScores(const train::Session &session, const std::map<int64_t, double> &bits,
                         const std::map<int64_t, double> &accuracy) {
   if (!accuracy.empty()) {
-    printByLength("share of right answers in the second half, by length", accuracy);
+    printByLength("share of correct answers in the second half, by length", accuracy);
     return printByLength("bits per answer", bits);
   }
   const train::Vocabulary &vocabulary = session.config().vocabulary;

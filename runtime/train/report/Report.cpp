@@ -135,7 +135,7 @@ std::string claimTable(const ReportContent &content) {
 std::string unitOf(const ReportContent &content) {
   switch (content.measure) {
   case Measure::Accuracy:
-    return "share of right answers";
+    return "share of correct answers";
   case Measure::ForwardTime:
     return "milliseconds";
   case Measure::Bits:

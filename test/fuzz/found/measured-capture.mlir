@@ -6,7 +6,7 @@
 // RUN:   --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: {{^}}d_p0 {{.*}} ok
 
-// A function of the score that reads its capture's size but none of its elements: nothing is added to the
+// A score function that reads its capture's size but none of its elements: nothing is added to the
 // capture's gradient, and no map without inputs and results may remain.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},

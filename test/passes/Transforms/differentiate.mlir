@@ -67,7 +67,7 @@ func.func @two(%q: tensor<?x?x?x64xf32> {pe.name = "q"}, %k: tensor<?x?x?x64xf32
 
 // -----
 
-// The adjoint of a function of the score follows those of the biases and is pulled back in the same way.
+// The adjoint of a score function follows those of the biases and is pulled back in the same way.
 // CHECK-LABEL: func private @scored_grad(
 // CHECK:         %[[S:.*]] = pe.score_fn(
 // CHECK:         %{{.*}}, %{{.*}}, %{{.*}}, %[[A:.*]] = pe.attention_grad

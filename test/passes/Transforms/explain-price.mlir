@@ -2,7 +2,7 @@
 // RUN:   --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure | FileCheck %s
 // RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-functions --pe-expand-biases --pe-expand-masks \
 // RUN:   --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
-// Prices of sums over extents, functions of the score, sinks, factors and masks; formulas as the user wrote them.
+// Prices of sums over extents, score functions, sinks, factors and masks; formulas as the user wrote them.
 !t = tensor<?x?x?x64xf32>
 
 // CHECK-LABEL: attention at

@@ -1,4 +1,4 @@
-// Positions that are data are written into terms, functions of the score and masks.
+// Positions that are data are written into terms, score functions and masks.
 // RUN: pe-opt %s --split-input-file --pe-expand-biases --pe-split-terms --pe-place-positions | FileCheck %s
 
 !qkv = tensor<?x?x?x?xf32>

@@ -13,7 +13,7 @@ using namespace pe::test;
 
 namespace {
 
-TEST(CApiText, ErrorsHaveAPlace) {
+TEST(CApiText, ErrorsHaveALocation) {
   pe_function *function = nullptr;
   EXPECT_EQ(pe_open_text("func.func @f() {\n  oops\n}", "mine.mlir", nullptr, &function), 1);
   pe_error_info info;
@@ -41,7 +41,7 @@ TEST_F(CApi, ABackwardCallBelongsToTheFunctionOfItsForwardCall) {
   EXPECT_EQ(pe_backward(function, call, &cotangent, 1), 0) << pe_last_error();
 }
 
-TEST_F(CApi, WhatWasClosedIsNotUsed) {
+TEST_F(CApi, RejectsClosedHandles) {
   ASSERT_EQ(forward(), 0) << pe_last_error();
   const pe_view cotangent = full("d_o", dO);
   pe_call *freed = std::exchange(call, nullptr);
@@ -68,7 +68,7 @@ TEST_F(CApi, WhatWasClosedIsNotUsed) {
   expectError(pe_forward(closed, nullptr, 0, nullptr, 0, &call), gone);
 }
 
-TEST_F(CApi, OneKindOfObjectIsNotAnother) {
+TEST_F(CApi, RejectsHandlesOfOtherKinds) {
   ASSERT_EQ(forward(), 0) << pe_last_error();
   pe_view result;
   expectError(pe_result(reinterpret_cast<pe_call *>(function), "o", &result),
@@ -78,7 +78,7 @@ TEST_F(CApi, OneKindOfObjectIsNotAnother) {
   expectError(pe_result(call, "z", &result), "expected a result or gradient of o, found 'z'");
 }
 
-TEST_F(CApi, NoAddressIsAnError) {
+TEST_F(CApi, RejectsNullAddresses) {
   const auto missing = [](const std::string &argument) {
     return "argument '" + argument + "': expected an address, found none";
   };

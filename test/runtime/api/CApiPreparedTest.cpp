@@ -111,7 +111,7 @@ struct SharedNetwork : testing::Test {
 };
 
 // Layers that share a learned network share its tables, which are prepared once.
-TEST_F(SharedNetwork, PreparesItsTablesOnce) {
+TEST_F(SharedNetwork, SharesPreparedTables) {
   makeTables();
   ASSERT_FALSE(tables.empty());
   std::vector<pe_view> views = argumentsOf(layers[0]);

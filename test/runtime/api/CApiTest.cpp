@@ -40,7 +40,7 @@ TEST_F(CApi, BothHalvesOnTheCallersMemory) {
 
 // Correct results pass with the line that `pe run --check` prints. A changed gradient fails, and
 // the message names it.
-TEST_F(CApi, CheckJudgesResults) {
+TEST_F(CApi, ChecksResults) {
   std::vector<float> dK(kCount), dV(kCount);
   const std::vector<pe_view> gradients = {full("d_q", dQ), full("d_k", dK), full("d_v", dV)};
   ASSERT_EQ(run(function, PE_FORWARD, with({full("o", o), lseView()})), 0) << pe_last_error();
@@ -80,7 +80,7 @@ double logAdd(double a, double b) {
 }
 
 // Merges two calls with half of the keys each, and runs the backward of each on the merged results.
-TEST_F(CApi, ABackwardTakesMergedResults) {
+TEST_F(CApi, BackwardAcceptsMergedResults) {
   std::vector<float> whole(kCount), wholeLse = lse, dK(kCount), wholeDQ(kCount), wholeDK(kCount);
   pe_view wholeLseView = lseView();
   wholeLseView.data = wholeLse.data();

@@ -265,11 +265,11 @@ TEST_F(PlasticityRun, ResumedRunEqualsUninterruptedRun) {
   both.plasticity.redoInterval = 3;
   both.plasticity.redoTau = 0.6;
   both.plasticity.dash = Dash::Published;
-  expectStopsDoNotShow(both, {});
+  expectResumedRunEqualsUninterruptedRun(both, {});
   both.plasticity.dash = Dash::RowDecay;
   both.plasticity.dashInterval = 2;
   both.evaluationInterval = 2;
-  expectStopsDoNotShow(both, {});
+  expectResumedRunEqualsUninterruptedRun(both, {});
 }
 
 TEST_F(PlasticityRun, EventsAreReportedAndLogged) {

@@ -73,7 +73,7 @@ TEST_F(SessionTest, ResumesBitForBit) {
   EXPECT_TRUE(rest.reinits.empty());
 }
 
-TEST_F(SessionTest, StopsDoNotShowInsideAPhase) {
+TEST_F(SessionTest, ResumedRunEqualsUninterruptedRunInsideAPhase) {
   TrainConfig config = smallConfig();
   config.phases = {{"", 3}, {"other", 5}};
   config.phases[1].sequence = 32;
@@ -82,7 +82,7 @@ TEST_F(SessionTest, StopsDoNotShowInsideAPhase) {
   config.phases[1].decay = Decay::Cosine;
   config.phases[1].redoInterval = 2;
   config.reinit.enabled = true;
-  expectStopsDoNotShow(config, {3});
+  expectResumedRunEqualsUninterruptedRun(config, {3});
 
   // The program stops at steps that do not end a phase.
   Recorder whole, parts;
@@ -95,7 +95,7 @@ TEST_F(SessionTest, StopsDoNotShowInsideAPhase) {
   EXPECT_EQ(parts.reinits, whole.reinits);
 }
 
-TEST_F(SessionTest, AWarmStartBeginsWithTheWeightsAndItsStopsDoNotShow) {
+TEST_F(SessionTest, AWarmStartBeginsWithTheWeights) {
   TrainConfig first = smallConfig();
   first.checkpoint = path("first");
   auto before = makeSession(first)->run({});
@@ -111,7 +111,7 @@ TEST_F(SessionTest, AWarmStartBeginsWithTheWeightsAndItsStopsDoNotShow) {
   for (bool keeps : {false, true}) {
     config.phases = {{"", 6}};
     config.keepsOptimizer = keeps;
-    expectStopsDoNotShow(config, {});
+    expectResumedRunEqualsUninterruptedRun(config, {});
     Recorder recorder;
     ASSERT_TRUE(makeSession(config)->run({&recorder}));
     losses[keeps] = recorder.losses;
@@ -137,17 +137,17 @@ TEST_F(SessionTest, AWarmStartBeginsWithTheWeightsAndItsStopsDoNotShow) {
   }
 }
 
-TEST_F(SessionTest, StopsDoNotShowWithMuonAndAccumulation) {
+TEST_F(SessionTest, ResumedRunEqualsUninterruptedRunWithMuonAndAccumulation) {
   TrainConfig config = smallConfig();
   config.optimizer.kind = OptimizerKind::Muon;
   config.accumulate = 2;
   config.decay = Decay::Wsd;
   config.phases = {{"", 4}, {"other", 4}};
   config.reinit.enabled = true;
-  expectStopsDoNotShow(config, {4});
+  expectResumedRunEqualsUninterruptedRun(config, {4});
 }
 
-TEST_F(SessionTest, StopsDoNotShowWithMasksSharedAndFrozenParameters) {
+TEST_F(SessionTest, ResumedRunEqualsUninterruptedRunWithMasksSharedAndFrozenParameters) {
   TrainConfig config = smallConfig();
   config.objective = Objective::Masked;
   config.vocabulary = Vocabulary(Vocabulary::Unit::Byte);
@@ -159,7 +159,7 @@ TEST_F(SessionTest, StopsDoNotShowWithMasksSharedAndFrozenParameters) {
   config.model.logitBytes = 1 << 14;
   config.freeze = "lift";
   config.initialValues = {{"slopes", "0.125"}};
-  expectStopsDoNotShow(config, {});
+  expectResumedRunEqualsUninterruptedRun(config, {});
   auto session = makeSession(config);
   const ParameterLayout &layout = session->trainer().model().layout();
   const ParameterBlock &values = session->trainer().model().values();
@@ -217,7 +217,7 @@ TEST_F(SessionTest, CountsParametersAndOperations) {
   EXPECT_DOUBLE_EQ(flopsPerToken(*makeSession(config)), 6 * matrices + 14 * 8.5 * 16);
 }
 
-TEST_F(SessionTest, StopsDoNotShowInTheWatchForAPlateau) {
+TEST_F(SessionTest, ResumedPlateauDetectionEqualsUninterruptedRun) {
   TrainConfig config = smallConfig();
   config.learningRate = 0; // nothing falls
   config.phases = {{"", 9}, {"other", 3}};
@@ -226,7 +226,7 @@ TEST_F(SessionTest, StopsDoNotShowInTheWatchForAPlateau) {
   config.reinit.plateauInterval = 1;
   config.reinit.plateauWindow = 4;
   // The window must fill again after a reinit and after the start of a phase.
-  expectStopsDoNotShow(config, {4, 8});
+  expectResumedRunEqualsUninterruptedRun(config, {4, 8});
 }
 
 TEST_F(SessionTest, EvaluatesBetweenSteps) {
@@ -327,7 +327,7 @@ TEST_F(SessionTest, ACheckpointBeyondTheRunIsRefused) {
                 path("checkpoint") + "'");
 }
 
-TEST_F(SessionTest, ACheckpointFolderThatCannotBeIsRefusedBeforeTraining) {
+TEST_F(SessionTest, RejectsAnInvalidCheckpointDirectoryBeforeTraining) {
   TrainConfig config = smallConfig();
   config.checkpoint = path("file");
   ASSERT_TRUE(writeFileAtomically(config.checkpoint, "text"));

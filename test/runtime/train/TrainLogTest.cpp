@@ -62,7 +62,7 @@ TEST_F(SessionTest, ALogThatCannotBeWrittenEndsTheRun) {
   EXPECT_EQ(session->trainer().steps(), 1);
 }
 
-TEST_F(SessionTest, ALogGoesOnBehindItsLastWholeLine) {
+TEST_F(SessionTest, ResumedLogContinuesAfterTheLastCompleteLine) {
   for (const auto &[before, kept] :
        {std::pair{"{}\n{\"a\": 1}\n{\"event\": \"st", 2}, {"{}\n", 1}, {"{\"torn", 0}, {"", 0}}) {
     ASSERT_TRUE(writeFileAtomically(path("log.jsonl"), before));

@@ -112,7 +112,7 @@ TEST(Options, OfTheModelAreRead) {
   EXPECT_EQ(trainDefaults().at("pe.train.freeze"), "");
 }
 
-TEST(Options, RefuseWhatTheyDoNotKnow) {
+TEST(Options, RejectUnknownValues) {
   EXPECT_EQ(optionsError({{"dims", "3"}}), "unknown flag 'dims'; did you mean 'dim'?");
   EXPECT_EQ(optionsError({{"dim", "big"}}), "--dim: expected an integer, found 'big'");
   EXPECT_EQ(optionsError({{"layers", "0"}}), "--layers: expected at least 1, found 0");
@@ -164,7 +164,7 @@ TEST(Options, RefuseWhatTheyDoNotKnow) {
             "of 8, found 60 / 4 = 15");
 }
 
-TEST_F(SessionTest, OptionsComeFromFilesToo) {
+TEST_F(SessionTest, OptionsCanComeFromFiles) {
   ASSERT_TRUE(writeFileAtomically(path("config.json"), R"({"dim": 128, "lr": 0.001, "seq": 64})"));
   auto options = readTrainOptions({{"config", path("config.json")}, {"seq", "32"}});
   ASSERT_TRUE(options) << options.error().getMessage();

@@ -87,7 +87,7 @@ TEST(FindSegmentsTest, tablesTooSmallHoldNoPieces) {
   EXPECT_TRUE(enough.guardsStand());
 }
 
-TEST(FindSegmentsTest, layersThatDoNotFitAreLoud) {
+TEST(FindSegmentsTest, MismatchedLayersGiveNan) {
   std::mt19937_64 random(12);
   Network network = draw(random, {8, 8}, 2);
   Call heads(network, {1.0f}, {1.0f}, 3, 81);
@@ -99,7 +99,7 @@ TEST(FindSegmentsTest, layersThatDoNotFitAreLoud) {
   EXPECT_TRUE(std::isnan(inputs.value(0, 0.5f)));
 }
 
-TEST(FindSegmentsTest, damagedWeightsShowInTheValue) {
+TEST(FindSegmentsTest, NonFiniteWeightsPropagate) {
   std::mt19937_64 random(13);
   Network network = draw(random, {8, 8}, 2);
   network.layers[1].weight[3] = std::nanf("");
@@ -201,7 +201,7 @@ TEST(SmoothSegmentsTest, kinksAreEnds) {
   }
 }
 
-TEST(SmoothSegmentsTest, tooManyPiecesAreNone) {
+TEST(SmoothSegmentsTest, TooManyPiecesGiveNoTable) {
   std::mt19937_64 random(23);
   Network network = draw(random, {32}, 4, 30.0);
   network.inner = Function::Cos;
@@ -212,7 +212,7 @@ TEST(SmoothSegmentsTest, tooManyPiecesAreNone) {
   EXPECT_TRUE(call.guardsStand());
 }
 
-TEST(SmoothSegmentsTest, damagedWeightsShowInTheValue) {
+TEST(SmoothSegmentsTest, NonFiniteWeightsPropagate) {
   std::mt19937_64 random(24);
   Network network = draw(random, {8}, 2);
   network.inner = Function::Gelu;

@@ -137,7 +137,7 @@ TEST(SegmentsTest, staysExactNearZeroOnAHugeRange) {
   }
 }
 
-TEST(SegmentsTest, aLastReluHasKinksOfItsOwn) {
+TEST(SegmentsTest, FinalReluAddsKinks) {
   std::mt19937_64 random(25);
   for (int i = 0; i < 20; ++i) {
     Network network = draw(random, {32}, 8);
