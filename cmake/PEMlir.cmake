@@ -19,8 +19,8 @@ add_definitions(${PE_LLVM_DEFINITIONS})
 include_directories(SYSTEM ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 include_directories(${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 
-# The dialects use MLIR's headers; everything else uses those of the dialects too, which exist when
-# tablegen has run (dialect/CMakeLists.txt).
+# The dialects use MLIR's headers. Everything else also uses the headers of the dialects, which
+# exist after tablegen has run (dialect/CMakeLists.txt).
 if(PE_PRECOMPILED_HEADERS)
   pe_add_headers(PEMlirHeaders MlirHeaders.h)
   pe_configure_mlir_target(PEMlirHeaders)

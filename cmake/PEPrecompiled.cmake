@@ -8,8 +8,8 @@ option(PE_PRECOMPILED_HEADERS "Parse common headers once for all targets" ON)
 # requires one setting of position independence.
 set(CMAKE_CXX_COMPILE_OPTIONS_PIE ${CMAKE_CXX_COMPILE_OPTIONS_PIC})
 
-# pe_add_headers(NAME HEADER) adds the carrier NAME of cmake/HEADER. The caller configures it as the
-# targets that reuse it.
+# pe_add_headers(NAME HEADER) adds the carrier NAME of cmake/HEADER. The caller gives it the same
+# compile options as the targets that reuse it.
 function(pe_add_headers name header)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/${name}.cpp
     CONTENT "// Carries the precompiled header of cmake/${header}.\n")

@@ -57,6 +57,12 @@ endfunction()
 
 pe_add_static_jit()
 
+# Debian 12 has newer libraries than the wheel may require. An object file, unlike an archive, replaces
+# their functions regardless of the order of libraries.
+foreach(binary pe pe-cli pe-jit-static)
+  target_sources(${binary} PRIVATE ${PROJECT_SOURCE_DIR}/runtime/core/OlderSystems.cpp)
+endforeach()
+
 # This component is installed only on request (cmake --install BUILD --component python).
 set(package pe_attention)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/pe_attention DESTINATION . COMPONENT python EXCLUDE_FROM_ALL

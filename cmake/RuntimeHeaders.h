@@ -1,6 +1,6 @@
 // The headers of the standard library, and of JSON, that most of the code without LLVM includes.
 // They are parsed once for all of it (PEPrecompiled.cmake). A header belongs here if several
-// rooms include it; headers of pe do not, because a change of them would recompile everything.
+// rooms include it; headers of pe do not, because changing one would recompile everything.
 #include <algorithm>
 #include <array>
 #include <atomic>

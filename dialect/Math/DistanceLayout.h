@@ -1,17 +1,19 @@
 //===- DistanceLayout.h - Products with vectors of the distance -----------===//
 //
-// A block of rows and columns has rows + columns - 1 distances. Distance number n is that of the
+// A block of rows and columns has rows + columns - 1 distances. Distance number n belongs to the
 // pairs with row - column = n - (columns - 1). Contractions with a vector per distance index a
-// value by row and distance number instead of by row and column: in row i, number n is column i +
-// columns - 1 - n. This map is its own inverse: both directions are a reflection within each row.
+// value by row and distance number instead of by row and column: in row i, distance number n is
+// column i + columns - 1 - n. This map is its own inverse: both directions are a reflection within
+// each row.
 //
 //   products [row, n] in registers -> pairs   window_dot; each lane receives from another lane
 //   pairs in shared memory -> [row, n]        window_sum, window_outer; read element by element
 //
-// In accumulators of mma.sync, tiles of 8 x 8 with g = lane / 4 and t = lane mod 4, the reflected
-// axis is that of g or that of 2t + half, and the row is on the other axis. With the row at f and a
-// destination at x of their tiles, the source is at e = f + 7 - x, from 0 to 14: at e mod 8 of a
-// tile or of the next one. Every lane sends one register to exactly one lane.
+// The accumulators of mma.sync are tiles of 8 x 8 with g = lane / 4 and t = lane mod 4. The
+// reflected axis is indexed by g or by 2t + half, and the row is on the other axis. For a row at
+// offset f and a destination at offset x within their tiles, the source is at e = f + 7 - x, which
+// is from 0 to 14: offset e mod 8 of one tile or of the next. Every lane sends one register to
+// exactly one lane.
 //
 // Example: columns = 16, row 3, column 5: number 3 + 15 - 5 = 13. Row 3 has f = 3, column 5 is x =
 // 5 of tile 0, and e = 5. With 16 columns that is tile (16 - 8) / 8 - 0 + 0 = 1, and 8 + 5 = 13.
@@ -27,7 +29,7 @@
 
 namespace pe::math {
 
-/// The axis of a tile that is reflected: that of g (Lanes), or that of 2t + half (Halves).
+/// The reflected axis of a tile, which is indexed by g (Lanes) or by 2t + half (Halves).
 enum class ReflectedAxis { Lanes, Halves };
 
 struct Reflection {
@@ -51,7 +53,8 @@ struct Reflection {
       return I(half);
     return (lane / I(4) + I(7 - half)) % I(2);
   }
-  /// A lane sends from the next tile if offeredPlace is less than offeredRow.
+  /// Return the positions that a lane compares: it sends from the next tile if offeredPlace is less
+  /// than offeredRow.
   template <typename I> I offeredPlace(const I &lane, int64_t half) const {
     if (axis == ReflectedAxis::Lanes)
       return lane / I(4);
@@ -68,7 +71,7 @@ struct Reflection {
 struct DistanceBlock {
   int64_t rows, columns;
 
-  /// Returns the number of distances plus one, so that they fill entire tiles.
+  /// Returns the number of distances plus one. The extra entry makes them fill entire tiles.
   int64_t numbers() const { return rows + columns; }
   /// Returns the column of a row's distance number, or the distance number of a row's column.
   template <typename I> I reflected(const I &row, const I &other) const {

@@ -105,9 +105,9 @@ inline double geometricSlope(int64_t head, int64_t heads) {
   return std::exp2(-8.0 * static_cast<double>(head + 1) / static_cast<double>(heads));
 }
 
-/// Returns a slope of the sequence of geometric slopes of n heads, the largest power of two n <=
-/// `heads`, followed by every second slope of 2n heads (Press et al. 2022, arXiv 2108.12409, and
-/// its code).
+/// Returns the slope of `head` in a sequence that consists of the geometric slopes of n heads,
+/// where n is the largest power of two <= `heads`, followed by every second slope of 2n heads
+/// (Press et al. 2022, arXiv 2108.12409, and its code).
 inline double interleavedSlope(int64_t head, int64_t heads) {
   int64_t power = 1;
   while (2 * power <= heads)

@@ -44,8 +44,8 @@ struct FragmentLayout {
   bool isPermuted = false;
 
   int64_t innerTiles() const { return innerBlock / 8; }
-  /// For an inner panel: the number of tiles of 16 that a warp accumulates, and the number of parts
-  /// into which the depth of a tile is split if there are more warps than tiles.
+  /// Return, for an inner panel, the number of tiles of 16 that a warp accumulates and the number
+  /// of parts into which the depth of a tile is split if there are more warps than tiles.
   int64_t foldTiles() const { return std::max<int64_t>(1, innerBlock / 16 / warps); }
   int64_t foldParts() const { return std::max<int64_t>(1, warps * 16 / innerBlock); }
   int64_t foldDepthTiles(int64_t depth) const {
@@ -73,8 +73,8 @@ struct FragmentLayout {
     return 0;
   }
 
-  /// Returns the position of register `index`. Rows of an inner panel form tiles of 16, as those of
-  /// an owner panel do.
+  /// Returns the position of register `index`. The rows of an inner panel form tiles of 16, like
+  /// the rows of an owner panel.
   FragmentElement elementAt(FragmentKind kind, int64_t index, int64_t depth = 0) const {
     FragmentElement at;
     const int tile = static_cast<int>(index / 4), half = index / 2 % 2, low = index % 2;
@@ -100,7 +100,8 @@ struct FragmentLayout {
     return at;
   }
 
-  /// The inverse of elementAt. Ignores fields of `at` that the kind does not use.
+  /// Returns the register at a position, the inverse of elementAt. Ignores fields of `at` that the
+  /// kind does not use.
   int64_t indexOf(FragmentKind kind, const FragmentElement &at, int64_t depth = 0) const {
     switch (kind) {
     case FragmentKind::One:
@@ -181,17 +182,17 @@ template <typename I> struct MatrixRow {
 template <typename I> MatrixRow<I> rowOfLeft(const I &lane, const I &first) {
   return {first + lane % I(16), lane / I(16)};
 }
-/// The same for a fragment A[m][k] from rows over k, to be transposed. Its m begin at element
-/// `first`.
+/// Same as above for a fragment A[m][k] that is transposed from rows over k. The index m begins at
+/// element `first`.
 template <typename I> MatrixRow<I> rowOfLeftTransposed(const I &lane, const I &first) {
   return {lane % I(8) + lane / I(16) * I(8), first / I(8) + lane / I(8) % I(2)};
 }
-/// The same for two fragments B[k][n], n in [0, 16), from rows over n.
+/// Same as above for two fragments B[k][n], n in [0, 16), from rows over n.
 template <typename I> MatrixRow<I> rowOfRight(const I &lane) {
   return {lane % I(8) + lane / I(16) * I(8), lane / I(8) % I(2)};
 }
-/// The same for two fragments B[k][n] from rows over k, to be transposed. Their n begin at chunk
-/// `first`.
+/// Same as above for two fragments B[k][n] that are transposed from rows over k. The index n begins
+/// at chunk `first`.
 template <typename I> MatrixRow<I> rowOfRightTransposed(const I &lane, const I &first) {
   return {lane % I(8) + lane / I(8) % I(2) * I(8), first + lane / I(16)};
 }

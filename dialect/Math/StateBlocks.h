@@ -7,8 +7,8 @@
 // Example: of 200 columns, block 2 of size 48 is [96, 144) and overlaps states 1 and 2. Block 3 is
 // [144, 192), entirely in state 2, so its second state repeats the first.
 //
-// Generic over a number type `I` with +, -, * and / (on nonnegative numbers) and minOf, as
-// KeptPairs.h is.
+// Generic over a number type `I` with +, -, * and / (on nonnegative numbers) and minOf, like
+// KeptPairs.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_MATH_STATEBLOCKS_H
@@ -30,8 +30,8 @@ constexpr int64_t countStates(int64_t size) {
                                    : size / kStateBlock + 2;
 }
 
-/// Returns state `n` of those that [first, first + size) overlaps; a larger `n` repeats the last
-/// one. Only elements below `limit` exist. `first` is a multiple of `size` and below `limit`.
+/// Returns the n-th state that [first, first + size) overlaps, or the last one if `n` is larger.
+/// Only elements below `limit` exist. `first` is a multiple of `size` and below `limit`.
 template <typename I> I stateOf(const I &first, int64_t size, int64_t n, const I &limit) {
   const I last = minOf(first + I(size), limit) - I(1);
   return minOf(first / I(kStateBlock) + I(n), last / I(kStateBlock));

@@ -41,7 +41,7 @@ json::Value exportInteger(const APInt &value) {
   return value.getSExtValue();
 }
 
-/// "#pe.activation<relu>" -> "relu"; any other attribute in its MLIR syntax.
+/// Exports "#pe.activation<relu>" as "relu", and any other attribute in its MLIR syntax.
 json::Value exportOther(Attribute attribute) {
   std::string text = print(attribute);
   StringRef word = text;

@@ -22,8 +22,8 @@
 
 namespace mlir::pe {
 
-/// Returns a function with one block as JSON. Call it after private functions are inlined and
-/// before any rewrite.
+/// Returns the JSON form of a function with one block. Call it after private functions are inlined
+/// and before any rewrite.
 std::string exportProgram(func::FuncOp function);
 
 } // namespace mlir::pe

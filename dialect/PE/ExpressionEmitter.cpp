@@ -2,15 +2,12 @@
 
 #include "dialect/PE/ExpressionEmitter.h"
 
+#include "dialect/PE/FormulaArithmetic.h"
+#include "dialect/PE/FormulaFunctions.h"
 #include "dialect/PE/PEDialect.h"
 #include "dialect/PE/PEScalars.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "runtime/plan/FunctionForms.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -19,16 +16,13 @@ using namespace mlir::pe;
 
 namespace {
 
-using arith::CmpFPredicate;
-using arith::CmpIPredicate;
-
 /// The largest integer literal of a formula. It is exact in f64, and sums are far from overflow.
 constexpr double kMaxInteger = 1e15;
 
-class Emitter {
+class Emitter : FormulaArithmetic {
 public:
   Emitter(OpBuilder &builder, const ExpressionScope &scope)
-      : builder(builder), scope(scope), names(scope.names) {}
+      : FormulaArithmetic(builder, scope), names(scope.names) {}
 
   FailureOr<Value> emitReal(const Expression &expression, StringRef advice) {
     FailureOr<Value> value = emit(expression);
@@ -47,11 +41,10 @@ public:
   }
 
 private:
-  using Values = SmallVector<Value>;
-
   FailureOr<Value> emit(const Expression &expression);
   FailureOr<Value> emitName(const Expression &expression);
   FailureOr<Value> emitRead(const Expression &expression);
+  Value createRead(RankedTensorType tensor, Value source, ValueRange indices);
   Value lookup(StringRef name) const;
   std::string listTensors() const;
   std::string adviceOnName(StringRef name) const;
@@ -62,151 +55,17 @@ private:
   FailureOr<Value> emitCall(const Expression &expression);
   LogicalResult checkFunction(const Expression &expression);
   FailureOr<Value> emitSize(const Expression &expression);
-  FailureOr<Value> emitArithmetic(const Expression &expression, Values operands);
-  FailureOr<Value> emitComparison(const Expression &expression, Values operands);
   FailureOr<Value> emitLogic(const Expression &expression, Values operands);
   FailureOr<Value> emitFunction(const Expression &expression, Values operands);
-  Value emitQuotient(char symbol, Value a, Value b);
-  Value emitIntegerFunction(StringRef name, ArrayRef<Value> operands);
-  Value emitPower(const Expression &exponent, Values operands);
-  Value emitExtremum(bool isMax, Value a, Value b);
 
   FailureOr<Value> fail(const Expression &expression, const Twine &message) {
     return scope.report(expression.offset, message);
   }
 
-  template <typename OpTy, typename... Args> Value create(Args &&...args) {
-    return OpTy::create(builder, loc(), std::forward<Args>(args)...);
-  }
-  Location loc() { return scope.locate(offset); }
-
-  FloatType real() { return scope.real ? scope.real : builder.getF32Type(); }
-  Value createReal(double number) {
-    return create<arith::ConstantOp>(builder.getFloatAttr(real(), number));
-  }
-  Value createRead(RankedTensorType tensor, Value source, ValueRange indices);
-
-  static bool isInteger(Value value) { return value.getType().isIndex(); }
-  static bool isBoolean(Value value) { return value.getType().isInteger(1); }
-  static bool areIntegers(ArrayRef<Value> values) { return llvm::all_of(values, isInteger); }
-
-  Value toReal(Value value);
-  void makeReal(Values &values) {
-    for (Value &value : values)
-      value = toReal(value);
-  }
-
-  OpBuilder &builder;
-  const ExpressionScope &scope;
   /// The names of the scope, of let and of the enclosing sums.
   llvm::StringMap<Value> names;
-  /// The character offset for the locations of the created ops.
-  size_t offset = 0;
 };
 } // namespace
-
-namespace {
-/// A function of formulas. `build` creates the op of a unary function on real numbers; null for the
-/// functions that the emitter handles itself.
-struct Function {
-  StringRef name;
-  unsigned arity;
-  Value (*build)(OpBuilder &, Location, Value);
-};
-} // namespace
-
-template <typename OpTy> static Value buildUnary(OpBuilder &builder, Location loc, Value x) {
-  return OpTy::create(builder, loc, x);
-}
-
-/// Creates a constant of the type of `like`.
-static Value numberOf(OpBuilder &builder, Location loc, double value, Value like) {
-  return arith::ConstantOp::create(builder, loc, builder.getFloatAttr(like.getType(), value));
-}
-
-static Value compare(OpBuilder &builder, Location loc, CmpFPredicate predicate, Value x) {
-  return arith::CmpFOp::create(builder, loc, predicate, x, numberOf(builder, loc, 0, x));
-}
-
-/// 0 if x <= 0, else x. Its derivative at 0 is 0, and it propagates NaN.
-static Value buildRelu(OpBuilder &builder, Location loc, Value x) {
-  Value isOff = compare(builder, loc, CmpFPredicate::OLE, x);
-  return arith::SelectOp::create(builder, loc, isOff, numberOf(builder, loc, 0, x), x);
-}
-
-/// 1 / (1 + exp(-x)).
-static Value buildSigmoid(OpBuilder &builder, Location loc, Value x) {
-  Value one = numberOf(builder, loc, 1, x);
-  Value power = math::ExpOp::create(builder, loc, arith::NegFOp::create(builder, loc, x));
-  return arith::DivFOp::create(builder, loc, one, arith::AddFOp::create(builder, loc, one, power));
-}
-
-/// log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|)).
-static Value buildSoftplus(OpBuilder &builder, Location loc, Value x) {
-  Value magnitude = math::AbsFOp::create(builder, loc, x);
-  Value power = math::ExpOp::create(builder, loc, arith::NegFOp::create(builder, loc, magnitude));
-  Value large = arith::MaximumFOp::create(builder, loc, x, numberOf(builder, loc, 0, x));
-  return arith::AddFOp::create(builder, loc, large, math::Log1pOp::create(builder, loc, power));
-}
-
-/// -1, 0 or 1. Propagates NaN.
-static Value buildSign(OpBuilder &builder, Location loc, Value x) {
-  Value one = math::CopySignOp::create(builder, loc, numberOf(builder, loc, 1, x), x);
-  Value isZero = compare(builder, loc, CmpFPredicate::OEQ, x);
-  Value sign = arith::SelectOp::create(builder, loc, isZero, numberOf(builder, loc, 0, x), one);
-  return arith::SelectOp::create(builder, loc, math::IsNaNOp::create(builder, loc, x), x, sign);
-}
-
-static const Function kFunctions[] = {
-    {"abs", 1, buildUnary<math::AbsFOp>},
-    {"clamp", 3, nullptr},
-    {"cos", 1, buildUnary<math::CosOp>},
-    {"erf", 1, buildUnary<math::ErfOp>},
-    {"exp", 1, buildUnary<math::ExpOp>},
-    {"floor", 1, buildUnary<math::FloorOp>},
-    {"global_head", 1, nullptr},
-    {"int", 1, nullptr},
-    {"log", 1, buildUnary<math::LogOp>},
-    {"log1p", 1, buildUnary<math::Log1pOp>},
-    {"max", 2, nullptr},
-    {"min", 2, nullptr},
-    {"pow", 2, nullptr},
-    {"relu", 1, buildRelu},
-    {"sigmoid", 1, buildSigmoid},
-    {"sign", 1, buildSign},
-    {"sin", 1, buildUnary<math::SinOp>},
-    {"softplus", 1, buildSoftplus},
-    {"sqrt", 1, buildUnary<math::SqrtOp>},
-    {"tanh", 1, buildUnary<math::TanhOp>},
-};
-
-static const Function *findFunction(StringRef name) {
-  const auto *function =
-      llvm::find_if(kFunctions, [&](const Function &known) { return known.name == name; });
-  return function == std::end(kFunctions) ? nullptr : function;
-}
-
-/// Returns "; did you mean exp?", the form of a function known from another language, or an empty
-/// string.
-static std::string adviceOn(StringRef name) {
-  if (std::string advice = ::pe::plan::adviceOnFunction(name); !advice.empty())
-    return "; " + advice;
-  SmallVector<StringRef> known = {"select", "sum", "size", "and", "or", "not"};
-  for (const Function &function : kFunctions)
-    known.push_back(function.name);
-  StringRef nearest = findNearestName(name, known);
-  return nearest.empty() || name.size() < 3 ? "" : ("; did you mean " + nearest + "?").str();
-}
-
-/// Converts from 64 bits, which is exact for every index. Lowerings use 32 bits where they suffice
-/// (pe-tile-define-integers).
-Value Emitter::toReal(Value value) {
-  if (!isInteger(value))
-    return value;
-  if (auto constant = value.getDefiningOp<arith::ConstantIndexOp>())
-    return createReal(static_cast<double>(constant.value()));
-  return create<arith::SIToFPOp>(real(), create<arith::IndexCastOp>(builder.getI64Type(), value));
-}
 
 FailureOr<Value> Emitter::emit(const Expression &expression) {
   offset = expression.offset;
@@ -388,11 +247,12 @@ std::string Emitter::listTensors() const {
                          : " (" + llvm::join(tensors, ", ") + ")";
 }
 
-/// Returns advice on an unknown name: that of the scope, "; did you mean amp?", or an empty string.
+/// Returns advice on an unknown name: the advice of the scope, "; did you mean amp?", or an empty
+/// string.
 std::string Emitter::adviceOnName(StringRef name) const {
   if (auto known = scope.advice.find(name); known != scope.advice.end())
     return known->second;
-  if (findFunction(name))
+  if (findFormulaFunction(name))
     return ("; call a function as " + name + "(x)").str();
   if (name.size() < 3)
     return {};
@@ -447,15 +307,16 @@ FailureOr<Value> Emitter::emitSize(const Expression &expression) {
 /// Reports an unknown function before its arguments are emitted.
 LogicalResult Emitter::checkFunction(const Expression &expression) {
   StringRef name = expression.text;
-  if (findFunction(name) || name == "select" || name == "and" || name == "or" || name == "not" ||
-      StringRef("+-*/%^<>=!").contains(name.front()))
+  if (findFormulaFunction(name) || name == "select" || name == "and" || name == "or" ||
+      name == "not" || StringRef("+-*/%^<>=!").contains(name.front()))
     return success();
   if (Value value = lookup(name); value && isa<RankedTensorType>(value.getType()))
     return scope.report(expression.offset, "expected a function, found the tensor '" + name +
                                                "'; read its elements as " + name + "[h]");
-  if (std::string advice = adviceOn(name); !advice.empty())
+  if (std::string advice = adviceOnFormulaFunction(name); !advice.empty())
     return scope.report(expression.offset, "unknown function '" + name + "'" + advice);
-  auto names = llvm::map_range(kFunctions, [](const Function &known) { return known.name.str(); });
+  auto names = llvm::map_range(formulaFunctions(),
+                               [](const FormulaFunction &known) { return known.name.str(); });
   return scope.report(expression.offset, "expected a function of " + llvm::join(names, ", ") +
                                              ", select, sum; found '" + name + "'");
 }
@@ -482,85 +343,8 @@ FailureOr<Value> Emitter::emitCall(const Expression &expression) {
   if (StringRef("+-*/%^").contains(name.front()))
     return emitArithmetic(expression, operands);
   if (StringRef("<>=!").contains(name.front()))
-    return emitComparison(expression, operands);
+    return emitComparison(expression.text, operands);
   return emitFunction(expression, operands);
-}
-
-FailureOr<Value> Emitter::emitArithmetic(const Expression &expression, Values operands) {
-  char symbol = expression.text.front();
-  bool isInt = areIntegers(operands);
-  if (operands.size() == 1) {
-    if (!isInt)
-      return create<arith::NegFOp>(operands[0]);
-    if (auto number = operands[0].getDefiningOp<arith::ConstantIndexOp>())
-      return create<arith::ConstantIndexOp>(-number.value());
-    return create<arith::SubIOp>(create<arith::ConstantIndexOp>(0), operands[0]);
-  }
-  if (symbol == '^')
-    return emitPower(expression.children[1], operands);
-  if (symbol == '%' || expression.text == "//") {
-    if (!isInt)
-      makeReal(operands);
-    return emitQuotient(symbol, operands[0], operands[1]);
-  }
-  if (!isInt || symbol == '/') {
-    makeReal(operands);
-    Value a = operands[0], b = operands[1];
-    return symbol == '+'   ? create<arith::AddFOp>(a, b)
-           : symbol == '-' ? create<arith::SubFOp>(a, b)
-           : symbol == '*' ? create<arith::MulFOp>(a, b)
-                           : create<arith::DivFOp>(a, b);
-  }
-  Value a = operands[0], b = operands[1];
-  return symbol == '+'   ? create<arith::AddIOp>(a, b)
-         : symbol == '-' ? create<arith::SubIOp>(a, b)
-                         : create<arith::MulIOp>(a, b);
-}
-
-/// Emits the quotient rounded down, or the remainder, which has the sign of b.
-Value Emitter::emitQuotient(char symbol, Value a, Value b) {
-  if (isInteger(a)) {
-    Value quotient = create<arith::FloorDivSIOp>(a, b);
-    return symbol == '/' ? quotient : create<arith::SubIOp>(a, create<arith::MulIOp>(quotient, b));
-  }
-  Value quotient = create<math::FloorOp>(create<arith::DivFOp>(a, b));
-  return symbol == '/' ? quotient : create<arith::SubFOp>(a, create<arith::MulFOp>(quotient, b));
-}
-
-/// Small integer powers become products, whose values and gradients exist for negative bases.
-Value Emitter::emitPower(const Expression &exponent, Values operands) {
-  makeReal(operands);
-  bool isSmall =
-      exponent.kind == Expression::Kind::Integer && exponent.number >= 1 && exponent.number <= 4;
-  if (!isSmall)
-    return create<math::PowFOp>(operands[0], operands[1]);
-  Value result = operands[0];
-  for (int n = 1; n < exponent.number; ++n)
-    result = create<arith::MulFOp>(result, operands[0]);
-  return result;
-}
-
-FailureOr<Value> Emitter::emitComparison(const Expression &expression, Values operands) {
-  StringRef symbol = expression.text;
-  if (areIntegers(operands)) {
-    auto predicate = llvm::StringSwitch<CmpIPredicate>(symbol)
-                         .Case("<", CmpIPredicate::slt)
-                         .Case("<=", CmpIPredicate::sle)
-                         .Case(">", CmpIPredicate::sgt)
-                         .Case(">=", CmpIPredicate::sge)
-                         .Case("==", CmpIPredicate::eq)
-                         .Default(CmpIPredicate::ne);
-    return create<arith::CmpIOp>(predicate, operands[0], operands[1]);
-  }
-  makeReal(operands);
-  auto predicate = llvm::StringSwitch<CmpFPredicate>(symbol)
-                       .Case("<", CmpFPredicate::OLT)
-                       .Case("<=", CmpFPredicate::OLE)
-                       .Case(">", CmpFPredicate::OGT)
-                       .Case(">=", CmpFPredicate::OGE)
-                       .Case("==", CmpFPredicate::OEQ)
-                       .Default(CmpFPredicate::UNE);
-  return create<arith::CmpFOp>(predicate, operands[0], operands[1]);
 }
 
 FailureOr<Value> Emitter::emitLogic(const Expression &expression, Values operands) {
@@ -587,32 +371,9 @@ FailureOr<Value> Emitter::emitLogic(const Expression &expression, Values operand
   return create<arith::SelectOp>(operands[0], operands[1], operands[2]);
 }
 
-Value Emitter::emitExtremum(bool isMax, Value a, Value b) {
-  if (isInteger(a))
-    return isMax ? create<arith::MaxSIOp>(a, b) : create<arith::MinSIOp>(a, b);
-  return isMax ? create<arith::MaximumFOp>(a, b) : create<arith::MinimumFOp>(a, b);
-}
-
-/// Emits a function that maps integers to integers; returns null for the others.
-Value Emitter::emitIntegerFunction(StringRef name, ArrayRef<Value> operands) {
-  if (name == "global_head")
-    return create<GlobalHeadOp>(builder.getIndexType(), operands[0]);
-  if (name == "int")
-    return operands[0];
-  auto number = [&](int64_t value) { return create<arith::ConstantIndexOp>(value); };
-  if (name == "relu")
-    return create<arith::MaxSIOp>(operands[0], number(0));
-  if (name == "sign")
-    return create<arith::MaxSIOp>(create<arith::MinSIOp>(operands[0], number(1)), number(-1));
-  if (name != "abs")
-    return {};
-  Value opposite = create<arith::SubIOp>(create<arith::ConstantIndexOp>(0), operands[0]);
-  return create<arith::MaxSIOp>(operands[0], opposite);
-}
-
 FailureOr<Value> Emitter::emitFunction(const Expression &expression, Values operands) {
   StringRef name = expression.text;
-  const Function *function = findFunction(name);
+  const FormulaFunction *function = findFormulaFunction(name);
   if (operands.size() != function->arity) {
     std::string advice;
     if (operands.size() > 2 && (name == "max" || name == "min"))

@@ -69,14 +69,14 @@ static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
 
 using UnresolvedOperand = OpAsmParser::UnresolvedOperand;
 
-/// ( %operand : type )
+/// Parses ( %operand : type ).
 static ParseResult parseTensor(OpAsmParser &parser, std::optional<UnresolvedOperand> &operand,
                                Type &type) {
   return failure(parser.parseOperand(operand.emplace()) || parser.parseColonType(type) ||
                  parser.parseRParen());
 }
 
-/// ( %operand : type ), or ( %operand ) of an encoding value of type `otherwise`
+/// Parses ( %operand : type ), or ( %operand ) for an encoding value of type `otherwise`.
 static ParseResult parseValueOrTensor(OpAsmParser &parser,
                                       std::optional<UnresolvedOperand> &operand, Type &type,
                                       Type otherwise) {
@@ -87,7 +87,7 @@ static ParseResult parseValueOrTensor(OpAsmParser &parser,
   return parser.parseRParen();
 }
 
-/// %operand ), a single one.
+/// Parses a single operand and the closing parenthesis.
 static ParseResult parseOne(OpAsmParser &parser, StringRef word,
                             std::optional<UnresolvedOperand> &operand) {
   if (parser.parseOperand(operand.emplace()))
@@ -99,7 +99,7 @@ static ParseResult parseOne(OpAsmParser &parser, StringRef word,
   return parser.parseRParen();
 }
 
-/// ( %queries, %keys : type, type )
+/// Parses ( %queries, %keys : type, type ).
 static ParseResult parsePositions(OpAsmParser &parser, std::optional<UnresolvedOperand> &queries,
                                   Type &queryType, std::optional<UnresolvedOperand> &keys,
                                   Type &keyType) {
@@ -214,7 +214,7 @@ static void printAttentionTypes(OpAsmPrinter &printer, Operation *, Type query, 
   printSignature(printer, {query, key, value}, {output, lse});
 }
 
-/// %first, %first_lse, %second, %second_lse sink(%s : type)?
+/// Parses %first, %first_lse, %second, %second_lse sink(%s : type)?.
 static ParseResult parseMergeOperands(OpAsmParser &parser, UnresolvedOperand &first,
                                       UnresolvedOperand &firstLse, UnresolvedOperand &second,
                                       UnresolvedOperand &secondLse,

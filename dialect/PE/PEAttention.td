@@ -42,7 +42,8 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     `positions(%q_pos, %k_pos)` (softmax only) replaces i and j by integers [B, Sq] and [B, Sk] in
     [0, 2^30) in every formula: in biases, the score function, the rotation and the mask. Tensors
     over queries and keys are still read at the row and the column, and dropout still uses row and
-    column. Only formulas of j read a tensor over keys, and only formulas of i one over queries.
+    column. The indices of a tensor over keys may depend only on j, and those of a tensor over
+    queries only on i.
 
     Example:
 
@@ -96,13 +97,13 @@ def PE_MergeOp : PE_Op<"merge", [Pure]> {
   let summary = "Merges the results of an attention over two parts of the keys";
   let description = [{
     Merges the results of two calls of an attention with the same queries and different keys. The
-    result is that of one call over all keys. Under softmax, with lse the logarithm of exp(lse_1) +
-    exp(lse_2), o = exp(lse_1 - lse) o_1 + exp(lse_2 - lse) o_2. `sink(%s)` adds exp(s_h) to that
-    sum; use it if the two calls have no sink. Under stick-breaking, where the second results are
-    the logarithms of the remaining mass, the first call is the one over the nearer keys: o = o_1 +
-    exp(lse_1) o_2, lse = lse_1 + lse_2. A part without keys (o = 0; lse = -inf, or 0) changes
-    nothing. To merge more parts, merge the result with the next part. Shapes: o [B, Hq, Sq, Dv],
-    lse [B, Hq, Sq]. Example:
+    result equals that of one call over all keys. Under softmax, with lse the logarithm of
+    exp(lse_1) + exp(lse_2), o = exp(lse_1 - lse) o_1 + exp(lse_2 - lse) o_2. `sink(%s)` adds
+    exp(s_h) to that sum; use it if the two calls have no sink. Under stick-breaking, where the
+    second results are the logarithms of the remaining mass, the first call is the one over the
+    nearer keys: o = o_1 + exp(lse_1) o_2, lse = lse_1 + lse_2. A part without keys (o = 0; lse =
+    -inf, or 0) changes nothing. To merge more parts, merge the result with the next part. Shapes: o
+    [B, Hq, Sq, Dv], lse [B, Hq, Sq]. Example:
 
     ```mlir
     %o, %lse = pe.merge %o1, %lse1, %o2, %lse2

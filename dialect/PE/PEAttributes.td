@@ -16,10 +16,10 @@ class PE_EnumAttr<EnumAttrInfo info, string attrMnemonic>
   let assemblyFormat = "`<` $value `>`";
 }
 
-def PE_Normalizer : PE_Enum<"Normalizer", "How scores become probabilities", [
+def PE_Normalizer : PE_Enum<"Normalizer", "The map from scores to probabilities", [
   I32EnumAttrCase<"Softmax", 0, "softmax">, I32EnumAttrCase<"StickBreaking", 1, "stick_breaking">]>;
 def PE_NormalizerAttr : PE_EnumAttr<PE_Normalizer, "normalizer"> {
-  let summary = "How scores become probabilities: softmax or stick_breaking";
+  let summary = "The map from scores to probabilities: softmax or stick_breaking";
   let description = [{
     `softmax`: A_ij = exp(z_ij) / sum_l exp(z_il) over unmasked keys; a row without keys yields 0.
     `stick_breaking`: A_ij = sigma(z_ij) * prod_{j<l<i} (1 - sigma(z_il)) over the keys strictly
@@ -75,7 +75,7 @@ def PE_SlopeRuleAttr : PE_EnumAttr<PE_SlopeRule, "slope_rule"> {
   }];
 }
 
-def PE_RopeScalingKind : PE_Enum<"RopeScalingKind", "How a rotation extends to longer sequences", [
+def PE_RopeScalingKind : PE_Enum<"RopeScalingKind", "The method to extend a rotation", [
   I32EnumAttrCase<"Linear", 0, "linear">, I32EnumAttrCase<"Ntk", 1, "ntk">,
   I32EnumAttrCase<"DynamicNtk", 2, "dynamic_ntk">, I32EnumAttrCase<"Yarn", 3, "yarn">,
   I32EnumAttrCase<"Llama3", 4, "llama3">]>;

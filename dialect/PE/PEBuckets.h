@@ -7,7 +7,7 @@
 namespace mlir::pe {
 
 /// Returns, for each bucket except the first, the smallest distance in it or in a later bucket. For
-/// bidirectional buckets, returns those of one side.
+/// bidirectional buckets, returns the distances of one side.
 SmallVector<int64_t> bucketStarts(BucketOp bucket);
 
 } // namespace mlir::pe

@@ -22,7 +22,7 @@ constexpr RegionForm kForm = {"content_fn", RegionForm::Point::Content};
 
 using UnresolvedOperand = OpAsmParser::UnresolvedOperand;
 
-/// (WORD ( %tensor : type ))?
+/// Parses (WORD ( %tensor : type ))?.
 static ParseResult parseTensorClause(OpAsmParser &parser, StringRef word, OperationState &result,
                                      int32_t &count) {
   if (failed(parser.parseOptionalKeyword(word)))

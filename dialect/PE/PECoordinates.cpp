@@ -42,7 +42,7 @@ Value KeyPositionOp::buildScalar(OpBuilder &builder, Location loc, const PairPoi
 // Functions of the distance
 //===----------------------------------------------------------------------===//
 
-/// log(|c x| + 1)
+/// Emits log(|c x| + 1).
 static Value buildLogOnePlus(ScalarBuilder &f, Value c, Value x) {
   return f.log(f.add(f.abs(f.mul(c, x)), f.constant(1.0)));
 }

@@ -24,7 +24,8 @@ static Value countBoundaries(OpBuilder &builder, Location loc, Value boundaries,
   return sum;
 }
 
-/// Two positions are in the same document if the same number of boundaries precedes them.
+/// Emits the comparison of the numbers of boundaries up to both positions, which are equal if the
+/// positions are in the same document.
 Value DocumentsOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
                                ValueRange operands) {
   Value query = countBoundaries(builder, loc, operands[0], point.query);

@@ -18,10 +18,10 @@ def PE_EmbeddingFnOp : PE_Op<"embedding_fn", [
     gradients with respect to the captures are derived. Values are computed in float64 and rounded
     once, so that they are accurate at large positions.
 
-    A call fails before any work if a tensor that is read at p has no entry for one of its tokens.
-    For other indices, `least` gives the required size of a named axis (`pe.axes`) as an expression
-    over n. With `width_multiple`, the number of dimensions must be a multiple of that value.
-    Example (Vaswani et al. 2017, section 3.5):
+    A call fails before it computes anything if a tensor that is read at p has no entry for one of
+    the tokens. For other indices, `least` gives the required size of a named axis (`pe.axes`) as an
+    expression over n. With `width_multiple`, the number of dimensions must be a multiple of that
+    value. Example (Vaswani et al. 2017, section 3.5):
 
     ```mlir
     %e = pe.embedding_fn attributes {width_multiple = 2}

@@ -37,8 +37,8 @@ static SmallVector<Value> getMaskOperands(Operation *op, Type maskType) {
       op->getOperands(), [&](Value operand) { return operand.getType() == maskType; }));
 }
 
-/// Computes a fact about a mask value with `ofOp`, which computes the fact for an op from those of
-/// its mask operands. Works without recursion and visits each value once, because masks may form
+/// Computes a fact about a mask value with `ofOp`, which computes the fact for an op from the facts
+/// of its mask operands. Works without recursion and visits each value once, because masks may form
 /// long chains and share operands. Returns nullopt if `ofOp` does, or if a value has no defining
 /// op.
 template <typename Fact>

@@ -252,7 +252,7 @@ def PE_RotationOpInterface : OpInterface<"RotationOpInterface"> {
     }],
       "::llvm::SmallVector<std::string>", "getTensorExtents", (ins "::mlir::Value":$operand), "",
       "return {};">,
-    InterfaceMethod<"The requirements on a call, checked before any work.",
+    InterfaceMethod<"The requirements on a call, checked before it computes anything.",
       "::llvm::SmallVector<::mlir::pe::Requirement>", "getRequirements", (ins), "", "return {};">,
     InterfaceMethod<[{Checks that the rotation is defined for heads of `headDim` dims. Reports an
       error through `emitError` if not.}],

@@ -230,7 +230,7 @@ public:
   }
 
   std::optional<KeyInterval> build(Value condition, int depth = 0);
-  /// An interval that contains what the condition keeps (PEKeyHull.h).
+  /// Emits an interval that contains all keys that the condition keeps (PEKeyHull.h).
   std::optional<KeyInterval> buildHull(Value condition, int depth = 0);
 
 private:
@@ -282,7 +282,7 @@ Value IntervalBuilder::emit(Value value) {
   return mapping.lookup(value);
 }
 
-/// key * j + rest PREDICATE 0.
+/// Emits the interval of a condition of the form key * j + rest PREDICATE 0.
 std::optional<KeyInterval> IntervalBuilder::buildCompare(arith::CmpIOp compare) {
   std::optional<LinearForm> form = reader.differenceOf(compare.getLhs(), compare.getRhs());
   if (!form || std::abs(form->key) != 1 || llvm::any_of(form->terms, [&](auto &term) {

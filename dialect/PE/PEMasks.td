@@ -82,10 +82,10 @@ def PE_DocumentsOp : PE_MaskOp<"documents", ["getDocumentBoundaries", "restartsP
     Document n has the positions from boundaries[n] up to, but excluding, boundaries[n + 1].
     Boundaries begin at 0, do not decrease, and end at the end of the queries and keys of the call.
     The batch size is 1. With `restart`, formulas (biases, score functions, rotations and other
-    masks) read positions relative to the beginning of the document, so the result is that of one
-    call per document. Tensors over queries and keys are still read at the row and the column of the
-    packed sequence. With `restart`, `pe.documents` must be the mask of the attention itself or one
-    of the masks that `pe.mask_and` combines.
+    masks) read positions relative to the beginning of the document, so the result equals that of
+    one call per document. Tensors over queries and keys are still read at the row and the column of
+    the packed sequence. With `restart`, `pe.documents` must be the mask of the attention itself or
+    one of the masks that `pe.mask_and` combines.
 
     The values of boundaries are checked if they are in host memory. Otherwise a query attends only
     to keys that exist, whatever the values are. Example:
@@ -101,9 +101,9 @@ def PE_DocumentsOp : PE_MaskOp<"documents", ["getDocumentBoundaries", "restartsP
 def PE_DocumentBoundsOp : PE_Op<"document_bounds", [Pure]> {
   let summary = "The bounds of the document of every position";
   let description = [{
-    For every query of the call, or with `keys` for every key, the first position of its document
-    and the position after its last one. pe-place-positions creates this op; users write
-    `pe.documents`. Example:
+    The results hold, for every query of the call (or every key, with `keys`), the first position of
+    its document and the position after the last one. pe-place-positions creates this op; users
+    write `pe.documents`. Example:
 
     ```mlir
     %begin, %end = pe.document_bounds %cu_seqlens : tensor<?xi32> -> tensor<?xi32>, tensor<?xi32>

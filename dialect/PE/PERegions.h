@@ -1,8 +1,8 @@
 //===- PERegions.h - Regions of scalar code -------------------*- C++ -*-===//
 //
 // The common part of pe.bias_fn, pe.score_fn, pe.mask_fn, pe.factor_fn, pe.sink_fn, pe.content_fn,
-// pe.embedding_fn and pe.rotation_fn: captured tensors, a region of scalar code or a formula
-// instead of it, and the rules for scalar code.
+// pe.embedding_fn and pe.rotation_fn: captured tensors, scalar code (a region or a formula), and
+// the rules for scalar code.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_PE_PEREGIONS_H
@@ -35,8 +35,8 @@ struct RegionForm {
 /// Returns the type of the region argument for a capture: f32 for a coordinate, else the same type.
 Type typeInRegion(Type capture);
 
-/// (captures : types)? attributes? ({region} | expr "formula"), without the result's type.
-/// `parseClauses` and `printClauses` handle what follows the captures.
+/// Parse and print (captures : types)? attributes? ({region} | expr "formula"), without the
+/// result's type. `parseClauses` and `printClauses` handle the clauses after the captures.
 ParseResult parseScalarRegion(OpAsmParser &parser, OperationState &result, const RegionForm &form,
                               llvm::function_ref<ParseResult()> parseClauses = {});
 void printScalarRegion(OpAsmPrinter &printer, Operation *op);

@@ -162,7 +162,8 @@ RotationTensors RotationTableOp::getTables() { return {getCosines(), getSines()}
 
 bool RotationTableOp::isInterleavedPairs() { return getInterleaved(); }
 
-/// Returns the static size of an axis, counted from the end, of either tensor. Both have the same.
+/// Returns the static size of an axis, counted from the end, of either tensor; both tensors have
+/// the same.
 static std::optional<std::string> knownSize(RotationTableOp op, int64_t axisFromEnd) {
   for (Value tensor : {op.getCosines(), op.getSines()}) {
     ArrayRef<int64_t> shape = cast<RankedTensorType>(tensor.getType()).getShape();

@@ -41,11 +41,11 @@ def PE_RotationTableOp
   let description = [{
     Pair p of a row at position i becomes (x c - y s, y c + x s) with c = cosines[i, p] and s =
     sines[i, p]. The tensors have one column per pair and one row for every position up to the last
-    one of the call, which is checked before any work. Keys begin at position 0 or later. With a
-    leading batch axis, [B, positions, pairs], every batch entry has its own rows; M-RoPE needs
-    this, because its angles depend on several positions per token. The gradients of both tensors
-    are summed over heads and, without a batch axis, over batch entries. `rotary_dims` and
-    `interleaved` are as in `pe.rotary`. Example:
+    one of the call. A call checks this before it computes anything. Keys begin at position 0 or
+    later. With a leading batch axis, [B, positions, pairs], every batch entry has its own rows;
+    M-RoPE needs this, because its angles depend on several positions per token. The gradients of
+    both tensors are summed over heads and, without a batch axis, over batch entries. `rotary_dims`
+    and `interleaved` are as in `pe.rotary`. Example:
 
     ```mlir
     %r = pe.rotation_table %cos, %sin : tensor<?x?xf32>, tensor<?x?xf32>

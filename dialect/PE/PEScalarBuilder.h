@@ -48,7 +48,8 @@ public:
   }
   Value less(Value a, Value b) { return create<arith::CmpFOp>(arith::CmpFPredicate::OLT, a, b); }
 
-  /// Reads a parameter of the head (rank 0, one per head, or extent 1 shared by all heads).
+  /// Reads the head's element of a parameter, which has rank 0, one element per head, or one
+  /// element that all heads share.
   Value parameter(Value tensor);
   /// Returns the head, or 0 for an axis of static extent 1, which all heads share.
   Value headIndex(int64_t extent);

@@ -17,7 +17,7 @@ struct TypeList {
 };
 } // namespace
 
-/// "the query, the key and the value"
+/// Returns a list of names, such as "the query, the key and the value".
 static std::string namesOf(ArrayRef<SignaturePart> parts) {
   std::string names;
   for (auto [n, part] : llvm::enumerate(parts))

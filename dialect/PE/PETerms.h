@@ -24,7 +24,7 @@ enum class TermPart {
   Distance,  ///< d = i - j
   Factor,    ///< d: the factor of a segments term's coordinate
   RowFactor, ///< i: the other factor
-  Scale,     ///< nothing
+  Scale,     ///< no further arguments
   Piece,     ///< x, the coordinate
   Pair,      ///< i and j
 };

@@ -15,7 +15,7 @@ namespace mlir::tile {
 template <typename I> struct PlaceOf {
   I b, hq, hkv, r, c, t, kb;
 
-  /// Returns the index of an extent with this name. Null for depths and for other extents.
+  /// Returns the index of the extent with this name, or null for depths and other extents.
   const I *find(llvm::StringRef extent) const {
     return llvm::StringSwitch<const I *>(extent)
         .Case("b", &b)

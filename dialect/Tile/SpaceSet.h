@@ -41,7 +41,7 @@ public:
   bool operator==(const SpaceSet &other) const { return names == other.names; }
   bool operator!=(const SpaceSet &other) const { return names != other.names; }
 
-  /// `[r, c]`.
+  /// Returns the names in the syntax of types, such as `[r, c]`.
   std::string toString() const;
   friend llvm::hash_code hash_value(const SpaceSet &set) {
     return llvm::hash_combine_range(set.names);

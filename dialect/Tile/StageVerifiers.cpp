@@ -12,7 +12,7 @@ using namespace mlir::tile;
 //===- Plans -----------------------------------------------------------------===//
 
 LogicalResult PlanOp::verify() {
-  // A plan without attention has neither of the depths.
+  // A plan without attention has neither depth.
   const bool hasDepths = getHeadDim() != 0 || getValueDim() != 0;
   for (auto [name, number] : {std::pair<StringRef, int64_t>{"head_dim", getHeadDim()},
                               {"value_dim", getValueDim()},

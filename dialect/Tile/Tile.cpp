@@ -38,7 +38,7 @@ int64_t BufferType::indexOf(StringRef name) const {
   return -1;
 }
 
-/// `<` `[` (keyword | integer | string),* `]` `,` type `>`
+/// Parses `<` `[` (keyword | integer | string),* `]` `,` type `>`.
 Type BufferType::parse(AsmParser &parser) {
   SmallVector<StringAttr> extents;
   Builder builder(parser.getContext());

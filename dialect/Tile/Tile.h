@@ -35,8 +35,8 @@ void printSpace(OpAsmPrinter &printer, Operation *op, StringAttr space);
 ParseResult parseBand(OpAsmParser &parser, IntegerAttr &left, IntegerAttr &right);
 void printBand(OpAsmPrinter &printer, Operation *op, IntegerAttr left, IntegerAttr right);
 
-/// Returns the degree of the pieces of tile.segments, from the last extent of their coefficients;
-/// -1 if that extent is not a number.
+/// Returns the degree of the pieces of tile.segments, from the last extent of their coefficients,
+/// or -1 if that extent is not an integer.
 int64_t degreeOfSegments(Value coefficients);
 /// Returns the number of distances of a table of tile.near.
 int64_t entriesOfNear(Value table);

@@ -179,8 +179,8 @@ def Tile_FindSegmentsOp : Tile_Op<"find_segments", [HasParent<"StageOp">]> {
   let description = [{
     Only allowed in a stage without a stream. The links of the chain are affine maps, alternating
     weight [outputs, inputs] and bias [outputs] (the first weight has one input), each followed by
-    its function in `functions`. The last link has one output per head, or one for all. On the range
-    of u * v:
+    its function in `functions`. The last link has one output per head, or one output for all heads.
+    On the range of u * v:
 
     - Degree 1: the kinks of relu are found exactly by a sweep over node values in float64, link by
       link, without propagating slopes. Degree 0: the ends of steps are found in the same way.

@@ -31,7 +31,8 @@ def Tile_ForeachOp : Tile_Op<"foreach", [
 def Tile_SizeOp : Tile_Op<"size", [Pure]> {
   let summary = "a size or start of this call";
   let description = [{
-    A size expression over the names that extents of buffers may use and the parameters of the plan.
+    Evaluates a size expression over the names that extents of buffers may use and the parameters of
+    the plan.
 
     ```mlir
     %n = tile.size "r + c" : index
@@ -95,7 +96,7 @@ def Tile_ScratchOp : Tile_Op<"scratch"> {
   let description = [{
     An array of f32 or f64 numbers, such as the hidden values of a network. Every evaluation of the
     region has its own array, which is uninitialized. `memref.load` and `memref.store` access it.
-    The lowering chooses the allocation: on the stack, as vectors, or as memory of a thread.
+    The lowering chooses the allocation: on the stack, as vectors, or as thread-local memory.
 
     ```mlir
     %hidden = tile.scratch : memref<32xf32>

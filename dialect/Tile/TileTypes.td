@@ -28,7 +28,7 @@ def Tile_Reduction : Tile_Enum<"Reduction", "an associative reduction", [
   I32EnumAttrCase<"Min", 2, "min">]>;
 def Tile_ReductionAttr : EnumAttr<Tile_Dialect, Tile_Reduction, "reduction">;
 
-def Tile_Phase : Tile_Enum<"Phase", "when a stage runs", [
+def Tile_Phase : Tile_Enum<"Phase", "the phase of a call in which a stage runs", [
   I32EnumAttrCase<"Prepare", 0, "prepare">, I32EnumAttrCase<"Forward", 1, "forward">,
   I32EnumAttrCase<"Backward", 2, "backward">, I32EnumAttrCase<"Finish", 3, "finish">]>;
 def Tile_PhaseAttr : EnumAttr<Tile_Dialect, Tile_Phase, "phase">;

@@ -1,4 +1,4 @@
-// A function of the score: s log(1 + i) g[h], which sharpens the scores of later queries.
+// A score function: s log(1 + i) g[h], which sharpens the scores of later queries.
 //
 // The region gets the scaled score s of a pair, batch b, head h, query position i and key position
 // j. Its derivatives, here with respect to s and g, are derived automatically.

@@ -137,7 +137,7 @@ ConstantTails findConstantTails(Value value, Block &region) {
 
 static bool isTrigonometric(Operation *op) { return isa_and_nonnull<math::SinOp, math::CosOp>(op); }
 
-/// Returns true if the value is a sum of sines and cosines with factors free of i - j.
+/// Returns true if the value is a sum of sines and cosines with factors independent of i - j.
 static bool isLinearInAngles(Value value, const RegionDependence &dependence) {
   Operation *op = value.getDefiningOp();
   auto isLinear = [&](unsigned operand) {

@@ -6,7 +6,7 @@
 //              rel_k[clamp(i - j, -16, 16) + 16, d]          low = -16, high = 16
 //            The products of a query with these few vectors are computed once per query.
 //   angles   The elements are sines and cosines of (i - j) w, with the same w for elements 2n and
-//            2n + 1 and factors free of i - j:
+//            2n + 1 and factors that do not depend on i - j:
 //              let w = 10000 ^ (-2 * (d // 2) / dim) in
 //              select(d % 2 == 0, sin((i - j) * w), cos((i - j) * w))
 //            By the addition theorem this is the product of a rotated query with features of the
@@ -27,7 +27,7 @@ enum class ContentClass { Near, Angles, Panel };
 
 struct ContentStructure {
   ContentClass cls = ContentClass::Panel;
-  /// Near: the vectors at all distances that the mask allows are those at [low, high].
+  /// Near: every distance that the mask allows has the vector of a distance in [low, high].
   int64_t low = 0, high = -1;
   /// Angles: the angle (i - j) w.
   Value angle;
@@ -35,7 +35,8 @@ struct ContentStructure {
   std::string reason;
 };
 
-/// The most vectors of a term of class near. The products with all of them are stored per query.
+/// The largest number of vectors of a term of class near. The products with all of them are stored
+/// per query.
 inline constexpr int64_t kMostNearVectors = 128;
 
 /// Classifies `op`; `range` contains the differences that the mask allows.

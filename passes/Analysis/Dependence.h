@@ -9,7 +9,7 @@
 //   %x = arith.sitofp %d        // the same
 //   %u = math.log %x            // {i - j}
 //   %w = arith.divf %u, %s      // {h, i - j} for %s = pe.read %slope[%h]
-//   %y = arith.addf %w, %fi     // {h, i, i - j} for %fi the float of i
+//   %y = arith.addf %w, %fi     // {h, i, i - j}, where %fi is i as a float
 //
 // A value over {h, i - j} has the same result at every pair with the same difference, so it can be
 // evaluated at (i, j) = (max(t, 0), max(-t, 0)) for i - j = t (`distancePoint`).
@@ -48,7 +48,7 @@ public:
   bool isScalar() const { return isWithin(Batch | Head); }
   void join(const Dependence &other) { sources |= other.sources; }
 
-  /// The affine form of i and j, if the value has one.
+  /// Returns the affine form of i and j, if the value has one.
   const std::optional<AffineForm> &affine() const { return form; }
   /// Returns a description such as "head and i - j".
   std::string describe() const;

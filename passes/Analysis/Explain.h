@@ -27,27 +27,21 @@
 
 namespace mlir::pe {
 
-/// D and Dv, for types that do not specify them; 0: unknown.
+/// D and Dv, for types that do not specify them; 0 if unknown.
 struct HeadDims {
   int64_t head = 0, value = 0;
 };
 
-/// Returns the text above, one paragraph per attention. Fails with an error if termsOf does.
+/// Returns the description shown above, one paragraph per attention. Fails with an error if termsOf
+/// does.
 FailureOr<std::string> explainStructure(func::FuncOp function, HeadDims dims = {});
 
 /// Returns the same as data: {"attentions": [{"location", "normalizer", "min_difference",
 /// "max_difference" (null: unbounded), "masks": [(ExplainMask.h)], "rotation", "prologues":
 /// (ExplainRotation.h), "terms": [{"class", "reason", "formula", "parameters", "location",
 /// "forward", "backward", "price", "operations" (Price.h), "advice"}], "dropped": [text]}]}.
-/// Functions of the score, factors and sinks also have "formula", "location", "price" and
-/// "operations".
+/// Score functions, factors and sinks also have "formula", "location", "price" and "operations".
 FailureOr<llvm::json::Value> explainStructureAsJson(func::FuncOp function, HeadDims dims = {});
-
-/// Returns the name of a captured value: that of the function argument, or else a description.
-std::string nameOfCapture(func::FuncOp function, Value capture);
-
-/// Returns "file:line:col", the user's innermost position, or "an unknown location".
-std::string describeLocation(Location loc);
 
 } // namespace mlir::pe
 

@@ -5,10 +5,10 @@
 #include "dialect/PE/PEMasks.h"
 #include "dialect/PE/PEScalars.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/Analysis/Explain.h"
 #include "passes/Analysis/Formula.h"
 #include "passes/Analysis/Price.h"
 #include "passes/Analysis/ScalarRange.h"
+#include "passes/Analysis/SourceNames.h"
 
 namespace mlir::pe {
 namespace {
@@ -29,8 +29,7 @@ void addFormula(llvm::json::Object &mask, func::FuncOp function, Operation *op) 
     mask["formula"] = op->getName().getStringRef();
     return;
   }
-  SmallVector<std::string> captures = llvm::map_to_vector(
-      code.getCaptures(), [&](Value capture) { return nameOfCapture(function, capture); });
+  const SmallVector<std::string> captures = namesOfCaptures(function, code.getCaptures());
   Block &body = code.getBody().front();
   Value root = cast<YieldOp>(body.getTerminator()).getValues()[0];
   mask["formula"] = formulaOf(root, body, captures);

@@ -1,7 +1,7 @@
 //===- ExplainMask.h - descriptions of masks --------------------*- C++ -*-===//
 //
 // A mask that is a range of i - j appears in the first line of `pe explain`. For every other
-// conjunct this prints its formula and its treatment by kernels:
+// conjunct this prints its formula and how kernels apply it:
 //
 //     mask q_doc[b, i] == k_doc[b, j]
 //       at documents.mlir:7:11

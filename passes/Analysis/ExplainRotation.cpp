@@ -3,9 +3,9 @@
 #include "passes/Analysis/ExplainRotation.h"
 
 #include "mlir/IR/Builders.h"
-#include "passes/Analysis/Explain.h"
 #include "passes/Analysis/Formula.h"
 #include "passes/Analysis/Price.h"
+#include "passes/Analysis/SourceNames.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -15,11 +15,6 @@
 
 namespace mlir::pe {
 namespace {
-
-SmallVector<std::string> namesOf(func::FuncOp function, Operation *op) {
-  return llvm::map_to_vector(op->getOperands(),
-                             [&](Value operand) { return nameOfCapture(function, operand); });
-}
 
 /// Shortens numbers anywhere in the text: 4.000000e+00 to 4.
 std::string withShortNumbers(StringRef text) {
@@ -48,13 +43,6 @@ std::string attributesOf(Operation *op) {
     parts.push_back(attribute.getName().str() + " = " + withShortNumbers(text));
   }
   return llvm::join(parts, ", ");
-}
-
-llvm::json::Array arrayOf(ArrayRef<std::string> names) {
-  llvm::json::Array array;
-  for (const std::string &name : names)
-    array.push_back(name);
-  return array;
 }
 
 /// Scalar code that is emitted only for inspection. Its arguments are `leading`, then the operands
@@ -122,12 +110,7 @@ void printHead(llvm::raw_ostream &os, StringRef what, const llvm::json::Object &
   os << "  " << what << " " << *op.getString("op");
   if (StringRef attributes = *op.getString("attributes"); !attributes.empty())
     os << " {" << attributes << "}";
-  os << "\n    at " << *op.getString("location");
-  llvm::ListSeparator comma;
-  const llvm::json::Array &parameters = *op.getArray("parameters");
-  os << (parameters.empty() ? "" : ", parameters ");
-  for (const llvm::json::Value &name : parameters)
-    os << comma << *name.getAsString();
+  printSource(os, op);
 }
 
 void printTail(llvm::raw_ostream &os, const llvm::json::Object &op) {
@@ -142,7 +125,7 @@ llvm::json::Object describeOp(func::FuncOp function, Operation *op, ArrayRef<std
   return llvm::json::Object{{"op", op->getName().getStringRef()},
                             {"attributes", attributesOf(op)},
                             {"location", describeLocation(op->getLoc())},
-                            {"parameters", arrayOf(names)}};
+                            {"parameters", llvm::json::Array(names)}};
 }
 
 } // namespace
@@ -153,7 +136,7 @@ llvm::json::Value explainRotation(func::FuncOp function, AttentionOp attention, 
                                     : RotationOpInterface();
   if (!op)
     return nullptr;
-  const SmallVector<std::string> names = namesOf(function, op);
+  const SmallVector<std::string> names = namesOfCaptures(function, op->getOperands());
   const bool hasTables = static_cast<bool>(op.getTables());
   llvm::json::Object result = describeOp(function, op, names);
   result["interleaved"] = op.isInterleavedPairs();
@@ -219,7 +202,7 @@ llvm::json::Array explainPrologues(func::FuncOp function, AttentionOp attention)
     auto op = value.getDefiningOp<PrologueOpInterface>();
     if (!op)
       continue;
-    const SmallVector<std::string> names = namesOf(function, op);
+    const SmallVector<std::string> names = namesOfCaptures(function, op->getOperands());
     llvm::json::Object result = describeOp(function, op, names);
     result["of"] = !op.changesKeys()      ? "queries"
                    : !op.changesQueries() ? "keys"

@@ -1,8 +1,8 @@
 //===- ExplainRotation.h - descriptions of prologues and rotations -*- C++ -*-===//
 //
-// Describes the operations on queries and keys before the scores. Everything follows from
-// RotationOpInterface and PrologueOpInterface: the frequencies are those of the code that an op
-// emits, folded if they are constants.
+// Describes the operations on queries and keys before the scores. Everything is derived from
+// RotationOpInterface and PrologueOpInterface: the frequencies come from the code that an op emits,
+// folded if they are constants.
 //
 //   rotation pe.rotary {base = 10000}
 //     at encoding.mlir:9:8

@@ -14,7 +14,7 @@
 namespace mlir::pe {
 namespace {
 
-/// The precedence of the outermost operator of a text.
+/// The precedence of the outermost operator of a formula.
 enum Binding { kComparison, kSum, kProduct, kSign, kAtom };
 
 struct Text {
@@ -66,12 +66,12 @@ private:
   Definitions &definitions;
   DenseMap<Value, std::string> arguments;
   unsigned sums = 0; ///< the number of sums around the current text
-  /// Values are expanded at their uses, so a text can be exponentially long. This limits its
-  /// length.
+  /// The length of the formula, which is limited because values are expanded at their uses, so that
+  /// it can be exponentially long.
   size_t written = 0;
 };
 
-/// Returns the names of the arguments of a region of scalar code, without those of captures.
+/// Returns the names of the leading arguments of a region of scalar code, without the captures.
 ArrayRef<StringRef> leadingNames(Block &region) {
   static constexpr StringRef all[] = {"s", "b", "h", "i", "j"};
   static constexpr StringRef token[] = {"p", "d", "dim", "n"};
@@ -190,8 +190,8 @@ bool isRemainder(Operation *op) {
              isa_and_nonnull<math::FloorOp>(product->getOperand(0).getDefiningOp());
 }
 
-/// Returns the name that a let has given to the result, if its value can be defined once at the
-/// front: not inside a sum, and not if the name is also bound to another value.
+/// Returns the name that a let has given to the result. Returns std::nullopt if the value cannot be
+/// defined once at the front: inside a sum, or if the name is also bound to another value.
 std::optional<std::string> Writer::nameOf(Operation *op) {
   auto named = dyn_cast<NameLoc>(op->getLoc());
   if (!named || op->getBlock() != &region || op->getNumResults() != 1)
@@ -236,10 +236,10 @@ Text Writer::writeOperation(Operation *op) {
   if (isa<arith::CmpIOp, arith::CmpFOp>(op))
     if (StringRef symbol = symbolOf(op); !symbol.empty())
       return infix(symbol, op, kComparison);
-  const bool isTruth = op->getNumResults() == 1 && op->getResult(0).getType().isInteger(1);
-  if (isa<arith::AndIOp, arith::OrIOp>(op) && isTruth)
+  const bool isBoolean = op->getNumResults() == 1 && op->getResult(0).getType().isInteger(1);
+  if (isa<arith::AndIOp, arith::OrIOp>(op) && isBoolean)
     return call(isa<arith::AndIOp>(op) ? "and" : "or", op->getOperands());
-  if (isa<arith::XOrIOp>(op) && isTruth && matchPattern(op->getOperand(1), m_Constant()))
+  if (isa<arith::XOrIOp>(op) && isBoolean && matchPattern(op->getOperand(1), m_Constant()))
     return call("not", op->getOperand(0)); // the other operand is true: false is folded
   return llvm::TypeSwitch<Operation *, Text>(op)
       .Case<arith::IndexCastOp, arith::IndexCastUIOp, arith::SIToFPOp, arith::UIToFPOp,

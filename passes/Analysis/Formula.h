@@ -9,8 +9,8 @@
 //   %v = arith.mulf %s, %y : f32                ==>   slopes[h] * (i - j)
 //
 // Conversions are omitted, a network is mlp(x), and a formula longer than `kMaxFormula` ends in
-// "...". A value whose location is a name (NameLoc), such as that of `let x = ... in`, is printed
-// once: "let x = (i - j) / w[h] in (1 - x * x) * exp(-x)".
+// "...". A value whose location is a name (NameLoc), such as the value of `let x = ... in`, is
+// printed once: "let x = (i - j) / w[h] in (1 - x * x) * exp(-x)".
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ constexpr size_t kMaxFormula = 200;
 /// are the names of the captures.
 std::string formulaOf(Value root, Block &region, ArrayRef<std::string> names);
 
-/// The same, with the names `leading` for the arguments before the captures.
+/// Same as above, but names the arguments before the captures `leading`.
 std::string formulaOf(Value root, Block &region, ArrayRef<StringRef> leading,
                       ArrayRef<std::string> names);
 

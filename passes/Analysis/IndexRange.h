@@ -1,6 +1,6 @@
 //===- IndexRange.h - compile-time ranges of indices ------------*- C++ -*-===//
 //
-// For the numbers of a region, this computes the variables that they depend on and their bounds
+// Computes, for the numeric values of a region, the variables that they depend on and their bounds
 // over the pairs that a mask keeps. Unlike ScalarRange.h, which emits code that is evaluated for a
 // block of pairs, the result is known before any call.
 //
@@ -25,7 +25,7 @@
 
 namespace mlir::pe {
 
-/// The numbers from `least` to `most`.
+/// The closed interval from `least` to `most`.
 struct Interval {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
@@ -56,13 +56,13 @@ struct PairForm {
   bool isDifference() const { return query != 0 && query == -key; }
 };
 
-/// A value's variables: those of its code, and those of the indices at which it reads tensors.
+/// The variables that a value depends on, directly and through the indices of tensor reads.
 struct IndexSources {
   unsigned code = 0, data = 0;
   std::optional<PairForm> form;
 };
 
-/// The ranges of the numbers of one region, including code inside sums.
+/// The ranges of the numeric values of one region, including code inside sums.
 class IndexRanges {
 public:
   explicit IndexRanges(Operation *op);

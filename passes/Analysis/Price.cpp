@@ -34,7 +34,7 @@ Operations operationsOf(PiecewiseOpInterface op) {
   return count;
 }
 
-/// Returns the fixed price of one operation. The price of a sum is that of its region.
+/// Returns the fixed price of one operation. The price of a sum is the price of its region.
 Operations operationsOf(Operation *op) {
   const bool isCast = isa<arith::IndexCastOp, arith::SIToFPOp, arith::ExtFOp, arith::TruncFOp,
                           arith::ExtSIOp, arith::TruncIOp>(op);

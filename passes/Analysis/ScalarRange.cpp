@@ -15,7 +15,7 @@ namespace {
 using arith::CmpIPredicate;
 using Ranges = llvm::DenseMap<Value, std::optional<ScalarRange>>;
 
-bool isTruth(Value value) { return value.getType().isInteger(1); }
+bool isBoolean(Value value) { return value.getType().isInteger(1); }
 
 /// Returns the positive constant divisor of a division.
 std::optional<int64_t> divisorOf(Operation *op) {
@@ -30,15 +30,15 @@ bool hasRule(Operation *op) {
   if (!op || op->getNumRegions() || op->getNumResults() != 1)
     return false;
   if (auto compare = dyn_cast<arith::CmpIOp>(op))
-    return !isTruth(compare.getLhs()) && compare.getPredicate() <= CmpIPredicate::sge;
+    return !isBoolean(compare.getLhs()) && compare.getPredicate() <= CmpIPredicate::sge;
   if (isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op))
-    return isTruth(op->getResult(0));
+    return isBoolean(op->getResult(0));
   if (isa<arith::SelectOp>(op))
     return op->getResult(0).getType().isIntOrIndex();
   if (isa<arith::IndexCastOp, arith::ExtSIOp>(op))
-    return !isTruth(op->getOperand(0));
+    return !isBoolean(op->getOperand(0));
   return isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::MaxSIOp, arith::MinSIOp>(op)
-             ? !isTruth(op->getResult(0))
+             ? !isBoolean(op->getResult(0))
              : divisorOf(op).has_value();
 }
 
@@ -96,7 +96,7 @@ private:
   ScalarRange compare(CmpIPredicate predicate, const ScalarRange &a, const ScalarRange &b);
   ScalarRange logic(Operation *op, const ScalarRange &a, const ScalarRange &b);
   ScalarRange select(const ScalarRange &condition, const ScalarRange &a, const ScalarRange &b,
-                     bool isTruth);
+                     bool isBoolean);
   ScalarRange number(Operation *op, ArrayRef<std::optional<ScalarRange>> operands);
 
   OpBuilder &builder;
@@ -116,7 +116,7 @@ ScalarRange RangeRules::compare(CmpIPredicate predicate, const ScalarRange &a,
   default:
     break;
   }
-  // isSame: both ranges are one number, the same. isShared: the ranges intersect.
+  // isSame: both ranges consist of the same single value. isShared: the ranges intersect.
   Value isSame =
       both(is(CmpIPredicate::eq, a.least, b.most), is(CmpIPredicate::eq, a.most, b.least));
   Value isShared =
@@ -138,15 +138,15 @@ ScalarRange RangeRules::logic(Operation *op, const ScalarRange &a, const ScalarR
 }
 
 ScalarRange RangeRules::select(const ScalarRange &condition, const ScalarRange &a,
-                               const ScalarRange &b, bool isTruth) {
-  Value low = isTruth ? both(a.least, b.least) : least(a.least, b.least);
-  Value high = isTruth ? either(a.most, b.most) : most(a.most, b.most);
+                               const ScalarRange &b, bool isBoolean) {
+  Value low = isBoolean ? both(a.least, b.least) : least(a.least, b.least);
+  Value high = isBoolean ? either(a.most, b.most) : most(a.most, b.most);
   return {pick(condition.least, a.least, pick(condition.most, low, b.least)),
           pick(condition.least, a.most, pick(condition.most, high, b.most)),
           std::max(a.bits, b.bits)};
 }
 
-/// Integer arithmetic without overflow.
+/// Emits the range of integer arithmetic that does not overflow.
 ScalarRange RangeRules::number(Operation *op, ArrayRef<std::optional<ScalarRange>> operands) {
   const ScalarRange &a = *operands[0];
   if (isa<arith::IndexCastOp, arith::ExtSIOp>(op))
@@ -184,16 +184,16 @@ unsigned roomOf(Type type) { return type.isIndex() ? 62 : type.getIntOrFloatBitW
 
 std::optional<ScalarRange> RangeRules::apply(Operation *op,
                                              ArrayRef<std::optional<ScalarRange>> operands) {
-  const bool isTruthValue = isTruth(op->getResult(0));
+  const bool returnsBoolean = isBoolean(op->getResult(0));
   if (llvm::any_of(operands, [](auto &range) { return !range; }))
-    return isTruthValue ? std::optional(anything()) : std::nullopt;
+    return returnsBoolean ? std::optional(anything()) : std::nullopt;
   if (auto comparison = dyn_cast<arith::CmpIOp>(op))
     return compare(comparison.getPredicate(), *operands[0], *operands[1]);
   if (isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op))
     return logic(op, *operands[0], *operands[1]);
   if (isa<arith::SelectOp>(op))
-    return select(*operands[0], *operands[1], *operands[2], isTruthValue);
-  // Decided before emission, because code that could overflow must not be emitted.
+    return select(*operands[0], *operands[1], *operands[2], returnsBoolean);
+  // Decide this before emission, because code that could overflow must not be emitted.
   const unsigned bits = isa<arith::MulIOp>(op) ? operands[0]->bits + operands[1]->bits
                         : isa<arith::AddIOp, arith::SubIOp>(op)
                             ? std::max(operands[0]->bits, operands[1]->bits) + 1
@@ -237,7 +237,7 @@ std::optional<ScalarRange> emitRange(Value root, const RegionDependence &depende
     for (Value operand : op->getOperands()) {
       auto known = ranges.find(operand);
       operands.push_back(known != ranges.end() ? known->second
-                         : isTruth(operand)    ? std::optional(rules.anything())
+                         : isBoolean(operand)  ? std::optional(rules.anything())
                                                : std::nullopt);
     }
     std::optional<ScalarRange> range = rules.apply(op, operands);

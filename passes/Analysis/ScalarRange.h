@@ -1,7 +1,7 @@
 //===- ScalarRange.h - ranges of scalar code over a block of pairs -*- C++ -*-===//
 //
-// Computes bounds of the values of a region over a block of pairs (i, j), op by op: a number has a
-// minimum and a maximum; a truth value holds for all pairs, for some or for none. Values that do
+// Computes bounds of the values of a region over a block of pairs (i, j), op by op: an integer has
+// a minimum and a maximum; a boolean is true for all pairs, for some or for none. Values that do
 // not depend on both i and j are leaves, whose ranges the caller computes from the values
 // themselves. Operations without a rule have no bounds, so a range is never too narrow.
 //
@@ -9,8 +9,8 @@
 // 127 and columns 512 to 575 they are in [2, 3] and [16, 17]; the difference is in [-15, -13], its
 // negation in [13, 15], the maximum of both in [13, 15], and no pair satisfies <= 3.
 //
-// Numbers are computed as `index`. To avoid overflow, every range has a power of two that bounds
-// its magnitude; if a number could overflow the type of the code, it has no range.
+// Integers are computed as `index`. To avoid overflow, every range has a power of two that bounds
+// its magnitude; an integer that could overflow the type of the code has no range.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_ANALYSIS_SCALARRANGE_H
@@ -20,8 +20,8 @@
 
 namespace mlir::pe {
 
-/// For a number: index values that bound it, with magnitudes below 2^bits. For a truth value: i1
-/// values, whether it holds for all pairs and whether it holds for some.
+/// For an integer: `index` values that bound it, with magnitudes below 2^bits. For a boolean: two
+/// i1 values that tell whether it is true for all pairs and for some pair.
 struct ScalarRange {
   Value least, most;
   unsigned bits = 1;
@@ -34,8 +34,8 @@ constexpr unsigned kLeafBits = 40;
 /// depends on i, on j or on neither.
 SmallVector<Value> rangeLeavesOf(Value root, const RegionDependence &dependence);
 
-/// Emits the range of `root`, given those of its leaves by `rangeOf`. Returns nothing if the code
-/// decides no block.
+/// Emits the range of `root`; `rangeOf` returns the ranges of its leaves. Returns std::nullopt if
+/// the code cannot decide any block.
 std::optional<ScalarRange> emitRange(Value root, const RegionDependence &dependence,
                                      OpBuilder &builder, Location loc,
                                      llvm::function_ref<ScalarRange(Value)> rangeOf);

@@ -1,4 +1,4 @@
-//===- ScoreFactor.cpp - score factors that queries can carry -------------===//
+//===- ScoreFactor.cpp - score factors to fold into queries ---------------===//
 
 #include "passes/Analysis/ScoreFactor.h"
 
@@ -25,7 +25,7 @@ struct Interval {
 };
 using Known = std::optional<Interval>;
 
-/// 0 times an unknown bound is 0, since numbers are finite.
+/// Returns a * b. 0 times an unknown bound is 0, because values are finite.
 double productOf(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }
 
 Interval hullOf(std::initializer_list<double> numbers) {

@@ -1,16 +1,17 @@
-//===- ScoreFactor.h - score factors that queries can carry -----*- C++ -*-===//
+//===- ScoreFactor.h - score factors to fold into queries -------*- C++ -*-===//
 //
-// A function of the score that is s times a value of the query,
+// A score function that multiplies s by a value that depends only on the query,
 //
 //   s * log(1 + i) * g[h]
 //
 // need not be evaluated for every pair: the query's elements can be multiplied by that value once,
 // before the product with keys. The value is the function at s = 1.
 //
-// Queries without keys must be unaffected: infinity times the 0 of their scores' cotangents would
-// be a NaN in the gradients of all keys. So every factor that depends on the position must be
-// finite at every position, which is checked by intervals. A factor that depends only on the head,
-// such as 1 / tau[h], is the same for rows with keys, where a non-finite value shows in any case.
+// Queries without keys must be unaffected: the cotangents of their scores are 0, and 0 times
+// infinity would put NaN into the gradients of all keys. Therefore every factor that depends on the
+// position must be finite at every position, which interval arithmetic checks. A factor that
+// depends only on the head, such as 1 / tau[h], need not be finite: it also applies to rows with
+// keys, whose results show a non-finite value in any case.
 //
 //===----------------------------------------------------------------------===//
 

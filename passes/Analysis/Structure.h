@@ -1,8 +1,8 @@
 //===- Structure.h - the cheapest exact class of each bias term -*- C++ -*-===//
 //
-// Cost follows structure: a lowering pays for a term's class, not for the way it was written.
-// pe-split-terms rewrites the biases of an attention as a sum of `pe.term` ops, each of one class
-// with a region per part (dialect/PE/PETerms.td):
+// The cost of a term depends on its class, not on how it is written. pe-split-terms rewrites the
+// biases of an attention as a sum of `pe.term` ops, each of one class with a region per part
+// (dialect/PE/PETerms.td):
 //
 //   class       value                                  forward               backward
 //   row         f(b, h, i)                             one add per query     row sums

@@ -14,7 +14,7 @@
 namespace mlir::pe {
 namespace {
 
-/// A limit, because a sum with shared subexpressions can have exponentially many summands.
+/// Limits the number of summands, which can be exponential in a sum with shared subexpressions.
 constexpr size_t kMaxSummands = 64;
 
 /// Splits a sum into summands, outermost operation first.
@@ -149,7 +149,8 @@ bool SumSplitter::matchSegments(Summand &summand, bool headOnly) {
   return true;
 }
 
-/// Describes where i and j are combined other than as i - j, to explain the class general.
+/// Describes the operation that combines i and j other than as i - j, which is the reason for the
+/// class general.
 std::string SumSplitter::describeMeeting(Value root) const {
   auto mixes = [&](Value value) {
     const Dependence &d = dependence.of(value);

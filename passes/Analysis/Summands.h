@@ -21,13 +21,13 @@ namespace mlir::pe {
 /// is set (it then includes the sign), otherwise `root`.
 struct Summand {
   bool negative = false;
-  SmallVector<Value, 2> factors, divisors; ///< free of i and j
+  SmallVector<Value, 2> factors, divisors; ///< independent of i and j
   Value root;
   std::optional<AffineForm> form;
   Value place; ///< the summand with its factors, as the user wrote it, for messages
   TermClass cls = TermClass::General;
   std::string reason; ///< the reason for the class, in words
-  /// Row class and also independent of i: the same value for every pair of a head.
+  /// True for a summand of class row that does not depend on i, so that it has one value per head.
   bool isScalar = false;
   bool dependsOnBatch = false;
 };
@@ -42,15 +42,15 @@ struct SourcedSummand {
   Summand summand;
 };
 
-/// A coordinate as u / r or u * r, with u a function of h and i - j and r a function of h and i,
-/// each a product of values over a product of values.
+/// A coordinate as u / r or u * r, where u is a function of h and i - j, and r is a function of h
+/// and i. Each is a quotient of products of values.
 struct Ratio {
   SmallVector<Value, 2> factorNumerators, factorDivisors; ///< u
   SmallVector<Value, 2> rowNumerators, rowDivisors;       ///< r
   bool negative = false;
 };
 
-/// Returns nothing if the coordinate is not such a product.
+/// Returns std::nullopt if the coordinate does not have this form.
 std::optional<Ratio> splitRatio(Value coordinate, const RegionDependence &dependence);
 
 } // namespace mlir::pe

@@ -29,7 +29,8 @@ using namespace tile::cpu;
 
 namespace {
 
-/// Implements the accesses that a scalar function never makes: it has no tensors and no head.
+/// Implements ParameterAccess for scalar functions, which have neither tensors nor heads and never
+/// call it.
 struct NoParameters : ParameterAccess {
   Value read(OpBuilder &, Location, BlockArgument, ValueRange) override { return {}; }
   void accumulate(OpBuilder &, Location, BlockArgument, ValueRange, Value) override {}

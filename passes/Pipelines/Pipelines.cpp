@@ -143,7 +143,7 @@ void mlir::pe::buildKernelsToEmulatorPipeline(OpPassManager &pm, int64_t dropSyn
 }
 
 void mlir::pe::buildFunctionsToLLVMPipeline(OpPassManager &pm) {
-  // A single iteration: LLVM simplifies the remainder faster.
+  // Run a single iteration, because LLVM simplifies the remainder faster.
   GreedyRewriteConfig once;
   once.setMaxIterations(1).setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
   pm.addPass(createCanonicalizerPass(once));

@@ -45,7 +45,7 @@ struct CompileOptions {
   int64_t sharedBytes = tile::kLeastSharedBytes; // shared memory of a CTA, if `lowering` is gpu
 };
 
-/// Checks and inlines the source (pe -> pe); every bias becomes a region of one class.
+/// Checks and inlines the source (pe -> pe); biases become terms of one class each.
 void buildPEPipeline(OpPassManager &pm, const CompileOptions &options);
 /// Lowers the result of buildPEPipeline to a plan of tile stages.
 void buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options);

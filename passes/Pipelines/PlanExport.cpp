@@ -49,8 +49,8 @@ plan::Phase phaseOf(Phase phase) {
   llvm_unreachable("unknown phase");
 }
 
-/// Returns the buffers that a stage writes: those that the lowering recorded, or all buffers that
-/// are not inputs of the call.
+/// Returns the buffers that a stage writes, as recorded by the lowering. If nothing is recorded,
+/// returns all buffers that are not inputs of the call.
 std::vector<int> writesOf(LaunchOp launch, const plan::Stage &stage, const plan::Plan &plan) {
   std::vector<int> writes;
   if (auto noted = launch->getAttrOfType<DenseI64ArrayAttr>(kWritesAttr)) {

@@ -11,8 +11,8 @@ namespace mlir::pe {
 /// stage is not lowered. The caller adds target, features and structure.
 FailureOr<::pe::plan::Plan> exportPlan(tile::PlanOp plan);
 
-/// Returns the element type of a tensor or buffer of MLIR type `type`, whose names in MLIR and in
-/// pe are the same, or nothing if plans have no buffers of it.
+/// Returns the DType of the MLIR element type `type`, which has the same name, or std::nullopt if
+/// plans have no buffers of this type.
 std::optional<::pe::DType> dtypeOf(Type type);
 
 /// Reads the initialization and training settings of a parameter with `rank` axes from the `pe.*`

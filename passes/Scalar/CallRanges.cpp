@@ -20,7 +20,7 @@ ConstantIntRanges indexRange(int64_t low, int64_t high) {
                                        APInt(64, high, /*isSigned=*/true));
 }
 
-/// Returns the range that the limits of a call give: positions, counts, sizes.
+/// Returns the range that follows from the limits of a call on positions, counts and sizes.
 std::optional<ConstantIntRanges> rangeByLimits(Value value) {
   if (auto size = value.getDefiningOp<SizeOp>()) {
     // This keeps the buffer index of a pair's row or key (j - k_start) an index.

@@ -1,7 +1,7 @@
 //===- CallRanges.h - ranges of a call's integers ---------------*- C++ -*-===//
 //
-// MLIR's integer range analysis with the limits of a call: positions are in [-2^30, 2^30], sizes
-// and counts fit in 32 bits, and a loop visits at most 2^31 - 1 elements.
+// Runs MLIR's integer range analysis with the limits of a call: positions are in [-2^30, 2^30],
+// sizes and counts fit in 32 bits, and a loop visits at most 2^31 - 1 elements.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_SCALAR_CALLRANGES_H

@@ -1,7 +1,7 @@
 //===- DefineIntegers.cpp - integers with the same meaning on every target -===//
 //
-// One walk over every region of scalar code that rewrites the operations that the integer ranges of
-// a call (CallRanges.h) do not prove safe. Passes.td lists the rewrites.
+// Walks over every region of scalar code and rewrites the operations that the integer ranges of a
+// call (CallRanges.h) do not prove safe. Passes.td lists the rewrites.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Scalar/CallRanges.h"
@@ -153,7 +153,7 @@ bool IntegerRewriter::isDefined(Operation &op) const {
   return !mayBe(b, 0) && !mayOverflow;
 }
 
-/// Emits the quotient or remainder. b is not 0, and not -1 if a is the lowest number.
+/// Emits the quotient or remainder. b is not 0, and not -1 if a is the smallest integer.
 Value IntegerRewriter::emitRounded(Operation &op, Value a, Value b) {
   using P = arith::CmpIPredicate;
   Value zero = constant(a.getType(), 0), one = constant(a.getType(), 1);
@@ -212,7 +212,7 @@ Value IntegerRewriter::emitShift(Operation &op, Value a, Value b) {
   return create<arith::SelectOp>(isWithin, shifted, constant(a.getType(), 0));
 }
 
-/// Emits `op` on these operands, defined for all their values.
+/// Emits `op` on these operands with a result that is defined for all their values.
 Value IntegerRewriter::emitDefined(Operation &op, ValueRange operands, Type type) {
   if (isDefined(op)) {
     OperationState state(location, op.getName());
@@ -309,8 +309,8 @@ LogicalResult IntegerRewriter::narrowUses(Operation &op) {
       value = create<arith::MaxSIOp>(value, constant(i64, 0));
       value = create<arith::MinSIOp>(value, constant(i64, kHighest32));
     }
-    // In other places the number is an index or a count, which fits in 32 bits even if the ranges
-    // do not prove it.
+    // In other places the value is an index or a count, which fits in 32 bits even if the ranges do
+    // not prove it.
     use.set(create<arith::IndexCastOp>(builder.getIndexType(), value));
   }
   return success();
@@ -350,7 +350,7 @@ LogicalResult IntegerRewriter::rewrite(Block &block) {
   return success();
 }
 
-/// Integers wrap around, whatever their flags promise.
+/// Drops overflow flags, because integers wrap around.
 void dropOverflowFlags(PlanOp plan) {
   plan.walk([](Operation *op) {
     if (isa<arith::ArithIntegerOverflowFlagsInterface>(op))

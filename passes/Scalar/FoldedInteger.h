@@ -63,7 +63,7 @@ public:
       product.constant = b.base ? 0 : a.constant * b.constant;
       return product;
     }
-    // Distributes, so that adjacent integers share the product of their values.
+    // Distribute the product, so that adjacent integers share the product of their values.
     Int product = binary<arith::MulIOp>(a, b, a.constant * b.constant);
     if (a.constant)
       product = product + Int(b.builder, b.base, 0) * Int(a.constant);
@@ -71,7 +71,7 @@ public:
       product = product + Int(a.builder, a.base, 0) * Int(b.constant);
     return product;
   }
-  /// Quotient and remainder of nonnegative integers.
+  /// Return the quotient and the remainder of nonnegative integers.
   friend Int operator/(const Int &a, const Int &b) {
     if (!a.base && !b.base)
       return a.constant / b.constant;

@@ -18,10 +18,11 @@ namespace mlir::tile {
 
 class OpShape {
 public:
-  /// Scalars, or vectors of `lanes`; an index is an i32.
+  /// Creates vectors of `lanes` elements, or scalars if it is 0. An index becomes an i32.
   explicit OpShape(int64_t lanes = 0) : lanes(lanes) {}
 
-  /// The converted scalar `type`. tf32 is an f32 that has been rounded.
+  /// Returns the converted form of the scalar `type`. tf32 becomes f32, which holds the rounded
+  /// value.
   Type of(Type type) const;
   /// Creates `op`, an operation of arith or math with one result, on operands of this shape.
   Value create(OpBuilder &builder, Location loc, Operation &op, ValueRange operands) const;

@@ -14,11 +14,11 @@ def PETileDefineIntegersPass : Pass<"pe-tile-define-integers", "::mlir::tile::Pl
     any width of at least 32 bits.
 
     The pass also defines the undefined cases of the other integer types. Overflow wraps around, and
-    flags that promise otherwise are dropped. A quotient or remainder by 0 is 0, the lowest number divided
-    by -1 wraps around, and a shift by the width or more shifts out all bits; if the ranges do not
-    exclude these cases, a select handles them. `index_castui` and divisions that round to the floor
-    or the ceiling are expanded into simpler operations. A float conversion from 64 bits becomes one
-    from 32 if the number fits.
+    flags that promise otherwise are dropped. A quotient or remainder by 0 is 0, the smallest
+    integer divided by -1 wraps around, and a shift by the width or more shifts out all bits; if the
+    ranges do not exclude these cases, a select handles them. `index_castui` and divisions that
+    round to the floor or the ceiling are expanded into simpler operations. A conversion of a 64-bit
+    integer to float becomes one of a 32-bit integer if the value fits.
 
     ```mlir
     ^bb0(%b: index, %h: index, %i: index, %j: index):

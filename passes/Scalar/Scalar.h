@@ -1,4 +1,4 @@
-//===- Scalar.h - the pass of this room -----------------------------------===//
+//===- Scalar.h - the pass pe-tile-define-integers ------------------------===//
 #ifndef PE_PASSES_SCALAR_SCALAR_H
 #define PE_PASSES_SCALAR_SCALAR_H
 

@@ -22,7 +22,8 @@ void RegionVariation::add(MapOp map) {
   add(body);
 }
 
-/// Loop-carried values and values from memory are assumed to depend on both.
+/// Adds the values of a block. Assumes that loop-carried values and values from memory depend on
+/// both.
 void RegionVariation::add(Block &block) {
   for (Operation &op : block.without_terminator()) {
     unsigned variation = isa<scf::ForOp, memref::LoadOp>(op) ? kBoth : kNothing;

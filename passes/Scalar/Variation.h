@@ -19,7 +19,7 @@
 
 namespace mlir::tile {
 
-/// Bits: a value depends on the row, on the column, or on both. A depth counts as both.
+/// Bit flags of a value that depends on the row, on the column, or on both. A depth counts as both.
 enum Variation : unsigned { kNothing = 0, kRow = 1, kColumn = 2, kBoth = kRow | kColumn };
 
 /// The variation of the values in the regions of maps.

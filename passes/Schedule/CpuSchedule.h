@@ -1,8 +1,8 @@
 //===- CpuSchedule.h - block sizes and register tiles of a CPU stage ------===//
 //
-// The defaults were measured on Zen 3 (AVX2) and Zen 5 (AVX-512), see docs/benchmarks/cpu.md.
-// A strip is the block of query rows that the vectors of one register tile cover:
-// query_vectors * lanes rows.
+// The defaults were measured on Zen 3 (AVX2) and Zen 5 (AVX-512); see docs/benchmarks/cpu.md. A
+// strip is the block of query rows that the vectors of one register tile cover: query_vectors *
+// lanes rows.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_SCHEDULE_CPUSCHEDULE_H

@@ -1,6 +1,6 @@
-//===- Schedule.h - choices, written as attributes ------------------------===//
+//===- Schedule.h - schedules of stages, written as attributes ------------===//
 //
-// Schedules decide the strategy and lowerings apply it, so each can be tested alone.
+// Schedules choose the strategy and lowerings apply it, so each can be tested separately.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_SCHEDULE_SCHEDULE_H
@@ -44,10 +44,10 @@ GpuSchedule chooseGpuSchedule(StageOp stage, int64_t sharedBytes);
 /// `kb`).
 bool hasSnapshots(StageOp stage);
 
-/// Sets the `key_block` of a plan that has buffers per block of keys: to the block of its stages
-/// with snapshots, which `keysOf` reads from their schedules, or to `otherwise` if no stage has
-/// any. Emits an error and fails if the blocks of stages differ from each other or from an existing
-/// `key_block`.
+/// Sets the `key_block` of a plan that has buffers per block of keys. It is the block of the stages
+/// with snapshots, which `keysOf` reads from their schedules, or `otherwise` if no stage has
+/// snapshots. Emits an error and fails if the blocks of stages differ from each other or from an
+/// existing `key_block`.
 LogicalResult writeKeyBlock(PlanOp plan, int64_t otherwise,
                             llvm::function_ref<FailureOr<int64_t>(StageOp)> keysOf);
 

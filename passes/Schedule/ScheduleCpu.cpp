@@ -81,7 +81,8 @@ CpuLoops mlir::tile::chooseCpuLoops(StageOp stage, CpuTarget target) {
 
 namespace {
 
-/// Replaces entries of `attr` by `values`, each NAME=VALUE with a value of the kind of the old one.
+/// Replaces entries of `attr` by `values`, which have the form NAME=VALUE. A value must have the
+/// type of the value that it replaces.
 FailureOr<DictionaryAttr> override(DictionaryAttr attr, ArrayRef<std::string> values) {
   NamedAttrList entries(attr);
   Builder builder(attr.getContext());

@@ -1,9 +1,9 @@
 //===- StripSchedule.h - the order of work inside a strip -----------------===//
 //
 // A strip is a few query rows (lanes) against one block of keys. The body of a stream is split into
-// steps. A step first computes values over r; then one sweep over the keys, which computes values
-// over rc for a few keys at a time in registers; then the operations that read an entire block of
-// these values from memory (contractions over c and r, gradients of tables).
+// steps. A step first computes values over r. It then sweeps over the keys once and computes values
+// over rc for a few keys at a time in registers. Operations that read an entire block of these
+// values from memory (contractions over c and r, gradients of tables) come last.
 //
 // The phase rule: a value belongs to the first step in which all of its operands exist; the results
 // of a reduction over c and the carry of a scan exist one step later. There are two kinds of sweep:

@@ -1,14 +1,14 @@
 //===- Biases.h - tables, segments and random words on a strip ------------===//
 //
-// The ops that read or update tables of a bias, for a strip of rows and a block of keys. Values
-// over rc are in slots, and gradients outside the mask are already zero.
+// Emits the ops that read or update tables of a bias, for a strip of rows and a block of keys.
+// Values over rc are in slots, and gradients outside the mask are already zero.
 //
 // Segments, tile by tile: t = u[i - j] * v[i] of a strip has a short range, so the strip is in one
 // piece except for the few kinks inside the range:
 //
 //   value = p_first(t), then for each further piece k of the range: p_k(t) if t > knot[k]
 //
-// The backward makes one pass over the strip for each of these pieces, over the pairs inside it.
+// The backward pass visits the strip once for each of these pieces, and only the pairs inside it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_BIASES_H

@@ -98,7 +98,7 @@ Value MapEmitter::scalarOf(Value value) {
   return context.e.constant(cast<TypedAttr>(number));
 }
 
-/// Returns the value as a vector, whatever it depends on.
+/// Returns the value as a vector, regardless of its dependences.
 Value MapEmitter::lift(Value value, int64_t vector) {
   Emitter &e = context.e;
   if (Value element = elements.lookup(value))
@@ -235,7 +235,7 @@ void MapEmitter::emitLoop(scf::ForOp loop, int64_t vector, AccumulateFn accumula
     elements[result] = value;
 }
 
-/// Evaluates an operation for the current element, whatever it depends on.
+/// Evaluates an operation for the current element, regardless of its dependences.
 void MapEmitter::emitInPlace(Operation &op, int64_t vector, AccumulateFn accumulate) {
   Emitter &e = context.e;
   auto place = [&](ValueRange indices) {

@@ -41,7 +41,7 @@ SmallVector<Value> emitTileProductOfRows(Emitter &e, const TileShape &shape, con
 /// Returns true if scalar(t, m) and vector(t, n) form an unmasked pair: an i1 or a vector of i1.
 using TileCondition = llvm::function_ref<Value(Index t, int64_t m, int64_t n)>;
 
-/// Emits the product of operands of which one is 0 in masked pairs. In these pairs the other
+/// Emits the product of two operands, one of which is 0 in masked pairs. In these pairs the other
 /// operand must have no effect, even if it is NaN, so a result with a NaN is recomputed pair by
 /// pair.
 SmallVector<Value> emitTileProductOfPairs(Emitter &e, const TileShape &shape, const Index &begin,

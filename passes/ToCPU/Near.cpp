@@ -1,8 +1,8 @@
 //===- Near.cpp - tables of near distances on a strip ----------------------===//
 //
-// Most strips of rows are entirely beyond the distances of the table: there a row has one value for
-// all keys, and no pair is stored. If a strip and a block include near distances, the code decides
-// for every key and vector of rows.
+// Most strips of rows are entirely beyond the distances of the table. A row of such a strip has one
+// value for all keys, and no pair is stored. If a strip and a block include near distances, the
+// code decides for every key and vector of rows.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToCPU/Biases.h"

@@ -103,8 +103,8 @@ private:
     results.emit(place, block, chain);
   }
 
-  /// Adds elements [first, first + kChunk) of a buffer of which all parts except the first have
-  /// copies.
+  /// Adds elements [first, first + kChunk) of the copies of a buffer. Every part except the first
+  /// has a copy.
   void addCopies(const PartBuffers::Copies &copy, const Index &first) {
     Index size = 1;
     for (Value extent : context.function.getExtents(copy.buffer))

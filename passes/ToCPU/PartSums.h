@@ -1,7 +1,7 @@
 //===- PartSums.h - adds the parts of a stage's sums ----------------------===//
 //
-// The ops after the stream for the keys of a block, once their sums over all rows are known, and
-// the launch that adds the sums of parts that are separate work items (RowParts.h).
+// Emits the ops after the stream for the keys of a block, once their sums over all rows are
+// complete, and the launch that adds the sums of parts that are separate work items (RowParts.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_PARTSUMS_H
@@ -36,7 +36,7 @@ private:
   const PartBuffers &buffers;
 };
 
-/// Emits the function that adds the parts, and its launch after that of the stage.
+/// Emits the function that adds the parts, and its launch after the launch of the stage.
 void emitPartSums(StageOp stage, const CpuSchedule &cpu, const RowInterface &interface,
                   const PartSizes &sizes, const PartBuffers &buffers);
 

@@ -95,7 +95,7 @@ public:
   /// Returns scratch for the sums of the current part, which no other item uses.
   ColumnFold currentOf(const PartBuffers::Columns &columns, const Index &head);
   void zero(const ColumnFold &fold);
-  /// into += from
+  /// Emits into += from.
   void add(const ColumnFold &into, const ColumnFold &from);
 
 private:

@@ -18,7 +18,7 @@ struct RowInterface {
   explicit RowInterface(StageOp stage);
 
   mutable StreamOp stream; // a handle; its accessors are not const
-  /// The ops before the stream and after it; the latter are divided by their results.
+  /// The ops before the stream, and those after it, grouped by their results.
   SmallVector<Operation *> before, afterRows, afterColumns;
   /// Values computed before the stream that it, or the row ops after it, read.
   SmallVector<Value> rows, panels;

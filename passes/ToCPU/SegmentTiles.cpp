@@ -74,7 +74,7 @@ SegmentStrip::SegmentStrip(StageContext &context, const StripPlace &place, Value
   lastPiece = kinksBelow(arith::CmpFPredicate::ULT, high, total);
 }
 
-/// Returns u, or 0 for rows that do not exist: there u is undefined, and 0 * u may be NaN.
+/// Returns u, or 0 for rows that do not exist, whose u is undefined, so that 0 * u may be NaN.
 Value SegmentStrip::u(const Index &key, int64_t vector) {
   Index entry = place.masked ? maxOf(0, distance - key) : distance - key;
   Value loaded = e.loadVector(window, windowBase + entry + Index(vector * e.lanes));

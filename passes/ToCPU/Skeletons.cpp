@@ -54,7 +54,8 @@ void Skeleton::visitStrip(StripPlace place, StripBody body) {
       [&] { visitPairs(place, body, isState(states.least, 2)); });
 }
 
-/// `isEverywhere` is true if the code of the mask keeps all pairs; null if the mask has no code.
+/// Emits `body` for full and for partial blocks. `isEverywhere` is true if the code of the mask
+/// keeps all pairs, and null if the mask has no code.
 void Skeleton::visitPairs(StripPlace place, StripBody body, Value isEverywhere) {
   const CpuSchedule &cpu = context.cpu;
   place.rowCount = rowsOfStrip(place.row);

@@ -12,9 +12,10 @@
 //                                               columns after the stream, if the item has all parts
 //                                             for heads, strips: rows after it
 //
-// The mask is tested once per strip and block. Outside of it nothing runs. Entirely inside it, the
-// code without a mask runs. Otherwise the code with the mask runs, whose key loops are bounded by
-// the keys that any row keeps. If the mask is scalar code, states of blocks provide the same test.
+// The mask is tested once per strip and block. A block outside of it is skipped, and a block
+// entirely inside it runs the code without a mask. Any other block runs the code with the mask,
+// whose key loops are bounded by the keys that any row keeps. If the mask is scalar code, states of
+// blocks provide the same test.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_SKELETONS_H
@@ -41,7 +42,7 @@ protected:
         values(context), strips(context, schedule, values), data(context) {}
 
   /// Emits `body` for the strip against the block twice: for blocks entirely inside the mask, and
-  /// for blocks partly inside it. Nothing runs outside of it.
+  /// for blocks partly inside it. Blocks outside of it are skipped.
   using StripBody = llvm::function_ref<void(const StripPlace &)>;
   void visitStrip(StripPlace place, StripBody body);
   /// Returns true (an i1) if all pairs of the strip and the block are inside the mask.

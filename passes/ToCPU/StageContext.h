@@ -2,7 +2,7 @@
 //
 // Holds the function being emitted, the sizes of the call as indices, the stage's mask as
 // intervals, and the buffers. Buffers are one-dimensional here: the offset of an element follows
-// from the names of the extents, so that the inner loop of a kernel sees a base and a row pitch.
+// from the names of the extents, so that the inner loop of a kernel uses a base and a row pitch.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_STAGECONTEXT_H

@@ -57,7 +57,7 @@ private:
   Value inside(Value reg, int64_t key, int64_t vector, double outside);
   bool isFilledWith(Value value, double number) const;
   Value maskAt(int64_t key, int64_t vector);
-  /// Returns true for the op of the condition if all pairs are kept, because it is not read then.
+  /// Returns true for the op of the condition if all pairs are kept, because nothing reads it then.
   bool isLeftOut(Operation *op) const { return !mask.isOn() && schedule.isOfCondition(op); }
   Index columnOf(int64_t key) const { return place.block + keys[key]; }
   Carry &carryOf(Operation *op);

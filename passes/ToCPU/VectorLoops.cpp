@@ -33,8 +33,9 @@ public:
   bool varies(Value value) const { return varying.contains(value); }
   /// Returns true if a value is the lane's index plus a term that is the same for all lanes.
   bool isShifted(Value value) const { return shifted.contains(value); }
-  /// Returns true if the lanes access consecutive elements: the last index is that of the loop,
-  /// plus a uniform term if the access is not clamped, and the others are the same for all lanes.
+  /// Returns true if the lanes access consecutive elements: the last index is the index of the
+  /// loop, plus a uniform term if the access is not clamped, and the others are the same for all
+  /// lanes.
   bool isOwnElement(Value buffer, ValueRange indices, bool isClamped) const;
 
 private:
@@ -194,7 +195,7 @@ private:
   const LaneAnalysis &analysis;
   Emitter &e;
   const StageFunction &function;
-  IRMapping scalars; // uniform values; for the last index and its shifts, that of the first lane
+  IRMapping scalars; // uniform values; for the last index and its shifts, the first lane's
   llvm::DenseMap<Value, Value> vectors;
 };
 

@@ -64,7 +64,7 @@ struct PaddedPairs {
         keyEnd(minOf(place.keyEnd, context.columns - place.block)),
         memory(e.scratch((context.cpu.keyBlock + 2 * pad) * rows)) {}
 
-  /// Returns the place of row `row` at a key, which is at most `pad` outside.
+  /// Returns the place of row `row` at a key, which is at most `pad` keys outside the block.
   Index at(const Index &key, const Index &row) const {
     return (key - place.keyBegin + Index(pad)) * Index(rows) + row;
   }

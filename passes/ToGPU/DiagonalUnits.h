@@ -1,8 +1,8 @@
 //===- DiagonalUnits.h - the order of sums along diagonals ----------------===//
 //
-// With each inner block a CTA completes its sums along one inner block's worth of diagonals: a unit
-// (dialect/Math/KeptPairs.h). CTAs add their units to a table in the order of their items;
-// owner block n uses table n mod `slots`.
+// With each inner block, a CTA completes its sums along as many diagonals as the block has
+// elements. These diagonals form a unit (dialect/Math/KeptPairs.h). CTAs add their units to a table
+// in the order of their items; owner block n uses table n mod `slots`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_DIAGONALUNITS_H
@@ -17,7 +17,8 @@ class DiagonalUnits {
 public:
   DiagonalUnits(StageOp stage, const GpuSchedule &schedule, int64_t slots);
 
-  /// Returns the number of inner blocks in an owner block, and so of open units between steps.
+  /// Returns the number of inner blocks in an owner block, which is also the number of open units
+  /// between steps.
   int64_t perOwner() const { return schedule.ownerBlock() / schedule.innerBlock; }
   /// Returns true if the stream visits the inner blocks from the last to the first.
   bool isDescending() const { return descends; }

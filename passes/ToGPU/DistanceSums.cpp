@@ -29,8 +29,9 @@ DistanceSums::DistanceSums(StageOp stage, const GpuSchedule &schedule)
   }
 }
 
-/// Returns the block of distances that is completed as the n-th, n = 0 ... perOwner(): a stream
-/// that advances over rows completes the lowest distances first, one over columns the highest.
+/// Returns the n-th block of distances to be completed, n = 0 ... perOwner(). A stream that
+/// advances over rows completes the lowest distances first; a stream over columns completes the
+/// highest first.
 static int64_t blockOf(const FragmentKernel &k, const DiagonalUnits &units, int64_t n) {
   return k.rowsOwn == units.isDescending() ? n : units.perOwner() - n;
 }

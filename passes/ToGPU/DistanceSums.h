@@ -1,10 +1,10 @@
 //===- DistanceSums.h - sums of vectors per distance, across CTAs ---------===//
 //
-// The sums of `tile.window_outer`, which are bitwise equal in every run. The sums of the distances
-// in a block are in registers, divided among the warps like sums over the owner side
-// (FragmentKind::InnerPanel), with one such panel per inner block's worth of distances. Each block
-// completes one of these panels, which CTAs add to the table in turns (DiagonalUnits.h); the others
-// are carried to the next block.
+// Computes the sums of `tile.window_outer`, which are bitwise equal in every run. The sums of the
+// distances in a block are in registers, divided among the warps like sums over the owner side
+// (FragmentKind::InnerPanel), with one such panel for as many distances as an inner block has
+// elements. Each block completes one of these panels, which CTAs add to the table in turns
+// (DiagonalUnits.h); the others are carried to the next block.
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_DISTANCESUMS_H
 #define PE_PASSES_TOGPU_DISTANCESUMS_H

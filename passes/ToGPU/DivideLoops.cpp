@@ -22,7 +22,7 @@ namespace mlir::tile {
 #include "passes/ToGPU/Passes.h.inc"
 } // namespace mlir::tile
 
-/// The number depends on neither sizes nor the machine, so results do not either.
+/// The number of workers is the same for all sizes and machines, so results do not depend on it.
 static constexpr int64_t kWorkers = 256;
 
 //===- Analysis ---------------------------------------------------------------------===//

@@ -158,7 +158,7 @@ void DotEmitter::exactProduct(Registers &sums, const Panel &left, const Panel &r
                               int64_t depthTiles, const Num &firstDepthTile) {
   sums = b.loop(0, steps, 1, sums, [&](Num chunk, ValueRange carried) {
     Registers next(carried);
-    // left[row][k] is four k of one chunk, or for a transposed panel one element of each row k.
+    // left[row][k] holds four k of one chunk or, for a transposed panel, one element of each row k.
     SmallVector<SmallVector<Value>> rows;
     for (int64_t row = 0; row < tiles * 2; ++row) {
       if (!isTransposed) {

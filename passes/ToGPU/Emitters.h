@@ -79,8 +79,8 @@ void emitSegments(Step &step, SegmentsOp op);
 void emitNear(Step &step, NearOp op);
 void emitNearGrad(Step &step, NearGradOp op);
 
-/// Windows.cpp: adds stages that write the tables of vectors by distance that the stage contracts
-/// with, and makes the stage read these.
+/// Windows.cpp: adds stages that write the tables of distance vectors with which the stage
+/// contracts, and makes the stage read these tables.
 void layOutVectors(StageOp stage);
 /// Allocates the vectors of the distances of a block, by table.
 llvm::MapVector<Value, Panel> makeVectorPanels(FragmentKernel &k, int64_t copies);

@@ -63,8 +63,8 @@ CallPairs FragmentKernel::keptPairs() const {
 //===- The work item ---------------------------------------------------------------===//
 
 /// Returns the item of this CTA. If it may wait for lower items, it takes the next one from a
-/// counter: the CTA that took a lower one is then running or has finished, whatever the order in
-/// which CTAs start.
+/// counter: the CTA that took a lower one is then running or has finished, regardless of the order
+/// in which CTAs start.
 Num FragmentKernel::takeItem(Value itemCounter) {
   if (!itemCounter)
     return b.blockIndex();

@@ -50,7 +50,7 @@ class FragmentKernel {
   StreamOp stream;
 
 public:
-  /// CTAs that may wait for each other take their items from `itemCounter`.
+  /// Creates the kernel. CTAs that may wait for each other take their items from `itemCounter`.
   FragmentKernel(StageOp stage, const GpuSchedule &schedule, KernelFunction &function,
                  PairSums &sums, Value itemCounter);
 

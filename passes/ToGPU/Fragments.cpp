@@ -49,7 +49,7 @@ SmallVector<Value> FragmentReader::loadBTransposed(const Panel &panel, int64_t r
   if (element.isTF32()) {
     SmallVector<Value> words;
     for (int i = 0; i < 4; ++i) {
-      // A tile known only at run time may have the constant's bit set.
+      // A tile number known only at run time may have the same bit set as the constant.
       const int64_t constant = tile.isConstant() ? i / 2 : 0;
       Num column = (tile + Num(i / 2 - constant)) * Num(8) + k.g;
       if (!tile.isConstant())

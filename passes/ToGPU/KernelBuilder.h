@@ -63,8 +63,8 @@ public:
   Num pick(Value condition, const Num &a, const Num &b) {
     return fromValue(select(condition, toValue(a), toValue(b)));
   }
-  /// 2^x, log2 x and 1/x by the special function unit, with a relative error of about 2^-22;
-  /// subnormals become zero.
+  /// Compute 2^x, log2 x and 1/x on the special function unit, with a relative error of about
+  /// 2^-22. Subnormals become zero.
   Value exp2(Value x) { return special("llvm.nvvm.ex2.approx.ftz.f", x); }
   Value log2(Value x) { return special("llvm.nvvm.lg2.approx.ftz.f", x); }
   Value reciprocal(Value x) { return special("llvm.nvvm.rcp.approx.ftz.f", x); }

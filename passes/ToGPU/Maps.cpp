@@ -337,7 +337,7 @@ static void mapPanel(Scope &scope, MapOp map) {
                                                                type.getElementType(), /*copies=*/1);
   scope.setPanel(map.getResult(0), to);
   // A thread maps the chunks that it has copied, so it waits only for its own copies. The chunks of
-  // other threads are read after the next barrier; for owners, that of the first step.
+  // other threads are read after the next barrier, which for owners is in the first step.
   scope.waitForCopies();
   mapChunks(k, map, from, to);
   if (!k.isOwnerSide(type.getSpaces()))

@@ -5,7 +5,7 @@
 include "mlir/Pass/PassBase.td"
 
 def PEHoistRowValuesPass : Pass<"pe-hoist-row-values", "::mlir::ModuleOp"> {
-  let summary = "Compute the row values that every CTA would recompute in a separate stage";
+  let summary = "Move row values that every CTA would recompute to a separate stage";
   let description = [{
     A CTA owns a block of rows or of columns (attribute `owner`). A value over r that the stream uses and that is computed,
     not loaded, moves to a stage before this one, which stores it; the stream loads it. If columns own the loop, this applies to
@@ -35,7 +35,8 @@ def PEDivideLoopsPass : Pass<"pe-divide-loops", "::mlir::ModuleOp"> {
     A scalar loop that only adds to a few elements, such as the chain from sums per distance to the parameters of a bias,
     has no index that could be divided among threads without two of them adding to one element. The pass divides it among 256
     workers: worker w executes every 256th iteration and adds to its own elements, and a stage after the loop adds the
-    workers' elements in order. The number of workers depends neither on sizes nor on the machine, so results do not either.
+    workers' elements in order. The number of workers is the same for all sizes and machines, so
+    results do not depend on it.
 
     Loops stay unchanged if they have enough parallel indices (over rows, columns, distances, or 1024 constant ones), change
     memory other than by adding (or by one of maximum and minimum per buffer), add to more than 4096 elements, or have sums

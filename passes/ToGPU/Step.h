@@ -121,7 +121,7 @@ public:
 
   const StepPlace at;
 
-  /// Must be called before the step computes its pairs.
+  /// Sets the facts. Must be called before the step computes its pairs.
   void begin(StepFacts found) { facts = std::move(found); }
   const RowBounds &bounds() const { return begun().bounds; }
   Value isFull() const { return begun().isFull; }
@@ -132,7 +132,8 @@ public:
   void setWindow(Value table, const Window &window) { windows.set(table, window); }
 
   //===- Pairs through shared memory: rows are owners, columns inner ------------------------===//
-  /// Stores pairs of which each warp reads those of its owners; valid until the next call.
+  /// Stores pairs, of which each warp reads those with its owners. The panel is valid until the
+  /// next call.
   Panel pairsOfWarp(const Registers &pairs);
   /// Stores the pairs of all warps; ends with a barrier.
   Panel pairsOfAll(const Registers &pairs, Type element);

@@ -1,92 +1,14 @@
 //===- StreamStage.cpp - the loop over inner blocks -----------------------===//
-//
-// A CTA loads the panels of its owners once and streams blocks of the inner side through two copies
-// in shared memory: the next block is copied while the CTA computes the current one. Blocks outside
-// the mask are never visited. If rows own, a CTA belongs to one query head; if columns own, it
-// visits the rows of every query head of its key head in turn.
-//===----------------------------------------------------------------------===//
-#include "passes/ToGPU/DistanceSums.h"
-#include "passes/ToGPU/Emitters.h"
-#include "passes/ToGPU/Folds.h"
-#include "passes/ToGPU/Sums.h"
-#include "passes/ToGPU/ToGPU.h"
+#include "passes/ToGPU/StreamStage.h"
 
+#include "passes/ToGPU/ToGPU.h"
 #include "passes/ToLoops/StageFunction.h"
 
 using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
-namespace {
-
-constexpr int64_t kCopies = 2;
-
-class StreamStage {
-public:
-  StreamStage(StageOp stage, const GpuSchedule &schedule, KernelFunction &fn, OuterFolds &folds,
-              PairSums &sums, const DistanceSums &vectorSums, Value itemCounter)
-      : k(stage, schedule, fn, sums, itemCounter), b(k.b), stream(k.getStream()), folds(folds),
-        vectorSums(vectorSums), around(k), hasStates(k.getStage().getBlockStates()),
-        mayStop(stream.getStopCarry() && k.rowsOwn && folds.getBuffers().empty() &&
-                vectorSums.isEmpty()),
-        maySkip(stream.getSkipBuffer() && k.rowsOwn && sums.isEmpty() && vectorSums.isEmpty()) {}
-
-  void run();
-
-private:
-  void findRange();
-  void loadOwners();
-  void declareInner();
-  Registers startValues();
-  void setResults(ArrayRef<Value> results);
-
-  //===- One step: number `n` of the loop ---------------------------------------------===//
-  StepPlace placeOf(const Num &n);
-  void startCopies(const Num &n);
-  void startNextCopies(const Num &n);
-  void awaitCopies(const Num &n);
-  /// Sets whether the step is the first or the last of a head.
-  void findEnds(StepFacts &facts, const Num &n);
-  void beginStep(Step &step, const Num &n);
-  SmallVector<Registers> setCarried(Step &step, ValueRange carried);
-  SmallVector<Value> emitStep(const Num &n, ValueRange carried);
-  /// Emits a step of a stream that may stop early: the last carried value is nonzero to continue.
-  SmallVector<Value> emitStepOrSkip(const Num &n, ValueRange carried);
-  /// Emits a step that is skipped if the snapshot of its block is negligible.
-  SmallVector<Value> emitStepUnlessSmall(const Num &n, ValueRange carried);
-  /// Emits a step that is skipped if the code of the mask drops all pairs of its block.
-  SmallVector<Value> emitStepUnlessEmpty(const Num &n, ValueRange carried);
-  SmallVector<Value> emitStepAtAll(const Num &n, ValueRange carried);
-  /// Returns the smallest and the largest state (tile.pairs) of the step's block.
-  struct States {
-    Num least, most;
-  };
-  States statesOf(const StepPlace &at);
-  void storeZeroSnapshots(const Num &n);
-  Value isAnyAtLeast(const Scope &scope, const Registers &values, double bound);
-  SmallVector<Value> leaveOut(const Num &n, ValueRange carried);
-  Value isFullBlock(const StepPlace &at, const RowBounds &bounds);
-  std::string items();
-
-  FragmentKernel k;
-  KernelBuilder &b;
-  StreamOp stream;
-  OuterFolds &folds;
-  const DistanceSums &vectorSums;
-  Scope around;
-  const bool hasStates, mayStop, maySkip;
-
-  // Set before the loop.
-  Num firstInner, innerCount, steps;
-  Num perHead;           // innerCount, or 1 if there are no steps, because it is a divisor
-  int64_t stopSlots = 0; // in shared memory: a value per warp
-  RowBounds ownBounds;   // if rows own
-  llvm::MapVector<Value, Panel> innerPanels;
-  llvm::MapVector<Value, Window> windows; // by table
-  llvm::MapVector<Value, Panel> vectors;  // of the distance, by table
-  SmallVector<MapOp> innerRoundings;      // of inner panels, before they are read
-  SmallVector<Operation *> perStep;       // ops of the stage on the inner side, then the stream's
-};
+static constexpr int64_t kCopies = 2;
 
 std::string StreamStage::items() {
   return std::string("b*") + (k.rowsOwn ? "hq*ceildiv(r," : "hkv*ceildiv(c,") +
@@ -315,133 +237,6 @@ SmallVector<Value> StreamStage::emitStep(const Num &n, ValueRange carried) {
   return yielded;
 }
 
-//===- Stopping early ---------------------------------------------------------------===//
-
-/// Returns true (an i1, the same in all threads) if any row of the CTA has a value that is NaN or
-/// at least `bound`.
-Value StreamStage::isAnyAtLeast(const Scope &scope, const Registers &values, double bound) {
-  Value zero = b.number(0.0), largest = zero; // 1 if there is such a row
-  for (auto [index, value] : llvm::enumerate(values)) {
-    Num row = scope.rowAt(k.elementAt({"r"}, index));
-    Value exists =
-        b.both(b.less(row, k.rows), b.compare(arith::CmpIPredicate::sge, row, k.mask.rows.begin));
-    Value isLarge = b.create<arith::CmpFOp>(arith::CmpFPredicate::UGE, value, b.number(bound));
-    largest = b.select(b.both(exists, isLarge), b.number(1.0), largest);
-  }
-  for (int mask : {4, 8, 16}) // the lanes of a quad have the same rows
-    largest = b.max(largest, b.shuffleXor(largest, mask));
-  auto slot = [&](const Num &warp) { return k.shared.at(warp * Num(4) + Num(stopSlots)); };
-  b.ifThen(b.compare(arith::CmpIPredicate::eq, k.lane, 0), [&] { b.store(largest, slot(k.warp)); });
-  b.barrier(); // the first barrier of the next step precedes the next store
-  for (int64_t w = 0; w < k.schedule.warps; ++w)
-    largest = b.max(largest, b.load(b.f32(), slot(Num(w))));
-  return b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, largest, zero);
-}
-
-/// The snapshot of the step's block decides whether it is skipped. Its terms for sums of other CTAs
-/// are then zero, but its turns are taken.
-SmallVector<Value> StreamStage::emitStepUnlessSmall(const Num &n, ValueRange carried) {
-  Step step(around, placeOf(n));
-  Registers snapshot;
-  for (int64_t i = 0, e = k.registersOf({"r"}); i < e; ++i) {
-    Place place = step.place();
-    place.r = minOf(step.rowAt(k.elementAt({"r"}, i)), k.rows - Num(1));
-    snapshot.push_back(b.load(b.f32(), k.fn.address(stream.getSkipBuffer(), place)));
-  }
-  Value matters = isAnyAtLeast(step, snapshot, stream.getSkipBelow()->convertToDouble());
-  return b.ifElse(
-      matters, SmallVector<Type>(carried.getTypes()), [&] { return emitStep(n, carried); },
-      [&] { return leaveOut(n, carried); });
-}
-
-SmallVector<Value> StreamStage::leaveOut(const Num &n, ValueRange carried) {
-  // All threads have completed the previous step (isAnyAtLeast has a barrier). This thread must not
-  // have two copies to the same place in flight.
-  b.waitForCopies(0);
-  startNextCopies(n);
-  Step step(around, placeOf(n));
-  for (auto [index, result] : llvm::enumerate(stream.getResults()))
-    if (folds.isOuter(index))
-      step.set(stream.getYielded(index), Registers(k.registersOf(spacesOf(result)), b.number(0.0)));
-  StepFacts facts;
-  findEnds(facts, n);
-  step.begin(std::move(facts));
-  SmallVector<Value> yielded;
-  for (const Registers &registers : setCarried(step, carried))
-    llvm::append_range(yielded, registers);
-  k.sums.leaveOut(step);
-  vectorSums.endStep(step, yielded);
-  folds.emitStep(step);
-  step.takeTurns();
-  k.sums.endStep(step);
-  if (mayStop)
-    yielded.push_back(carried.back());
-  return yielded;
-}
-
-SmallVector<Value> StreamStage::emitStepOrSkip(const Num &n, ValueRange carried) {
-  SmallVector<Type> types(carried.getTypes());
-  Value isActive = b.compare(arith::CmpIPredicate::ne, b.fromValue(carried.back()), 0);
-  return b.ifElse(
-      isActive, types, [&] { return emitStep(n, carried.drop_back()); },
-      [&] {
-        storeZeroSnapshots(n);
-        return SmallVector<Value>(carried);
-      });
-}
-
-/// Stores zeros as the snapshots of a skipped step's block.
-void StreamStage::storeZeroSnapshots(const Num &n) {
-  Step step(around, placeOf(n));
-  for (auto store : stream.getBody().front().getOps<StoreOp>()) {
-    const SpaceSet &s = spacesOf(store.getValue());
-    step.set(store.getValue(), Registers(k.registersOf(s), b.number(0.0)));
-    emitStore(step, store);
-  }
-}
-
-//===- Blocks without pairs ---------------------------------------------------------===//
-
-StreamStage::States StreamStage::statesOf(const StepPlace &at) {
-  const Value buffer = k.getStage().getBlockStates();
-  const int64_t owners = k.schedule.ownerBlock(), inners = k.schedule.innerBlock;
-  const int64_t rowSize = k.rowsOwn ? owners : inners, columnSize = k.rowsOwn ? inners : owners;
-  const Num row = k.rowsOwn ? k.item.ownerBase : at.base,
-            column = k.rowsOwn ? at.base : k.item.ownerBase;
-  std::optional<States> states;
-  for (int64_t r = 0; r < countStates(rowSize); ++r)
-    for (int64_t c = 0; c < countStates(columnSize); ++c) {
-      SmallVector<Num> indices;
-      for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents().drop_back(2))
-        indices.push_back(extent == "b" ? k.item.batch : at.queryHead);
-      indices.append({stateOf(row, rowSize, r, k.rows), stateOf(column, columnSize, c, k.columns)});
-      Num state = b.fromValue(b.load(b.i32(), k.fn.address(buffer, ArrayRef<Num>(indices))));
-      states = states ? States{minOf(states->least, state), maxOf(states->most, state)}
-                      : States{state, state};
-    }
-  return *states;
-}
-
-/// A block is empty for all threads of the CTA. Its turns at sums are taken.
-SmallVector<Value> StreamStage::emitStepUnlessEmpty(const Num &n, ValueRange carried) {
-  Value isEmpty = b.compare(arith::CmpIPredicate::eq, statesOf(placeOf(n)).most, 0);
-  return b.ifElse(
-      isEmpty, SmallVector<Type>(carried.getTypes()),
-      [&] {
-        b.barrier(); // all threads have read the copy that is overwritten next
-        SmallVector<Value> yielded = leaveOut(n, carried);
-        storeZeroSnapshots(n);
-        return yielded;
-      },
-      [&] { return emitStepAtAll(n, carried); });
-}
-
-SmallVector<Value> StreamStage::emitStepAtAll(const Num &n, ValueRange carried) {
-  return mayStop   ? emitStepOrSkip(n, carried)
-         : maySkip ? emitStepUnlessSmall(n, carried)
-                   : emitStep(n, carried);
-}
-
 //===- The kernel -----------------------------------------------------------------===//
 
 Registers StreamStage::startValues() {
@@ -488,8 +283,6 @@ void StreamStage::run() {
     emitOp(around, op);
   k.fn.finish(k.getStage(), items(), k.shared.bytes());
 }
-
-} // namespace
 
 void mlir::tile::gpu::lowerStreamStage(StageOp stage, const GpuSchedule &schedule) {
   KernelBuilder b(stage.getLoc(), stage.getContext());

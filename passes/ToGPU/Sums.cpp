@@ -29,7 +29,8 @@ static void addSlots(StageOp stage, const Twine &name, Value slots, Value target
                              builder.getStrArrayAttr({}), /*pairs=*/Value());
   builder.setInsertionPointToStart(&sum.getBody().emplaceBlock());
   SmallVector<Value> at = addElementLoop(builder, loc, slots);
-  // The target's indices are those of the slots except the slot; a second extent "hq" is the head.
+  // The target has the indices of the slots without the slot index; a second extent "hq" is the
+  // head.
   SmallVector<Value> to(at.begin(), at.begin() + 2);
   unsigned next = 3;
   for (StringAttr extent : cast<BufferType>(target.getType()).getExtents().drop_front(2))

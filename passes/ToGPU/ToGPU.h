@@ -1,4 +1,4 @@
-//===- ToGPU.h - the passes to GPU kernels, and their parts ---------------===//
+//===- ToGPU.h - the passes that create GPU kernels -----------------------===//
 #ifndef PE_PASSES_TOGPU_TOGPU_H
 #define PE_PASSES_TOGPU_TOGPU_H
 

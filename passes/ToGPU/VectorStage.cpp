@@ -1,7 +1,7 @@
 //===- VectorStage.cpp - stages of row values without a stream ------------===//
 //
-// Eight lanes share a row: lane n of them holds the depths n, n + 8, n + 16, ... of a panel, and
-// all eight hold every value over r.
+// Eight lanes share a row. Lane n holds the depths n, n + 8, n + 16, ... of a panel, and all eight
+// lanes hold every value over r.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToGPU/Maps.h"

@@ -151,8 +151,8 @@ private:
   void exact();
   void byRows();
   void byColumns();
-  /// Returns the lane's element of products in tiles along the reflected axis: that of tile `to` in
-  /// half `half`, for rows in tile `row` among `columns` columns.
+  /// Returns the lane's element of tile `to`, half `half`, of products in tiles along the reflected
+  /// axis, for rows in tile `row` and `columns` columns.
   Value reflected(const Reflection &reflection, int64_t row, int64_t to, int64_t half,
                   int64_t columns, llvm::function_ref<Value(int64_t tile, int64_t half)> product);
   void permute(int64_t ownerTile);

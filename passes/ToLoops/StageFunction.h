@@ -54,8 +54,8 @@ public:
   ArrayRef<Value> getStrides(Value buffer) const { return strides.find(buffer)->second; }
   ArrayRef<Value> getBuffers() const { return buffers; }
   Value getItem() const { return item; }
-  /// Makes views of `buffer` refer from the insertion point on, if `isCopy`, to one of its copies
-  /// in `copies`, a buffer with one more leading extent: the copy that begins at element `first`.
+  /// Makes subsequent views of `buffer` refer, if `isCopy` is true, to the copy that begins at
+  /// element `first` of `copies`, a buffer of copies with one more leading extent.
   void useCopy(OpBuilder &builder, Value buffer, Value copies, Value isCopy, Value first);
   /// Returns the memory of a `tile.scratch`, allocated at the entry and shared by all its
   /// evaluations.

@@ -114,8 +114,8 @@ public:
   virtual void prepareBackward() = 0;
   /// Returns the inner product of the vector with the output's cotangent, over pairs.
   virtual Value emitCotangent(TileBuilder &t) = 0;
-  /// The folds of the gradient: their spaces, their contributions given the weights, and the stores
-  /// of their sums after the stream.
+  /// Handle the folds of the gradient: return their spaces, return their contributions for given
+  /// weights, and store their sums after the stream.
   virtual SmallVector<SpaceSet> gradientFolds() const = 0;
   virtual SmallVector<Value> emitGradient(TileBuilder &t, Value weights) = 0;
   virtual void storeFolds(TileBuilder &t, ValueRange folds) = 0;
@@ -142,7 +142,7 @@ struct Attention {
   Value dO, dLse, dQ, dK, dV;
   Value dRest;   // the cotangent of `rest`
   Type operands; // element type of contraction operands: that of the activations, or tf32
-  Value pairs;   // the pairs that take part
+  Value pairs;   // the included pairs
   PairPredicate *predicate = nullptr; // null: excludes no pair
   double scale = 1.0;
   bool isSoftmax = true; // otherwise stick-breaking
@@ -163,7 +163,7 @@ void emitSoftmaxBackward(TileBuilder &plan, const Attention &attention);
 void emitStickBreakingForward(TileBuilder &plan, const Attention &attention);
 void emitStickBreakingBackward(TileBuilder &plan, const Attention &attention);
 
-/// The orders in which stick-breaking visits keys.
+/// Return the orders in which stick-breaking visits keys.
 inline Order nearestFirst(const Attention &a) {
   return a.isAfter ? Order::Ascending : Order::Descending;
 }
@@ -180,7 +180,7 @@ struct ScoreEmitter {
 
   ScoreEmitter(TileBuilder &t, const Attention &attention, Value rawQ);
   bool scalesLater() const { return !attention.operands.isF32(); }
-  /// The factor on the product. A function of the score takes its argument in natural units.
+  /// Returns the factor on the product. A score function takes its argument in natural units.
   double factor() const { return attention.scale * (attention.transform ? 1.0 : kLog2E); }
   /// Returns <q, k> + start; `start` (over rc or r, in units of log2) may be null.
   Value emit(TileBuilder &t, Value k, Value start) const {
@@ -189,7 +189,7 @@ struct ScoreEmitter {
   Score emitScore(TileBuilder &t, Value k, Value start, bool withSlope = true) const;
 };
 
-/// Returns `input` at pairs that take part and `fill` at all others.
+/// Returns `input` at included pairs and `fill` at all others.
 Value masked(TileBuilder &t, const Attention &attention, Value input, double fill);
 
 /// Returns the cotangent of the product, given the cotangent of the score.
@@ -205,7 +205,8 @@ Value loadOperand(TileBuilder &t, const Attention &attention, Value buffer, cons
 TileBuilder beginStage(TileBuilder &plan, StringRef name, Phase phase, ArrayRef<StringRef> over,
                        Value pairs = {});
 
-/// The folds of both backward algorithms: the gradients of q, k and v, then those of the terms.
+/// Returns the folds of both backward algorithms: the gradients of q, k and v, then those of the
+/// terms.
 SmallVector<Type> backwardFolds(TileBuilder &t, const Attention &attention);
 /// Scales and stores the gradients after a backward stream.
 void storeGradients(TileBuilder &t, const Attention &attention, ValueRange folds);

@@ -32,12 +32,12 @@ class ContentQueries {
 public:
   ContentQueries(PlanContext &context, pe::ContentFnOp op, Value callerQueries, std::string name);
 
-  /// [b, hq, r, d]; valid after `prepare`.
+  /// Returns the rows, [b, hq, r, d]. Valid after `prepare`.
   Value rows() const { return own ? own : queries; }
-  /// The gradient of `rows()`, f32, with the same extents, which the finish stage of the term
-  /// writes. Null without gradients.
+  /// Returns the gradient of `rows()`, f32, with the same extents, which the finish stage of the
+  /// term writes. Null without gradients.
   Value gradient() const { return dRows; }
-  /// The gradient of the caller's queries; valid after `finish`.
+  /// Returns the gradient of the caller's queries. Valid after `finish`.
   Value gradientOfQueries() const { return dQueries; }
 
   /// Adds the buffers and the prepare stage. New rows have the type `element`, or f32.
@@ -139,7 +139,7 @@ private:
   std::string name;
   SmallVector<ContentTerm *> terms;
   std::unique_ptr<ValueContent> values; // null without value_content
-  Value gradient, ofOthers;             // of the caller's queries: total; all but content terms
+  Value gradient, ofOthers;             // of the caller's queries: total, and without content terms
 };
 
 /// Returns `count` sums over k = 0 ... end - 1 of shared(k) * own(k, index of the sum). The sums

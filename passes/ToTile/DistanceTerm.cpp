@@ -1,8 +1,8 @@
 //===- DistanceTerm.cpp - functions of i - j as tables --------------------===//
 //
-// Any function of the distance, whatever its parameters, becomes one table per head. The kernel
-// reads a contiguous window of it per key. Backward, sums along diagonals are chained to the
-// parameters by reverse mode of the one-dimensional function, exactly.
+// Any function of the distance becomes one table per head, regardless of its parameters. The kernel
+// reads a contiguous window of it per key. In the backward pass, sums along diagonals are chained
+// to the parameters by reverse mode of the one-dimensional function, which is exact.
 //
 // Tables are computed in float64 and rounded once: an angle of 10^6 radians or the logarithm of a
 // distance has few accurate digits in f32. Values that do not depend on the head are computed once

@@ -82,7 +82,7 @@ TileParameters Embedding::parameters() {
 
 //===- Pieces ------------------------------------------------------------------===//
 
-/// If `op` is a sine or cosine of p * w(d) or p / w(d), returns that w.
+/// Returns w if `op` is a sine or cosine of p * w(d) or p / w(d).
 std::optional<Value> Embedding::angleOf(Operation *op) {
   if (!isa<math::SinOp, math::CosOp>(op))
     return std::nullopt;
@@ -111,7 +111,7 @@ bool Embedding::isMultipleOfDim(Value value) {
   return isa<arith::MulFOp>(op) && isUniform(0) && isMultipleOfDim(op->getOperand(1));
 }
 
-/// If `op` is a power of a function of p by a multiple of d, returns that function.
+/// Returns the base if `op` is a power of a function of p with a multiple of d as exponent.
 std::optional<Value> Embedding::powerOf(Operation *op) {
   auto power = dyn_cast<math::PowFOp>(op);
   if (!power || depends.lookup(power.getLhs()) != kPosition || !isMultipleOfDim(power.getRhs()))
@@ -125,8 +125,8 @@ void Embedding::findPieces(Value value, llvm::DenseSet<Value> &seen) {
   if (!op || !seen.insert(value).second)
     return;
   const unsigned on = depends.lookup(value);
-  const bool isReal = isa<FloatType>(value.getType()), isTruth = value.getType().isInteger(1);
-  if (!(on & kTensor) && on != 0 && on != (kPosition | kDim) && (isReal || isTruth) &&
+  const bool isReal = isa<FloatType>(value.getType()), isBoolean = value.getType().isInteger(1);
+  if (!(on & kTensor) && on != 0 && on != (kPosition | kDim) && (isReal || isBoolean) &&
       isCostly(value)) {
     pieces.push_back({.value = value, .rows = on == kPosition, .dims = on == kDim});
     return;
@@ -350,7 +350,8 @@ Value Embedding::emitValue(Scalar &s, const Place &at) {
 
 //===- Stages ------------------------------------------------------------------===//
 
-/// Work items are rows of some batch entries; the embedding is computed once per work item.
+/// Adds the stage. Its work items are rows of some batch entries; the embedding is computed once
+/// per work item.
 void Embedding::emitForward(Value from, Value to, const TokenDropout *dropout, StringRef stage) {
   constexpr int64_t kEntries = 16;
   const std::string blocks = "ceildiv(b," + std::to_string(kEntries) + ")";

@@ -1,9 +1,10 @@
 //===- EmbeddingGradients.cpp - gradients of embedding parameters ---------===//
 //
-// A table of which every position reads one row, such as `table[p, d]`, gets its gradient row by
-// row. A work item finds the positions of the call that read its row and writes the row once. That
-// is at most one position, or all positions beyond an end, where reads are clamped. The float64
-// sums stay in registers, and rows and dimensions are divided among work items and threads.
+// If every position reads one row of a table, as in `table[p, d]`, the gradient of the table is
+// computed row by row. A work item finds the positions of the call that read its row and writes the
+// row once. That is at most one position, or all positions beyond an end, where reads are clamped.
+// The float64 sums stay in registers, and rows and dimensions are divided among work items and
+// threads.
 //
 // Other small parameters get one partial sum per row of such a table, whose work items together
 // cover every position once. Without a table, or if they are few per dimension, they get one

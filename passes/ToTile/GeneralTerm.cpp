@@ -1,8 +1,8 @@
 //===- GeneralTerm.cpp - bias terms evaluated per pair --------------------===//
 //
-// A term of no cheaper class is evaluated for every pair inside the kernel and differentiated there
-// in reverse mode. Every (batch, head) has its own sums, which a finish stage adds in float64. Data
-// of tokens is summed over rows and columns instead (TokenReads.h).
+// A term without a cheaper class is evaluated for every pair inside the kernel and differentiated
+// there in reverse mode. Every (batch, head) has its own sums, which a finish stage adds in
+// float64. Data of tokens is summed over rows and columns instead (TokenReads.h).
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Terms.h"

@@ -4,8 +4,8 @@
 // columns (c), with a batch or head axis only if the value depends on it; the adjoint is a sum per
 // row or per column. `VectorTerm` combines one or two parts into a term.
 //
-// Parts are computed in float64. A part that is added to the scores alone is rounded once and
-// stored in log2 units. If a row part and a column part nearly cancel, the error of either would be
+// Parts are computed in float64. The only part of a term is rounded once and stored in log2 units.
+// A row part and a column part of one term may nearly cancel, so that the error of either would be
 // much larger than their sum. Both are then stored in natural units as a sum of two f32 (high and
 // low) and combined before scaling. A value that is read directly from a tensor has no low part.
 //
@@ -46,13 +46,13 @@ private:
   /// Returns true if a constant added to a row changes no weight. The sum of a row of dS is then
   /// known (VectorTerm.cpp) and not computed.
   bool hasKnownSums() const { return rows && attention.isShiftInvariant() && !keepsSums; }
-  /// The sums that balance the sums of this part, or null.
+  /// Returns the sums that balance the sums of this part, or null.
   Value rowSums() const { return balance ? balance->sums : Value(); }
   bool isFold() const { return rows || !perHead; }
   StringRef axis() const { return rows ? "r" : "c"; }
-  /// The head axis of the sums.
+  /// Returns the head axis of the sums.
   StringRef sumHead() const { return isFold() && !rows ? "hkv" : "hq"; }
-  /// The batch and head extents that the part depends on.
+  /// Returns the batch and head extents that the part depends on.
   SmallVector<StringRef> heads() const;
   bool isStored();
   void emitSplit(Scalar &s, ValueRange at);

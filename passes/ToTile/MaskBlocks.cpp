@@ -156,12 +156,12 @@ void StateStages::summarise(TileBuilder &t, Side &side) {
 
 /// `at` is the work item, then the blocks of rows and columns.
 ScalarRange StateStages::rangeOf(Scalar &s, Value leaf, ValueRange at) {
-  const bool isTruth = leaf.getType().isInteger(1);
+  const bool isBoolean = leaf.getType().isInteger(1);
   const bool isOfRow = changesWith(leaf, Dependence::Query),
              isOfColumn = changesWith(leaf, Dependence::Key);
   ScalarRange range;
   APInt constant;
-  if (matchPattern(leaf, m_ConstantInt(&constant)) && !isTruth) {
+  if (matchPattern(leaf, m_ConstantInt(&constant)) && !isBoolean) {
     range.least = range.most = s.index(constant.getSExtValue());
     range.bits = constant.getSignificantBits();
     if (range.bits <= pe::kLeafBits)
@@ -179,7 +179,7 @@ ScalarRange StateStages::rangeOf(Scalar &s, Value leaf, ValueRange at) {
     };
     range.least = read(0), range.most = read(1);
   }
-  if (isTruth) {
+  if (isBoolean) {
     auto isTrue = [&](Value value) -> Value {
       return s.create<arith::CmpIOp>(arith::CmpIPredicate::ne, value, s.index(0));
     };

@@ -17,12 +17,13 @@ namespace mlir::tile {
 /// by the bounds of all rows (`within` of tile.pairs).
 Value createReach(PlanContext &context, const std::string &name, Value low, Value high);
 
-/// Returns the states of blocks of pairs (`states` of tile.pairs), or null if the code decides no
-/// block.
+/// Returns the states of blocks of pairs (`states` of tile.pairs), or null if the code cannot
+/// decide any block.
 Value createBlockStates(PlanContext &context, const std::string &name, pe::MaskFnOp mask);
 
-/// Returns whether any row may need a column (`taken` of tile.pairs), by the conditions of the code
-/// that depend only on the column and the batch entry, or null if there are none.
+/// Returns a buffer that tells for every column if any row may need it (`taken` of tile.pairs), by
+/// the conditions of the code that depend only on the column and the batch entry. Returns null if
+/// there are no such conditions.
 Value createTaken(PlanContext &context, const std::string &name, pe::MaskFnOp mask);
 
 } // namespace mlir::tile

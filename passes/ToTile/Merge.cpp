@@ -54,7 +54,7 @@ void Merge::writeSoftmaxWeights(Scalar &s, ValueRange row, Value a, Value b) {
   Value largest = s.maximum(a, b);
   if (logit)
     largest = s.maximum(largest, logit);
-  // Both parts are empty: the weights are 0, and the logarithm is that of 0.
+  // If both parts are empty, the weights are 0, and the logarithm is log(0).
   Value isEmpty = s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, lowest);
   Value shift = s.select(isEmpty, zero, largest);
   auto share = [&](Value x) { return exponential(s, s.sub(x, shift)); };

@@ -1,4 +1,4 @@
-//===- Pairs.cpp - the pairs of an attention that take part ---------------===//
+//===- Pairs.cpp - the pairs that an attention includes -------------------===//
 #include "passes/ToTile/Pairs.h"
 
 #include "dialect/PE/PEKeyHull.h"
@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::pe;
 
-/// The buffers about pairs that prepare stages write; null if absent.
+/// The buffers with bounds and states of pairs, which prepare stages write; null if absent.
 struct PairBuffers {
   Value low, high, reach, states, taken;
 };
@@ -52,7 +52,7 @@ static void findConjuncts(Value whole, SmallVector<Value> &intervals, MaskFnOp &
 }
 
 /// Creates the first column and the end of every row, from the masks that keep an interval of keys
-/// and from the intervals that `code` (null: none) implies.
+/// and from the intervals that `code` (or null) implies.
 static LogicalResult createBounds(PlanContext &context, AttentionOp op, const std::string &name,
                                   ArrayRef<Value> masks, MaskFnOp code, PairBuffers &buffers) {
   Type i32 = context.plan.getI32Type();

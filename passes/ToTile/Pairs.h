@@ -1,4 +1,4 @@
-//===- Pairs.h - the pairs of an attention that take part -----------------===//
+//===- Pairs.h - the pairs that an attention includes ---------------------===//
 #ifndef PE_PASSES_TOTILE_PAIRS_H
 #define PE_PASSES_TOTILE_PAIRS_H
 
@@ -20,7 +20,7 @@ LogicalResult createPairs(PlanContext &context, pe::AttentionOp op,
 /// Returns the pairs in `range` inside the row bounds of `pairs`.
 Value withRange(TileBuilder &plan, Value pairs, const pe::DifferenceRange &range);
 
-/// Returns all pairs, unmasked.
+/// Returns all pairs, without a mask.
 Value allPairs(TileBuilder &plan);
 
 } // namespace mlir::tile

@@ -103,8 +103,8 @@ Value PanelTerm::loadRows(TileBuilder &t) {
   return before.rounded(before.load(queries.rows(), {"r", "d"}), context.operands);
 }
 
-/// f32 rows are scaled before the contraction; narrower rows are multiplied unscaled, and the
-/// products are scaled.
+/// Emits the products. f32 rows are scaled before the contraction. Narrower rows are multiplied
+/// unscaled, and the products are scaled.
 Value PanelTerm::emit(TileBuilder &t) {
   Value rows = loadRows(t);
   const double factor = scale * kLog2E;

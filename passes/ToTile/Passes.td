@@ -7,13 +7,15 @@ include "mlir/Pass/PassBase.td"
 def PEToTilePass : Pass<"pe-to-tile", "::mlir::ModuleOp"> {
   let summary = "lowers the entry function to a plan of tile stages";
   let description = [{
-    Expects the output of the pe -> pe passes: biases as `pe.bias_fn` regions of one class each. Every attention becomes one forward
-    stage (softmax or stick-breaking) and, with `grad`, one backward stage. Its bias terms become tables, values inside the
-    streams and chains to the parameters (passes/ToTile/Terms.h); its rotation becomes two stages before and two after.
-    Activations have the element type `dtype`; scores, statistics, tables, parameters and sums are f32 (or f64).
-    Only the depths are fixed here (`head-dim`, `value-dim`); every other size stays dynamic.
-    With `materialize` the plan builds the tables of its only attention. Instead of running the attention, it writes the bias of
-    every pair, masked or not, as a stream reads it from them (passes/ToTile/Materialize.h).
+    Expects the output of the pe -> pe passes: biases as `pe.term` ops of one class each. Every
+    attention becomes one forward stage (softmax or stick-breaking) and, with `grad`, one backward
+    stage. Its bias terms become tables, values inside the streams and chains to the parameters
+    (passes/ToTile/Terms.h); its rotation becomes two stages before and two after. Activations have
+    the element type `dtype`; scores, statistics, tables, parameters and sums are f32 (or f64). Only
+    the depths are fixed here (`head-dim`, `value-dim`); every other size stays dynamic. With
+    `materialize` the plan builds the tables of its only attention. Instead of running the
+    attention, it writes the bias of every pair, masked or not, as a stream reads it from them
+    (passes/ToTile/Materialize.h).
 
     ```mlir
     func.func @attention(%q: tensor<?x?x?x?xf32> {pe.name = "q"}, ...) { %o = pe.attention %q, %k, %v ... }

@@ -38,9 +38,10 @@ struct PlanContext {
 
   Value buffer(const Twine &name, Role role, ArrayRef<StringRef> extents, Type element = {},
                bool zero = false);
-  /// A tensor of the caller whose rows need not be contiguous.
+  /// Creates a tensor of the caller whose rows need not be contiguous.
   Value strided(const Twine &name, Role role, ArrayRef<StringRef> extents, Type element);
-  /// A buffer that a forward stage writes and, if gradients are computed, backward stages read.
+  /// Creates a buffer that a forward stage writes and, if gradients are computed, backward stages
+  /// read.
   Value kept(const Twine &name, ArrayRef<StringRef> extents, Type element = {});
   Value temporary(const Twine &name, ArrayRef<StringRef> extents, Type element = {},
                   bool zero = false);

@@ -102,7 +102,7 @@ private:
     Value element = s.widen(readElement(s, rows, at));
     return code.mapLeading({element, at[0], head, position, at[3]});
   }
-  /// Returns the adjoint of the old element, and adds those of tensors through `params`.
+  /// Returns the adjoint of the old element, and adds the adjoints of tensors through `params`.
   Value emitAdjoint(Scalar &s, Side side, Value rows, Value from, ValueRange at,
                     TileParameters &params) {
     IRMapping mapping = mapElement(s, side, rows, at);

@@ -1,9 +1,9 @@
 //===- Prologue.h - row maps of queries and keys before the kernel --------===//
 //
 // A prologue maps every row of queries, keys or both to another row of the same depth, in a prepare
-// stage, so that kernels read rows directly from memory. Backward, a finish stage maps the
-// gradients of the new rows to those of the old ones, and others sum the gradients of the tensors
-// of the prologue. Prologues are chained:
+// stage, so that kernels read rows directly from memory. In the backward pass, a finish stage maps
+// the gradients of the new rows to those of the old ones, and further stages sum the gradients of
+// the prologue's tensors. Prologues are chained:
 //
 //   caller's rows ─► prologue(%a) ─► prologue(%b) ─► rotate(%r) ─► rows that the kernel reads
 //   caller's d_q  ◄─     ...      ◄─     ...      ◄─    ...     ◄─ d_q that the kernel writes
@@ -30,7 +30,7 @@ struct Side {
   StringRef rows() const { return isQueries ? "r" : "c"; }
   StringRef start() const { return isQueries ? "q_start" : "k_start"; }
   StringRef word() const { return isQueries ? "queries" : "keys"; }
-  /// For names of tables.
+  /// Returns the word in the names of tables.
   StringRef singular() const { return isQueries ? "query" : "key"; }
 };
 inline constexpr Side kQueries{true}, kKeys{false};
@@ -47,7 +47,7 @@ public:
   /// Adds the finish stages that map the gradient `from` of the output of `emit` on `rows` to `to`,
   /// and that sum the side's contributions to gradients of tensors.
   virtual void emitBack(Side side, Value rows, Value from, Value to) = 0;
-  /// Adds the finish stages that follow those of both sides.
+  /// Adds the finish stages that follow the finish stages of both sides.
   virtual void finish() = 0;
 
 protected:
@@ -55,7 +55,8 @@ protected:
   std::string name;
 };
 
-/// Arguments [b, rows] that give the positions of queries and keys; null: consecutive positions.
+/// Arguments [b, rows] with the positions of queries and keys, or null if positions are
+/// consecutive.
 struct GivenPositions {
   Value queries, keys;
   Value of(Side side) const { return side.isQueries ? queries : keys; }

@@ -53,7 +53,7 @@ bool isReadByPosition(StringRef extent) {
   return extent != "r" && extent != "model" && extent != "1";
 }
 
-/// A tensor that is read at p, inside a sum or not, needs an entry for every position.
+/// Requires that a tensor that is read at p, inside a sum or not, has an entry for every position.
 void Collector::addReads(EmbeddingFnOp op, Value capture, BlockArgument tensor) {
   const SmallVector<std::string> extents = namedExtents(capture);
   op.getBody().walk([&](ReadOp read) {
@@ -103,7 +103,7 @@ void Collector::addWidth(EmbeddingFnOp op, EmbedOp embed) {
       "dims of tensor '" + nameOf(embed.getInput()) + "', which must be a multiple of " + number);
 }
 
-/// Every query needs a key at its own position, whose value receives the remainder.
+/// Requires that every query has a key at its own position, whose value receives the remainder.
 void Collector::addOwnKeys() {
   add("q_start", "k_start",
       "q_start, because the remainder goes to the value at a query's own position "
@@ -113,8 +113,8 @@ void Collector::addOwnKeys() {
       "(stick_breaking-C6)");
 }
 
-/// A tensor that a content term reads at a distance needs an entry for every distance that the call
-/// reaches and the mask allows.
+/// Requires that a tensor that a content term reads at a distance has an entry for every distance
+/// that the call reaches and the mask allows.
 void Collector::addDistances(ContentFnOp op, DifferenceRange range) {
   const RegionDependence dependence(op.getBody());
   Block &body = op.getBody().front();

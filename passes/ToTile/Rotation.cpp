@@ -9,8 +9,8 @@
 // Gradients of frequencies: the angle of row i has the gradient t_i = x' dy' - y' dx'. Scores do
 // not change if all rows are rotated by the same angle, so the t of all queries and keys of a head
 // add up to 0. The sum of t_i times the position may therefore count positions from any origin; the
-// position of the last query is used. The terms of a single query are then those of its pairs, and
-// a pair of equal positions adds nothing, not even rounding.
+// position of the last query is used. A single query then only has the terms of its pairs, and a
+// pair of equal positions adds nothing, not even a rounding error.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Prologue.h"
@@ -228,7 +228,7 @@ void RotationPrologue::computeTables(Side side) {
   combine(last, coarse, fine, tables);
 }
 
-/// Reads a given position and clamps it to [0, 2^30), whatever the memory holds.
+/// Reads a given position and clamps it to [0, 2^30), because the memory may hold any value.
 Value RotationPrologue::readPosition(Scalar &s, Side side, Value batch, Value row) const {
   Value number = readElement(s, context.parameters[positions.of(side)].buffer, {batch, row});
   Value position = s.create<arith::IndexCastOp>(s.getIndexType(), number);
@@ -236,7 +236,8 @@ Value RotationPrologue::readPosition(Scalar &s, Side side, Value batch, Value ro
   return s.create<arith::MinSIOp>(position, s.index((int64_t(1) << 30) - 1));
 }
 
-/// Given positions may be in any order, so every angle is computed separately.
+/// Adds the stages that compute the tables for given positions. These may be in any order, so every
+/// angle is computed separately.
 void RotationPrologue::computeTablesOfGiven(Side side) {
   const std::string prefix = name + "_" + side.singular().str() + "_rotation", count = pairCount();
   const double magnitude = op.getMagnitude(context.headDim);
@@ -320,8 +321,8 @@ void RotationPrologue::emitBack(Side side, Value rows, Value from, Value to) {
     addToFrequencies(side, rows, from);
 }
 
-/// Rounds to the operand type of contractions. Scores are then exactly those of the rounded values,
-/// and the t of a head add up to 0 for every type.
+/// Rounds to the operand type of contractions. The scores are then exactly the scores of the
+/// rounded values, and the t of a head add up to 0 for every type.
 Value RotationPrologue::asOperand(Scalar &s, Value number) const {
   return s.widen(s.round(number, context.operands));
 }

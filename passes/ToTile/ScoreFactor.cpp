@@ -1,12 +1,12 @@
 //===- ScoreFactor.cpp - a score factor folded into the queries -----------===//
 //
-// A function of the score that is s times a value a of the query (passes/Analysis/ScoreFactor.h) is
-// a prologue of the queries: q'_i = a_i q_i. With dq' the gradient of the new rows,
+// A score function that multiplies s by a value a of the query (passes/Analysis/ScoreFactor.h)
+// becomes a prologue of the queries: q'_i = a_i q_i. With dq' the gradient of the new rows,
 //
 //   dq_i = a_i dq'_i        da_i = <q_i, dq'_i>
 //
 // so the factor and its reverse mode cost O(N), and the rows O(N D). Rows at negative positions
-// attend to nothing; their factor is 0, whatever the formula gives.
+// attend to nothing; their factor is 0, regardless of the formula.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Prologue.h"

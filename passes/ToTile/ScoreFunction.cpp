@@ -1,4 +1,4 @@
-//===- ScoreFunction.cpp - lowering of pe.score_fn, a function of the score -===//
+//===- ScoreFunction.cpp - lowering of pe.score_fn ------------------------===//
 #include "passes/ToTile/ScoreFunction.h"
 
 #include "dialect/PE/PEScalars.h"

@@ -1,4 +1,4 @@
-//===- ScoreFunction.h - lowering of pe.score_fn, a function of the score -===//
+//===- ScoreFunction.h - lowering of pe.score_fn --------------------------===//
 //
 // The region of a `pe.score_fn` is emitted inside the stream. Forward evaluates it for every pair;
 // backward evaluates it again together with its derivative, so that nothing is saved in between.

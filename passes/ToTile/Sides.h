@@ -7,9 +7,9 @@
 //
 //   o_i = 1/n sum over p of (o_p + R_p v'_i)
 //
-// Backward, before the passes, dO is replaced by dO/n, and the start of U, 0, by <dO_i, v'_i>: the
-// remainder is one more key after the farthest one, whose weight is all that is left. After the
-// passes their gradients are summed, and dv'_i gains R_p dO_i.
+// The backward pass first replaces dO by dO/n, and the initial value of U, 0, by <dO_i, v'_i>: the
+// remainder acts as one more key after the farthest one, whose weight is all remaining mass. After
+// the passes, their gradients are summed, and R_p dO_i is added to dv'_i.
 //
 // If the remainder is not used (the query's own key is masked, or the query is at a negative
 // position), R_p is stored as -1 and v'_i is not read.

@@ -34,7 +34,7 @@ public:
   void finish();
 
 private:
-  /// The parameter that has the logit of every head; null if scalar code computes it.
+  /// Returns the parameter that has the logit of every head, or null if scalar code computes it.
   Parameter *ofHeads();
   Value load(TileBuilder &t) const;
   Value emitPrimal(Scalar &s, IRMapping &mapping, ValueRange at);
@@ -49,8 +49,8 @@ private:
   Value rows;   // [b, hq, r]: gradients; null without gradients
 };
 
-/// Adds the finish stage of per-head logits: each head's gradient gains those of its rows, [b, hq,
-/// r].
+/// Adds the finish stage of per-head logits: it adds the gradients of the rows, [b, hq, r], to
+/// those of their heads.
 void finishLogits(PlanContext &context, const Twine &stage, Value rows, const Parameter &parameter);
 
 } // namespace mlir::tile

@@ -29,7 +29,7 @@ Value emitRowConstant(TileBuilder &t, const Attention &a, Value dO) {
 }
 
 /// Returns the log-sum-exp in units of log2. It is plus infinity for a row without keys, so that
-/// the weight of every pair is 0 whatever its score is.
+/// the weight of every pair is 0 regardless of its score.
 Value emitSubtrahend(TileBuilder &t, const Attention &a) {
   return t.map({t.load(a.lse, {"r"})}, {"r"}, [](Scalar &s, ValueRange in) {
     Value isEmpty = s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, in[0], s.number(-INFINITY));

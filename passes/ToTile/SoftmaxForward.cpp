@@ -1,8 +1,8 @@
 //===- SoftmaxForward.cpp - softmax attention with running statistics -----===//
 //
-// Per query row the running maximum m, the sum l of exp2(s - m) and the unnormalised
-// output o are carried over the keys in ascending order (Dao et al. 2022,
-// arXiv 2205.14135, algorithm 1; Milakov and Gimelshein 2018, arXiv 1805.02867).
+// Per query row the running maximum m, the sum l of exp2(s - m) and the unnormalized output o are
+// carried over the keys in ascending order (Dao et al. 2022, arXiv 2205.14135, algorithm 1; Milakov
+// and Gimelshein 2018, arXiv 1805.02867).
 //
 // The sum l is exactly 0 if a row has no key, or only keys with a bias of minus infinity. A NaN
 // among the scores may not reach m, but it reaches l and o.
@@ -39,7 +39,7 @@ struct ForwardBlock {
       unit = scores.factor();
   }
 
-  /// A start must stay finite in the units of products, so their unit is bounded from below.
+  /// Returns the lower bound on the unit of products. A start must stay finite in these units.
   double smallestUnit() const { return attention.start ? 0x1p-60 : 0.0; }
   Value inUnits(Scalar &x, Value value) const {
     return keepsProducts ? x.mul(value, x.number(unit)) : value;
@@ -75,8 +75,8 @@ SmallVector<Value> ForwardBlock::emit(TileBuilder &t, ValueRange carries) const 
   return next;
 }
 
-/// Adds a term of the query alone. It cancels in the weights unless it is not finite: minus
-/// infinity masks the row, and any other non-finite value makes the row NaN, if it has keys.
+/// Adds a term that depends only on the query. It cancels in the weights unless it is not finite:
+/// minus infinity masks the row, and any other non-finite value makes the row NaN, if it has keys.
 Value shifted(TileBuilder &t, Value l, Value shift) {
   return t.map({l, shift}, {"r"}, [](Scalar &s, ValueRange in) {
     auto isEqual = [&](Value value, double number) -> Value {

@@ -2,8 +2,8 @@
 //
 // Keys are visited nearest first. With u = exp(z) and t = 1 / (1 + u) = 1 - sigma(z), the
 // mass left after a key is R <- R t and the key's weight is R_before sigma(z) = R_after u
-// (Tan et al. 2024, arXiv 2410.17980; docs/encodings/stick-breaking.md). R at the beginning of each
-// block, in stream order, is what the backward needs.
+// (Tan et al. 2024, arXiv 2410.17980; docs/encodings/stick-breaking.md). The backward pass needs R
+// at the beginning of each block, in stream order.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/Attention.h"
@@ -13,8 +13,8 @@ using namespace mlir::tile;
 
 namespace {
 
-/// log2(1 + x) for x in [0, 1]. The factor x / (u - 1) compensates the rounding of u = 1 + x (Kahan
-/// 1983, cited in Goldberg 1991, theorem 4); the many tiny x of far keys add up.
+/// Emits log2(1 + x) for x in [0, 1]. The factor x / (u - 1) compensates the rounding of u = 1 + x
+/// (Kahan 1983, cited in Goldberg 1991, theorem 4); the many tiny x of far keys add up.
 Value log2OfOnePlus(Scalar &s, Value x) {
   Value one = s.number(1.0), u = s.add(x, one);
   Value isLost = s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, u, one);

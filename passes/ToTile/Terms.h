@@ -29,7 +29,7 @@ public:
   /// Returns true if the term changes only row statistics; `emit` is then over r and called outside
   /// the stream.
   virtual bool isRowShift() const { return false; }
-  /// The folds that `emitGradient` yields to the stream, and the stores of their sums after it.
+  /// Return the folds that `emitGradient` yields to the stream, and store their sums after it.
   virtual SmallVector<SpaceSet> gradientFolds() const { return {}; }
   virtual SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) = 0;
   virtual void storeFolds(TileBuilder &, ValueRange) {}
@@ -53,10 +53,11 @@ protected:
 std::unique_ptr<TermLowering> createDistanceTerm(PlanContext &, pe::TermOp, std::string name,
                                                  int64_t minDistance);
 std::unique_ptr<TermLowering> createSegmentsTerm(PlanContext &, pe::TermOp, std::string name);
-/// A function of only the query, only the key, or a sum of the two, added to every score.
+/// Creates the lowering of a term that depends only on the query, only on the key, or is a sum of
+/// both, which is added to every score.
 std::unique_ptr<TermLowering> createVectorTerm(PlanContext &, pe::TermOp, std::string name,
                                                const Attention &attention);
-/// A function of only the query, which changes no weight.
+/// Creates the lowering of a term that depends only on the query and changes no weight.
 std::unique_ptr<TermLowering> createRowShift(PlanContext &, pe::TermOp, std::string name,
                                              const Attention &attention);
 std::unique_ptr<TermLowering> createGeneralTerm(PlanContext &, pe::TermOp, std::string name);
@@ -85,8 +86,8 @@ private:
 class AttentionTerms : public ScoreTerms {
 public:
   /// `smallest` is the smallest i - j that the mask allows, or INT64_MIN. `attention` outlives the
-  /// terms. Earlier attentions prepare and finish the terms that this one shares with them, and
-  /// they are finished after it.
+  /// terms. Earlier attentions prepare and finish the terms that this one shares with them, so they
+  /// must be finished after it.
   AttentionTerms(PlanContext &context, ArrayRef<pe::TermOp> terms, const Attention &attention,
                  int64_t smallest, SharedTerms &shared);
   /// Appends a term.
@@ -123,7 +124,7 @@ public:
   void create();
   /// Directs the gradients of `parameters` to these sums.
   void use(TileParameters &parameters, Value batch, Value head) const;
-  /// Adds the stage that adds these sums to those of the parameters.
+  /// Adds the stage that adds these sums to the sums of the parameters.
   void finish();
 
 private:
@@ -133,8 +134,8 @@ private:
   llvm::MapVector<Value, Value> partial;
 };
 
-/// Returns true if the derivative of the scalar code may be infinite or NaN, such as that of log at
-/// 0: its product with a cotangent of 0 is then not 0.
+/// Returns true if the derivative of the scalar code may be infinite or NaN, like the derivative of
+/// log at 0. Its product with a cotangent of 0 is then not 0.
 bool mayBeSteep(Block &region);
 
 /// Returns the float64 sum of `element` over `extents` (size expressions, outermost first).

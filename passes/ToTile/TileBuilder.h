@@ -35,10 +35,10 @@ public:
   /// approximate instruction.
   Value approximateReciprocal(Value a);
   Value neg(Value a);
-  /// The maximum and minimum; if one operand is NaN, the other one.
+  /// Return the maximum or minimum, or the other operand if one is NaN.
   Value max(Value a, Value b);
   Value min(Value a, Value b);
-  /// The maximum and minimum; NaN if one operand is NaN.
+  /// Return the maximum or minimum, or NaN if one operand is NaN.
   Value maximum(Value a, Value b);
   Value minimum(Value a, Value b);
   Value exp2(Value a);
@@ -47,7 +47,7 @@ public:
   Value log2(Value a);
   Value greater(Value a, Value b);
   Value select(Value condition, Value a, Value b);
-  /// Returns a size expression, as tile.size.
+  /// Returns the value of a size expression (tile.size).
   Value size(StringRef expression);
   /// Converts a narrower float to f32, and a value to a narrower `type` (to nearest, ties to even;
   /// ties away from zero for tf32).
@@ -85,8 +85,8 @@ public:
   Value map(ValueRange inputs, const SpaceSet &spaces, ScalarFn body);
   SmallVector<Value> mapMany(ValueRange inputs, const SpaceSet &spaces, unsigned results,
                              ScalarFns body);
-  /// A map over pairs without results, for its accumulations only. A body that accumulates nothing
-  /// creates no map.
+  /// Creates a map over pairs that has accumulations but no results. A body that accumulates
+  /// nothing creates no map.
   void eachPair(ValueRange inputs, llvm::function_ref<void(Scalar &, ValueRange)> body);
   Value scaled(Value input, double factor);
   /// Returns `fill` outside the stage's pairs and where `condition`, if given, is 0.
@@ -102,7 +102,7 @@ public:
   ForeachOp foreach (ArrayRef<StringRef> over, llvm::function_ref<void(Scalar &, ValueRange)> body);
 };
 
-/// Access to single elements inside foreach bodies.
+/// Accesses single elements inside foreach bodies.
 Value readElement(Scalar &s, Value buffer, ValueRange indices, bool inbounds = true);
 void writeElement(Scalar &s, Value value, Value buffer, ValueRange indices);
 void accumulateElement(Scalar &s, Value value, Value buffer, ValueRange indices,

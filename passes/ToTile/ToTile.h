@@ -18,9 +18,9 @@ namespace mlir::pe {
 #include "passes/ToTile/Passes.h.inc"
 
 /// Returns the extents of an entry function's argument or result as size expressions. Operands and
-/// results of attention have its spaces, those of an embedding [b, r, model]; other arguments have
-/// the names of their axes, where a name chosen by the user is a size of the call. A dynamic size
-/// without `pe.axes` counts heads ("hq").
+/// results of attention have the spaces of attention, and those of an embedding have [b, r, model];
+/// other arguments have the names of their axes. A user-defined name is a size of the call. A
+/// dynamic size without `pe.axes` counts heads ("hq").
 SmallVector<std::string> namedExtents(Value value);
 
 /// Returns the requirements on a call of an entry function (RotationOpInterface, embeddings), as

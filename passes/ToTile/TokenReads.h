@@ -7,8 +7,8 @@
 //
 // The adjoint with respect to such an element is summed inside the stream, as one vector per batch
 // entry and head: over the keys if the element depends only on the query, over the queries if it
-// depends only on the key. After the stream the sums are added to the elements. So gradients of
-// data take memory in proportion to the length, whatever the shape of the tensor.
+// depends only on the key. After the stream the sums are added to the elements. Gradients of data
+// therefore take memory proportional to the length, regardless of the shape of the tensor.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_TOKENREADS_H
@@ -27,9 +27,9 @@ public:
   TokenReads(PlanContext &context, Block &region, unsigned first, ValueRange captures,
              std::string name);
 
-  /// The values that were read, which are inputs of the code's derivative.
+  /// Returns the values that were read, which are inputs of the code's derivative.
   ArrayRef<Value> values() const { return results; }
-  /// Captured float tensors that are also read in other ways.
+  /// Returns the captured float tensors that are also read in other ways.
   ArrayRef<Value> others() const { return otherCaptures; }
   /// Adds the buffers of the sums, which are zero before the stream.
   void create();
@@ -37,7 +37,7 @@ public:
   /// indices in the call.
   void accumulate(Scalar &s, Value batch, Value head, Value row, Value column,
                   ValueRange adjoints) const;
-  /// Adds the stage that adds the sums to those of the parameters.
+  /// Adds the stage that adds these sums to the sums of the parameters.
   void finish();
 
 private:

@@ -2,15 +2,15 @@
 //
 // The sums over rows and over columns of one head have the same total. The rounding residue of the
 // columns' total would be multiplied by functions that are large far from position 0, so it is
-// subtracted where the weight is concentrated. Under softmax without a start of its statistics, a
-// row of dS sums to the cotangent of its log-sum-exp, if there is one, and to 0 otherwise. So a
-// function of only the query needs no sum (`RowShift`), and without that cotangent the total is
-// known.
+// subtracted where the weight is concentrated. Under softmax without a sink, a row of dS sums to
+// the cotangent of its log-sum-exp, if there is one, and to 0 otherwise. So a function of only the
+// query needs no sum (`RowShift`), and without that cotangent the total is known.
 //
 // If one parameter is in both parts and the total is not known, rows are summed and the columns'
-// total is compared with theirs. Rows of 16-bit outputs are also summed for such a parameter:
-// rounding moves their sums by more than it tolerates, since it multiplies positions, of which only
-// the difference matters. The errors then cancel against those of the columns.
+// total is compared with theirs. Rows of 16-bit outputs are also summed for such a parameter,
+// because rounding changes their sums by more than the parameter tolerates: it multiplies
+// positions, and only differences of positions matter. The errors then cancel against those of the
+// columns.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/LinePart.h"

@@ -30,7 +30,7 @@ namespace mlir::pe {
 
 namespace {
 
-/// Results come from attention, and each is returned once.
+/// Checks that results come from attention, and that each is returned once.
 LogicalResult checkResults(func::ReturnOp returned) {
   if (returned.getNumOperands() == 0) // dataflow-C1
     return returned.emitError()
@@ -51,7 +51,8 @@ LogicalResult checkResults(func::ReturnOp returned) {
   return success();
 }
 
-/// Queries, keys and values are arguments with no other use, so their gradients have one source.
+/// Checks that queries, keys and values are arguments with no other use, so that their gradients
+/// have one source.
 LogicalResult checkActivations(AttentionOp attention) {
   for (OpOperand &operand : attention->getOpOperands().take_front(3)) {
     const char *role = std::array{"queries", "keys", "values"}[operand.getOperandNumber()];
@@ -72,7 +73,7 @@ LogicalResult checkActivations(AttentionOp attention) {
   return success();
 }
 
-/// Sinks, seeds and positions are arguments of the call.
+/// Checks that sinks, seeds and positions are arguments of the call.
 LogicalResult checkModes(AttentionOp attention) {
   for (Value operand : {Value(attention.getLogits()), Value(attention.getSeed()),
                         Value(attention.getQueryPositions()), Value(attention.getKeyPositions())})
@@ -91,7 +92,8 @@ LogicalResult checkModes(AttentionOp attention) {
   return success();
 }
 
-/// Tokens are an argument with no other use, and the embedded tokens are returned.
+/// Checks that the tokens are an argument with no other use, and that the embedded tokens are
+/// returned.
 LogicalResult checkEmbed(EmbedOp embed) {
   Value x = embed.getInput();
   if (!isa<BlockArgument>(x) || !x.hasOneUse()) // dataflow-C11
@@ -113,7 +115,8 @@ LogicalResult checkEmbed(EmbedOp embed) {
   return success();
 }
 
-/// Merged values are arguments with no other use, and the merged results are returned.
+/// Checks that merged values are arguments with no other use, and that the merged results are
+/// returned.
 LogicalResult checkMerge(MergeOp merge) {
   for (auto [number, value] : llvm::enumerate(merge->getOperands()))
     if (!isa<BlockArgument>(value) || (number < 4 && !value.hasOneUse())) // dataflow-C17
@@ -129,8 +132,8 @@ LogicalResult checkMerge(MergeOp merge) {
   return success();
 }
 
-/// Captures of an embedding are arguments of the call, and their unknown sizes are sizes that the
-/// embedding has.
+/// Checks that the captures of an embedding are arguments of the call, and that their unknown sizes
+/// are sizes of the embedding.
 LogicalResult checkCaptures(func::FuncOp function, EmbeddingOpInterface embedding) {
   for (Value capture : embedding->getOperands()) {
     auto argument = dyn_cast<BlockArgument>(capture);
@@ -209,7 +212,7 @@ bool readsAbsent(Operation *op) {
          (isa<ScalarOpInterface>(op) && readsTokens(op));
 }
 
-/// Unknown sizes have one meaning, and only scalar code indexes axes over tokens.
+/// Checks that unknown sizes have one meaning, and that only scalar code indexes axes over tokens.
 LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
   auto axes = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes");
   const bool countsTokens =
@@ -266,7 +269,7 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
   return success();
 }
 
-/// Captures of a function of the score or of a mask are arguments of the call.
+/// Checks that the captures of a score function or a mask are arguments of the call.
 LogicalResult checkCaptures(Operation *op) {
   for (Value capture : op->getOperands())
     if (!isa<MaskType>(capture.getType()) && !isa<BlockArgument>(capture)) // dataflow-C9
@@ -276,7 +279,7 @@ LogicalResult checkCaptures(Operation *op) {
   return success();
 }
 
-/// A factor has one seed or one per batch entry, and a sink reads no data of keys.
+/// Checks that a factor has one seed or one per batch entry, and that a sink reads no data of keys.
 LogicalResult checkSeedsAndKeys(Operation *op) {
   for (OpOperand &operand : op->getOpOperands()) {
     auto argument = cast<BlockArgument>(operand.get());
@@ -295,7 +298,7 @@ LogicalResult checkSeedsAndKeys(Operation *op) {
   return success();
 }
 
-/// A content term is a function of the head and i - j.
+/// Checks that a content term is a function of the head and i - j.
 LogicalResult checkContent(ContentOpInterface content) {
   OpBuilder builder(content.getContext());
   OwningOpRef<ContentFnOp> function(createContentFunction(builder, content));
@@ -340,7 +343,7 @@ LogicalResult checkQueryTensors(Operation *op) {
   return success();
 }
 
-/// The boundaries of documents are an argument whose size has a user-defined name.
+/// Checks that the boundaries of documents are an argument whose size has a user-defined name.
 LogicalResult checkBoundaries(func::FuncOp function, MaskOpInterface documents) {
   if (!documents.getDocumentBoundaries())
     return success();
@@ -357,7 +360,7 @@ LogicalResult checkBoundaries(func::FuncOp function, MaskOpInterface documents) 
          << (!argument ? "the result of another op" : "another one") << " (dataflow-C21)";
 }
 
-/// Tensors of prologues, rotations and content terms are arguments of the call.
+/// Checks that the tensors of prologues, rotations and content terms are arguments of the call.
 LogicalResult checkTensors(Operation *op) {
   if (llvm::all_of(op->getOperands(), llvm::IsaPred<BlockArgument>))
     return success();
@@ -365,8 +368,8 @@ LogicalResult checkTensors(Operation *op) {
                             "result of another op (dataflow-C16)";
 }
 
-/// An axis of unknown size of a tensor that a rotation reads counts heads or pairs, or has a
-/// user-defined name.
+/// Checks that an axis of unknown size of a tensor that a rotation reads counts heads or pairs, or
+/// has a user-defined name.
 LogicalResult checkCaptures(RotationFnOp rotation) {
   for (auto [number, capture] : llvm::enumerate(rotation.getCaptures())) {
     ArrayAttr axes = axesOf(capture);

@@ -112,7 +112,7 @@ LogicalResult reportCycle(func::FuncOp start, CallGraph &open) {
                              "(program-C9)";
 }
 
-/// Removes functions whose callees are all removed; what remains is recursive.
+/// Removes functions whose callees are all removed. The remaining functions are recursive.
 LogicalResult checkRecursion(ModuleOp module) {
   CallGraph open;
   DenseMap<func::FuncOp, SmallVector<func::FuncOp>> callers;

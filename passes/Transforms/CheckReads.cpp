@@ -1,4 +1,4 @@
-//===- CheckReads.cpp - subscripts that cannot be intended ----------------===//
+//===- CheckReads.cpp - rejects unintended subscripts ---------------------===//
 //
 // Constraints read-C3 to read-C5 of docs/spec.md, and warnings about unread tensors. Checked after
 // inlining, when the mask of every attention is known.
@@ -27,13 +27,13 @@ namespace {
 /// Code is visited once per use and range of differences. This limits the number of visits.
 constexpr size_t kMaxVisits = 10000;
 
-/// The noun for what an axis counts, and the variables that may index it.
+/// The noun for the objects that an axis counts, and the variables that may index it.
 struct AxisKind {
   StringRef noun, variable; ///< "heads", "h"
   unsigned allowed;
 };
 
-/// Returns the kind of a word of pe.axes; none for user-defined names.
+/// Returns the kind of an axis name of pe.axes, or std::nullopt for a user-defined name.
 std::optional<AxisKind> kindOfAxis(StringRef word, bool isOfTokens) {
   return llvm::StringSwitch<std::optional<AxisKind>>(word)
       .Cases({"head", "kv_head"}, AxisKind{"heads", "h", kHead})
@@ -163,7 +163,7 @@ LogicalResult ReadChecker::checkAxis(ReadOp read, unsigned axis) {
   return error << " (read-C3)"; // read-C3
 }
 
-/// Checks that not every pair reads the same end of the axis, or beyond it.
+/// Rejects an index that is at or beyond the same end of the axis for every pair.
 LogicalResult ReadChecker::checkRange(ReadOp read, unsigned axis, Interval interval) {
   const int64_t size = cast<RankedTensorType>(read.getSource().getType()).getDimSize(axis);
   const std::string name = textOf(read.getSource()), index = textOf(read.getIndices()[axis]);

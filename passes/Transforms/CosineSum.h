@@ -8,8 +8,8 @@
 //   for k in [0, n):
 //     sum += cos(float(f) * x); f *= f_1
 //
-// After 4096 steps f has a relative error below 2^-40, so float(f) is the float nearest to f_k
-// unless f_k is that close to the midpoint of two floats, in which case it may be the other one.
+// After 4096 steps f has a relative error below 2^-40, so float(f) is the float nearest to f_k. If
+// f_k is within this error of the midpoint of two floats, float(f) may be the other one.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,7 @@
 //===- ExpandBiases.cpp - biases as single regions of scalar code ---------===//
 //
-// See Passes.td for an example. The pass names no encoding: it uses ScalarOpInterface.
+// See Passes.td for an example. The pass depends only on ScalarOpInterface, not on particular
+// encodings.
 //
 //===----------------------------------------------------------------------===//
 
@@ -153,7 +154,7 @@ struct ExpandBiasesPass : impl::PEExpandBiasesPassBase<ExpandBiasesPass> {
     eraseDead(getOperation());
   }
 
-  /// Returns the bias as one region, or null after an error. A bias that is already one is
+  /// Returns the bias as one region, or null after an error. A bias that is already one region is
   /// unchanged.
   Value expand(Value bias) {
     auto written = bias.getDefiningOp<BiasFnOp>();

@@ -1,9 +1,9 @@
 //===- ExpandFunctions.cpp - score functions, contents, embeddings as regions -===//
 //
-// See Passes.td for an example. The pass names no encoding: it uses ScoreOpInterface,
-// ContentOpInterface, FactorOpInterface, SinkOpInterface and EmbeddingOpInterface, and creates the
-// region op of each kind. The shorthand clauses of attention, sinks as a tensor and dropout, also
-// become such ops.
+// See Passes.td for an example. The pass does not depend on particular encodings: it uses
+// ScoreOpInterface, ContentOpInterface, FactorOpInterface, SinkOpInterface and
+// EmbeddingOpInterface, and creates the region op of each kind. The shorthand clauses of attention,
+// sinks as a tensor and dropout, also become such ops.
 //
 //===----------------------------------------------------------------------===//
 

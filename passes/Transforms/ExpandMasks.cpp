@@ -1,6 +1,6 @@
 //===- ExpandMasks.cpp - masks in the form that kernels use ---------------===//
 //
-// See Passes.td for an example. The pass names no mask: it uses MaskOpInterface.
+// See Passes.td for an example. The pass depends only on MaskOpInterface, not on particular masks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -102,7 +102,7 @@ void expand(AttentionOp attention) {
   for (Value other : others)
     known = DifferenceRange::both(known, *getDifferenceRange(other));
   Value mask = createFunction(builder, others);
-  // The code may not show everything that the ops stated about i - j.
+  // The range of i - j that follows from the code may be wider than the range that the ops declare.
   const DifferenceRange shown = *getDifferenceRange(mask);
   if (shown.min != known.min || shown.max != known.max)
     if (Value range = createRangeMask(builder, attention.getLoc(), known))

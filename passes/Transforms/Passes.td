@@ -176,11 +176,11 @@ def PEPlacePositionsPass : Pass<"pe-place-positions", "::mlir::func::FuncOp"> {
   let summary = "Replaces i and j in formulas by positions that are data";
   let description = [{
     If an attention has positions(...), or a mask of documents in which positions restart, i and j
-    are data. The terms, the function of the score and the masks get code that reads them, and later
-    passes need no support for positions. Tensors over queries and keys are still read at the row
-    and the column. With given positions, terms that are proportional to i - j become a row and a
-    column, other functions of i - j become general, and every mask becomes code per pair. If
-    positions restart, i - j is that of the rows and columns, so only values that depend on i or j
+    are data. The terms, the score function and the masks get code that reads them, and later passes
+    need no support for positions. Tensors over queries and keys are still read at the row and the
+    column. With explicit positions, terms that are proportional to i - j become a row and a column,
+    other functions of i - j become general, and every mask becomes code per pair. If positions
+    restart, i - j equals the difference of row and column, so only values that depend on i or j
     separately change. `pe.documents` becomes an interval of keys per row. The attribute
     `pe.positions` records the change for `pe explain`.
 
@@ -274,10 +274,11 @@ def PERepresentAsFirePass : Pass<"pe-represent-as-fire", "::mlir::func::FuncOp">
   let description = [{
     Theorem 3.1 of Li et al. 2023 (arXiv 2310.04418): the biases of T5, ALiBi, Kerple and Sandwich
     are FIRE with particular parameters for every position up to `length`. A table of buckets
-    becomes a network of steps, a line in the distance or its logarithm a network without a hidden
-    layer, a sum of cosines a network with that activation, and a power remains a power, of t. Other
-    biases are rejected. `representByInterpolation` also derives the new parameters from the old ones
-    (dialect/Math/FireRepresentation.h); `pe represent` writes both.
+    becomes a network of steps. A linear function of the distance or of its logarithm becomes a
+    network without a hidden layer, and a sum of cosines a network with the activation cos. A power
+    of the distance becomes a power of t. Other biases are rejected. `representByInterpolation` also
+    derives the new parameters from the old ones (dialect/Math/FireRepresentation.h); `pe represent`
+    writes both.
 
     ```mlir
     %d = pe.distance

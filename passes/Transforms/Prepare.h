@@ -13,8 +13,8 @@ struct PrepareOptions : PassPipelineOptions<PrepareOptions> {
       *this, "entry", llvm::cl::desc("The public function to compile; default: the only one")};
 };
 
-/// Checks the program and inlines private functions. Afterwards the entry is the only function and
-/// otherwise unchanged; the reference interprets this form.
+/// Checks the program and inlines private functions. Afterwards the entry is the only function; it
+/// is unchanged except for inlining. The reference interprets this form.
 void populatePreparePipeline(OpPassManager &manager, const PrepareOptions &options);
 
 /// Registers `pe-prepare`.

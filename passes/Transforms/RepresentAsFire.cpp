@@ -105,7 +105,7 @@ FailureOr<std::string> Representation::parameter(Operation *op, Value value) {
                          "of another operation");
 }
 
-/// L is a constant: the threshold's multiplier is not learned.
+/// Returns the multiplier of the threshold, a constant, because L is not learned.
 Value Representation::threshold() {
   if (!one) {
     OpBuilder::InsertionGuard guard(builder);

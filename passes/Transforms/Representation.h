@@ -37,9 +37,9 @@ struct DerivedParameter {
   std::function<ParameterValues(Source)> derive;
 };
 
-/// Rewrites every bias of `function` so that it is the same for all positions up to `length`.
-/// `heads` is the number of heads for slopes that follow a rule, or 0. Fails with an error at a
-/// bias that the theorem does not cover.
+/// Rewrites every bias of `function` as progressive interpolation that is equal for all positions
+/// up to `length`. `heads` is the number of heads for slopes that follow a rule, or 0. Fails with
+/// an error at a bias that the theorem does not cover.
 FailureOr<std::vector<DerivedParameter>> representByInterpolation(func::FuncOp function,
                                                                   int64_t length, int64_t heads);
 

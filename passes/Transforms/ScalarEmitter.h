@@ -3,8 +3,8 @@
 // A bias is a region of scalar operations over one (b, h, i, j) (`pe.bias_fn`). Lowerings need
 // single values of such a region in other places: a distance-only value in the loop that fills a
 // table, a row factor in a preparation stage, the entire bias in the body of a score map. This file
-// copies the backward slice of a value to such a place. `ParameterAccess` abstracts from the
-// storage of the captured tensors: a memref, a tile buffer, a stack slot.
+// copies the backward slice of a value to such a place. `ParameterAccess` abstracts the storage of
+// the captured tensors: a memref, a tile buffer or a stack slot.
 //
 // Worked example. To fill a table over the distance t of the region
 //
@@ -36,12 +36,12 @@
 
 namespace mlir::pe {
 
-/// Access of emitted code to the tensors that a region captures, and to their gradients.
-/// `tensor` is the block argument of the region; its type gives rank and static sizes.
-/// Indices are emitted index values, one per dimension, not yet clamped: an implementation clamps
-/// them to the tensor's sizes, both in `read` and in `accumulate` (the dialect's rule for reads out
-/// of range). Values have the float type of the computation; an implementation converts to and
-/// from its storage type.
+/// Gives emitted code access to the tensors that a region captures, and to their gradients.
+/// `tensor` is the block argument of the region; its type gives rank and static sizes. Indices are
+/// emitted index values, one per dimension, not yet clamped: an implementation clamps them to the
+/// tensor's sizes, both in `read` and in `accumulate` (the dialect's rule for reads out of range).
+/// Values have the float type of the computation; an implementation converts to and from its
+/// storage type.
 class ParameterAccess {
 public:
   virtual ~ParameterAccess();

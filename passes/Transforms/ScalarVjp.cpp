@@ -225,7 +225,8 @@ Value ruleOf(Emit &e, const Site &s, unsigned index) {
       });
 }
 
-/// Returns the adjoint of operand `index`. A zero cotangent gives zero, whatever the slope.
+/// Returns the adjoint of operand `index`. A zero cotangent gives zero, even if the slope is
+/// infinite or NaN.
 Value operandAdjoint(Emit &e, const Site &s, unsigned index) {
   Value adjoint = ruleOf(e, s, index);
   bool isFinite =

@@ -6,7 +6,7 @@
 
 #include "passes/Transforms/Passes.h"
 
-#include "passes/Analysis/Explain.h"
+#include "passes/Analysis/SourceNames.h"
 #include "passes/Analysis/Structure.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -39,7 +39,8 @@ bool isAlwaysFinite(Block &part) {
   });
 }
 
-/// An infinite or NaN row part has an effect: it masks its row or makes it NaN.
+/// Returns true if the row part has no effect. An infinite or NaN row part masks its row or makes
+/// it NaN.
 bool isUnneeded(TermOp term) { return isAlwaysFinite(term.getPart(TermPart::Row)); }
 
 /// Returns the term without its row part.

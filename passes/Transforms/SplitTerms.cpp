@@ -9,9 +9,9 @@
 #include "passes/Transforms/Passes.h"
 
 #include "dialect/PE/PEScalarBuilder.h"
-#include "passes/Analysis/Explain.h"
 #include "passes/Analysis/Formula.h"
 #include "passes/Analysis/Slice.h"
+#include "passes/Analysis/SourceNames.h"
 #include "llvm/ADT/SetVector.h"
 #include <map>
 
@@ -403,7 +403,8 @@ SmallVector<Group> Grouping::collect() {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Compiled code stores the hidden values of a chain in scratch memory of static size.
+/// Checks that hidden widths are static, because compiled code stores the hidden values of a chain
+/// in scratch memory of static size.
 LogicalResult checkHiddenWidths(BiasFnOp bias) {
   for (auto op : bias.getBody().getOps<PiecewiseOpInterface>()) {
     const SmallVector<ChainLink> chain = op.getChain();

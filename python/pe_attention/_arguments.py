@@ -2,7 +2,7 @@
 
 A call that does not match a signature raises `InputError` instead of Python's TypeError and names
 the argument that was probably meant. `checked` also compares each argument with its annotation: a
-parameter `size: int` refuses "8", 8.0 and True.
+parameter `size: int` rejects "8", 8.0 and True.
 """
 
 from __future__ import annotations
@@ -168,8 +168,8 @@ def _kinds_of(annotation: object) -> list[Kind]:
 class Words(NamedTuple):
     """The vocabulary of other libraries, which improves the messages about unknown arguments."""
 
-    # Why an argument is not needed, or what replaces it. "*" is the advice for extra arguments by
-    # position.
+    # The reason why an argument is not needed, or its replacement. "*" is the advice for extra
+    # arguments by position.
     hints: Mapping[str, str] = {}
     # Other names of the arguments; a name that the function lacks is ignored.
     aliases: Mapping[str, str] = {}
@@ -280,7 +280,7 @@ is_compiling: Callable[[], bool] = lambda: False
 
 
 # Advice for encodings that are constructed inside a compiled function.
-OUTSIDE = ("make the encoding before, for example in __init__ of the model, and use it in the "
+OUTSIDE = ("create the encoding outside, for example in __init__ of the model, and use it in the "
            "compiled function")
 # Checkers of the functions called so far. They are global because Dynamo cannot trace a closure
 # that contains them.

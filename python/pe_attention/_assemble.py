@@ -131,7 +131,7 @@ def _clauses(clauses: Iterable[str]) -> tuple[str, str]:
     for kind, values in kinds.items():
         if len(values) > 1 and kind not in _LISTS:
             raise CompileError(f"expected one {kind} in an attention, found {len(values)}; "
-                               f"leave out all but one of the encodings that have it")
+                               f"remove all but one of the encodings that have it")
     text = "".join(f" {kind}({', '.join(kinds[kind])})" for kind in _KINDS if kind in kinds)
     inside = ", ".join(f"{n} = {v}" if v else n for n, v in attributes.items())
     return text, f" {{{inside}}}" if inside else ""

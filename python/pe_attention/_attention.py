@@ -191,7 +191,7 @@ def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
             target: str | None, heads_total: int | None, sink: torch.Tensor | None,
             documents: torch.Tensor | None, of_shards: bool = False) -> Ready:
     """Checks the arguments of a call and converts them to the types used in the computation.
-    Refuses DTensors together with a plain query, unless the query is the local shard of a
+    Rejects DTensors together with a plain query, unless the query is the local shard of a
     DTensor."""
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         check_tensor(name, tensor)

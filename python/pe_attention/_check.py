@@ -29,7 +29,7 @@ def reference(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     """Computes `attention` by plain loops in float64, with all gradients. Accepts the same options;
     slow."""
     if "target" in options:
-        raise InputError("target: expected none, as the reference is a target itself; leave it out")
+        raise InputError("target: expected none, as the reference is a target itself; omit it")
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         check_tensor(name, tensor)
         if not tensor.dtype.is_floating_point:

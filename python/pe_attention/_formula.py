@@ -421,7 +421,7 @@ def score_mod(function: Callable[..., Any] | None = None, /, **declarations: Dec
     order of arguments.
 
     `score + f(...)` becomes a bias and `torch.where(condition, ..., -inf)` a mask; any other
-    expression becomes a function of the score.
+    expression becomes a score function.
     """
     return _decorator("score_mod", SCORED, function, declarations)
 

@@ -29,8 +29,8 @@ HINTS = {
     "rope": "write encoding=pe.nn.RoPE()",
     "dropout": "write dropout_p",
     "attn_dropout": "write dropout_p",
-    "enable_gqa": "leave it out: key and value may have fewer heads than query",
-    "kernel_options": "leave it out: the compiler chooses kernels",
+    "enable_gqa": "omit it: key and value may have fewer heads than query",
+    "kernel_options": "omit it: the compiler chooses kernels",
     "return_aux": "write return_lse=True",
     "need_weights": "use pe.plot.attention; kernels do not store the weights",
     "softmax_scale": "write scale",
@@ -46,7 +46,7 @@ HINTS = {
     "device": "move the tensors; a call runs on their device",
     "dtype": "convert the tensors; a call computes in their type",
     "q": "write query", "k": "write key", "v": "write value",
-    "training": "leave it out: pass dropout_p=0.0 for inference",
+    "training": "omit it: pass dropout_p=0.0 for inference",
 }
 
 
@@ -61,7 +61,7 @@ def check_encoding(encoding: Any) -> None:
 
 
 def advice_of_encoding(value: Any) -> str:
-    """Returns what to write instead of a value that is not an encoding."""
+    """Returns advice for a value that is not an encoding."""
     if torch.compiler.is_compiling():
         return "see pe.nn for encodings"
     if isinstance(value, Mask):

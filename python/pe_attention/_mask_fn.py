@@ -11,7 +11,7 @@ from ._trace import trace
 from ._trace.tracer import Tracer
 
 
-@checked(outside="make the mask before, outside of the compiled function, and use it there; the "
+@checked(outside="create the mask outside of the compiled function, and use it there; the "
                  "numbers of the tensors that it reads may change from call to call")
 def mask(function: Callable[..., Any]) -> FormulaMask:
     """Converts a function `function(b, h, i, j)` to the mask of the pairs for which it is true.

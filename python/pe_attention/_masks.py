@@ -67,7 +67,7 @@ class Mask:
     def __torch_function__(cls, function: Callable[..., Any], types: Sequence[type],
                            arguments: Sequence[Any] = (),
                            named: Mapping[str, Any] | None = None) -> NoReturn:
-        """Refuses masks as arguments of PyTorch functions and operators."""
+        """Rejects masks as arguments of PyTorch functions and operators."""
         name = getattr(function, "__name__", str(function)).strip("_")
         others = [value for value in arguments if not isinstance(value, Mask)]
         if name in ("and", "or", "rand", "ror", "bitwise_and", "bitwise_or") and others:

@@ -113,15 +113,16 @@ def _check(outputs: tuple[torch.Tensor, ...], logs: tuple[torch.Tensor, ...], no
             raise InputError(f"{name}: expected the shape {list(expected)} by o1, found "
                              f"{list(tensor.shape)}")
         if tensor.device != first.device:
-            raise InputError(f"{name}: expected a tensor on {first.device}, where o1 is, found one "
+            raise InputError(f"{name}: expected a tensor on {first.device}, like o1, found one "
                              f"on {tensor.device}")
         if name[0] == "o" and tensor.dtype is not first.dtype:
-            raise InputError(f"{name}: expected {first.dtype} as o1 has, found {tensor.dtype}")
+            raise InputError(f"{name}: expected {first.dtype}, the type of o1, found "
+                             f"{tensor.dtype}")
     if sink is None:
         return
     if normalizer != "softmax":
         raise InputError("sink: expected none under stick_breaking, which has no denominator, "
-                         "found one; leave it out")
+                         "found one; omit it")
     check_tensor("sink", sink)
     if not sink.dtype.is_floating_point:
         raise InputError(f"sink: expected floating numbers, found {sink.dtype}")

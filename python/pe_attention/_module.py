@@ -20,8 +20,8 @@ from ._tensors import as_int32, check_tensor
 if TYPE_CHECKING:
     from ._masks import Mask
 
-# How a program's argument views a tensor of the module: unchanged, flattened, as a scalar, or as
-# int32.
+# The ways in which a program's argument views a tensor of the module: unchanged, flattened, as a
+# scalar, or as int32.
 VIEWS = ("same", "flat", "number", "whole")
 # The lower bounds of the sizes of a dense bias or mask.
 SIZES = {"q_len": 0, "k_len": 0, "batch": 0, "heads": 1}

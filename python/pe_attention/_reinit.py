@@ -46,7 +46,7 @@ def _reshard(model: nn.Module) -> None:
 
 
 def _refuse_flat(model: nn.Module) -> None:
-    """Refuses parameters without their matrices: flat parameters of FSDP1, partitions of ZeRO-3,
+    """Rejects parameters without their matrices: flat parameters of FSDP1, partitions of ZeRO-3,
     and parameters without values."""
     for path, module in model.named_modules():
         if type(module).__name__ == "FullyShardedDataParallel":

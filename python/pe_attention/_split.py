@@ -1,4 +1,4 @@
-"""Splits a formula of the score into a mask, a function of the score, and a bias."""
+"""Splits a formula of the score into a mask, a score function, and a bias."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Parts:
 
 def split(graph: Graph, result: int) -> Parts:
     """Splits a formula: score + f(...) is a bias, where(condition, ..., -inf) a mask. Any other
-    expression is a function of the score, to which biases are added."""
+    expression is a score function, to which biases are added."""
     masks: list[int] = []
     while (kept := _masked(graph, result)) is not None:
         condition, result = kept

@@ -59,7 +59,7 @@ def resolved(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def with_memory(names: Sequence[str], tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Returns the tensors, with memory allocated for lazy zeros. Refuses other tensors without
+    """Returns the tensors, with memory allocated for lazy zeros. Rejects other tensors without
     memory."""
     result = []
     for name, tensor in zip(names, tensors, strict=True):
@@ -77,7 +77,7 @@ def with_memory(names: Sequence[str], tensors: Sequence[torch.Tensor]) -> list[t
 
 
 def as_int32(name: str, tensor: torch.Tensor) -> torch.Tensor:
-    """Converts integers and booleans to int32. Refuses real numbers, and integers outside the range
+    """Converts integers and booleans to int32. Rejects real numbers, and integers outside the range
     of int32; for wider types this check costs a pass over the tensor, and a synchronization on a
     GPU.
 

@@ -1,21 +1,18 @@
 //===- CApi.cpp - The C API -----------------------------------------------===//
 
 #include "pe/pe-c.h"
-#include "pe/reinit.h"
 
 #include "runtime/api/CArguments.h"
+#include "runtime/api/CErrors.h"
 #include "runtime/api/Check.h"
 #include "runtime/api/Describe.h"
-#include "runtime/api/Guard.h"
 #include "runtime/api/Handles.h"
 #include "runtime/api/ProgramState.h"
 #include "runtime/device/cpu/HostPool.h"
 #include "runtime/device/cpu/ThreadPool.h"
 
-#include <charconv>
 #include <optional>
 
-using pe::Error;
 using pe::Expected;
 using pe::makeError;
 using pe::Status;
@@ -27,6 +24,7 @@ using pe::api::listOf;
 using pe::api::missing;
 using pe::api::readScalars;
 using pe::api::readVersioned;
+using pe::api::reported;
 using pe::api::tensorsOf;
 using pe::device::BoundCall;
 
@@ -50,104 +48,6 @@ static_assert(static_cast<int>(pe::DType::I32) == PE_I32 &&
               static_cast<int>(pe::DType::TF32) == PE_TF32);
 static_assert(pe::device::kPrepare == PE_PREPARE && pe::device::kForward == PE_FORWARD &&
               pe::device::kBackward == PE_BACKWARD);
-
-//===- Errors -----------------------------------------------------------------===//
-
-struct LastError {
-  std::string text, message, file;
-  pe_error_kind kind = PE_ERROR_NONE;
-  int32_t line = 0, column = 0;
-};
-thread_local LastError lastError;
-
-/// Removes a number and the ':' before it from the end of `text` and returns it, or 0 if there is
-/// none.
-int32_t takeNumber(std::string &text) {
-  const size_t colon = text.rfind(':');
-  int32_t number = 0;
-  if (colon == std::string::npos)
-    return 0;
-  const char *end = text.data() + text.size();
-  const auto [rest, code] = std::from_chars(text.data() + colon + 1, end, number);
-  if (code != std::errc() || rest != end)
-    return 0;
-  text.resize(colon);
-  return number;
-}
-
-int report(const Status &status) {
-  if (status)
-    return 0;
-  const Error &error = status.error();
-  lastError = {error.render("pe"), error.getMessage(), error.getLocation(),
-               static_cast<pe_error_kind>(error.getKind())};
-  lastError.column = takeNumber(lastError.file);
-  lastError.line = takeNumber(lastError.file);
-  return 1;
-}
-
-/// Runs `body` and reports its error. No exception reaches C code.
-template <typename Body> int guarded(Body &&body) {
-  Status status = pe::api::guarded([&]() -> Status { return body(); });
-  try {
-    return report(status);
-  } catch (...) { // no memory for the message
-    lastError.kind = PE_ERROR_MEMORY;
-    return 1;
-  }
-}
-
-//===- Arguments --------------------------------------------------------------===//
-
-/// Parses the options; those that are null keep the default.
-Expected<pe::reinit::Settings> settingsOf(const pe_reinit_options &given) {
-  pe::reinit::Settings settings;
-  Status status;
-  const auto read = [&status](const char *text, auto parse, auto &value) {
-    if (!text || !status)
-      return;
-    if (auto parsed = parse(text))
-      value = *parsed;
-    else
-      status = parsed.takeError();
-  };
-  read(given.engine, pe::reinit::parseEngine, settings.engine);
-  read(given.norm, pe::reinit::parseNorm, settings.norm);
-  read(given.scale, pe::reinit::parseScale, settings.scale);
-  read(given.layout, pe::reinit::parseLayout, settings.layout);
-  if (!status)
-    return status.takeError();
-  settings.seed = given.seed;
-  if (given.iterations)
-    settings.iterations = given.iterations;
-  return settings;
-}
-
-/// Projects the weights and fills `reports`. The number of reports is checked first.
-Status reinitWeights(const pe_view &weights, const pe_reinit_options &options,
-                     pe_reinit_report *reports, int32_t count) {
-  auto settings = settingsOf(options);
-  if (!settings)
-    return settings.takeError();
-  const int64_t matrices = weights.rank == 3 ? weights.shape[0] : 1;
-  if (reports && count != matrices)
-    return makeError("expected ", matrices, " reports, one per matrix, found ", count);
-  std::optional<pe::cpu::HostPool> host;
-  if (options.pool) {
-    if (!options.pool->parallel_for || !options.pool->threads)
-      return missing("pool");
-    host.emplace(*options.pool);
-  }
-  auto done = pe::reinit::project(weights, *settings, host ? &*host : nullptr);
-  if (!done)
-    return done.takeError();
-  for (size_t i = 0; reports && i < done->size(); ++i) {
-    const pe::reinit::MatrixReport &r = (*done)[i];
-    reports[i] = {r.shape[0], r.shape[1], r.rank,  r.dfiBefore,  r.dfiAfter,
-                  r.sfe,      r.norm,     r.scale, r.iterations, r.chosen};
-  }
-  return host ? host->status() : Status::success();
-}
 
 using FunctionHandle = std::shared_ptr<pe_function>;
 
@@ -255,7 +155,7 @@ Expected<std::string> check(const pe_function &function, const pe_view *inputs, 
   return judged->json();
 }
 
-/// The thread pool of a call: the pool of the application, or else of this process.
+/// Returns the application's thread pool, or the pool of the process if there is none.
 class Threads {
 public:
   Status open(const pe_pool *given) {
@@ -284,16 +184,8 @@ const char *pe_version(void) {
   return version.c_str();
 }
 
-const char *pe_last_error(void) { return lastError.text.c_str(); }
-
-void pe_last_error_info(pe_error_info *info) {
-  if (info)
-    *info = {lastError.kind, lastError.message.c_str(), lastError.file.c_str(), lastError.line,
-             lastError.column};
-}
-
 int pe_open(const char *file, const pe_options *options, pe_function **function) {
-  return guarded([&]() -> Status {
+  return reported([&]() -> Status {
     if (!file || !function)
       return missing(file ? "function" : "file");
     return open(options, function,
@@ -303,7 +195,7 @@ int pe_open(const char *file, const pe_options *options, pe_function **function)
 
 int pe_open_text(const char *text, const char *name, const pe_options *options,
                  pe_function **function) {
-  return guarded([&]() -> Status {
+  return reported([&]() -> Status {
     if (!text || !function)
       return missing(text ? "function" : "text");
     return open(options, function, [&](const char *entry) {
@@ -314,11 +206,12 @@ int pe_open_text(const char *text, const char *name, const pe_options *options,
 
 void pe_close(pe_function *function) {
   if (function)
-    guarded([&] { return Handles::instance().remove(HandleKind::Function, function, "function"); });
+    reported(
+        [&] { return Handles::instance().remove(HandleKind::Function, function, "function"); });
 }
 
 int pe_describe(const pe_function *function, const char **json) {
-  return guarded([&]() -> Status {
+  return reported([&]() -> Status {
     FunctionHandle open;
     if (Status s = find(function, open); !s)
       return s;
@@ -334,7 +227,7 @@ int pe_describe(const pe_function *function, const char **json) {
 
 int pe_workspace(const pe_function *function, int32_t half, const pe_view *views, int32_t count,
                  int64_t *bytes) {
-  return guarded([&]() -> Status {
+  return reported([&]() -> Status {
     FunctionHandle open;
     if (Status s = find(function, open); !s)
       return s;
@@ -352,7 +245,7 @@ int pe_workspace(const pe_function *function, int32_t half, const pe_view *views
 
 int pe_shape(const pe_function *function, const pe_view *arguments, int32_t count,
              pe_view *tensor) {
-  return guarded([&]() -> Status {
+  return reported([&]() -> Status {
     FunctionHandle open;
     if (Status s = find(function, open); !s)
       return s;
@@ -366,7 +259,7 @@ int pe_shape(const pe_function *function, const pe_view *arguments, int32_t coun
 
 int pe_run(const pe_function *function, int32_t half, const pe_view *views, int32_t count,
            const pe_scalar *scalars, int32_t scalar_count, const pe_context *context) {
-  return guarded([&]() -> Status {
+  return reported([&]() -> Status {
     FunctionHandle open;
     if (Status s = find(function, open); !s)
       return s;
@@ -395,7 +288,7 @@ int pe_run(const pe_function *function, int32_t half, const pe_view *views, int3
 
 int pe_forward(const pe_function *function, const pe_view *arguments, int32_t count,
                const pe_scalar *scalars, int32_t scalar_count, pe_call **call) {
-  return guarded([&]() -> Status {
+  return reported([&]() -> Status {
     FunctionHandle open;
     if (Status s = find(function, open); !s)
       return s;
@@ -419,7 +312,7 @@ int pe_forward(const pe_function *function, const pe_view *arguments, int32_t co
 
 int pe_backward(const pe_function *function, pe_call *call, const pe_view *cotangents,
                 int32_t count) {
-  return guarded([&]() -> Status {
+  return reported([&]() -> Status {
     FunctionHandle open;
     if (Status s = find(function, open); !s)
       return s;
@@ -440,7 +333,7 @@ int pe_backward(const pe_function *function, pe_call *call, const pe_view *cotan
 }
 
 int pe_result(const pe_call *call, const char *name, pe_view *tensor) {
-  return guarded([&]() -> Status {
+  return reported([&]() -> Status {
     std::shared_ptr<pe_call> made;
     if (Status s = find(call, made); !s)
       return s;
@@ -464,7 +357,7 @@ int pe_result(const pe_call *call, const char *name, pe_view *tensor) {
 int pe_check(const pe_function *function, const pe_view *inputs, int32_t count,
              const pe_view *found, int32_t found_count, const pe_scalar *scalars,
              int32_t scalar_count, const char **json) {
-  return guarded([&]() -> Status {
+  return reported([&]() -> Status {
     FunctionHandle open;
     if (Status s = find(function, open); !s)
       return s;
@@ -483,21 +376,9 @@ int pe_check(const pe_function *function, const pe_view *inputs, int32_t count,
   });
 }
 
-int pe_reinit(const pe_view *weights, const pe_reinit_options *options, pe_reinit_report *reports,
-              int32_t count) {
-  return guarded([&]() -> Status {
-    if (!weights)
-      return missing("weights");
-    pe_reinit_options known;
-    if (Status s = readVersioned(options, "reinit_options", known); !s)
-      return s;
-    return reinitWeights(*weights, known, reports, count);
-  });
-}
-
 void pe_call_free(pe_call *call) {
   if (call)
-    guarded([&] { return Handles::instance().remove(HandleKind::Call, call, "call"); });
+    reported([&] { return Handles::instance().remove(HandleKind::Call, call, "call"); });
 }
 
 } // extern "C"

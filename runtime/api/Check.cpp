@@ -10,7 +10,7 @@
 
 namespace pe::api {
 
-/// The first tensor that fails in both reports by errors of the same size; null if there is none.
+/// Returns the first tensor that fails in both reports by errors of similar size, or null.
 static const reference::TensorReport *findSameFailure(const reference::Report &found,
                                                       const reference::Report &rounded) {
   for (const reference::TensorReport &tensor : found.tensors)
@@ -22,8 +22,8 @@ static const reference::TensorReport *findSameFailure(const reference::Report &f
   return nullptr;
 }
 
-/// Evaluates the function again with its formulas in float32 and everything else in float64: where
-/// that fails like the results of the call, no computation in float32 could have passed.
+/// Evaluates the function again with its formulas in float32 and everything else in float64. If
+/// this fails in the same way as the results of the call, no float32 computation could have passed.
 static Expected<std::optional<Judgement::Explanation>>
 explain(const reference::Program &program, const TensorMap &inputs, const Positions &positions,
         bool grad, unsigned threads, const reference::Results &exact,
@@ -92,7 +92,8 @@ Expected<Judgement> judge(const jit::Description &description, const CompiledFun
                    std::move(results->badScore), std::move(explanation)};
 }
 
-/// Why results differ, at the operation that loses the digits if it is known.
+/// Returns the error that explains the difference, located at the operation that loses the digits
+/// if it is known.
 static Error describe(const Judgement::Explanation &explanation) {
   const auto &[tensor, loss] = explanation;
   char error[64];

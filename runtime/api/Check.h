@@ -20,8 +20,8 @@ struct Judgement {
   /// Out-of-bounds reads of an axis, and the first bad score (reference::Results).
   std::vector<reference::OutsideRead> outsideReads;
   std::string badScore;
-  /// A tensor that differs as much when the formulas alone are evaluated in float32, and where
-  /// these lose their digits.
+  /// A tensor that differs as much if only the formulas are evaluated in float32, and the operation
+  /// at which they lose their digits.
   struct Explanation {
     reference::TensorReport tensor;
     reference::FormulaLoss loss;

@@ -59,7 +59,8 @@ private:
   PendingFile(std::string path, std::string target, std::string temporary, int fd)
       : path(std::move(path)), target(std::move(target)), temporary(std::move(temporary)), fd(fd) {}
 
-  /// The name as the user spelled it, with symbolic links resolved, and of the temporary file.
+  /// The path as the user spelled it, the path with symbolic links resolved, and the path of the
+  /// temporary file.
   std::string path, target, temporary;
   int fd;
 };

@@ -1,6 +1,6 @@
 //===- InlineVector.h - Short lists without allocation ----------*- C++ -*-===//
 //
-// A vector of trivial values whose size is fixed when it is made. Up to N values are stored in the
+// A vector of trivial values whose size is fixed at construction. Up to N values are stored in the
 // object itself, so that a call of a compiled function allocates nothing; more are on the heap.
 //
 //   InlineVector<int64_t, 8> strides(rank);        // zeros

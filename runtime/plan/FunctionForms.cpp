@@ -20,10 +20,10 @@ constexpr std::string_view
               "is captured as a tensor",
     kPositions = "the positions are i and j, and sum(n < 8, table[n]) counts n";
 
-// Sorted by kind. Where several formulas are equal in exact arithmetic, the one that rounds well
-// and has finite gradients is given.
+// Sorted by kind. If several formulas are equal in exact arithmetic, the table has the one with
+// small rounding errors and finite gradients.
 constexpr FunctionForm kForms[] = {
-    // Choices and truth values
+    // Choices and booleans
     {"where", "select(condition, a, b)"},
     {"cond", "select(condition, a, b)"},
     {"if", "select(condition, a, b)"},

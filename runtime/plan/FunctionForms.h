@@ -1,6 +1,6 @@
 //===- FunctionForms.h - Functions of other languages -----------*- C++ -*-===//
 //
-// The functions of NumPy, PyTorch and C that formulas do not have, and how each is written:
+// The functions of NumPy, PyTorch and C that formulas lack, each with its replacement:
 //
 //   acosh     log(x + sqrt(x * x - 1))
 //   lgamma    not available; a captured table holds its values
@@ -18,8 +18,8 @@ namespace pe::plan {
 /// A function that formulas do not have.
 struct FunctionForm {
   std::string_view name;
-  /// A formula that computes it, of x, or of a and b; or, where there is none, what to do instead.
-  /// Formulas also name low, high, condition and table.
+  /// A formula in x, or in a and b, that computes the function or, if there is none, advice on what
+  /// to use instead. Formulas also use the names low, high, condition and table.
   std::string_view text;
   bool isFormula = true;
 };

@@ -130,7 +130,8 @@ std::string toJson(const Plan &plan) {
   json["stages"] = Json::array();
   for (const Stage &stage : plan.stages)
     json["stages"].push_back(stageToJson(stage));
-  // JSON cannot contain text that is not UTF-8; such bytes are replaced rather than refused.
+  // JSON cannot contain text that is not UTF-8; such bytes are replaced instead of causing an
+  // error.
   return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -113,7 +113,7 @@ struct AttentionInputs {
 /// A score that is NaN or +inf, and its cause.
 struct BadScore {
   double score = 0.0;
-  std::string part; ///< "the bias", "the function of the score" or "the score"
+  std::string part; ///< "the bias", "the score function" or "the score"
   int64_t batch = 0, head = 0, i = 0, j = 0;
 };
 
@@ -128,7 +128,7 @@ struct AttentionOutputs {
   Array lseTerms;
   /// The largest |z| of a pair whose weight A is at least kCountedWeight.
   double maxLogit = 0.0;
-  /// Reads of the bias, the functions of scores and weights, the sink and the mask.
+  /// Reads of the bias, the score function, the factors, the sink and the mask.
   ReadTally reads;
   /// The first pair, in the order of heads and rows, whose score is NaN or +inf.
   std::optional<BadScore> badScore;

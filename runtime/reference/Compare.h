@@ -69,7 +69,7 @@ struct Approximation {
 /// (pe::Function::explainJson).
 Expected<std::vector<Approximation>> approximationsOf(std::string_view explainJson);
 
-/// The compute type of the results, and what it may deviate by.
+/// The compute type of the results, and the deviations that it allows.
 struct CompareOptions {
   DType computation = DType::F32;
   std::vector<Approximation> approximations;
@@ -89,8 +89,8 @@ struct TensorReport {
   /// True if rounding to bf16, f16 or tf32 alone moves the result by more than its size; the fields
   /// above then refer to the rounded evaluation instead of r.
   bool isAgainstRounded = false;
-  /// Why the tensor cannot be compared, or the element that is not finite; empty if it was
-  /// compared.
+  /// The reason why the tensor cannot be compared, such as an element that is not finite; empty if
+  /// it was compared.
   std::string problem;
 
   /// Elements that are infinite or NaN in both; error, norm and bound are over the others.

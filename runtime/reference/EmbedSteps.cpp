@@ -3,6 +3,21 @@
 
 namespace pe::reference {
 
+/// Reads the seed of dropout, or one per batch entry.
+Expected<Evaluator::Dropped> Evaluator::readSeed(const Operation &operation, ValueId operand,
+                                                 int64_t batch) {
+  auto probability = operation.number("dropout", 0.0);
+  if (!probability)
+    return probability.takeError();
+  auto found = seeds.find(operand);
+  const Shape &shape = tensors.at(operand).shape;
+  const bool isPerBatch = shape.size() == 1;
+  if (found == seeds.end() || (isPerBatch && shape[0] != batch))
+    return operation.fail("expected a 64-bit seed, or one per batch entry, found shape ",
+                          toString(shape));
+  return Dropped{*probability, found->second, isPerBatch};
+}
+
 Status Evaluator::prepareEmbed(const Operation &operation) {
   if (Status status = operation.expectOnly({"dropout"}); !status)
     return status.takeError();

@@ -50,11 +50,11 @@ private:
     ValueId q, k, v;
     GraphBuilder builder;
     AttentionProblem problem;
-    /// The values that a sink or a factor reads but no bias: the terms of scores do not bound their
-    /// gradients.
+    /// The values that only sinks or factors read, and no bias. The terms of scores do not bound
+    /// their gradients.
     std::set<ValueId> own;
 
-    /// Records the parameters from index `first` on as such values.
+    /// Adds the parameters from index `first` on to `own`.
     void noteOwn(size_t first) {
       for (size_t n = first; n < builder.parameters.size(); ++n)
         own.insert(builder.parameters[n].value);

@@ -64,7 +64,7 @@ public:
     single.evaluate(key);
     keep(loss, [&] { return makeError("i = ", query.position, ", j = ", key.position); });
   }
-  /// The same for an element of an embedding.
+  /// Same, for an element of an embedding.
   void compare(int64_t position, int64_t dim, FormulaLoss &loss) {
     exact.evaluateDim(dim);
     single.evaluateDim(dim);
@@ -92,7 +92,8 @@ private:
     return distance == 0.0 ? 0.0 : distance / size;
   }
 
-  /// Goes from the root to what makes it inexact: the operation whose operands have their digits.
+  /// Descends from the root to the operation that makes it inexact although its operands are
+  /// accurate.
   NodeId findNode() const {
     NodeId id = root;
     while (true) {
@@ -107,7 +108,8 @@ private:
     }
   }
 
-  /// Those that the value comes from: of a select the condition, if it differs, else the branch.
+  /// Returns the operands that determine the value. For a select, this is the condition if its two
+  /// evaluations differ, otherwise the selected branch.
   std::vector<NodeId> operandsOf(NodeId id) const {
     const ScalarNode &node = rounding.node(id);
     if (node.kind == Kind::Select) {

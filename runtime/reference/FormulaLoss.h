@@ -14,7 +14,7 @@
 namespace pe::reference {
 
 struct FormulaLoss {
-  /// By how much a bias, a factor or an embedding is off; infinite where it is not finite.
+  /// The error of a bias, a factor or an embedding; infinity if its value is not finite.
   double difference = 0.0;
   std::string location; ///< "FILE:LINE:COL" of the operation
   /// "at i = 5000, j = 4999, 'math.sin' of 2.4995e+07 is 0.9 instead of 0.3: float32 numbers near
@@ -23,7 +23,7 @@ struct FormulaLoss {
 };
 
 /// The largest loss among the biases, factors and embeddings of the function, at pairs that the
-/// mask keeps; its difference is 0 if there is none. Functions of the score are not searched.
+/// mask keeps; its difference is 0 if there is none. Score functions are not searched.
 Expected<FormulaLoss> findFormulaLoss(const Program &program, const TensorMap &inputs,
                                       const Positions &positions);
 

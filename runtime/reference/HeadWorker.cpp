@@ -140,7 +140,7 @@ void HeadWorker::noteBadScore(Token query, Token key, double ofScore, double ofB
   const bool isBias = !(ofBias < infinity), isFunction = score && !(ofScore < infinity);
   badScore = {isBias ? ofBias : ofScore,
               isBias       ? "the bias"
-              : isFunction ? "the function of the score"
+              : isFunction ? "the score function"
                            : "the score",
               batch,
               head,

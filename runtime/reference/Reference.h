@@ -69,7 +69,7 @@ struct Results {
 /// (Compare.h).
 struct EvaluateOptions {
   std::optional<DType> rounding;
-  /// Rounds every intermediate value of scalar code (biases, masks, functions of scores, factors,
+  /// Rounds every intermediate value of scalar code (biases, masks, score functions, factors,
   /// embeddings) to float32. Everything else stays in float64, so the distance of these results
   /// from the exact ones is the error of the formulas in float32.
   bool roundsFormulas = false;

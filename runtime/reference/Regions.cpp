@@ -123,7 +123,7 @@ Status GraphBuilder::buildRegionOperation(const Operation &operation) {
   if (operation.results.size() != 1 || operation.regions.size() != (isSum ? 1 : 0))
     return operation.fail("is not supported inside a region: expected an operation with one "
                           "result and no region");
-  graph.location = operation.location; // nodeOf restores that of the operation around it
+  graph.location = operation.location; // nodeOf restores the enclosing one
   auto node = regionNode(operation);
   if (!node)
     return node.takeError();

@@ -254,7 +254,7 @@ void ScalarEvaluator::run(const std::vector<NodeId> &list) {
     if (node.isInteger)
       integers[id] = forwardInteger(node);
     values[id] = node.isInteger ? static_cast<double>(integers[id]) : forward(node);
-    if (graph.roundsToSingle) // integers are exact where integers are computed from them
+    if (graph.roundsToSingle) // integer operations read the exact `integers`
       values[id] = static_cast<float>(values[id]);
   }
 }

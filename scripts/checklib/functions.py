@@ -22,7 +22,7 @@ def _blank(match):
 
 
 def _name(head):
-    """Returns the name before the first parameter list of a head, by best effort."""
+    """Returns the name before the first parameter list of a head, on a best-effort basis."""
     found = re.search(r"([\w:~]+|operator\S+)\s*\($", head[:head.index("(") + 1])
     return found.group(1) if found else "function"
 

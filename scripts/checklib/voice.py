@@ -1,6 +1,6 @@
 """The idioms that check-text refuses in prose, each with the form to write instead.
 
-A floor, not the goal: CONTRIBUTING.md ("How we write") says what the goal is. Patterns are matched
+These are a minimum; CONTRIBUTING.md ("How we write") describes the goal. Patterns are matched
 against the blocks of checklib/prose.py, ignoring case; code in backticks does not count.
 """
 

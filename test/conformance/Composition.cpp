@@ -63,7 +63,7 @@ constexpr Feature kFeatures[] = {
      "pe.init = \"normal(0.3)\"}",
      "  %moved = pe.content_fn(%rel_v : tensor<9x?xf32>)\n"
      "      expr \"rel_v[clamp(i - j, -4, 4) + 4, d]\"\n"},
-    {"function of the score", Slot::Score, "%cap", "",
+    {"score function", Slot::Score, "%cap", "",
      "  %cap = pe.score_fn expr \"10 * tanh(s / 10)\"\n"},
     {"factor of the score", Slot::Score, "%longer",
      ", %gain: tensor<?xf32> {pe.name = \"gain\", pe.init = 1.0}",
@@ -155,8 +155,8 @@ constexpr Refusal kRefusals[] = {
     {"rotation", "rotation table", "clause-C3", "an attention has one rotation"},
     {"rotation", "rotation formula", "clause-C3", "an attention has one rotation"},
     {"rotation table", "rotation formula", "clause-C3", "an attention has one rotation"},
-    {"function of the score", "factor of the score", "clause-C3",
-     "an attention has one function of the score; combine both in one formula"},
+    {"score function", "factor of the score", "clause-C3",
+     "an attention has one score function; combine both in one formula"},
 };
 
 std::string join(const Composition &chosen, Slot slot, std::string_view separator) {
@@ -333,11 +333,11 @@ std::string compositionPage() {
   std::string page =
       "# Composition of features\n\n"
       "Two features of an attention either work together, in the results and in every "
-      "gradient, or are refused before any work by a\nmessage with a label of the "
-      "[spec](spec.md). `conformance-composition-test` generates this page and checks every "
-      "cell: `+` is\ncompared with the float64 reference as loops, on the CPU and on the GPU "
-      "emulator, and a letter is refused by all of them.\nEach test program has up to nine "
-      "features. The diagonal tests each feature by itself, in bf16.\n\n";
+      "gradient, or are rejected before any work\nby a message with a label of the "
+      "[spec](spec.md). `conformance-composition-test` generates this page and checks "
+      "every\ncell: `+` is compared with the float64 reference as loops, on the CPU and on the "
+      "GPU emulator, and a letter is rejected\nby all of them. Each test program has up to "
+      "nine features. The diagonal tests each feature by itself, in bf16.\n\n";
   std::string head = "| | |", line = "|-|-|";
   for (size_t n = 1; n <= count; ++n) {
     head += std::to_string(n) + "|";

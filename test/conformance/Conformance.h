@@ -26,7 +26,7 @@ struct CaseResult {
   /// The name of the subject; empty if there is only one.
   std::string subject;
   reference::Report report;
-  /// Why there is no report, or which tensor differed between runs; otherwise empty.
+  /// The reason that there is no report, or the tensor that differed between runs; otherwise empty.
   std::string failure;
 
   bool passes() const { return failure.empty() && report.passes(); }

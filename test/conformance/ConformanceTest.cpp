@@ -1,6 +1,6 @@
 //===- ConformanceTest.cpp - Tests that the suite detects faults ----------===//
 //
-// One fake subject returns the reference's results, the others corrupt them. The suite must pass
+// One fake subject returns the reference's results; the others corrupt them. The suite must pass
 // the first and fail each of the others.
 //
 //===----------------------------------------------------------------------===//

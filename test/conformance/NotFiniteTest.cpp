@@ -165,8 +165,8 @@ private:
       found["d_row"][i] = true;
   }
 
-  /// A NaN score is in the row's sum, hence in every weight. A NaN value is in the sum of A dA,
-  /// hence in every cotangent of the row's scores.
+  /// Marks the elements of a row under softmax. A NaN score is in the row's sum, hence in every
+  /// weight. A NaN value is in the sum of A dA, hence in every cotangent of the row's scores.
   void softmaxRow(int64_t h, int64_t i) {
     bool score = false, value = false;
     for (int64_t j = 0; j < kLength; ++j)
@@ -184,8 +184,9 @@ private:
       }
   }
 
-  /// A NaN score is in its own weight and in the weights of older keys. The cotangent of a score
-  /// depends on its own value and on the values of older keys.
+  /// Marks the elements of a row under stick-breaking. A NaN score is in its own weight and in the
+  /// weights of older keys. The cotangent of a score depends on its own value and on the values of
+  /// older keys.
   void stickBreakingRow(int64_t h, int64_t i) {
     int64_t newest = -1, oldest = kLength; // NaN score; NaN of A dA
     for (int64_t j = 0; j < kLength; ++j)
@@ -236,7 +237,8 @@ public:
     return found ? std::move(*found) : TensorMap();
   }
   bool isEmulator() const { return name == "gpu-emulator"; }
-  /// GPUs do not accumulate gradients per key or, under stick-breaking, per query.
+  /// Returns the form for this target. GPUs do not accumulate gradients per key or, under
+  /// stick-breaking, per query.
   Form form(bool isSoftmax) const { return {isSoftmax, !isEmulator(), isSoftmax, true}; }
 
 private:

@@ -18,8 +18,8 @@ namespace {
 constexpr int64_t kHeads = 4, kKeyHeads = 2, kDepth = 16;
 const std::vector<int32_t> kBoundaries = {0, 1, 70, 70, 134, 200};
 
-/// Returns a program that reads positions, differences, a network of both, a function of the score,
-/// data of tokens, a rotation and a mask of positions, with or without documents.
+/// Returns a program that reads positions, differences, a network of both, a score function, data
+/// of tokens, a rotation and a mask of positions, with or without documents.
 std::string program(bool isPacked) {
   const std::string documents = isPacked
                                     ? "  %d = pe.documents %cu : tensor<?xi32> {restart = true}\n"

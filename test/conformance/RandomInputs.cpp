@@ -135,8 +135,8 @@ Tensor roundedDown(const Tensor &numbers) {
 
 } // namespace
 
-/// Returns true if the call omits an optional argument. This requires that every query has a key,
-/// and is done in some of these calls.
+/// Returns true if the call omits an optional argument. Some of the calls in which every query has
+/// a key do so.
 static bool isLeftOut(const jit::ValueInfo &argument, const Call &call) {
   const int64_t keyStart = call.positions.keyStart;
   const int64_t first = call.positions.queryStart.value_or(keyStart + call.keys - call.queries);

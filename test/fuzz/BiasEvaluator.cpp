@@ -234,7 +234,8 @@ Real BiasEvaluator::logOfScaled(Real c, Real x) {
   return rounded(std::log(1 + rounded(std::fabs(c * x))), true);
 }
 
-/// The logarithms are computed in f32, because rounding decides the boundaries (docs/numerics.md).
+/// Evaluates a bucket. The logarithms are computed in f32, because rounding decides the boundaries
+/// (docs/numerics.md).
 Real BiasEvaluator::bucket(const Node &node) const {
   int64_t buckets = node.integers[0], relative = pair.i - pair.j, offset = 0;
   if (node.flag) {

@@ -17,7 +17,7 @@ namespace pe::fuzz {
 
 struct Pair {
   int64_t b = 0, h = 0, i = 0, j = 0;
-  /// The scaled score, for functions of the score.
+  /// The scaled score, for score functions.
   long double score = 0;
   /// The indices of the tokens, which differ from i and j if positions are data.
   int64_t row = i, column = j;
@@ -35,7 +35,7 @@ public:
   BiasEvaluator(const Program &program, const ParameterValues &values, uint64_t noiseSeed = 0)
       : program(program), values(values), noiseSeed(noiseSeed) {}
 
-  /// Evaluates a node of type Bias or a function of the score.
+  /// Evaluates a bias or a score function.
   long double evaluate(const Node &bias, const Pair &at);
   bool allows(const Node &mask, const Pair &at);
   /// Returns true if every operation so far was defined.

@@ -46,7 +46,7 @@ private:
   Real normalize(const Row &row, std::optional<Real> sink, std::vector<Real> &weights) const;
   Real breakSticks(const Row &row, int64_t own, std::vector<Real> &weights,
                    std::vector<Real> &kept) const;
-  /// Returns the factor of dropout on a probability.
+  /// Returns the factor by which dropout multiplies a probability.
   Real drawOf(const Arrays &inputs, const Pair &pair) const;
 
   const Program &program;

@@ -190,7 +190,7 @@ bool Condition::isGood() const {
 
 namespace {
 
-/// Returns the first, the last and some indices in between of [0, size).
+/// Returns the first index of [0, size), the last one, and some in between.
 std::vector<int64_t> placesOf(int64_t size, int64_t count) {
   std::vector<int64_t> places;
   for (int64_t n = 0; n < std::min(size, count); ++n)

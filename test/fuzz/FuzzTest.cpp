@@ -12,7 +12,6 @@
 #include "fuzz/Minimize.h"
 #include "fuzz/Mutations.h"
 #include "fuzz/Print.h"
-#include "fuzz/ScalarWriter.h"
 #include "fuzz/Triage.h"
 #include "fuzz/Workers.h"
 #include "runtime/api/Inputs.h"

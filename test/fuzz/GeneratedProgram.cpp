@@ -2,12 +2,9 @@
 
 #include "fuzz/GeneratedProgram.h"
 
-#include "fuzz/Print.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
-#include <sstream>
 
 namespace pe::fuzz {
 namespace {
@@ -128,31 +125,55 @@ void dropUnusedParameters(Program &program) {
   });
 }
 
-std::string printRunOptions(const Program &program) {
-  const Sizes &sizes = program.sizes;
-  std::ostringstream out;
-  out << "--random=" << program.seed << " --shape=b=" << sizes.batch;
-  if (program.entry == Entry::Embed)
-    out << ",sq=" << sizes.queries << ",dm=" << sizes.width;
-  else
-    out << ",h=" << sizes.queryHeads << ",hkv=" << sizes.keyHeads << ",sq=" << sizes.queries
-        << ",sk=" << sizes.keys << ",d=" << sizes.headDim << ",dv=" << sizes.valueDim;
-  for (int64_t axis : {kRows, kBoundaries})
-    if (std::ranges::any_of(program.parameters, [&](const Parameter &parameter) {
-          return std::ranges::find(parameter.dims, axis) != parameter.dims.end();
-        }))
-      out << "," << kAxisWords[-axis - 1] << "=" << sizes.extentOf(axis);
-  const Positions &positions = program.positions;
-  if (positions.queryStart)
-    out << " --q-start=" << *positions.queryStart;
-  if (positions.keyStart)
-    out << " --k-start=" << positions.keyStart;
-  if (positions.headStart)
-    out << " --head-start=" << positions.headStart;
-  if (positions.headsTotal)
-    out << " --heads-total=" << *positions.headsTotal;
-  out << " --grad --check";
-  return out.str();
+Node makeNode(Op op, Type type, std::vector<Node> children) {
+  Node node;
+  node.op = op;
+  node.type = type;
+  node.children = std::move(children);
+  return node;
+}
+
+Node makeScalar(std::string_view name, Type type, std::vector<Node> children) {
+  Node node = makeNode(Op::Scalar, type, std::move(children));
+  node.scalar = findOperation(name);
+  return node;
+}
+
+Node makeWhole(Type type, int64_t value) {
+  Node node = makeNode(Op::Constant, type);
+  node.integers[0] = wrap(value, bitsOf(type));
+  return node;
+}
+
+Node makeReal(Type type, double value) {
+  Node node = makeNode(Op::Constant, type);
+  node.reals[0] = static_cast<float>(value);
+  return node;
+}
+
+int addParameter(Program &program, std::vector<int64_t> dims, double low, double high) {
+  Parameter parameter;
+  parameter.name = "p" + std::to_string(program.parameters.size());
+  parameter.dims = std::move(dims);
+  parameter.low = static_cast<float>(low);
+  parameter.high = static_cast<float>(high);
+  program.parameters.push_back(std::move(parameter));
+  return static_cast<int>(program.parameters.size()) - 1;
+}
+
+int addWholeParameter(Program &program, std::vector<int64_t> dims, int64_t low, int64_t high) {
+  const int parameter = addParameter(program, std::move(dims), 0, 0);
+  Parameter &added = program.parameters[parameter];
+  added.isWhole = true;
+  added.low = static_cast<double>(low);
+  added.high = static_cast<double>(high);
+  return parameter;
+}
+
+Node makeRead(Type type, int parameter, std::vector<Node> indices) {
+  Node node = makeNode(Op::Read, type, std::move(indices));
+  node.parameters = {parameter};
+  return node;
 }
 
 } // namespace pe::fuzz

@@ -37,7 +37,7 @@ enum class Op : uint8_t {
   End,        ///< n, in embeddings
   AxisSize,   ///< the size of axis integers[0] of parameters[0]
   Read,       ///< parameters[0], one child per axis
-  Score,      ///< s, in functions of the score
+  Score,      ///< s, in score functions
   Select,     ///< condition, one, other
   ToReal,     ///< converts an index to f32, through i64
   ToIndex,    ///< converts an f32 to an index, through i32, rounding toward 0
@@ -66,7 +66,7 @@ enum class Op : uint8_t {
   Scale,   ///< factor
   Region,  ///< yields one f32
   Formula, ///< yields one f32, printed as text
-  // Functions of the score; each yields one f32.
+  // Score functions; each yields one f32.
   ScoreRegion,
   ScoreFormula,
   // Factors on weights; each yields one f32.
@@ -226,6 +226,22 @@ std::vector<int> parametersOf(const Node &node);
 
 /// Removes unread parameters and renumbers the others; their names do not change.
 void dropUnusedParameters(Program &program);
+
+/// Creates a node without parameters or numbers.
+Node makeNode(Op op, Type type, std::vector<Node> children = {});
+/// Creates a node for the row of ScalarOperations of that name.
+Node makeScalar(std::string_view name, Type type, std::vector<Node> children);
+/// Creates an integer constant, which wraps.
+Node makeWhole(Type type, int64_t value);
+/// Creates a real constant; the value is rounded to f32.
+Node makeReal(Type type, double value);
+
+/// Adds a parameter, drawn from [low, high), to the program and returns its index.
+int addParameter(Program &program, std::vector<int64_t> dims, double low, double high);
+/// Adds an i32 parameter.
+int addWholeParameter(Program &program, std::vector<int64_t> dims, int64_t low, int64_t high);
+/// Creates a read of a parameter at these indices.
+Node makeRead(Type type, int parameter, std::vector<Node> indices);
 
 } // namespace pe::fuzz
 

@@ -28,9 +28,9 @@ struct Verdict {
   std::vector<Finding> findings;
   /// The message with which every target refused the program.
   std::string refusal;
-  /// True if the results depend on single roundings; nothing was compared.
   /// "gpu-emulator: MESSAGE" for each target that refused the program by a documented limit.
   std::vector<std::string> limits;
+  /// True if the results depend on single roundings; nothing was compared.
   bool isIllConditioned = false;
   bool wasCheckedTwice = false;
 };

@@ -2,8 +2,6 @@
 
 #include "fuzz/Minimize.h"
 
-#include "fuzz/ScalarWriter.h"
-
 #include <algorithm>
 #include <cmath>
 

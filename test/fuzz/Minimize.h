@@ -14,7 +14,8 @@ namespace pe::fuzz {
 /// of steps is finite.
 std::vector<Program> simplerPrograms(const Program &program);
 
-/// Simplifies the program as long as `fails` returns true: the program fails in the same way.
+/// Simplifies the program as long as `fails` returns true, which means that it still fails in the
+/// same way.
 Program minimize(Program program, const std::function<bool(const Program &)> &fails);
 
 } // namespace pe::fuzz

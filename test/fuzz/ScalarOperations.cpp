@@ -26,7 +26,7 @@ Result divide(Wide a, Wide b, int round) {
   return quotient;
 }
 
-/// The quotient of the smallest integer and -1 is not representable.
+/// Divides signed integers. The quotient of the smallest integer and -1 is not representable.
 template <int round> Result divideSigned(int64_t a, int64_t b, int bits) {
   Result quotient = divide(a, b, round);
   if (!quotient || wrap(*quotient, bits) != *quotient)

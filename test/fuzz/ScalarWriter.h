@@ -13,20 +13,6 @@
 
 namespace pe::fuzz {
 
-Node makeNode(Op op, Type type, std::vector<Node> children = {});
-/// Creates a node for the row of ScalarOperations of that name.
-Node makeScalar(std::string_view name, Type type, std::vector<Node> children);
-Node makeWhole(Type type, int64_t value);
-/// Creates a real constant; the value is rounded to f32.
-Node makeReal(Type type, double value);
-
-/// Adds a parameter, drawn from [low, high), to the program and returns its index.
-int addParameter(Program &program, std::vector<int64_t> dims, double low, double high);
-/// Adds an i32 parameter.
-int addWholeParameter(Program &program, std::vector<int64_t> dims, int64_t low, int64_t high);
-/// Creates a read of a parameter at these indices.
-Node makeRead(Type type, int parameter, std::vector<Node> indices);
-
 /// The kind of scalar code, which determines its variables.
 enum class Scope : uint8_t { Pair, Score, Factor, Mask, Token };
 
@@ -34,7 +20,7 @@ class ScalarWriter {
 public:
   /// A formula uses only indices, f32 and operations with a spelling in formulas; a region uses
   /// all.
-  ScalarWriter(Random &random, Program &program, bool isFormula, Scope scope = Scope::Pair)
+  ScalarWriter(Random &random, Program &program, bool isFormula, Scope scope)
       : random(random), program(program), isFormula(isFormula), scope(scope) {}
 
   /// Generates an f32 value that is not a constant.
@@ -43,20 +29,13 @@ public:
   Node writeTruth(int depth);
 
 private:
+  // ScalarWriter.cpp: real numbers.
   Node real(Type type, int depth);
   Node realLeaf(Type type);
   Node realUnary(Type type, int depth);
   Node realOther(Type type, int depth);
   Node sum(int depth);
   Node captured();
-  Node read(int depth);
-  Node readData(int depth);
-  Node readOfToken(int depth);
-  Node readWhole(int depth);
-  Node nearPlace(Op place);
-  Node readAt(Type type, int parameter, int depth);
-  std::vector<int64_t> drawAxes();
-  Node lessAbsent(Node read);
   Node guard(Domain domain, Node value);
   /// Converts an integer to a moderate real value.
   Node realOfWhole(Type type, int depth);
@@ -64,6 +43,7 @@ private:
   Node exactReal(Type type, int depth);
   Node toReal(Node whole, Type type);
 
+  // ScalarWriter.cpp: integers and booleans.
   Node whole(Type type, int depth);
   Node wholeLeaf(Type type);
   Node placeLeaf();
@@ -72,6 +52,17 @@ private:
   Node wholeOperation(Type type, int depth);
   Node wholeOfOther(Type type, int depth);
   Node truth(int depth);
+
+  // ScalarWriterReads.cpp: reads of parameters and data.
+  Node read(int depth);
+  Node readData(int depth);
+  Node readOfToken(int depth);
+  Node readWhole(int depth);
+  Node nearPlace(Op place);
+  Node indexOf(int64_t dim, bool isOfCall, Op place, int depth);
+  Node readAt(Type type, int parameter, int depth);
+  std::vector<int64_t> drawAxes();
+  Node lessAbsent(Node read);
 
   /// Picks a row of one of the forms that this mode may use.
   const ScalarOperation &pickRow(std::initializer_list<Form> forms);

@@ -270,7 +270,7 @@ def _encoding_inside(q: torch.Tensor) -> Any:
 
 
 @pytest.mark.parametrize("function, advice", [
-    (_mask_inside, "make the mask before"), (_encoding_inside, "make the encoding before")])
+    (_mask_inside, "create the mask outside"), (_encoding_inside, "create the encoding outside")])
 def test_construction_in_compiled_code(function: Callable[..., Any], advice: str) -> None:
     """Such a call breaks the graph; with fullgraph=True the message says what to write."""
     torch._dynamo.reset()

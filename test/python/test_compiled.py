@@ -99,7 +99,7 @@ def test_formulas_inside_compiled_code_are_refused():
         return pe.attention(q, q, q, mask=pe.mask(lambda b, h, i, j: j <= i))
 
     compiled = torch.compile(attend, fullgraph=True, backend="aot_eager")
-    with pytest.raises(Exception, match="make the mask before, outside of the compiled"):
+    with pytest.raises(Exception, match="create the mask outside of the compiled"):
         compiled(torch.randn(1, 1, 4, DEPTH))
 
 

@@ -112,7 +112,7 @@ def test_unknown_functions():
     refused(near, r"sinc is not supported in a formula; write torch\.sin\(y\) / y",
             "torch.sinc(")
     refused(misspelt, "expp is not supported in a formula.*; did you mean exp", "(i - j).expp")
-    refused(reduction, "cumsum is not supported in a formula; a formula gives one number per",
+    refused(reduction, "cumsum is not supported in a formula; a formula computes one number per",
             "torch.cumsum(")
     refused(far, "nextafter is not supported.*; write it with arithmetic", "torch.nextafter(")
     refused(computed, "computed inside the formula from another one", "torch.cumsum(")
@@ -126,7 +126,7 @@ def test_functions_of_pytorch_that_formulas_do_not_have(name):
 
 
 def suggested(name):
-    """The function that the text of a suggestion is."""
+    """The function that the text of a suggestion defines."""
     text, _, bound = FORMS[name].partition(", where ")
     if bound:
         variable, _, value = bound.partition(" = ")

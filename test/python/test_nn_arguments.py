@@ -19,9 +19,9 @@ WRONG = {
                   "no argument num_heads, found 8; write heads=8; expected no argument max_dist, "
                   "found 64; write max_distance=64"),
     "theta": (lambda: nn.RoPE(rope_theta=5e5), "rope_theta, found 500000.0; write base=500000.0"),
-    "dim of a rotation": (lambda: nn.RoPE(dim=64), "leave it out: the head dim is taken from the"),
+    "dim of a rotation": (lambda: nn.RoPE(dim=64), "omit it: the head dim is taken from the"),
     "dim of tokens": (lambda: nn.Sinusoidal(d_model=64), "the width is taken from the tokens"),
-    "longest text": (lambda: nn.ALiBi(8, max_seq_len=2048), "leave it out: any length works"),
+    "longest text": (lambda: nn.ALiBi(8, max_seq_len=2048), "omit it: any length works"),
     "a device": (lambda: nn.ALiBi(8, device="cpu"), r"move the module afterwards, with \.to"),
     "a misspelt name": (lambda: nn.ALiBi(8, learnt=True), "learnt, found True; did you mean lear"),
     "an unknown name": (lambda: nn.ALiBi(8, zzz=1), "zzz, found 1; the arguments are heads and le"),

@@ -1,5 +1,5 @@
 """Tests of wrong calls of every public callable, generated from the signatures with a fixed seed:
-each argument is replaced by values of other kinds, left out, given twice or misspelled. All of them
+each argument is replaced by values of other kinds, omitted, passed twice or misspelled. All of them
 raise an error of this package."""
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _fits(parameter: inspect.Parameter, kind: str) -> bool:
 
 # Generated calls that are valid nevertheless, with the reason.
 ALLOWED = {
-    "param_groups(unknown=...)": "options go to the optimizer, which knows its own",
+    "param_groups(unknown=...)": "options are passed to the optimizer, which checks them",
     "nn.Mixture(alpha: negative)": "the learned weight may begin anywhere",
     "dash_(batches:": "any iterable gives batches, which the caller's loss reads",
 }
@@ -176,7 +176,7 @@ CALLS = [(name, call) for name, call in _calls() if not name.startswith(tuple(AL
 def test_coverage_of_public_functions() -> None:
     assert len(CALLS) >= 200
     public = {name for name in pe.__all__ if inspect.isroutine(getattr(pe, name))}
-    assert public <= set(RIGHT), "expected a right call of every public function"
+    assert public <= set(RIGHT), "expected a valid call of every public function"
     # Types of results, which users do not construct.
     given = {"MatrixReport", "Recycled", "Report"}
     assert set(pe.plasticity.__all__) - given <= set(RIGHT)
@@ -202,7 +202,7 @@ def test_wrong_calls(function: str) -> None:
 
 
 def test_hints_for_other_libraries() -> None:
-    """Each hint names something of this package, or says to leave the argument out."""
+    """The error for an argument of another library contains its hint."""
     from pe_attention._kinds import HINTS
 
     for name, hint in HINTS.items():

@@ -1,7 +1,7 @@
 //===- CompareTest.cpp - The comparator fails on corrupted results --------===//
 //
-// A comparator that cannot fail proves nothing. Each test damages a correct f32 result in one way
-// and expects that exactly the damaged tensor fails.
+// The comparator must be able to fail. Each test damages a correct f32 result in one way and
+// expects that exactly the damaged tensor fails.
 //
 //===----------------------------------------------------------------------===//
 
@@ -86,8 +86,7 @@ TEST(RoundedComputation, BoundFollowsRounding) {
   }
 }
 
-/// A result that rounding to the type moves by more than its size is compared with the rounded
-/// evaluation.
+/// A result whose rounding error exceeds its size is compared with the rounded evaluation.
 TEST_F(Corruption, ResultsDominatedByRoundingUseTheRoundedEvaluation) {
   reference::Results rounded = reference;
   Tensor &moved = rounded.gradients.at("d_q");
@@ -270,8 +269,8 @@ TEST_F(Corruption, TensorWithoutFiniteElementsFails) {
       << report.table();
 }
 
-/// A term that is declared an approximation may have the error that the contract allows, nothing
-/// else.
+/// Only a term that is declared an approximation may have the error that the contract allows for
+/// approximations.
 TEST(Compare, ApproximationsApplyOnlyToTheirParameters) {
   auto approximations = reference::approximationsOf(
       R"({"attentions": [{"terms": [{"tolerance": 1e-5, "parameters": ["c", "w1"]},

@@ -211,7 +211,7 @@ std::vector<Entry> mlpEncodings(int64_t width) {
       {"fire_no_log", fire(false, false, width, 1, activation("relu"))},
       {"fire_linear", fire(true, true, width, 0, Json::object())},
       {"fire_bidirectional", fire(true, true, width, 1, activation("relu"), false)},
-      // A threshold inside the sequence: later rows are normalised by their position.
+      // A threshold inside the sequence: later rows are normalized by their position.
       {"fire_short", withBias([=](auto &f) {
          return mlp(f, progressive(f, true, true, 3.0), width, 1, activation("relu"));
        })},

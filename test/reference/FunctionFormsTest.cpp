@@ -134,7 +134,7 @@ const std::map<std::string_view, Function> kReductions = {
      [](const Point &) { return std::log(std::exp(0.5) + std::exp(-1.5) + std::exp(2.0)); }},
 };
 
-/// Functions that give a truth value.
+/// Functions that return a boolean.
 const std::map<std::string_view, Function> kTests = {
     {"eq", [](const Point &p) { return double(p.a == p.b); }},
     {"ne", [](const Point &p) { return double(p.a != p.b); }},
@@ -148,14 +148,14 @@ const std::map<std::string_view, Function> kTests = {
     {"bool", [](const Point &p) { return double(p.x != 0); }},
 };
 
-/// Functions that choose by a condition, which is here whether x > 0.
+/// Functions that select by a condition, here x > 0.
 const std::map<std::string_view, Function> kChoices = {
     {"where", [](const Point &p) { return p.x > 0 ? p.a : p.b; }},
     {"cond", [](const Point &p) { return p.x > 0 ? p.a : p.b; }},
     {"if", [](const Point &p) { return p.x > 0 ? p.a : p.b; }},
 };
 
-/// Functions of two truth values, which are here whether x > -1 and whether x < 1.
+/// Functions of two booleans, here x > -1 and x < 1.
 const std::map<std::string_view, Function> kLogic = {
     {"logical_and", [](const Point &p) { return double(p.x > -1 && p.x < 1); }},
     {"logical_or", [](const Point &) { return 1.0; }},
@@ -164,14 +164,14 @@ const std::map<std::string_view, Function> kLogic = {
     {"all", [](const Point &p) { return double(p.x > -1 && p.x < 1); }},
 };
 
-/// A suggested formula, what it captures, and the function that it computes.
+/// A suggested formula, its captures, and the function that it computes.
 struct Case {
   std::string_view name;
   std::string captures, formula;
   Function function;
 };
 
-/// The suggestion as a formula of x, a, c, low, high and table that gives a number.
+/// Returns the suggestion as a formula of x, a, c, low, high and table whose value is a number.
 std::string formulaOf(const plan::FunctionForm &form) {
   // b is the batch entry in a formula, and any operand in a suggestion.
   const std::string text = std::regex_replace(std::string(form.text), std::regex("\\bb\\b"), "c");
@@ -184,7 +184,7 @@ std::string formulaOf(const plan::FunctionForm &form) {
   return text == "table[n]" ? "let n = 1 in " + text : text;
 }
 
-/// "(%x, %a : tensor<f32>, tensor<f32>)" for the tensors that a formula names.
+/// Returns "(%x, %a : tensor<f32>, tensor<f32>)" for the tensors that a formula names.
 std::string capturesOf(const std::string &formula) {
   std::string names, types;
   for (const std::string name : {"x", "a", "c", "low", "high", "table"}) {
@@ -214,7 +214,8 @@ std::vector<Case> allCases() {
   return cases;
 }
 
-/// A program with one bias per case: the value of the formula at one key, and 0 at the others.
+/// Returns a program with one bias per case: the value of the formula at one key, and 0 at the
+/// others.
 std::string programOf(const std::vector<Case> &cases) {
   std::string text = "!t = tensor<?x?x?x8xf32>\nfunc.func @forms(%q: !t {pe.name = \"q\"}, %k: !t "
                      "{pe.name = \"k\"}, %v: !t {pe.name = \"v\"}";
@@ -234,7 +235,7 @@ std::string programOf(const std::vector<Case> &cases) {
 
 class FunctionForms : public testing::Test {
 protected:
-  /// The values of all cases at a point.
+  /// Returns the values of all cases at a point.
   std::vector<double> valuesAt(const Point &point) {
     inputs["x"] = Tensor::scalar(point.x);
     inputs["a"] = Tensor::scalar(point.a);
@@ -304,13 +305,18 @@ TEST(FunctionFormsTable, HasEachNameOnce) {
     EXPECT_TRUE(names.insert(form.name).second) << form.name;
 }
 
-// The message for each of them is in a lit test.
+// Lit tests contain the message for each name.
 TEST(FunctionFormsTable, HasAMessageForEachName) {
-  std::ifstream file(std::string(PE_TEST_SOURCE_DIR) + "/test/dialect/PE/errors-functions.mlir");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::string text;
+  for (const auto &entry :
+       std::filesystem::directory_iterator(PE_TEST_SOURCE_DIR "/test/dialect/PE"))
+    if (entry.path().filename().string().starts_with("errors-functions-")) {
+      std::ifstream file(entry.path());
+      text.append(std::istreambuf_iterator<char>(file), {});
+    }
   for (const plan::FunctionForm &form : plan::functionForms())
     EXPECT_NE(text.find("unknown function '" + std::string(form.name) + "';"), std::string::npos)
-        << form.name << " has no case in errors-functions.mlir";
+        << form.name << " has no case in test/dialect/PE/errors-functions-*.mlir";
 }
 
 } // namespace

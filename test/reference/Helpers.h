@@ -51,7 +51,7 @@ inline double biasAt(const reference::Program &program, const TensorMap &inputs,
   return bias->data<double>()[bias->offsetOf(index)];
 }
 
-/// The standard output of a command; a failure fails the test.
+/// Returns the standard output of a command. A failure fails the test.
 inline std::string outputOf(const std::string &command) {
   std::string output;
   FILE *pipe = popen(command.c_str(), "r");

@@ -212,7 +212,7 @@ TEST(Region, DivisionsOfIntegersRoundAndAreDefined) {
     EXPECT_EQ(onIntegers(op, "i64", 7, 0), 0.0) << op;
 }
 
-TEST(Region, TruthValuesBecomeNumbers) {
+TEST(Region, BooleansBecomeNumbers) {
   auto converted = [](const char *op) {
     return evaluateRegion(
                1.0,

@@ -200,6 +200,33 @@ class TextTest(TreeTest):
         self.expect_clean(self.check)
 
 
+class TreeOfContributingTest(TreeTest):
+    check = staticmethod(load_script("check-tree").check)
+
+    def setUp(self):
+        super().setUp()
+        self.write("CONTRIBUTING.md", "<!-- tree -->\n```text\ntest  tests\n```\n")
+        self.write("test/README.md")
+
+    def test_a_lit_file_at_the_limits_is_accepted(self):
+        self.write("test/README.md", "x" * 121 + "\n")
+        self.write("test/a.mlir", ("x" * 120 + "\n") * 250)
+        self.write("test/b.mlir", '  expr "' + "i + " * 40 + 'j"\n')
+        self.expect_clean(self.check)
+
+    def test_a_long_lit_file_is_found(self):
+        for path in ("test/a.mlir", "test/passes/Inputs/a.mlir", "test/a.test"):
+            file = self.write(path, "x\n" * 251)
+            self.expect_problem(self.check, f"{path}:1:", "at most 250 lines", "found 251")
+            file.unlink()
+
+    def test_a_long_line_of_a_lit_file_is_found(self):
+        for path in ("test/a.mlir", "test/passes/Inputs/a.mlir", "test/a.test"):
+            file = self.write(path, "x\n" + "x" * 121 + "\n")
+            self.expect_problem(self.check, f"{path}:2:", "at most 120 characters", "found 121")
+            file.unlink()
+
+
 class LinksTest(unittest.TestCase):
     check = staticmethod(load_script("check-links").check)
 

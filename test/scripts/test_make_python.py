@@ -42,7 +42,7 @@ class MakePythonTest(unittest.TestCase):
         program.write_text("#!/bin/sh\n")
         program.chmod(0o755)
         wheel = make_python.write_wheel(stage, self.build)
-        self.assertRegex(wheel.name, r"^pe_attention-[\d.]+-py3-none-manylinux_2_36_x86_64\.whl$")
+        self.assertRegex(wheel.name, r"^pe_attention-[\d.]+-py3-none-manylinux_2_34_x86_64\.whl$")
         with zipfile.ZipFile(wheel) as archive:
             mode = archive.getinfo("pe_attention/bin/pe").external_attr >> 16
             self.assertEqual(mode & 0o777, 0o755)

@@ -63,8 +63,8 @@ size_t countPlaces(const CLI::App &command) {
       .size();
 }
 
-/// Returns advice on a word that belongs to no option: "; write --time=3" after a flag with an
-/// optional value, or the option for which such words are usually meant.
+/// Returns advice on a word that does not belong to an option: "; write --time=3" after a flag with
+/// an optional value, or the option for which such words are usually meant.
 std::string suggestFor(const CLI::App &command, const std::string &word,
                        const std::string &before) {
   const CLI::Option *flag = isOption(before) ? command.get_option_no_throw(before) : nullptr;

@@ -78,7 +78,7 @@ Pictures plotFunction(const PlottedEncoding &encoding) {
     calls.push_back(*std::move(call));
   }
   chart::LineChart chart{.title = encoding.name() + ": the learned function of each head",
-                         .xLabel = "coordinate (what the network is given)",
+                         .xLabel = "coordinate (input of the network)",
                          .yLabel = "bias (logits)",
                          .width = chart::kPictureWidth};
   bool isBias = true;

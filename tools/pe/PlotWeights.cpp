@@ -234,7 +234,7 @@ Pictures plotRows(const PlottedEncoding &encoding) {
   if (!weights)
     return weights.takeError();
   if (weights->rows.empty())
-    return encoding.lacks("a result of one number per query");
+    return encoding.lacks("a result with one value per query");
   std::vector<Picture> pictures;
   for (const auto &[name, found] : weights->rows) {
     const Tensor &expected = weights->expectedRows.at(name);

@@ -12,7 +12,7 @@ namespace pe::cli {
 
 constexpr std::string_view kPrefix = "pe.train.";
 
-/// Returns the file name without extension, by which encodings are called.
+/// Returns the file name without extension, which names an encoding.
 static std::string shortOf(const std::string &value) {
   return value.ends_with(".mlir") ? std::filesystem::path(value).stem().string() : value;
 }

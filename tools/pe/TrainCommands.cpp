@@ -49,7 +49,7 @@ static Status runCheck(train::Session &session) {
   return check ? train::printOverfitCheck(*check, stdout) : Status(check.takeError());
 }
 
-/// Records the share of right answers of the last evaluation.
+/// Records the share of correct answers of the last evaluation.
 struct ScoreKeeper : train::Observer {
   void onAccuracy(const std::map<int64_t, double> &byLength) override { accuracy = byLength; }
   std::map<int64_t, double> accuracy;
@@ -63,11 +63,11 @@ static void printByLength(const char *title, const std::map<int64_t, double> &va
   std::printf("\n");
 }
 
-/// Prints the share of right answers for a task, and bits for a text.
+/// Prints the share of correct answers for a task, and bits for a text.
 static void printScores(const train::Session &session, const std::map<int64_t, double> &bits,
                         const std::map<int64_t, double> &accuracy) {
   if (!accuracy.empty()) {
-    printByLength("share of right answers in the second half, by length", accuracy);
+    printByLength("share of correct answers in the second half, by length", accuracy);
     return printByLength("bits per answer", bits);
   }
   const train::Vocabulary &vocabulary = session.config().vocabulary;

@@ -15,7 +15,7 @@
 #include <cstdio>
 #include <unistd.h>
 
-/// Prints, once per run and after all other output, why the disk cache is not used.
+/// Prints, once per run and after all other output, the reason why the disk cache is not used.
 static void noteCache() {
   const std::string problem = pe::api::Compiler::instance().diskCache().problem();
   if (!problem.empty())
@@ -29,8 +29,8 @@ static int finish(const std::string &command, int status) {
   errno = 0;
   if (status != 0 || (std::fflush(stdout) == 0 && !std::ferror(stdout)))
     return status;
-  // stdio does not keep the reason of an earlier failure, so another write retrieves it. The output
-  // is incomplete in any case.
+  // stdio does not store the reason of an earlier failure, so another write retrieves it. The
+  // output is incomplete in any case.
   if (!errno && ::write(STDOUT_FILENO, "\n", 1) == 1)
     errno = EIO;
   return pe::cli::reportError(command, pe::systemError("standard output", "cannot write"));

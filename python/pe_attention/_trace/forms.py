@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 _ASINH = "s * torch.log(s * x + torch.sqrt(x * x + 1)), where s = torch.where(x < 0, -1.0, 1.0)"
-# Of x, or of x and y. Where several are equal in exact arithmetic, the one that rounds well and has
-# finite gradients is given.
+# Formulas in x, or in x and y. If several are equal in exact arithmetic, this is the one with small
+# rounding errors and finite gradients.
 FORMS = {
     "acosh": "torch.log(x + torch.sqrt(x * x - 1))",
     "arccosh": "torch.log(x + torch.sqrt(x * x - 1))",
@@ -31,10 +31,11 @@ FORMS = {
     "tanhshrink": "x - torch.tanh(x)",
 }
 
-_SPECIAL = "compute its values before, and read them as table[i - j]"
-_ROW = "a formula gives one number per pair; compute it before, or write .sum() of a small tensor"
+_SPECIAL = "compute its values outside of the formula, and read them as table[i - j]"
+_ROW = ("a formula computes one number per pair; compute this outside, or use .sum() of a small "
+        "tensor")
 _SOFTMAX = "attention takes the softmax of the scores itself"
-_RANDOM = "a formula draws no random numbers; attention has dropout, and noise is a tensor"
+_RANDOM = "formulas cannot draw random numbers; use dropout of attention, or pass noise as a tensor"
 
 # Advice on functions that no formula computes.
 SENTENCES = {

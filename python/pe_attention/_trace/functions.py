@@ -236,7 +236,7 @@ def _squeeze(tracer: Tracer, x: Any, dim: int | None = None) -> Any:
 def _reshape(tracer: Tracer, x: Any, *shape: Any) -> Any:
     array = tracer.lift(x)
     if isinstance(array, Array) and array.numel() != 1:
-        raise refuse(f"reshape of {array!r} is not supported in a formula; reshape it before, or "
+        raise refuse(f"reshape of {array!r} is not supported in a formula; reshape it outside, or "
                      f"index it without reshape")
     sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     return _row(tracer, array, len(sizes)) if sizes else _number(array)

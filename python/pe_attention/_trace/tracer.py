@@ -29,7 +29,7 @@ class Tracer:
     def __init__(self, inputs: Mapping[str, str], names: Mapping[int, str], *,
                  wraps: bool = False, heads: int | None = None) -> None:
         self.graph = Graph(tuple(inputs))
-        # Whether negative indices count from the end, as in PyTorch; the number of heads.
+        # `wraps`: negative indices count from the end, as in PyTorch. `heads`: the number of heads.
         self.wraps, self.heads = wraps, heads
         self.surroundings: list[Surroundings] = []
         self.inputs = {name: Number(self, self.graph.add(Node("input", (), kind, name)), kind)
@@ -128,7 +128,7 @@ class Tracer:
                      f"{source.name}[h{', ...' if rank > 1 else ''}]?", self.place)
 
     def _check_range(self, name: str, axis: int, size: int, index: Number) -> None:
-        """Refuses an index that is out of range for every pair or for some head."""
+        """Rejects an index that is out of range for every pair or for some head."""
         values = values_by_head(self.graph, index.step, self.heads) if self.heads else None
         low, high = (min(values), max(values)) if values else range_of(self.graph, index.step)
         found = ""
@@ -169,8 +169,8 @@ class Tracer:
         if id(tensor) in self.made:
             if not self.made[id(tensor)][1]:
                 raise refuse("this tensor was computed inside the formula from another one, by "
-                             "a function that formulas do not support; compute it before, or index "
-                             "the other tensor and compute with its elements")
+                             "a function that formulas do not support; compute it outside, or "
+                             "index the other tensor and compute with its elements")
             if tensor.numel() == 1:
                 return self.constant(tensor.item())
         if tensor.is_complex() or tensor.is_quantized or tensor.is_sparse:
@@ -261,7 +261,7 @@ def refuse_compiled() -> None:
 
     if torch.compiler.is_compiling():
         raise InputError("formula: expected a definition outside of compiled code, found one in a "
-                         "function that torch.compile traces; make the encoding or mask before, "
+                         "function that torch.compile traces; create the encoding or mask outside, "
                          "and use it in the function")
 
 

@@ -42,7 +42,7 @@ def attention_of_shards(query: torch.Tensor, key: torch.Tensor, value: torch.Ten
     starts = starts_of(q_start, k_start, head_start, heads_total)
     if heads_total is not None or head_start:
         raise InputError("head_start, heads_total: expected the defaults for DTensors, whose "
-                         "placements determine the heads, found other values; leave them out")
+                         "placements determine the heads, found other values; omit them")
     whole = cast(DTensor, query)
     q, k, v = (cast(DTensor, t).to_local(grad_placements=placements) for t in (query, key, value))
     _, offsets = compute_local_shape_and_global_offset(whole.shape, mesh, placements)

@@ -88,7 +88,7 @@ def agree(group: Group, facts: dict[str, int], device: torch.device,
         raise error
     for rank, (failed, *_) in enumerate(everyone):
         if failed:
-            raise InputError(f"rank {rank} has refused its arguments; see its error message")
+            raise InputError(f"rank {rank} rejected its arguments; see its error message")
     for at, name in enumerate(facts, 1):
         for rank, numbers in enumerate(everyone):
             if name != "length" and numbers[at] != everyone[0][at]:

@@ -18,7 +18,7 @@ _GATHER = "take method='all_gather'"
 
 @dataclass(frozen=True)
 class Structure:
-    """`low` and `high` bound i - j for the pairs that the mask lets through. `sink` and `documents`
+    """`low` and `high` bound i - j for the pairs that the mask keeps. `sink` and `documents`
     are the names of the arguments with the sink's logits and with the boundaries of documents."""
 
     stick_breaking: bool
@@ -58,7 +58,7 @@ def _name(text: str, value: str) -> str:
 
 
 def _range(text: str) -> tuple[float, float]:
-    """Returns bounds of i - j for the pairs that the mask lets through, derived from the mask ops
+    """Returns bounds of i - j for the pairs that the mask keeps, derived from the mask ops
     that have such bounds."""
     ops = {match[1]: (match[2], match[3]) for match in
            re.finditer(_VALUE + r"\s*=\s*pe\.(\w+)([^\n]*)", text)}
@@ -80,7 +80,7 @@ def _range(text: str) -> tuple[float, float]:
     return visit(mask[1]) if mask else (-math.inf, math.inf)
 
 
-# How a tensor other than q, k and v is split along with queries and keys.
+# The ways in which a tensor other than q, k and v is split along with queries and keys.
 SAME, QUERIES, KEYS, SINK, DOCUMENTS = "same", "queries", "keys", "sink", "documents"
 
 
@@ -102,7 +102,7 @@ def kinds_of(function: Function, structure: Structure) -> list[tuple[str, int]]:
 
 
 def check_ring(structure: Structure) -> None:
-    """Refuses programs whose partial results cannot be merged."""
+    """Rejects programs whose partial results cannot be merged."""
     if structure.both_sides:
         raise InputError("encoding: expected unidirectional stick-breaking for method='ring', "
                          "found bidirectional=True; " + _GATHER)

@@ -29,7 +29,7 @@ _INSTEAD = {
     "output_attentions": "pe's kernels do not store the weights; restore() the model and set "
                          "attn_implementation='eager' to get them",
     "cu_seq_lens_q": "pass packed sequences by position_ids",
-    "head_mask": "leave it out",
+    "head_mask": "omit it",
     "cache": "paged caches are not supported; use the model's own cache",
 }
 
@@ -58,7 +58,7 @@ class Attached:
     own: OwnBias | None = None
     drops_bias: bool = False
     hides_rotation: bool = False
-    # Whether an encoding depends on absolute positions.
+    # True if an encoding depends on absolute positions.
     reads_positions: bool = False
     _sums: dict[tuple[float | None, bool], Encoding | None] = field(default_factory=dict)
 

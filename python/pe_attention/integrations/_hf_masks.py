@@ -117,7 +117,7 @@ class Rule:
 
 class AttentionMask(torch.Tensor):
     """Represents a mask [batch, 1, queries, keys] between a model and its attention. Models pass it
-    on unchanged; computing with it gives a plain tensor, which the attention refuses."""
+    on unchanged; computing with it gives a plain tensor, which the attention rejects."""
 
     rule: Rule
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]

@@ -105,7 +105,7 @@ def use(model: nn.Module, encoding: Encoding | Make | None = None, *, replace_ro
     relative bias of T5 models; by default both remain, and the encoding's bias is added.
     Cross-attention keeps its positional parts and runs on pe's kernels.
 
-    Refuses a model whose attention does not use transformers' `AttentionInterface`, an encoding for
+    Rejects a model whose attention does not use transformers' `AttentionInterface`, an encoding for
     another number of heads, and a version of transformers that is too old; the model is then
     unchanged. A second `use` replaces the first.
 
@@ -285,7 +285,7 @@ def _unturned(layer: nn.Module, args: tuple[Any, ...],
         here = attached(layer)
         raise InputError(f"{here.name if here else type(layer).__name__}: position_embeddings: "
                          f"expected cosines and sines, or complex numbers, found "
-                         f"{type(given).__name__}; replace_rope cannot take them away")
+                         f"{type(given).__name__}; replace_rope cannot remove them")
     if place < len(args):
         return (*args[:place], still, *args[place + 1:]), kwargs
     return args, {**kwargs, "position_embeddings": still}

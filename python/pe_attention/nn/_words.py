@@ -23,16 +23,16 @@ _ALIASES = {
     "embedding_dim": "dim", "embed_dim": "dim", "d_model": "dim", "softcap": "cap",
     "logit_softcap": "cap", "num_terms": "terms", "activation_fn": "activation",
 }
-_HEAD_DIM = "leave it out: the head dim is taken from the query"
-_TOKENS = "leave it out: the width is taken from the tokens"
+_HEAD_DIM = "omit it: the head dim is taken from the query"
+_TOKENS = "omit it: the width is taken from the tokens"
 _HINTS = {
     "head_dim": _HEAD_DIM,
     "dim": _HEAD_DIM,
-    "length": "leave it out: any length works",
-    "heads": "leave it out: the number of heads is taken from the query",
-    "device": "leave it out: move the module afterwards, with .to(device)",
-    "dtype": "leave it out: convert the module afterwards, with .to(dtype)",
-    "causal": "leave it out: the mask belongs to the call, pe.attention(..., mask=pe.causal)",
+    "length": "omit it: any length works",
+    "heads": "omit it: the number of heads is taken from the query",
+    "device": "omit it: move the module afterwards, with .to(device)",
+    "dtype": "omit it: convert the module afterwards, with .to(dtype)",
+    "causal": "omit it: the mask belongs to the call, pe.attention(..., mask=pe.causal)",
 }
 _OF_TOKENS = {"head_dim": _TOKENS, "dim": _TOKENS}
 _OF_CLASS = {

@@ -189,7 +189,7 @@ class Dormancy:
 
     def _states(self, optimizers: list[torch.optim.Optimizer],
                 work: list[Neurons]) -> Callable[[Tensor], list[Tensor]]:
-        """Returns the running means of optimizers for a parameter. Refuses states without the
+        """Returns the running means of optimizers for a parameter. Rejects states without the
         parameter's rows and columns."""
         names: dict[int, str] = {}
         found: dict[int, list[Tensor]] = {}

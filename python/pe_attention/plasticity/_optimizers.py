@@ -38,7 +38,7 @@ def as_list(optimizers: Optimizers) -> list[Optimizer]:
         if found in FOREIGN:
             raise InputError(
                 f"optimizers[{index}]: expected an optimizer whose states belong to one parameter "
-                f"each, found {found}; leave it out and create a new one after the call")
+                f"each, found {found}; omit it and create a new one after the call")
     return listed  # type: ignore[return-value]
 
 
@@ -66,7 +66,7 @@ def _check(optimizer: Optimizer, index: int, names: Mapping[int, str]) -> None:
         if id(key) not in held or not isinstance(states, Mapping):
             raise InputError(
                 f"{place}: expected states of its parameters, found one of {type(key).__name__} "
-                f"{key!r:.40}; leave it out and create a new one after the call")
+                f"{key!r:.40}; omit it and create a new one after the call")
         name = names.get(id(key), "another")
         for what, state in states.items():
             if isinstance(state, Tensor):
@@ -79,12 +79,12 @@ def _check(optimizer: Optimizer, index: int, names: Mapping[int, str]) -> None:
                 found = type(state).__name__
             raise InputError(
                 f"{place}: parameter '{name}' of shape {list(key.shape)}: expected states of that "
-                f"shape, found '{what}' with {found}; leave it out and create a new "
+                f"shape, found '{what}' with {found}; omit it and create a new "
                 "optimizer after the call")
 
 
 def check_optimizers(optimizers: list[Optimizer], names: Mapping[int, str]) -> None:
-    """Refuses optimizers whose states cannot be mapped. `names` contains the parameters that will
+    """Rejects optimizers whose states cannot be mapped. `names` contains the parameters that will
     change."""
     if not optimizers:
         return

@@ -365,8 +365,8 @@ void BoundCall::markWanted() {
   }
 }
 
-/// Visits the stages from last to first. A stage runs if one of its outputs is wanted; its inputs
-/// are then wanted. Prepared tensors that the caller passes are not computed again.
+/// Visits the stages from last to first. A stage runs if one of its outputs is needed; its inputs
+/// are then needed. Prepared tensors that the caller passes are not computed again.
 void BoundCall::chooseStages() {
   for (size_t i = 0; i < slots.size(); ++i)
     slots[i].isUsed = slots[i].isWritten = wanted[i] && plan.buffers()[i].writtenBy == 0;

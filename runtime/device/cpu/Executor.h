@@ -45,7 +45,7 @@ class Executor : public device::Runner {
 public:
   struct Options {
     /// Fills everything that the call writes with NaN first, so that elements that no stage wrote
-    /// are noticed.
+    /// are detected.
     bool poison = false;
     std::shared_ptr<StageGuard> guard = nullptr;
   };

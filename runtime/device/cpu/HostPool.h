@@ -25,7 +25,8 @@ public:
   int threads() const override;
   void run(int64_t items, Body body, void *context) override;
 
-  /// Returns the first error of the application's functions. All items were run even so.
+  /// Returns the first error of the application's functions. All items have run even after an
+  /// error.
   Status status() const;
 
 private:

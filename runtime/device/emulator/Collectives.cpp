@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/emulator/Collectives.h"
 
+#include "runtime/core/DType.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -16,9 +18,7 @@ namespace pe::emulator {
 namespace {
 
 float fromBf16(uint32_t bits) { return std::bit_cast<float>(bits << 16); }
-float fromF16(uint32_t bits) {
-  return static_cast<float>(std::bit_cast<_Float16>(static_cast<uint16_t>(bits)));
-}
+float fromF16(uint32_t bits) { return f16ToFloat(static_cast<uint16_t>(bits)); }
 float asFloat(uint64_t slot) { return std::bit_cast<float>(static_cast<uint32_t>(slot)); }
 
 /// mma.sync m16n8kK; `fill` puts a lane's registers of the left and right side where they belong.

@@ -48,7 +48,7 @@ inline constexpr int64_t kChecks = 12; // points at which a cubic is checked
 inline constexpr int64_t kPoints = kDegree + 1 + kChecks;
 inline constexpr int64_t kBatch = 32; // cells whose values are in memory at once
 inline constexpr int64_t kScalePoints = 64;
-inline constexpr int64_t kRounds = 56; // after as many splits a cell is too narrow for another
+inline constexpr int64_t kRounds = 56; // a cell cannot be split more often
 /// The far end of an accepted cell has a magnitude of at most this, or at most this times the
 /// magnitude of the near end.
 inline constexpr double kReach = 4;

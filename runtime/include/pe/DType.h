@@ -48,7 +48,7 @@ enum DTypeUse : uint8_t { kFloating = 1, kPlanned = 2, kNarrow = 4 };
 struct DTypeEntry {
   std::string_view name;
   size_t size;
-  std::string_view safetensors; ///< The format's name; empty for a type that no file holds.
+  std::string_view safetensors; ///< The format's name; empty for a type that files cannot contain.
   uint8_t uses = 0;
 };
 /// In the order of the enumeration. The only list of element types in C++ other than the constants

@@ -22,7 +22,7 @@ struct LoopOptions {
   int64_t blockRows = 16;
   int64_t blockColumns = 16;
   Owner owner = Owner::Auto;
-  /// Omit the blocks that the algorithm allows to omit, in the forward (stop) and the backward pass
+  /// Omit the blocks that the algorithm may omit, in the forward (stop) and the backward pass
   /// (skip). False: all blocks are computed.
   bool useStop = false;
   bool useSkip = false;

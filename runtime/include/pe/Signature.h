@@ -16,7 +16,7 @@
 
 namespace pe {
 
-/// The initialisation and training of a parameter (the `pe.*` attributes of an argument).
+/// The initialization and training of a parameter (the `pe.*` attributes of an argument).
 struct ParameterInfo {
   /// A number, "linear", "xavier(gain)", "normal(deviation)", "uniform(a,b)" ... Empty if the
   /// argument is data rather than a parameter.
@@ -49,7 +49,8 @@ struct ValueInfo {
 };
 
 /// A lower bound on a size of a call: `size` must be at least `least`, both expressions over the
-/// sizes and positions of the call. The message of a violation names what is counted, `what`.
+/// sizes and positions of the call. `what` describes the counted items in the message of a
+/// violation.
 struct Requirement {
   std::string size;
   std::string least;

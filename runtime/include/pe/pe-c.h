@@ -55,7 +55,7 @@
 extern "C" {
 #endif
 
-/* A compiled function, and a forward call made by pe_forward. */
+/* A compiled function, and a forward call created by pe_forward. */
 typedef struct pe_function pe_function;
 typedef struct pe_call pe_call;
 

@@ -49,7 +49,8 @@ struct StepReport {
   double gradientNorm = 0;
   /// The rate of the first optimizer, AdamW.
   double learningRate = 0;
-  /// The rate of the encoding's parameters: the same, or --encoding-lr at this step.
+  /// The rate of the encoding's parameters: `learningRate`, or the rate given by --encoding-lr at
+  /// this step.
   double encodingRate = 0;
   std::vector<OptimizerReport> optimizers;
   /// True if the loss or the norm was not finite; the step then changed nothing.
@@ -63,7 +64,7 @@ public:
   /// Reads the text, compiles the encoding and draws the initial weights or reads a checkpoint
   /// (--resume). `flags` are the flags of `pe train`; "--config=FILE" reads them from a JSON file.
   /// Flags that concern the command line only (--check, --trace, --help) are errors. Runs on
-  /// `parallel`, which must outlive the run; by default on --threads threads of pe's own.
+  /// `parallel`, which must outlive the run; by default on --threads threads created by pe.
   static Expected<Run> open(const std::vector<std::string> &flags, ParallelFor *parallel = nullptr);
 
   Run(Run &&) noexcept;
@@ -75,7 +76,7 @@ public:
   int64_t totalSteps() const;
 
   /// Runs the next step, including everything that the flags schedule before and after it: reinit,
-  /// evaluation, ReDo, DASH, checkpoints, the log. An error after the last step.
+  /// evaluation, ReDo, DASH, checkpoints, the log. Returns an error after the last step.
   Expected<StepReport> step();
 
   /// Returns the bits per character (or byte) of held-out text for each context length. The targets

@@ -10,14 +10,14 @@ inline View viewOn(const char *name, const float *data, const Shape &shape) {
   return viewOf(name, Tensor::borrow(const_cast<float *>(data), DType::F32, shape));
 }
 
-/// A compiled function with its workspace. Knows which tensors of a forward call its backward call
-/// reads.
+/// A compiled function with its workspace. Records which tensors of a forward call its backward
+/// call reads.
 class BoundFunction {
 public:
   BoundFunction(std::shared_ptr<const api::CompiledFunction> function, ParallelFor &pool);
 
-  /// Runs the forward half. Stores what the backward half needs besides the arguments and the
-  /// results among `views` in `kept`, whose memory is reused.
+  /// Runs the forward half. Stores the tensors that the backward half needs, except the arguments
+  /// and the results among `views`, in `kept`, whose memory is reused.
   Status forward(std::vector<View> views, TensorMap &kept);
   Status backward(std::vector<View> views, const TensorMap &kept);
 

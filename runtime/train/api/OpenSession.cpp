@@ -2,6 +2,7 @@
 #include "runtime/train/api/OpenSession.h"
 
 #include "runtime/core/Hash.h"
+#include "runtime/train/trainer/WarmStart.h"
 
 namespace pe::train {
 

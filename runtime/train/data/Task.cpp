@@ -51,9 +51,9 @@ Expected<double> parseOption(const Option &option, const std::string &text) {
   const bool isNumber = failure == std::errc() && end == text.data() + text.size();
   if (!isNumber || !(value >= option.least && value <= option.most) ||
       (option.isWhole && value != std::floor(value)))
-    return makeError("'", option.name, "': expected ",
-                     option.isWhole ? "a whole number" : "a number", " from ", option.least, " to ",
-                     static_cast<int64_t>(option.most), ", found '", text, "'");
+    return makeError("'", option.name, "': expected ", option.isWhole ? "an integer" : "a number",
+                     " from ", option.least, " to ", static_cast<int64_t>(option.most), ", found '",
+                     text, "'");
   return value;
 }
 

@@ -135,7 +135,7 @@ std::string claimTable(const ReportContent &content) {
 std::string unitOf(const ReportContent &content) {
   switch (content.measure) {
   case Measure::Accuracy:
-    return "share of right answers";
+    return "share of correct answers";
   case Measure::ForwardTime:
     return "milliseconds";
   case Measure::Bits:
@@ -204,7 +204,7 @@ LineChart trainingChart(const ReportContent &content) {
 /// Plots runs with more than the final evaluation.
 LineChart evaluationChart(const ReportContent &content) {
   LineChart chart;
-  chart.title = content.measure == Measure::Accuracy ? "Right answers between steps"
+  chart.title = content.measure == Measure::Accuracy ? "Correct answers between steps"
                                                      : "Held-out loss between steps";
   chart.xLabel = "step";
   chart.yLabel = unitOf(content) + " at the shortest length";

@@ -53,7 +53,7 @@ public:
       return 0;
     const double number = value->is_number() ? value->get<double>() : -1;
     if (!(number >= 0 && number <= 0x1p53 && number == std::floor(number))) {
-      fail(name, "a whole number of 0 or more", *value);
+      fail(name, "an integer of 0 or more", *value);
       return 0;
     }
     return static_cast<int64_t>(number);

@@ -46,7 +46,7 @@ struct RunFile {
 };
 
 /// Parses a file. `name` is its name in messages; the run of a log is named after it, without
-/// directory and extension. A partial last line of a log, as a killed process leaves it, is
+/// directory and extension. A partial last line of a log, such as that of a killed process, is
 /// ignored.
 Expected<RunFile> parseRunFile(const std::string &text, const std::string &name);
 

@@ -203,7 +203,7 @@ std::string numbersOf(const Claim &claim, const Margin &margin) {
 std::string captionOf(Measure measure, const std::string &unit) {
   switch (measure) {
   case Measure::Accuracy:
-    return "share of right answers in the second half, by length";
+    return "share of correct answers in the second half, by length";
   case Measure::ForwardTime:
     return "milliseconds of a forward pass over one sequence, by length";
   case Measure::Bits:

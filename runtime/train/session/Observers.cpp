@@ -10,6 +10,7 @@
 #include "runtime/train/reinit/ReportJson.h"
 #include "runtime/train/session/Routing.h"
 #include "runtime/train/trainer/Measures.h"
+#include "runtime/train/trainer/WarmStart.h"
 
 #include <filesystem>
 #include <map>

@@ -24,7 +24,7 @@ public:
       return std::nullopt;
     const double value = field->is_number() ? field->get<double>() : -1;
     if (!field->is_number() || !(value >= least) || (isWhole && value != std::floor(value))) {
-      fail(name, isWhole ? "a whole number" : "a number", " of at least ", least);
+      fail(name, isWhole ? "an integer" : "a number", " of at least ", least);
       return std::nullopt;
     }
     return value;

@@ -80,7 +80,7 @@ std::vector<Flag> flagsOfRun() {
      "nothing",
      number<int64_t>(1, [](C &c) -> auto & { return c.maxSkips; }), false},
     {"check", "", "instead of training, check gradients (against differences of the loss) or "
-     "overfit (the model must learn one batch by heart within --steps)", setCheck, false},
+     "overfit (the model must memorize one batch within --steps)", setCheck, false},
     {"trace", "", "file for the time of each part, in the trace event format",
      text([](C &c) -> auto & { return c.trace; }), false},
     {"sweep", "", "KEY=A,B,C: a run for each value of a flag; several sweeps form a grid",

@@ -7,6 +7,7 @@
 #include "runtime/train/session/Session.h"
 #include "runtime/train/model/InitialValues.h"
 #include "runtime/train/session/Options.h"
+#include "runtime/train/trainer/WarmStart.h"
 
 #include <algorithm>
 #include <charconv>

@@ -64,18 +64,6 @@ Expected<SavedRun> readSavedRun(const std::string &directory);
 Status loadCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata,
                       const Metadata &defaults = {}, const std::vector<StatePart> &more = {});
 
-/// Loads the weights of a checkpoint directory or a safetensors file and, with `keepsOptimizer`,
-/// the optimizer state stored there; steps begin at 0. The tensors must be those of the model.
-/// Returns the metadata of the file.
-Expected<Metadata> loadWarmStart(const std::string &from, bool keepsOptimizer, Trainer &trainer);
-
-/// Returns the weights of a checkpoint directory or a model file. They must match the trainer's
-/// parameters in name and shape, and be float32.
-Expected<std::map<std::string, Tensor>> readWeights(const std::string &from, Trainer &trainer);
-
-/// Returns the SHA-256 of the data that loadWarmStart would load.
-Expected<std::string> digestOfWarmStart(const std::string &from, bool keepsOptimizer);
-
 /// Removes the leftovers of a killed process: partially written files, and checkpoints other than
 /// the latest and the `keep` - 1 before it. Files that saveCheckpoint does not write are kept.
 void removeLeftovers(const std::string &directory, int64_t keep = 1);

@@ -1,5 +1,5 @@
 // Masks as code that read data of queries, keys and heads, inside a window, with a learned bias and a
-// function of the score.
+// score function.
 !qkv = tensor<?x?x?x?xf32>
 
 func.func @attention(%q: !qkv {pe.name = "q"},

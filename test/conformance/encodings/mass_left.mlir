@@ -6,6 +6,7 @@ func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qk
     -> (!qkv {pe.name = "o"}, tensor<?x?x?xf32> {pe.name = "lse"}) {
   %b = pe.bias_fn(%g : tensor<?xf32>) expr "-12 - g[h] * (i - j)"
   %m = pe.causal
-  %o, %lse = pe.attention %q, %k, %v bias(%b) mask(%m) {normalizer = #pe.normalizer<stick_breaking>} : (!qkv, !qkv, !qkv) -> !qkv, tensor<?x?x?xf32>
+  %o, %lse = pe.attention %q, %k, %v bias(%b) mask(%m) {normalizer = #pe.normalizer<stick_breaking>}
+      : (!qkv, !qkv, !qkv) -> !qkv, tensor<?x?x?xf32>
   return %o, %lse : !qkv, tensor<?x?x?xf32>
 }

@@ -3,7 +3,8 @@
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %kv_len: tensor<?xi32> {pe.name = "kv_len", pe.init = "integers(10,150)", pe.axes = ["batch"]},
-                     %q_doc: tensor<?x?xi32> {pe.name = "q_doc", pe.init = "integers(0,3)", pe.axes = ["batch", "query"]},
+                     %q_doc: tensor<?x?xi32> {pe.name = "q_doc", pe.init = "integers(0,3)",
+                         pe.axes = ["batch", "query"]},
                      %k_doc: tensor<?x?xi32> {pe.name = "k_doc", pe.init = "integers(0,3)", pe.axes = ["batch", "key"]},
                      %seed: tensor<i64> {pe.name = "seed"},
                      %g: tensor<?xf32> {pe.name = "g", pe.init = 0.02})

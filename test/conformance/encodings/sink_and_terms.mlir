@@ -1,5 +1,5 @@
 // A sink with all terms that depend on the sum of a softmax row: bias terms of the query, of the query and
-// the key, and of the key, the log-sum-exp with its cotangent, a function of the score, and dropout.
+// the key, and of the key, the log-sum-exp with its cotangent, a score function, and dropout.
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %rows: tensor<?x?xf32> {pe.name = "rows", pe.axes = ["batch", "query"]},

@@ -10,8 +10,8 @@ namespace {
 
 constexpr ReflectedAxis kAxes[] = {ReflectedAxis::Lanes, ReflectedAxis::Halves};
 
-/// The position of a lane's element in half `half` of its tile: along the axis, and along the
-/// row's.
+/// Returns the position of a lane's element in half `half` of its tile, along the reflected axis
+/// and along the axis of rows.
 std::pair<int64_t, int64_t> placeOf(ReflectedAxis axis, int64_t lane, int64_t half) {
   const int64_t g = lane / 4, across = lane % 4 * 2 + half;
   return axis == ReflectedAxis::Lanes ? std::pair(g, across) : std::pair(across, g);

@@ -69,7 +69,7 @@ TEST(FireRepresentation, CosinesKeepTheirPhase) {
   EXPECT_GT(plain, 10 * 1e-5); // with one rounded frequency per term
 }
 
-TEST(FireRepresentation, SlopesAreThoseAtTheLength) {
+TEST(FireRepresentation, SlopesMatchAtTheLength) {
   for (double d : {0.0, 1.0, 17.0, 500.0}) {
     EXPECT_NEAR(representLogSlope(-0.7, -0.3, 500) * (std::log1p(0.3 * d) / std::log1p(0.3 * 500)),
                 -0.7 * std::log1p(0.3 * d), 1e-12);
@@ -84,7 +84,7 @@ TEST(FireRepresentation, SlopesAreThoseAtTheLength) {
   EXPECT_EQ(interleavedSlope(5, 6), 0.125);
 }
 
-TEST(FireRepresentation, TwoNumbersHoldWhatOneDoesNot) {
+TEST(FireRepresentation, TwoFloatsHoldMoreThanOne) {
   for (double value : {0.1, -3.7e5, 1.0 / 3, 0.0}) {
     const auto [high, low] = splitInTwo(value);
     EXPECT_LE(std::abs(value - (static_cast<double>(high) + low)), std::abs(value) * 0x1p-48);

@@ -25,7 +25,7 @@ constexpr FragmentKind kKinds[] = {FragmentKind::One,        FragmentKind::Pair,
                                    FragmentKind::Owner,      FragmentKind::Inner,
                                    FragmentKind::OwnerPanel, FragmentKind::InnerPanel};
 
-TEST(FragmentLayout, AnIndexIsThatOfItsElement) {
+TEST(FragmentLayout, IndexOfInvertsElementAt) {
   for (const FragmentLayout &layout : layouts())
     for (FragmentKind kind : kKinds)
       for (int64_t depth : {8, 40, 64})
@@ -97,7 +97,7 @@ std::pair<int64_t, int64_t> loaded(Rows rowOf, int64_t lane, int64_t reg, int64_
 
 /// mma.sync m16n8k16 (PTX ISA): register r of A has rows g + 8 (r mod 2), k 2t + half + 8 (r / 2);
 /// register r of B has k 2t + half + 8 r, column g.
-TEST(FragmentLayout, MatricesAreWhatTheProductExpects) {
+TEST(FragmentLayout, MatricesMatchTheOperandsOfMma) {
   using Place = std::pair<int64_t, int64_t>;
   auto own = [](auto rowOf) { return [rowOf](int64_t lane) { return rowOf(lane, 0); }; };
   for (int64_t lane = 0; lane < 32; ++lane)

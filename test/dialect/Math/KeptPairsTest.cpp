@@ -16,7 +16,7 @@ bool keeps(const Blocks &pairs, int64_t r, int64_t c) {
          (!pairs.upper || c < r + *pairs.upper);
 }
 
-/// The definition: returns true if the two blocks have a pair that exists and is kept.
+/// Returns true if the two blocks have a pair that exists and is kept, by definition.
 bool meet(const Blocks &blocks, int64_t rowBlock, int64_t columnBlock) {
   for (int64_t r = rowBlock * blocks.rows.block; r < (rowBlock + 1) * blocks.rows.block; ++r)
     for (int64_t c = columnBlock * blocks.columns.block;
@@ -47,8 +47,8 @@ template <typename Pairs> void expectExact(const Pairs &blocks) {
   }
 }
 
-/// The visitors of a block are numbered from the last one without gaps, so that no visitor waits
-/// forever.
+/// Expects that the visitors of a block are numbered from the last one without gaps, so that no
+/// visitor waits forever.
 template <typename Pairs> void expectTurns(const Pairs &blocks) {
   const int64_t rowBlocks = blocksOf(blocks.rows), columnBlocks = blocksOf(blocks.columns);
   for (int64_t column = 0; column < columnBlocks; ++column) {
@@ -67,8 +67,8 @@ template <typename Pairs> void expectTurns(const Pairs &blocks) {
   }
 }
 
-/// Every pair of a row block and its visited column blocks is on a diagonal of one of its units.
-/// Column blocks are `perOwner` times smaller.
+/// Expects that every pair of a row block and its visited column blocks is on a diagonal of one of
+/// its units. Column blocks are `perOwner` times smaller.
 void expectUnits(const Blocks &blocks) {
   const int64_t perOwner = blocks.rows.block / blocks.columns.block;
   for (int64_t row = 0; row < blocksOf(blocks.rows); ++row) {
@@ -94,8 +94,8 @@ void expectUnits(const Blocks &blocks) {
   }
 }
 
-/// The same for blocks in descending order, whose units are `perOwner` lower. Unit u begins with
-/// the diagonal of the first row and the first column of block u.
+/// Expects the same for blocks in descending order, whose units are `perOwner` lower. Unit u begins
+/// with the diagonal of the first row and the first column of block u.
 void expectDescendingUnits(const Blocks &blocks) {
   const int64_t perOwner = blocks.rows.block / blocks.columns.block;
   for (int64_t row = 0; row < blocksOf(blocks.rows); ++row) {
@@ -285,7 +285,7 @@ template <typename Check> int failuresOf(Check check) {
   return results.size();
 }
 
-TEST(KeptPairs, MistakesAreNoticed) {
+TEST(KeptPairs, MistakesAreDetected) {
   const Blocks causal{std::nullopt, 1, true, {0, 7, 2}, {0, 7, 1}};
   auto exact = [&](auto pairs) {
     static_cast<Blocks &>(pairs) = causal;

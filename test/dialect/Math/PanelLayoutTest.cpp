@@ -27,7 +27,7 @@ protected:
 };
 
 /// Every chunk is in its row of the panel, and no two chunks overlap.
-TEST_P(Panels, ChunksHavePlacesOfTheirOwn) {
+TEST_P(Panels, ChunksDoNotOverlap) {
   for (const PanelLayout &panel : panels()) {
     EXPECT_GE(panel.pitch(), panel.depth * panel.elementBytes);
     std::set<int64_t> seen;
@@ -42,7 +42,7 @@ TEST_P(Panels, ChunksHavePlacesOfTheirOwn) {
 }
 
 /// A chunk of eight rows covers the 128 bytes of the banks once.
-TEST_P(Panels, EightRowsOfAChunkLieInDifferentBanks) {
+TEST_P(Panels, EightRowsOfAChunkUseDifferentBanks) {
   for (const PanelLayout &panel : panels())
     for (int64_t first = 0; first < panel.rows; first += 8)
       for (int64_t chunk = 0; chunk < panel.chunks(); ++chunk) {

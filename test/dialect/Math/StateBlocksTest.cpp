@@ -9,7 +9,7 @@ using namespace mlir::tile;
 
 namespace {
 
-/// The definition: returns the states of the existing elements.
+/// Returns the states of the existing elements, by definition.
 std::set<int64_t> statesOfElements(int64_t first, int64_t size, int64_t limit) {
   std::set<int64_t> states;
   for (int64_t i = first; i < std::min(first + size, limit); ++i)
@@ -17,7 +17,7 @@ std::set<int64_t> statesOfElements(int64_t first, int64_t size, int64_t limit) {
   return states;
 }
 
-TEST(StateBlocks, AreThoseOfTheElements) {
+TEST(StateBlocks, MatchTheStatesOfTheElements) {
   for (int64_t size = 1; size <= 4 * kStateBlock; ++size)
     for (int64_t limit : {1, 63, 64, 65, 127, 128, 200, 1000})
       for (int64_t first = 0; first < limit; first += size) {

@@ -87,7 +87,7 @@ TEST(Coordinates, ClampedLogIsConstantAboveTheThreshold) {
   }
 }
 
-/// The formula of the code of T5, in f32.
+/// Computes the formula of the code of T5, in f32.
 int referenceBucket(int64_t difference, int buckets, int maxDistance, bool bidirectional) {
   int offset = 0;
   int64_t x = std::max<int64_t>(difference, 0);

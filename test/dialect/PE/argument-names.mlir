@@ -19,7 +19,7 @@ func.func @wins(%x: tensor<f32> {pe.name = "y"},
   return %0 : !pe.bias
 }
 
-// A name of let shadows the pe.name. Sums can use the pe.name.
+// A name that let defines shadows a pe.name. Sums can use a pe.name.
 // CHECK-LABEL: @inside
 func.func @inside(%t: tensor<?xf32> {pe.name = "wave"}) -> !pe.bias {
   %0 = pe.bias_fn(%t : tensor<?xf32>)

@@ -1,9 +1,9 @@
-// Folds of identities, and equal leaves merged by CSE.
+// Identities fold, and CSE merges equal leaves.
 // RUN: pe-opt %s --canonicalize --cse | FileCheck %s
 
 !qkv = tensor<?x?x?x?xf32>
 
-// A factor of 1 and a mask combined with itself fold.
+// A scale by 1 and a mask combined with itself fold.
 // CHECK-LABEL: func @folds
 func.func @folds(%q: !qkv, %s: tensor<?xf32>) -> !qkv {
   // CHECK-NOT: pe.scale
@@ -22,7 +22,7 @@ func.func @folds(%q: !qkv, %s: tensor<?xf32>) -> !qkv {
   return %o : !qkv
 }
 
-// Two equal leaves are one value.
+// CSE merges two equal leaves.
 // CHECK-LABEL: func @equal_leaves
 func.func @equal_leaves(%q: !qkv, %s: tensor<?xf32>) -> !qkv {
   // CHECK-COUNT-1: pe.distance

@@ -1,6 +1,7 @@
+// One case per constraint of embeddings and of their gradients, and of the dropout of pe.embed (embedding_fn-C*,
+// axis_size-C1, embedding_pullback-C* and dropout-C* of docs/spec.md).
 // RUN: pe-opt %s --split-input-file --verify-diagnostics
-// Constraints embedding_fn-C1 to -C9, axis_size-C1, embedding_pullback-C1, -C2 and, for tokens, dropout-C1
-// to -C3 of docs/spec.md.
+// RUN: not pe-opt %s --split-input-file 2>&1 | FileCheck %s
 
 func.func @arguments() {
   // expected-error @below {{expected 4 region arguments (p, d, dim, n and one per capture), found 2 (embedding_fn-C1)}}
@@ -40,7 +41,7 @@ func.func @yield() {
 func.func @other_dialect(%t: tensor<4xf32>) {
   %e = pe.embedding_fn(%t : tensor<4xf32>) {
   ^bb0(%p: index, %d: index, %dim: index, %n: index, %a: tensor<4xf32>):
-    // expected-error @below {{expected ops of arith, math or pe on single numbers, found 'tensor.extract'; a region is scalar code; read tensors with pe.read (embedding_fn-C4)}}
+    // expected-error-re @below {{on single numbers, found 'tensor.extract';{{.*}}(embedding_fn-C4)}}
     %x = tensor.extract %a[%p] : tensor<4xf32>
     pe.yield %x : f32
   }
@@ -53,7 +54,7 @@ func.func @unknown_function() {
   %e = pe.embedding_fn {
   ^bb0(%p: index, %d: index, %dim: index, %n: index):
     %x = arith.constant 1.0 : f32
-    // expected-error @below {{expected an op of arith or math that every target has (docs/spec.md lists them), found 'math.asinh' (embedding_fn-C5)}}
+    // expected-error @below {{that every target has (docs/spec.md lists them), found 'math.asinh' (embedding_fn-C5)}}
     %y = math.asinh %x : f32
     pe.yield %y : f32
   }
@@ -65,7 +66,7 @@ func.func @unknown_function() {
 func.func @narrow() {
   %e = pe.embedding_fn {
   ^bb0(%p: index, %d: index, %dim: index, %n: index):
-    // expected-error @below {{expected numbers of type f32, f64, i1, i8, i16, i32, i64 or index, found 'f16'; compute in a wider type (embedding_fn-C6)}}
+    // expected-error @below {{i64 or index, found 'f16'; compute in a wider type (embedding_fn-C6)}}
     %x = arith.constant 1.0 : f16
     %y = arith.extf %x : f16 to f32
     pe.yield %y : f32
@@ -98,7 +99,9 @@ func.func @width() {
 // -----
 
 func.func @least_of_what() {
-  // expected-error @below {{expected least to give sizes of axes as expressions over n such as "2 * n - 1", found "rows" = "2 * p"; only n is known (embedding_fn-C9)}}
+  // CHECK: expected least to give sizes of axes as expressions over n such as "2 * n - 1", found "rows" = "2 * p";
+  // CHECK-SAME: {{^}} only n is known (embedding_fn-C9)
+  // expected-error-re @below {{least to give sizes of axes{{.*}}found "rows" = "2 * p";{{.*}}(embedding_fn-C9)}}
   %e = pe.embedding_fn attributes {least = {rows = "2 * p"}} expr "p"
   return
 }
@@ -106,7 +109,7 @@ func.func @least_of_what() {
 // -----
 
 func.func @least_is_text() {
-  // expected-error @below {{expected least to give sizes of axes as expressions over n such as "2 * n - 1", found "rows" = 4 : i64; it is not a string (embedding_fn-C9)}}
+  // expected-error @below {{such as "2 * n - 1", found "rows" = 4 : i64; it is not a string (embedding_fn-C9)}}
   %e = pe.embedding_fn attributes {least = {rows = 4}} expr "p"
   return
 }
@@ -143,7 +146,7 @@ func.func @names_in_a_formula() {
 // -----
 
 func.func @pullback_of_what(%e: !pe.embedding, %dy: tensor<?x?x?xf32>) {
-  // expected-error @below {{expected an embedding made by pe.embedding_fn, found another value (embedding_pullback-C1)}}
+  // expected-error @below {{an embedding made by pe.embedding_fn, found another value (embedding_pullback-C1)}}
   pe.embedding_pullback %e, %dy : tensor<?x?x?xf32>
   return
 }
@@ -152,7 +155,9 @@ func.func @pullback_of_what(%e: !pe.embedding, %dy: tensor<?x?x?xf32>) {
 
 func.func @gradients(%t: tensor<?x?xf32>, %dy: tensor<?x?x?xf32>) {
   %e = pe.embedding_fn(%t : tensor<?x?xf32>) expr "t[p, d]"
-  // expected-error @below {{expected one gradient per capture of the embedding, of types 'tensor<?x?xf32>', found 'tensor<?xf32>' (embedding_pullback-C2)}}
+  // CHECK: expected one gradient per capture of the embedding, of types 'tensor<?x?xf32>',
+  // CHECK-SAME: {{^}} found 'tensor<?xf32>' (embedding_pullback-C2)
+  // expected-error-re @below {{one gradient per capture{{.*}}, found 'tensor<?xf32>' (embedding_pullback-C2)}}
   %g = pe.embedding_pullback %e, %dy : tensor<?x?x?xf32> -> tensor<?xf32>
   return
 }
@@ -160,7 +165,7 @@ func.func @gradients(%t: tensor<?x?xf32>, %dy: tensor<?x?x?xf32>) {
 // -----
 
 func.func @probability_alone(%x: tensor<?x?x?xf32>, %e: !pe.embedding) {
-  // expected-error @below {{expected both a probability of dropout and a seed, found only the probability (dropout-C1)}}
+  // expected-error @below {{both a probability of dropout and a seed, found only the probability (dropout-C1)}}
   %y = pe.embed %x, %e {dropout = 0.1} : tensor<?x?x?xf32>
   return
 }

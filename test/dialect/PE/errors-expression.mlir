@@ -47,7 +47,8 @@ func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:53: error: {{.*}}expected an integer as index, found a real number; use a // b for the quotient rounded down, or int(x)
+  // CHECK: :[[#@LINE+2]]:53: error: {{.*}}expected an integer as index, found a real number;
+  // CHECK-SAME: {{^}} use a // b for the quotient rounded down, or int(x)
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "amp[i / j]"
 }
 // -----
@@ -102,7 +103,8 @@ func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
 }
 // -----
 func.func @f(%i: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:19: error: {{.*}}expected a capture with a unique name, found %i; b, h, i, j are reserved, and a tensor is captured once
+  // CHECK: :[[#@LINE+2]]:19: error: {{.*}}expected a capture with a unique name, found %i; b, h, i, j are reserved,
+  // CHECK-SAME: {{^}} and a tensor is captured once
   %0 = pe.bias_fn(%i : tensor<f32>) expr "i"
 }
 // -----
@@ -127,22 +129,26 @@ func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected an index with its bound and a summand, as in sum(k < 8, a{{\[}}k{{\]}} * i ^ k)
+  // CHECK: :[[#@LINE+2]]:47: error: {{.*}}expected an index with its bound and a summand, as in
+  // CHECK-SAME: {{^}} sum(k < 8, a{{\[}}k{{\]}} * i ^ k)
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "sum(amp[h], i)"
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected an integer up to 4096 or size(name, axis) of a captured tensor as the bound of a sum
+  // CHECK: :[[#@LINE+2]]:55: error: {{.*}}expected an integer up to 4096 or
+  // CHECK-SAME: {{^}} size(name, axis) of a captured tensor as the bound of a sum
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "sum(k < 5000, i)"
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected an integer up to 4096 or size(name, axis) of a captured tensor as the bound of a sum
+  // CHECK: :[[#@LINE+2]]:55: error: {{.*}}expected an integer up to 4096 or
+  // CHECK-SAME: {{^}} size(name, axis) of a captured tensor as the bound of a sum
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "sum(k < size(amp, 1), i)"
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:55: error: {{.*}}expected an integer up to 4096 or size(name, axis) of a captured tensor as the bound of a sum
+  // CHECK: :[[#@LINE+2]]:55: error: {{.*}}expected an integer up to 4096 or
+  // CHECK-SAME: {{^}} size(name, axis) of a captured tensor as the bound of a sum
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "sum(k < size(i, 0), i)"
 }
 // -----
@@ -162,6 +168,7 @@ func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
 }
 // -----
 func.func @f() {
-  // CHECK: :[[#@LINE+1]]:25: error: {{.*}}expected a captured tensor; no tensor is captured; write (%table : tensor<?xf32>) before expr, found 'amp'
+  // CHECK: :[[#@LINE+2]]:25: error: {{.*}}expected a captured tensor; no tensor is captured;
+  // CHECK-SAME: {{^}} write (%table : tensor<?xf32>) before expr, found 'amp'
   %0 = pe.bias_fn expr "amp[h]"
 }

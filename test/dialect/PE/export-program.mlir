@@ -1,4 +1,4 @@
-// The JSON form of a function: a generic walk, with defaults, keywords and the user's locations.
+// The JSON form of a function lists its ops with defaults, keywords and the user's locations.
 // RUN: pe-opt %s --pe-prepare --pe-export-program -o /dev/null | FileCheck %s
 // RUN: pe-opt %s --pe-prepare --pe-export-program -o /dev/null | %python -m json.tool > /dev/null
 

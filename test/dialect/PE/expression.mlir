@@ -6,7 +6,8 @@
 // LOC-LABEL: func.func @bump
 func.func @bump(%amp: tensor<?xf32>, %tau: tensor<?xf32>) {
   // CHECK-NEXT: pe.bias_fn(%{{.*}}, %{{.*}} : tensor<?xf32>, tensor<?xf32>) {
-  // CHECK-NEXT: ^bb0(%{{.*}}: index, %[[H:.*]]: index, %[[I:.*]]: index, %[[J:.*]]: index, %[[AMP:.*]]: tensor<?xf32>, %[[TAU:.*]]: tensor<?xf32>):
+  // CHECK-NEXT: ^bb0(%{{.*}}: index, %[[H:.*]]: index, %[[I:.*]]: index, %[[J:.*]]: index,
+  // CHECK-SAME:      %[[AMP:.*]]: tensor<?xf32>, %[[TAU:.*]]: tensor<?xf32>):
   // CHECK-NEXT:   %[[A:.*]] = pe.read %[[AMP]][%[[H]]] : tensor<?xf32>
   // CHECK-NEXT:   %[[D:.*]] = arith.subi %[[I]], %[[J]] : index
   // CHECK-NEXT:   %[[C0:.*]] = arith.constant 0 : index
@@ -80,16 +81,22 @@ func.func @functions(%c: tensor<f32>) {
   // CHECK: math.log
   // CHECK: arith.maximumf
   // CHECK: arith.minimumf
+  // CHECK: pe.bias_fn(%{{.*}} : tensor<f32>) attributes {test.note} {
   // CHECK: math.powf
   // CHECK: math.sin
   // CHECK: math.sqrt
   // CHECK: math.tanh
   // CHECK: pe.global_head
   // CHECK: pe.heads_total
+  // CHECK: pe.bias_fn(%{{.*}} : tensor<f32>) attributes {test.note} {
   // CHECK: arith.cmpf oge
   // CHECK: arith.xori
   %0 = pe.bias_fn(%c : tensor<f32>) attributes {test.note}
-         expr "abs(c) + cos(c) + erf(c) + exp(c) + floor(c) + log(c) + max(c, 1) + min(c, i) + pow(c, 2.5) + sin(c) + sqrt(c) + tanh(c) + global_head(h) / heads_total + select(not(and(c >= 1, i == j)), clamp(c, 0, 1), int(c))"
+         expr "abs(c) + cos(c) + erf(c) + exp(c) + floor(c) + log(c) + max(c, 1) + min(c, i)"
+  %1 = pe.bias_fn(%c : tensor<f32>) attributes {test.note}
+         expr "pow(c, 2.5) + sin(c) + sqrt(c) + tanh(c) + global_head(h) / heads_total"
+  %2 = pe.bias_fn(%c : tensor<f32>) attributes {test.note}
+         expr "select(not(and(c >= 1, i == j)), clamp(c, 0, 1), int(c))"
   return
 }
 
@@ -167,7 +174,8 @@ func.func @integers(%ids: tensor<?xi32>, %table: tensor<8x?xf32>) {
 // CHECK-LABEL: func @coordinate
 func.func @coordinate(%c: tensor<f32>, %fade: tensor<?xf32>) {
   // CHECK: pe.bias_fn(%{{.*}}, %{{.*}} : tensor<?xf32>, !pe.coordinate) {
-  // CHECK-NEXT: ^bb0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: tensor<?xf32>, %[[T:.*]]: f32):
+  // CHECK-NEXT: ^bb0(%{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index,
+  // CHECK-SAME:      %{{.*}}: tensor<?xf32>, %[[T:.*]]: f32):
   // CHECK: arith.mulf %{{.*}}, %[[T]] : f32
   %t = pe.log_distance c(%c : tensor<f32>)
   %0 = pe.bias_fn(%fade, %t : tensor<?xf32>, !pe.coordinate) expr "fade[h] * t"

@@ -40,7 +40,9 @@ func.func @biases(%p: tensor<?xf32>, %table: tensor<32x?xf32>, %w1: tensor<8xf32
   %2 = pe.table %x, %table : tensor<32x?xf32>
   // CHECK: pe.power %{{.*}} exponent(%{{.*}} : tensor<?xf32>) slope(%{{.*}} : tensor<?xf32>)
   %3 = pe.power %x exponent(%p : tensor<?xf32>) slope(%p : tensor<?xf32>)
-  // CHECK: pe.mlp %{{.*}} layers(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<8xf32>, tensor<8xf32>, tensor<?x8xf32>, tensor<?xf32>) {activation = #pe.activation<gelu>, final_activation = #pe.activation<tanh>}
+  // CHECK: pe.mlp %{{.*}} layers(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} :
+  // CHECK-SAME: tensor<8xf32>, tensor<8xf32>, tensor<?x8xf32>, tensor<?xf32>)
+  // CHECK-SAME: {activation = #pe.activation<gelu>, final_activation = #pe.activation<tanh>}
   %4 = pe.mlp %x layers(%w1, %w1, %w2, %p : tensor<8xf32>, tensor<8xf32>, tensor<?x8xf32>,
                         tensor<?xf32>)
          {activation = #pe.activation<gelu>, final_activation = #pe.activation<tanh>}
@@ -91,7 +93,8 @@ func.func @attention(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xbf16>,
   %r = pe.rotary {base = 500000.0, interleaved = true, rotary_dims = 32}
   // CHECK: pe.rotary {scaling = #pe.rope_scaling<yarn, factor = 4.000000e+00, original_length = 2048>}
   %yarn = pe.rotary {scaling = #pe.rope_scaling<yarn, original_length = 2048, factor = 4, beta_fast = 32.0>}
-  // CHECK: pe.rotary {scaling = #pe.rope_scaling<llama3, factor = 8.000000e+00, original_length = 8192, high = 1.000000e+01, low = 5.000000e-01>}
+  // CHECK: pe.rotary {scaling = #pe.rope_scaling<llama3, factor = 8.000000e+00, original_length = 8192,
+  // CHECK-SAME: high = 1.000000e+01, low = 5.000000e-01>}
   %llama = pe.rotary {scaling = #pe.rope_scaling<llama3, factor = 8.0, low = 0.5, high = 10, original_length = 8192>}
   // CHECK: pe.causal{{$}}
   %m0 = pe.causal
@@ -107,12 +110,16 @@ func.func @attention(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xbf16>,
   %m3 = pe.mask_or %m0, %m1
   // CHECK: %[[MASK:.*]] = pe.mask_and
   %m = pe.mask_and %m3, %m2
-  // CHECK: pe.attention %{{.*}}, %{{.*}}, %{{.*}} bias(%[[B:.*]], %[[B]]) rotate(%{{.*}}) mask(%[[MASK]]) {normalizer = #pe.normalizer<stick_breaking>, scale = 1.250000e-01 : f64} : (tensor<?x8x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x32xbf16>) -> tensor<?x8x?x32xbf16>, tensor<?x8x?xf32>
+  // CHECK: pe.attention %{{.*}}, %{{.*}}, %{{.*}} bias(%[[B:.*]], %[[B]]) rotate(%{{.*}}) mask(%[[MASK]])
+  // CHECK-SAME: {normalizer = #pe.normalizer<stick_breaking>, scale = 1.250000e-01 : f64}
+  // CHECK-SAME: : (tensor<?x8x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x32xbf16>)
+  // CHECK-SAME: -> tensor<?x8x?x32xbf16>, tensor<?x8x?xf32>
   %o, %lse = pe.attention %q, %k, %v bias(%b, %b) rotate(%r) mask(%m)
       {normalizer = #pe.normalizer<stick_breaking>, scale = 0.125}
       : (tensor<?x8x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x32xbf16>)
       -> tensor<?x8x?x32xbf16>, tensor<?x8x?xf32>
-  // CHECK: pe.attention {{.*}} mask(%{{.*}}) {attend_current, normalizer = #pe.normalizer<stick_breaking>, remainder = #pe.remainder<value>} : (
+  // CHECK: pe.attention {{.*}} mask(%{{[^)]*}})
+  // CHECK-SAME: {attend_current, normalizer = #pe.normalizer<stick_breaking>, remainder = #pe.remainder<value>} : (
   %o1 = pe.attention %q, %k, %v mask(%m0)
       {normalizer = #pe.normalizer<stick_breaking>, attend_current, remainder = #pe.remainder<value>}
       : (tensor<?x8x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x32xbf16>)
@@ -134,7 +141,7 @@ func.func @rotations(%base: tensor<?xf32>, %factor: tensor<32xf32>, %t: tensor<?
   // CHECK: pe.rotation_fn(%{{.*}} : tensor<?xf32>) {
   // CHECK-NEXT: ^bb0(%[[H:.*]]: index, %[[P:.*]]: index, %[[N:.*]]: index, %[[T:.*]]: tensor<?xf32>):
   // CHECK-NEXT:   %[[B:.*]] = pe.read %[[T]][%[[H]]] : tensor<?xf32>
-  // Everything is computed in float64.
+  // The whole formula is computed in float64.
   // CHECK-NEXT:   arith.extf %[[B]] : f32 to f64
   // CHECK:        arith.divf %{{.*}}, %{{.*}} : f64
   // CHECK:        math.powf %{{.*}}, %{{.*}} : f64
@@ -164,7 +171,9 @@ func.func @rotations(%base: tensor<?xf32>, %factor: tensor<32xf32>, %t: tensor<?
 
 // CHECK-LABEL: func @merge
 func.func @merge(%o: tensor<?x8x?x64xbf16>, %l: tensor<?x8x?xf32>, %s: tensor<?xf32>) {
-  // CHECK: pe.merge %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} sink(%{{.*}} : tensor<?xf32>) : (tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>, tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>) -> tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>
+  // CHECK: pe.merge %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} sink(%{{.*}} : tensor<?xf32>)
+  // CHECK-SAME: : (tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>, tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>)
+  // CHECK-SAME: -> tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>
   %m, %n = pe.merge %o, %l, %o, %l sink(%s : tensor<?xf32>)
       : (tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>, tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>)
       -> tensor<?x8x?x64xbf16>, tensor<?x8x?xf32>

@@ -1,4 +1,4 @@
-//===- OutsideTest.cpp - Compares the test dialect with twins -------------===//
+//===- OutsideTest.cpp - Test encodings against equivalents in pe ---------===//
 //
 // Runs a program for every op of the test dialect on loops, the CPU and emulated GPU kernels,
 // forward and with all gradients. The float64 reference does not support these ops: it interprets a

@@ -154,7 +154,7 @@ SmallVector<ChainLink> HingesEvalOp::getChain() {
 }
 
 //===----------------------------------------------------------------------===//
-// Functions of the score, content terms and embeddings
+// Score functions, content terms and embeddings
 //===----------------------------------------------------------------------===//
 
 Value CapOp::buildScore(OpBuilder &builder, Location loc, const PairPoint &point, Value score,

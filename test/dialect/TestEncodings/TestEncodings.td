@@ -1,8 +1,9 @@
 //===- TestEncodings.td - Encodings of another dialect ---------*- tablegen -*-===//
 //
-// A separate dialect with at least one op per interface of pe: coordinates, biases, functions of the
-// score, content terms, factors, sinks, masks, prologues, rotations, embeddings, and a piecewise scalar
-// op. No pass refers to it, so these tests show that a new encoding needs no changes to passes.
+// A separate dialect with at least one op per interface of pe: coordinates, biases, score
+// functions, content terms, factors, sinks, masks, prologues, rotations, embeddings, and a
+// piecewise scalar op. No pass refers to it, so these tests show that a new encoding needs no
+// changes to passes.
 //
 //===--------------------------------------------------------------------------===//
 #ifndef TEST_ENCODINGS_TD

@@ -8,7 +8,8 @@
 // CHECK-SAME:    %[[LIMIT:[a-z0-9]*]]: tensor<?xf32>
 // CHECK-NOT:     test_encodings
 // CHECK:         %[[S:.*]] = pe.score_fn(%[[LIMIT]] : tensor<?xf32>) {
-// CHECK-NEXT:    ^bb0(%[[OLD:.*]]: f32, %{{.*}}: index, %[[H:.*]]: index, %{{.*}}: index, %{{.*}}: index, %[[T:.*]]: tensor<?xf32>):
+// CHECK-NEXT:    ^bb0(%[[OLD:.*]]: f32, %{{.*}}: index, %[[H:.*]]: index, %{{.*}}: index, %{{.*}}: index,
+// CHECK-SAME:         %[[T:.*]]: tensor<?xf32>):
 // CHECK-NEXT:      %[[L:.*]] = pe.read %[[T]][%[[H]]]
 // CHECK-NEXT:      %[[X:.*]] = arith.divf %[[OLD]], %[[L]]
 // CHECK-NEXT:      %[[Y:.*]] = math.tanh %[[X]]
@@ -27,9 +28,12 @@ func.func @score(%q: !t, %k: !t, %v: !t, %limit: tensor<?xf32>) -> !t {
 
 // The shift and the projection are not captures.
 // CHECK-LABEL: func.func @content
-// CHECK-SAME:    %[[TABLE:[a-z0-9]*]]: tensor<9x?xf32>, %[[U:[a-z0-9]*]]: tensor<?x?xf32>, %[[W:[a-z0-9]*]]: tensor<?x?xf32>
-// CHECK:         %[[C:.*]] = pe.content_fn(%[[TABLE]] : tensor<9x?xf32>) shift(%[[U]] : tensor<?x?xf32>) project(%[[W]] : tensor<?x?xf32>) {
-// CHECK-NEXT:    ^bb0(%{{.*}}: index, %{{.*}}: index, %[[I:.*]]: index, %[[J:.*]]: index, %[[D:.*]]: index, %{{.*}}: index, %[[T:.*]]: tensor<9x?xf32>):
+// CHECK-SAME:    %[[TABLE:[a-z0-9]*]]: tensor<9x?xf32>, %[[U:[a-z0-9]*]]: tensor<?x?xf32>,
+// CHECK-SAME:    %[[W:[a-z0-9]*]]: tensor<?x?xf32>
+// CHECK:         %[[C:.*]] = pe.content_fn(%[[TABLE]] : tensor<9x?xf32>) shift(%[[U]] : tensor<?x?xf32>)
+// CHECK-SAME:      project(%[[W]] : tensor<?x?xf32>) {
+// CHECK-NEXT:    ^bb0(%[[B:[a-z0-9]*]]: index, %[[H:[a-z0-9]*]]: index, %[[I:[a-z0-9]*]]: index,
+// CHECK-SAME:         %[[J:[a-z0-9]*]]: index, %[[D:.*]]: index, %{{.*}}: index, %[[T:.*]]: tensor<9x?xf32>):
 // CHECK:           arith.subi %[[I]], %[[J]]
 // CHECK:           pe.read %[[T]][%{{.*}}, %[[D]]]
 // CHECK:         pe.attention {{.*}} content(%[[C]])
@@ -47,10 +51,12 @@ func.func @content(%q: !t, %k: !t, %v: !t, %table: tensor<9x?xf32>, %u: tensor<?
 
 // A sink is expanded, and factors and dropout become one factor.
 // CHECK-LABEL: func.func @weights
-// CHECK-SAME:    %[[RATE:[a-z0-9]*]]: tensor<?xf32>, %[[RISE:[a-z0-9]*]]: tensor<?x?xf32>, %[[SEED:[a-z0-9]*]]: tensor<i64>
+// CHECK-SAME:    %[[RATE:[a-z0-9]*]]: tensor<?xf32>, %[[RISE:[a-z0-9]*]]: tensor<?x?xf32>,
+// CHECK-SAME:    %[[SEED:[a-z0-9]*]]: tensor<i64>
 // CHECK-NOT:     test_encodings
 // CHECK:         %[[S:.*]] = pe.sink_fn(%[[RATE]], %[[RISE]] : tensor<?xf32>, tensor<?x?xf32>) {
-// CHECK-NEXT:    ^bb0(%[[B:.*]]: index, %{{.*}}: index, %[[I:.*]]: index, %{{.*}}: tensor<?xf32>, %[[R:.*]]: tensor<?x?xf32>):
+// CHECK-NEXT:    ^bb0(%[[B:.*]]: index, %{{.*}}: index, %[[I:.*]]: index, %{{.*}}: tensor<?xf32>,
+// CHECK-SAME:         %[[R:.*]]: tensor<?x?xf32>):
 // CHECK:           pe.read %[[R]][%[[B]], %[[I]]]
 // CHECK:         %[[F:.*]] = pe.factor_fn(%[[RATE]], %[[SEED]] : tensor<?xf32>, tensor<i64>) {
 // CHECK:           %[[X:.*]] = math.exp
@@ -93,7 +99,8 @@ func.func @shared(%q: !t, %k: !t, %v: !t, %t: tensor<?xf32>) -> (!t, !t) {
 // -----
 
 // CHECK-LABEL: func.func @embedding
-// CHECK:         %[[E:.*]] = pe.embedding_fn(%{{.*}}, %{{.*}} : tensor<?x?xf32>, tensor<?xf32>) attributes {least = {rows = "n"}, width_multiple = 2 : i64} {
+// CHECK:         %[[E:.*]] = pe.embedding_fn(%{{.*}}, %{{.*}} : tensor<?x?xf32>, tensor<?xf32>)
+// CHECK-SAME:      attributes {least = {rows = "n"}, width_multiple = 2 : i64} {
 // CHECK-NEXT:    ^bb0(%[[P:.*]]: index, %[[D:.*]]: index, %{{.*}}: index, %[[N:.*]]: index,
 // CHECK:           arith.subi %[[N]]
 // CHECK:           math.cos

@@ -1,7 +1,10 @@
 // RUN: split-file %s %t
-// RUN: pe run %t/constant.mlir --random=1 --shape=b=1,h=1,sq=3,sk=2,d=16 --k-start=-1 --grad --check --target=cpu 2>&1 | FileCheck %s
-// RUN: pe run %t/constant.mlir --random=1 --shape=b=1,h=1,sq=3,sk=2,d=16 --k-start=-1 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
-// RUN: pe run %t/constant.mlir --random=1 --shape=b=1,h=1,sq=3,sk=2,d=16 --k-start=-1 --grad --check --lowering=loops 2>&1 | FileCheck %s
+// RUN: pe run %t/constant.mlir --random=1 --shape=b=1,h=1,sq=3,sk=2,d=16 --k-start=-1 --grad --check \
+// RUN:   --target=cpu 2>&1 | FileCheck %s
+// RUN: pe run %t/constant.mlir --random=1 --shape=b=1,h=1,sq=3,sk=2,d=16 --k-start=-1 --grad --check \
+// RUN:   --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %t/constant.mlir --random=1 --shape=b=1,h=1,sq=3,sk=2,d=16 --k-start=-1 --grad --check \
+// RUN:   --lowering=loops 2>&1 | FileCheck %s
 // RUN: pe run %t/zero.mlir --random=1 --shape=b=1,h=1,sq=3,sk=2,d=16 --grad --check 2>&1 | FileCheck %s
 // RUN: pe run %t/query.mlir --random=1 --shape=b=1,h=1,sq=3,sk=2,d=16 --grad --check 2>&1 | FileCheck %s
 // CHECK: {{^}}o {{.*}} ok

@@ -1,4 +1,5 @@
-// RUN: pe run %s --random=1 --shape=b=0,h=1,hkv=1,sq=3,sk=3,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --random=1 --shape=b=0,h=1,hkv=1,sq=3,sk=3,d=16 --grad --check --target=gpu-emulator 2>&1 \
+// RUN:   | FileCheck %s
 // RUN: pe run %s --random=1 --shape=b=0,h=1,hkv=1,sq=3,sk=3,d=16 --grad --check --target=cpu 2>&1 | FileCheck %s
 // RUN: pe run %s --random=1 --shape=b=0,h=1,hkv=1,sq=3,sk=3,d=16 --grad --check --lowering=loops 2>&1 | FileCheck %s
 // CHECK: {{^}}o {{.*}} ok

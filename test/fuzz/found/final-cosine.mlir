@@ -14,7 +14,8 @@ func.func @f(%q: !t {pe.name = "q"},
     %p4: tensor<?xf32> {pe.name = "p4", pe.init = "uniform(-0.5,0.5)"})
     -> (!t {pe.name = "o"}) {
   %x1 = pe.progressive {initial_length = 512.0, epsilon = 1.0e-06}
-  %x2 = pe.mlp %x1 layers(%p1, %p2, %p3, %p4 : tensor<4xf32>, tensor<4xf32>, tensor<?x4xf32>, tensor<?xf32>) {activation = #pe.activation<tanh>, final_activation = #pe.activation<cos>}
+  %x2 = pe.mlp %x1 layers(%p1, %p2, %p3, %p4 : tensor<4xf32>, tensor<4xf32>, tensor<?x4xf32>, tensor<?xf32>)
+      {activation = #pe.activation<tanh>, final_activation = #pe.activation<cos>}
   %o = pe.attention %q, %k, %v bias(%x2) : (!t, !t, !t) -> !t
   return %o : !t
 }

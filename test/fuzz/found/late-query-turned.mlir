@@ -1,6 +1,9 @@
-// RUN: pe run %s --random=901651 --shape=b=1,h=1,hkv=1,sq=1,sk=49,d=16,dv=32 --grad --check --lowering=loops 2>&1 | FileCheck %s
-// RUN: pe run %s --random=901651 --shape=b=1,h=1,hkv=1,sq=1,sk=49,d=16,dv=32 --grad --check --target=cpu 2>&1 | FileCheck %s
-// RUN: pe run %s --random=901651 --shape=b=1,h=1,hkv=1,sq=1,sk=49,d=16,dv=32 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --random=901651 --shape=b=1,h=1,hkv=1,sq=1,sk=49,d=16,dv=32 --grad --check --lowering=loops 2>&1 \
+// RUN:   | FileCheck %s
+// RUN: pe run %s --random=901651 --shape=b=1,h=1,hkv=1,sq=1,sk=49,d=16,dv=32 --grad --check --target=cpu 2>&1 \
+// RUN:   | FileCheck %s
+// RUN: pe run %s --random=901651 --shape=b=1,h=1,hkv=1,sq=1,sk=49,d=16,dv=32 --grad --check \
+// RUN:   --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: {{^}}d_base {{.*}} ok
 
 // Most of the weight is on the query's own position, which contributes nothing to the base's gradient.

@@ -1,9 +1,12 @@
-// RUN: pe run %s --random=902705 --shape=b=1,h=3,hkv=1,sq=1,sk=32,d=64,dv=32 --grad --check --lowering=loops 2>&1 | FileCheck %s
-// RUN: pe run %s --random=902705 --shape=b=1,h=3,hkv=1,sq=1,sk=32,d=64,dv=32 --grad --check --target=cpu 2>&1 | FileCheck %s
-// RUN: pe run %s --random=902705 --shape=b=1,h=3,hkv=1,sq=1,sk=32,d=64,dv=32 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --random=902705 --shape=b=1,h=3,hkv=1,sq=1,sk=32,d=64,dv=32 --grad --check --lowering=loops 2>&1 \
+// RUN:   | FileCheck %s
+// RUN: pe run %s --random=902705 --shape=b=1,h=3,hkv=1,sq=1,sk=32,d=64,dv=32 --grad --check --target=cpu 2>&1 \
+// RUN:   | FileCheck %s
+// RUN: pe run %s --random=902705 --shape=b=1,h=3,hkv=1,sq=1,sk=32,d=64,dv=32 --grad --check \
+// RUN:   --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: {{^}}d_p0 {{.*}} ok
 
-// A function of the score that reads its capture's size but none of its elements: nothing is added to the
+// A score function that reads its capture's size but none of its elements: nothing is added to the
 // capture's gradient, and no map without inputs and results may remain.
 !t = tensor<?x?x?x?xf32>
 func.func @f(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},

@@ -1,6 +1,9 @@
-// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=5,sk=7,d=16 --q-start=126 --k-start=124 --grad --check --lowering=loops 2>&1 | FileCheck %s
-// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=5,sk=7,d=16 --q-start=126 --k-start=124 --grad --check --target=cpu 2>&1 | FileCheck %s
-// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=5,sk=7,d=16 --q-start=126 --k-start=124 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=5,sk=7,d=16 --q-start=126 --k-start=124 --grad --check \
+// RUN:   --lowering=loops 2>&1 | FileCheck %s
+// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=5,sk=7,d=16 --q-start=126 --k-start=124 --grad --check \
+// RUN:   --target=cpu 2>&1 | FileCheck %s
+// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=5,sk=7,d=16 --q-start=126 --k-start=124 --grad --check \
+// RUN:   --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: {{^}}o {{.*}} ok
 
 // Positions above 127 wrap around in 8 bits, and widening them again does not restore them.

@@ -1,6 +1,9 @@
-// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=1,sk=2,d=16 --k-start=128 --grad --check --lowering=loops 2>&1 | FileCheck %s
-// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=1,sk=2,d=16 --k-start=128 --grad --check --target=cpu 2>&1 | FileCheck %s
-// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=1,sk=2,d=16 --k-start=128 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=1,sk=2,d=16 --k-start=128 --grad --check --lowering=loops 2>&1 \
+// RUN:   | FileCheck %s
+// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=1,sk=2,d=16 --k-start=128 --grad --check --target=cpu 2>&1 \
+// RUN:   | FileCheck %s
+// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=1,sk=2,d=16 --k-start=128 --grad --check --target=gpu-emulator 2>&1 \
+// RUN:   | FileCheck %s
 // CHECK: {{^}}o {{.*}} ok
 
 // A maximum of 8-bit integers: position 128 wraps to -128.

@@ -1,4 +1,5 @@
-// RUN: pe run %s --random=4092 --shape=b=1,h=3,hkv=3,sq=5,sk=5,d=24,dv=24 --grad --check --target=gpu-emulator --dtype=bf16 2>&1 | FileCheck %s
+// RUN: pe run %s --random=4092 --shape=b=1,h=3,hkv=3,sq=5,sk=5,d=24,dv=24 --grad --check --target=gpu-emulator \
+// RUN:   --dtype=bf16 2>&1 | FileCheck %s
 // CHECK: {{^}}d_p0 {{.*}} ok
 
 // The gradient of a sink is one value that sums the rounding errors of five outputs. The bound is derived

@@ -1,4 +1,5 @@
-// RUN: pe run %s --random=19 --shape=b=1,h=1,hkv=1,sq=12,sk=12,d=16,boundaries=3 --grad --check --target=gpu-emulator --dtype=bf16 2>&1 | FileCheck %s
+// RUN: pe run %s --random=19 --shape=b=1,h=1,hkv=1,sq=12,sk=12,d=16,boundaries=3 --grad --check --target=gpu-emulator \
+// RUN:   --dtype=bf16 2>&1 | FileCheck %s
 // CHECK: {{^}}d_s {{.*}} ok
 
 // The terms of a slope's gradient nearly cancel over the rows; the rounding errors of the outputs do not.

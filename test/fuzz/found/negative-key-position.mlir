@@ -1,6 +1,9 @@
-// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=3,sk=5,d=16 --k-start=-3 --q-start=0 --grad --check --lowering=loops 2>&1 | FileCheck %s
-// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=3,sk=5,d=16 --k-start=-3 --q-start=0 --grad --check --target=cpu 2>&1 | FileCheck %s
-// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=3,sk=5,d=16 --k-start=-3 --q-start=0 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=3,sk=5,d=16 --k-start=-3 --q-start=0 --grad --check \
+// RUN:   --lowering=loops 2>&1 | FileCheck %s
+// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=3,sk=5,d=16 --k-start=-3 --q-start=0 --grad --check --target=cpu 2>&1 \
+// RUN:   | FileCheck %s
+// RUN: pe run %s --random=1 --shape=b=1,h=1,sq=3,sk=5,d=16 --k-start=-3 --q-start=0 --grad --check \
+// RUN:   --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: {{^}}o {{.*}} ok
 
 // Keys can have negative positions, so |j| does not fold to j.

@@ -1,4 +1,5 @@
-// RUN: pe run %s --random=901712 --shape=b=3,h=6,hkv=3,sq=1,sk=1,d=16 --grad --check --target=gpu-emulator --dtype=tf32 2>&1 | FileCheck %s
+// RUN: pe run %s --random=901712 --shape=b=3,h=6,hkv=3,sq=1,sk=1,d=16 --grad --check --target=gpu-emulator \
+// RUN:   --dtype=tf32 2>&1 | FileCheck %s
 // CHECK: {{^}}d_k {{.*}} ok
 // CHECK: {{^}}d_q {{.*}} ok
 

@@ -1,5 +1,7 @@
-// RUN: pe run %s --random=700528 --shape=b=1,h=3,hkv=1,sq=32,sk=40,d=40,dv=40,boundaries=3 --k-start=8 --head-start=3 --heads-total=12 --grad --check --lowering=loops --dtype=f16 2>&1 | FileCheck %s
-// RUN: pe run %s --random=700528 --shape=b=1,h=3,hkv=1,sq=32,sk=40,d=40,dv=40,boundaries=3 --k-start=8 --head-start=3 --heads-total=12 --grad --check --target=gpu-emulator --dtype=f16 2>&1 | FileCheck %s
+// RUN: pe run %s --random=700528 --shape=b=1,h=3,hkv=1,sq=32,sk=40,d=40,dv=40,boundaries=3 --k-start=8 --head-start=3 \
+// RUN:   --heads-total=12 --grad --check --lowering=loops --dtype=f16 2>&1 | FileCheck %s
+// RUN: pe run %s --random=700528 --shape=b=1,h=3,hkv=1,sq=32,sk=40,d=40,dv=40,boundaries=3 --k-start=8 --head-start=3 \
+// RUN:   --heads-total=12 --grad --check --target=gpu-emulator --dtype=f16 2>&1 | FileCheck %s
 // CHECK: {{^}}d_base {{.*}} ok
 
 // Gradients of rotated rows are rounded to f16 before they are summed into the base's gradient, in which

@@ -1,7 +1,9 @@
 // RUN: pe run %s --random=1 --shape=b=1,sq=7,dm=4,rows=7 --grad --check --target=cpu 2>&1 | FileCheck %s
-// RUN: pe run %s --random=1 --shape=b=1,sq=7,dm=4,rows=9 --q-start=2 --grad --check --lowering=loops 2>&1 | FileCheck %s
+// RUN: pe run %s --random=1 --shape=b=1,sq=7,dm=4,rows=9 --q-start=2 --grad --check --lowering=loops 2>&1 \
+// RUN:   | FileCheck %s
 // RUN: not pe run %s --random=1 --shape=b=1,sq=7,dm=4,rows=6 --target=cpu 2>&1 | FileCheck %s --check-prefix=SHORT
-// RUN: not pe run %s --random=1 --shape=b=1,sq=7,dm=4,rows=7 --q-start=1 --target=gpu-emulator 2>&1 | FileCheck %s --check-prefix=SHORT
+// RUN: not pe run %s --random=1 --shape=b=1,sq=7,dm=4,rows=7 --q-start=1 --target=gpu-emulator 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=SHORT
 // CHECK: {{^}}y {{.*}} ok
 // SHORT: rows of tensor 'table', one per position
 

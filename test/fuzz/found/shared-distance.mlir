@@ -1,5 +1,7 @@
-// RUN: pe run %s --random=70084 --shape=b=1,h=6,hkv=3,sq=64,sk=2,d=16,dv=16 --q-start=11 --k-start=-35 --grad --check --target=cpu 2>&1 | FileCheck %s
-// RUN: pe run %s --random=70084 --shape=b=1,h=6,hkv=3,sq=64,sk=2,d=16,dv=16 --q-start=11 --k-start=-35 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --random=70084 --shape=b=1,h=6,hkv=3,sq=64,sk=2,d=16,dv=16 --q-start=11 --k-start=-35 --grad --check \
+// RUN:   --target=cpu 2>&1 | FileCheck %s
+// RUN: pe run %s --random=70084 --shape=b=1,h=6,hkv=3,sq=64,sk=2,d=16,dv=16 --q-start=11 --k-start=-35 --grad --check \
+// RUN:   --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: {{^}}o {{.*}} ok
 // CHECK: {{^}}d_p0 {{.*}} ok
 

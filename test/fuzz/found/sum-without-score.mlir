@@ -1,5 +1,6 @@
 // RUN: pe run %s --random=1 --shape=b=1,h=2,hkv=1,sq=5,sk=7,d=16 --grad --check --target=cpu 2>&1 | FileCheck %s
-// RUN: pe run %s --random=1 --shape=b=1,h=2,hkv=1,sq=5,sk=7,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --random=1 --shape=b=1,h=2,hkv=1,sq=5,sk=7,d=16 --grad --check --target=gpu-emulator 2>&1 \
+// RUN:   | FileCheck %s
 // RUN: pe run %s --random=1 --shape=b=1,h=2,hkv=1,sq=5,sk=7,d=16 --grad --check --lowering=loops 2>&1 | FileCheck %s
 // CHECK: {{^}}o {{.*}} ok
 // CHECK: {{^}}d_p {{.*}} ok

@@ -233,7 +233,7 @@ def _call(name, operands, names):
         return evaluate((name, *operands), names)
     values = [evaluate(operand, names) for operand in operands]
     if any(isinstance(value, bool) for value in values):
-        raise Unreadable(f"a truth value in {name}")
+        raise Unreadable(f"a boolean in {name}")
     if name in ("max", "min") and len(values) == 2:
         return {"max": max, "min": min}[name](values)
     if name == "clamp" and len(values) == 3:
@@ -249,7 +249,7 @@ def _call(name, operands, names):
 
 def _operator(symbol, values):
     if any(isinstance(value, bool) for value in values):
-        raise Unreadable(f"a truth value at {symbol}")
+        raise Unreadable(f"a boolean at {symbol}")
     if len(values) == 1:
         return -values[0]
     a, b = values

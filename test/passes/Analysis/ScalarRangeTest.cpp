@@ -1,8 +1,8 @@
 //===- ScalarRangeTest.cpp - ranges of random masks, by enumeration -------===//
 //
-// Ten thousand random masks, each over a block of pairs of random size and position. The statements
-// of the ranges about all pairs and some pairs must hold for every pair, evaluated one by one by
-// folding, and the ranges must decide enough blocks to be useful.
+// Tests ten thousand random masks, each on a block of pairs of random size and position. The
+// ranges must agree with the pairs, which are evaluated one by one by folding, about whether all
+// pairs or some pairs are kept, and must decide enough blocks to be useful.
 //
 //===----------------------------------------------------------------------===//
 
@@ -214,7 +214,7 @@ TEST_F(RangeTest, TenThousandRandomMasks) {
   EXPECT_GT(known, uniform * 7 / 10) << "of " << uniform << " blocks that are all or nothing";
 }
 
-TEST_F(RangeTest, WhatDoesNotFitIsUnknown) {
+TEST_F(RangeTest, ValuesThatMayOverflowAreUnknown) {
   // Five differences of 13 bits are more than 62 bits, so no block may be decided.
   OwningOpRef<ModuleOp> module =
       parse("(i - j) * (i - j) * (i - j) * (i - j) * (i - j) * (i - j) < 0");

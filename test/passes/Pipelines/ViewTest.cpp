@@ -1,7 +1,7 @@
 //===- ViewTest.cpp - stages on strided tensors of the caller -------------===//
 //
-// With [B, S, H, D] views as q, k, v, o and their gradients, all results equal bitwise those with
-// packed [B, H, S, D] tensors, and nothing is written between the rows of a view.
+// With [B, S, H, D] views as q, k, v, o and their gradients, all results are bitwise equal to those
+// with packed [B, H, S, D] tensors, and nothing is written between the rows of a view.
 //
 //===----------------------------------------------------------------------===//
 

@@ -2,7 +2,8 @@
 // lanes with a masked remainder. The pass derives the gradient. Other functions stay unchanged.
 //
 // RUN: pe-opt %s --split-input-file --verify-diagnostics --pe-elementwise-to-vectors | FileCheck %s
-// RUN: pe-opt %s --split-input-file --verify-diagnostics --pe-elementwise-to-vectors=features=x86-64-v4 | FileCheck %s --check-prefix=V4
+// RUN: pe-opt %s --split-input-file --verify-diagnostics --pe-elementwise-to-vectors=features=x86-64-v4 \
+// RUN:   | FileCheck %s --check-prefix=V4
 
 // CHECK-NOT: func.func @square(
 // CHECK-LABEL: func.func @square_forward1(
@@ -27,7 +28,8 @@ func.func @square(%x: f32) -> f32 {
 // A function of two arguments has two gradients, each a separate array.
 // CHECK-LABEL: func.func @product_forward2(
 // CHECK-LABEL: func.func @product_backward2(
-// CHECK-SAME: memref<1xf32>, %{{.*}}: memref<1xf32>, %{{.*}}: memref<1xf32>, %{{.*}}: memref<1xf32>, %{{.*}}: memref<1xf32>, %{{.*}}: index)
+// CHECK-SAME: memref<1xf32>, %{{[a-z0-9]+}}: memref<1xf32>, %{{[a-z0-9]+}}: memref<1xf32>,
+// CHECK-SAME: %{{[a-z0-9]+}}: memref<1xf32>, %{{[a-z0-9]+}}: memref<1xf32>, %{{[a-z0-9]+}}: index)
 func.func @product(%a: f32, %b: f32) -> f32 {
   %y = arith.mulf %a, %b : f32
   return %y : f32

@@ -1,10 +1,10 @@
 //===- ScalarOpsTest.cpp - scalar operations on every target --------------===//
 //
-// Programs with a bias region of some rows of the table (dialect/Math/ScalarOps.h) each, run on
-// loops, CPU and emulator, value and derivative, and compared with the float64 reference. Operands
+// Runs programs whose bias region contains some rows of the table (dialect/Math/ScalarOps.h) on
+// loops, CPU and emulator, and compares values and derivatives with the float64 reference. Operands
 // come from learned tables: values near 0, negative and large ones, and for integers the
-// neighborhood of +-2^31. The result of an operation is made small before it is summed: x / (1 +
-// |x|) of a float, some bits of every part of an integer, so that a single wrong bit is visible.
+// neighborhood of +-2^31. Results are reduced to small values before they are summed, floats to
+// x / (1 + |x|) and integers to some bits of every part, so that a single wrong bit is visible.
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Math/ScalarOps.h"
@@ -338,7 +338,7 @@ void expectAlike(const ProgramWriter &writer, const std::string &what) {
 }
 
 /// Runs a few cases per program. A failing case is identified by the gradient of its table, or by
-/// running it alone.
+/// running it separately.
 void expectAllAlike(const std::vector<Case> &cases, size_t perProgram) {
   for (size_t first = 0; first < cases.size(); first += perProgram) {
     ProgramWriter writer;

@@ -1,6 +1,7 @@
 //===- StripScheduleTest.cpp - steps and slots of four attention streams --===//
 //
-// The streams are in Inputs/streams.mlir.
+// Each stream is the plan of a file of Inputs/, such as softmax_forward.mlir. The plans are minimal
+// and not executed; other tests execute the plans of passes/ToTile.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Schedule/StripSchedule.h"
@@ -22,11 +23,11 @@ class StripScheduleTest : public testing::Test {
 protected:
   StripScheduleTest() {
     context.loadDialect<TileDialect, arith::ArithDialect, math::MathDialect>();
-    module = parseSourceFile<ModuleOp>(
-        PE_TEST_SOURCE_DIR "/test/passes/Schedule/Inputs/streams.mlir", ParserConfig(&context));
   }
 
   StripSchedule scheduleOf(StringRef plan) {
+    std::string path = (PE_TEST_SOURCE_DIR "/test/passes/Schedule/Inputs/" + plan + ".mlir").str();
+    module = parseSourceFile<ModuleOp>(path, ParserConfig(&context));
     StreamOp stream;
     module->lookupSymbol<PlanOp>(plan).walk([&](StreamOp op) { stream = op; });
     std::string why;
@@ -93,7 +94,7 @@ TEST_F(StripScheduleTest, StickBreakingBackward) {
   EXPECT_EQ(schedule.steps[1].order, Order::Descending);
   EXPECT_EQ(sweep(schedule.steps[2]), "map scan map");
   EXPECT_EQ(schedule.steps[2].order, Order::Ascending);
-  // z and dA; then beta, 1 - beta and the weight as well; dZ reuses the slot of beta.
+  // z and dA, then also beta, 1 - beta and the weight; dZ reuses the slot of beta.
   EXPECT_EQ(schedule.numSlots, 4u);
 }
 

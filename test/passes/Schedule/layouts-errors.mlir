@@ -47,7 +47,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
     tile.store %s, %O : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
   }
 }
-// CPU-INIT: remark: stage @forward runs as plain loops: there is no layout for a contraction with a result over [r, c] and an init over [c]
+// CPU-INIT: remark: stage @forward runs as plain loops: there is no layout for a contraction with a result
+// CPU-INIT-SAME: over [r, c] and an init over [c]
 //--- init.mlir
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
@@ -59,7 +60,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
     %s = tile.stream any {
       %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
       %b = tile.load %B : !tile.buffer<[b, hq, c], f32> -> !tile.val<[c], f32>
-      %y = tile.dot %q, %k over d init(%b : !tile.val<[c], f32>) : !tile.val<[r, d], f32>, !tile.val<[c, d], f32> -> !tile.val<[r, c], f32>
+      %y = tile.dot %q, %k over d init(%b : !tile.val<[c], f32>) : !tile.val<[r, d], f32>, !tile.val<[c, d], f32>
+          -> !tile.val<[r, c], f32>
       %z = tile.reduce add over c %y : !tile.val<[r, c], f32> -> !tile.val<[r], f32>
       tile.yield %z : !tile.val<[r], f32>
     } : !tile.val<[r], f32>
@@ -67,7 +69,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   }
 }
 // GPU-VECTORS: no GPU kernel can compute this: there is no layout for a value over [r, t]
-// LOOPS: error: 'tile.load' op expected a value over r, c, d and e, found one over [r, t]: the loops have no extent for t
+// LOOPS: error: 'tile.load' op expected a value over r, c, d and e, found one over [r, t]:
+// LOOPS-SAME: the loops have no extent for t
 //--- vectors.mlir
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, t], f32>

@@ -2,17 +2,22 @@
 // RUN: not pe-opt %S/schedule-cpu.mlir --pe-schedule-cpu=set=key_blocks=32 2>&1 | FileCheck %s --check-prefix=SET
 // RUN: not pe-opt %S/schedule-cpu.mlir --pe-schedule-cpu=set=exp2=fast 2>&1 | FileCheck %s --check-prefix=SET
 // RUN: not pe-opt %S/schedule-cpu.mlir --pe-schedule-cpu=set=key_block=33 2>&1 | FileCheck %s --check-prefix=SET
-// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-cpu | not pe-opt --pe-schedule-gpu=set=inner_block=16 2>&1 | FileCheck %s --check-prefix=OTHERS
-// RUN: not pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-tile-to-cpu 2>&1 | FileCheck %s --check-prefix=NOBODY
-// RUN: not pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=NOBODY
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-cpu \
+// RUN:   | not pe-opt --pe-schedule-gpu=set=inner_block=16 2>&1 | FileCheck %s --check-prefix=OTHERS
+// RUN: not pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-tile-to-cpu 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=NOBODY
+// RUN: not pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-tile-to-gpu 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=NOBODY
 // RUN: not pe-opt %s --pe-export-plan 2>&1 | FileCheck %s --check-prefix=NOBODY
 
 // All snapshots share one key block, and a schedule must have chosen it.
 // OTHERS: error: 'tile.stage' op expected key blocks of 64, the size for the plan's other snapshots, found 16
-// NOBODY: error: 'tile.plan' op expected key_block, because it counts blocks of keys (kb); run pe-schedule-cpu or pe-schedule-gpu first
+// NOBODY: error: 'tile.plan' op expected key_block, because it counts blocks of keys (kb);
+// NOBODY-SAME: run pe-schedule-cpu or pe-schedule-gpu first
 tile.plan @kept attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %m = tile.buffer "mass" residual : !tile.buffer<[b, hq, kb, r], f32>
 }
 
 // FEATURES: error: expected features x86-64-v3 or x86-64-v4, found x86-64-v2
-// SET: error: 'tile.stage' op expected `set` to override entries of cpu_schedule with valid values, key_block and query_block with multiples of their tiles
+// SET: error: 'tile.stage' op expected `set` to override entries of cpu_schedule with valid values,
+// SET-SAME: key_block and query_block with multiples of their tiles

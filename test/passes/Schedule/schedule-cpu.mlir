@@ -2,12 +2,16 @@
 // RUN: pe-opt %s --pe-schedule-cpu=features=x86-64-v4 | FileCheck %s --check-prefix=V4
 // RUN: pe-opt %s --pe-schedule-cpu="set=query_vectors=3,query_block=48,key_block=32" | FileCheck %s --check-prefix=SET
 
-// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-cpu | FileCheck %s --check-prefix=KEYS
-// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-cpu=set=key_block=32 | FileCheck %s --check-prefix=KEYS32
-// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline --pe-schedule-cpu | FileCheck %s --check-prefix=NO-KEYS
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-cpu \
+// RUN:   | FileCheck %s --check-prefix=KEYS
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-cpu=set=key_block=32 \
+// RUN:   | FileCheck %s --check-prefix=KEYS32
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline --pe-schedule-cpu \
+// RUN:   | FileCheck %s --check-prefix=NO-KEYS
 
 // RUN: pe-opt %examples/alibi.mlir --pe-to-tile-pipeline --pe-schedule-cpu | FileCheck %s --check-prefix=PAD
-// RUN: pe-opt %examples/relative_table.mlir --pe-to-tile-pipeline --pe-schedule-cpu=features=x86-64-v4 | FileCheck %s --check-prefix=PAD-V4
+// RUN: pe-opt %examples/relative_table.mlir --pe-to-tile-pipeline --pe-schedule-cpu=features=x86-64-v4 \
+// RUN:   | FileCheck %s --check-prefix=PAD-V4
 
 // A strip of rows loads entire vectors from the table of distances, beyond the last row.
 // PAD: tile.plan @attention attributes {distance_padding = 16 : i64
@@ -30,10 +34,14 @@
 // CHECK-NOT:   cpu_schedule
 // CHECK:       cpu_loops = {group = {{[18]}} : i64, lanes = 16 : i64}
 // CHECK:       tile.stage @stream
-// CHECK-SAME:  cpu_schedule = {column_rows = 4 : i64, column_vectors = 2 : i64, depth_rows = 4 : i64, exp2 = "bits", key_block = 64 : i64, key_rows = 4 : i64, lanes = 8 : i64, most_parts = 8 : i64, part_rows = 512 : i64, query_block = 128 : i64, query_vectors = 2 : i64, split_below = 16 : i64, sweep_keys = 4 : i64, unroll = 4 : i64}, owner = "rows"}
+// CHECK-SAME:  cpu_schedule = {column_rows = 4 : i64, column_vectors = 2 : i64, depth_rows = 4 : i64, exp2 = "bits",
+// CHECK-SAME:  key_block = 64 : i64, key_rows = 4 : i64, lanes = 8 : i64, most_parts = 8 : i64, part_rows = 512 : i64,
+// CHECK-SAME:  query_block = 128 : i64, query_vectors = 2 : i64, split_below = 16 : i64, sweep_keys = 4 : i64,
+// CHECK-SAME:  unroll = 4 : i64}, owner = "rows"}
 // V4-LABEL:    tile.plan @narrow
 // V4:          tile.stage @stream
-// V4-SAME:     column_vectors = 4 : i64, depth_rows = 8 : i64, exp2 = "scalef", key_block = 64 : i64, key_rows = 8 : i64, lanes = 16 : i64
+// V4-SAME:     column_vectors = 4 : i64, depth_rows = 8 : i64, exp2 = "scalef", key_block = 64 : i64,
+// V4-SAME:     key_rows = 8 : i64, lanes = 16 : i64
 // SET-LABEL:   tile.plan @narrow
 // SET:         tile.stage @stream
 // SET-SAME:    key_block = 32 : i64

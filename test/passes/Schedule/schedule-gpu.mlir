@@ -1,13 +1,19 @@
 // RUN: pe-opt %s --pe-schedule-gpu | FileCheck %s
 // RUN: pe-opt %s --pe-schedule-gpu=set=warps=8,owner_tiles=2 | FileCheck %s --check-prefix=SET
-// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="head-dim=128 value-dim=128 dtype=bf16" --pe-schedule-gpu | FileCheck %s --check-prefix=SNAPSHOTS
-// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu | FileCheck %s --check-prefix=WIDE
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="head-dim=128 value-dim=128 dtype=bf16" \
+// RUN:   --pe-schedule-gpu | FileCheck %s --check-prefix=SNAPSHOTS
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu \
+// RUN:   | FileCheck %s --check-prefix=WIDE
 // RUN: not pe-opt %s --pe-schedule-gpu=set=lanes=8 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not pe-opt %s --pe-schedule-gpu=set=inner_block=24 2>&1 | FileCheck %s --check-prefix=RANGE
-// RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="grad=true head-dim=128 value-dim=128" --pe-schedule-gpu | FileCheck %s --check-prefix=SMALL
-// RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="grad=true head-dim=128 value-dim=128" --pe-schedule-gpu=shared-bytes=166912 | FileCheck %s --check-prefix=LARGE
-// RUN: pe run %examples/t5.mlir --target=gpu-emulator --chip=sm_80 --random=1 --shape=b=1,h=2,hkv=1,sq=70,sk=70,d=128,dv=128 --grad --check 2>&1 | FileCheck %s --check-prefix=RUNS
-// RUN: pe run %examples/stick_breaking.mlir --target=gpu-emulator --chip=sm_90a --random=1 --shape=b=1,h=2,hkv=1,sq=70,sk=70,d=128,dv=128 --grad --check 2>&1 | FileCheck %s --check-prefix=RUNS
+// RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="grad=true head-dim=128 value-dim=128" --pe-schedule-gpu \
+// RUN:   | FileCheck %s --check-prefix=SMALL
+// RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="grad=true head-dim=128 value-dim=128" \
+// RUN:   --pe-schedule-gpu=shared-bytes=166912 | FileCheck %s --check-prefix=LARGE
+// RUN: pe run %examples/t5.mlir --target=gpu-emulator --chip=sm_80 --random=1 \
+// RUN:   --shape=b=1,h=2,hkv=1,sq=70,sk=70,d=128,dv=128 --grad --check 2>&1 | FileCheck %s --check-prefix=RUNS
+// RUN: pe run %examples/stick_breaking.mlir --target=gpu-emulator --chip=sm_90a --random=1 \
+// RUN:   --shape=b=1,h=2,hkv=1,sq=70,sk=70,d=128,dv=128 --grad --check 2>&1 | FileCheck %s --check-prefix=RUNS
 
 // Chips with 163 KiB of shared memory or more fit twice as many f32 owners.
 // SMALL-COUNT-2: gpu_schedule = {{{.*}}warps = 2 : i64}

@@ -7,7 +7,7 @@ tile.plan @computed_keys attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
   %O = tile.buffer "o" result : !tile.buffer<[b, hq, r], f32>
-  // expected-remark @below {{stage @forward runs as plain loops: a panel of keys must be loaded, not computed inside the stream}}
+  // expected-remark @below {{stage @forward runs as plain loops: a panel of keys must be loaded}}
   tile.stage @forward forward over ["b", "hq"] {
     %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
     %s0 = tile.constant 0.0 : !tile.val<[r], f32>
@@ -33,7 +33,7 @@ tile.plan @computed_rows attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
   %G = tile.buffer "d_k" gradient : !tile.buffer<[b, hkv, c, d], f32>
-  // expected-remark @below {{stage @backward runs as plain loops: a contraction over r must have no init, and its rows must be loaded}}
+  // expected-remark @below {{stage @backward runs as plain loops: a contraction over r must have no init}}
   tile.stage @backward backward over ["b", "hkv"] {
     %q0 = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
     %q = tile.map(%q0) : (!tile.val<[r, d], f32>) -> !tile.val<[r, d], f32> {

@@ -2,7 +2,7 @@
 
 tile.plan @plan attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
   %y = tile.buffer "y" result : !tile.buffer<[r], f32>
-  // expected-error @below {{expected 'cpu_loops' to have positive lanes and group, found {group = 0 : i64, lanes = 16 : i64}}}
+  // expected-error-re @below {{expected 'cpu_loops' to have positive{{.*}}found {group = 0 : i64, lanes = 16 : i64}}}
   tile.stage @rows forward over ["r"] attributes {cpu_loops = {lanes = 16 : i64, group = 0 : i64}} {
     tile.foreach over [] {
     ^bb0(%r: index):

@@ -1,4 +1,5 @@
-// RUN: pe-opt %examples/music_transformer.mlir --pe-to-cpu=grad=1 -o /dev/null 2>&1 | FileCheck %s --allow-empty --check-prefix=FUSED
+// RUN: pe-opt %examples/music_transformer.mlir --pe-to-cpu=grad=1 -o /dev/null 2>&1 \
+// RUN:   | FileCheck %s --allow-empty --check-prefix=FUSED
 // RUN: pe-opt %s --split-input-file --pe-schedule-cpu --pe-tile-to-cpu --verify-diagnostics -o /dev/null
 
 // Contractions with vectors of the distance have vector forms, forward and backward.
@@ -18,7 +19,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
     }
     tile.stream any {
       %x = tile.constant 1.0 : !tile.val<[r, c], f32>
-      tile.window_outer %x, %twice, %G : !tile.val<[r, c], f32>, !tile.val<[r, d], f32> -> !tile.buffer<[b, hq, t, d], f32>
+      tile.window_outer %x, %twice, %G : !tile.val<[r, c], f32>, !tile.val<[r, d], f32>
+          -> !tile.buffer<[b, hq, t, d], f32>
     }
   }
 }

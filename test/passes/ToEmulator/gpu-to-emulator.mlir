@@ -38,7 +38,8 @@
 gpu.module @kernels {
   llvm.mlir.global external @pe_shared() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<0 x i8>
   llvm.func @copy(%x: !llvm.ptr<1>, %y: !llvm.ptr<1>, %r: i32, %pitch: i64)
-      attributes {gpu.kernel, nvvm.kernel, pe.frame_words = array<i32: 3, 11>, nvvm.reqntid = array<i32: 32, 1, 1>, pe.shared_bytes = 128 : i32} {
+      attributes {gpu.kernel, nvvm.kernel, pe.frame_words = array<i32: 3, 11>, nvvm.reqntid = array<i32: 32, 1, 1>,
+          pe.shared_bytes = 128 : i32} {
     %thread = nvvm.read.ptx.sreg.tid.x : i32
     %shared = llvm.mlir.addressof @pe_shared : !llvm.ptr<3>
     %from = llvm.getelementptr %x[%thread] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32

@@ -3,18 +3,29 @@
 // Cases: queries before the first key, more queries than keys, and one row or key in the last
 // block.
 //
-// RUN: pe run %s --entry=diagonal --random=1 --shape=b=1,h=2,sq=129,sk=33,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
-// RUN: pe run %s --entry=nothing --random=1 --shape=b=1,h=2,sq=129,sk=33,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
-// RUN: pe run %s --entry=nothing --random=2 --shape=b=1,h=2,sq=65,d=16 --grad --check --target=gpu-emulator --dtype=bf16 2>&1 | FileCheck %s
-// RUN: pe run %s --entry=nothing_softmax --random=1 --shape=b=1,h=2,hkv=1,sq=65,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
-// RUN: pe run %s --entry=near --random=1 --shape=b=1,h=2,hkv=1,sq=193,sk=65,d=16 --q-start=-70 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
-// RUN: pe run %s --entry=near --random=1 --shape=b=1,h=1,sq=65,sk=129,d=16 --q-start=60 --k-start=-9 --grad --check --target=gpu-emulator --dtype=tf32 2>&1 | FileCheck %s
-// RUN: pe run %s --entry=right --random=1 --shape=b=1,h=2,sq=130,sk=65,d=16 --q-start=-70 --k-start=20 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
-// RUN: pe run %s --entry=right --random=1 --shape=b=1,h=2,sq=33,sk=1,d=16 --k-start=40 --grad --check --target=gpu-emulator --dtype=f16 2>&1 | FileCheck %s
-// RUN: pe run %s --entry=table --random=1 --shape=b=1,h=2,sq=200,sk=129,d=16 --q-start=-3 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --entry=diagonal --random=1 --shape=b=1,h=2,sq=129,sk=33,d=16 --grad --check \
+// RUN:   --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --entry=nothing --random=1 --shape=b=1,h=2,sq=129,sk=33,d=16 --grad --check \
+// RUN:   --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --entry=nothing --random=2 --shape=b=1,h=2,sq=65,d=16 --grad --check --target=gpu-emulator \
+// RUN:   --dtype=bf16 2>&1 | FileCheck %s
+// RUN: pe run %s --entry=nothing_softmax --random=1 --shape=b=1,h=2,hkv=1,sq=65,d=16 --grad --check \
+// RUN:   --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --entry=near --random=1 --shape=b=1,h=2,hkv=1,sq=193,sk=65,d=16 --q-start=-70 --grad --check \
+// RUN:   --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --entry=near --random=1 --shape=b=1,h=1,sq=65,sk=129,d=16 --q-start=60 --k-start=-9 --grad --check \
+// RUN:   --target=gpu-emulator --dtype=tf32 2>&1 | FileCheck %s
+// RUN: pe run %s --entry=right --random=1 --shape=b=1,h=2,sq=130,sk=65,d=16 --q-start=-70 --k-start=20 --grad --check \
+// RUN:   --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --entry=right --random=1 --shape=b=1,h=2,sq=33,sk=1,d=16 --k-start=40 --grad --check \
+// RUN:   --target=gpu-emulator --dtype=f16 2>&1 | FileCheck %s
+// RUN: pe run %s --entry=table --random=1 --shape=b=1,h=2,sq=200,sk=129,d=16 --q-start=-3 --grad --check \
+// RUN:   --target=gpu-emulator 2>&1 | FileCheck %s
 // Rows and keys whose positions are at the largest possible distance.
-// RUN: pe run %s --entry=far --random=1 --shape=b=1,h=2,sq=65,d=16 --q-start=1073700000 --k-start=-1073700000 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
-// RUN: pe run %s --entry=far --random=1 --shape=b=1,h=2,sq=65,d=16 --q-start=-1073700000 --k-start=1073700000 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --entry=far --random=1 --shape=b=1,h=2,sq=65,d=16 --q-start=1073700000 --k-start=-1073700000 --grad \
+// RUN:   --check --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --entry=far --random=1 --shape=b=1,h=2,sq=65,d=16 --q-start=-1073700000 --k-start=1073700000 --grad \
+// RUN:   --check --target=gpu-emulator 2>&1 | FileCheck %s
 // CHECK: o {{.*}} ok
 // CHECK-NEXT: d_k {{.*}} ok
 // CHECK-NEXT: d_q {{.*}} ok
@@ -37,7 +48,8 @@ func.func @nothing(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.na
   return %o : !t
 }
 
-func.func @nothing_softmax(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"}) -> (!t {pe.name = "o"}) {
+func.func @nothing_softmax(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"})
+    -> (!t {pe.name = "o"}) {
   %a = pe.strict_causal
   %w = pe.sliding_window {left = 1}
   %m = pe.mask_and %a, %w

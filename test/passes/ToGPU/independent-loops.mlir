@@ -1,5 +1,6 @@
 // RUN: pe-opt %examples/learned.mlir --pe-to-tile-pipeline="grad=1" --pe-schedule-gpu --pe-tile-to-gpu | FileCheck %s
-// RUN: pe-opt %examples/mixture.mlir --pe-to-tile-pipeline="grad=1" --pe-schedule-gpu --pe-tile-to-gpu | FileCheck %s --check-prefix=MIX
+// RUN: pe-opt %examples/mixture.mlir --pe-to-tile-pipeline="grad=1" --pe-schedule-gpu --pe-tile-to-gpu \
+// RUN:   | FileCheck %s --check-prefix=MIX
 
 // An independent loop has a thread per element, although its indices of rows and batch entries do
 // not show that elements are distinct.

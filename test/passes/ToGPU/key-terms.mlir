@@ -2,14 +2,20 @@
 // row.
 // They are added immediately if columns own the kernel, and in turns if rows do.
 //
-// RUN: pe run %s --entry=table --random=1 --shape=b=2,h=4,hkv=2,sq=70,sk=130,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s --check-prefix=TABLE
-// RUN: pe run %s --entry=table --random=2 --shape=b=1,h=2,sq=33,d=16 --q-start=3 --k-start=5 --grad --check --target=gpu-emulator --dtype=bf16 2>&1 | FileCheck %s --check-prefix=TABLE
+// RUN: pe run %s --entry=table --random=1 --shape=b=2,h=4,hkv=2,sq=70,sk=130,d=16 --grad --check \
+// RUN:   --target=gpu-emulator 2>&1 | FileCheck %s --check-prefix=TABLE
+// RUN: pe run %s --entry=table --random=2 --shape=b=1,h=2,sq=33,d=16 --q-start=3 --k-start=5 --grad --check \
+// RUN:   --target=gpu-emulator --dtype=bf16 2>&1 | FileCheck %s --check-prefix=TABLE
 // TABLE: d_t {{.*}} ok
 // TABLE-NOT: FAIL
-// RUN: pe run %s --entry=table_stick --random=1 --shape=b=1,h=4,hkv=2,sq=70,sk=130,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s --check-prefix=TABLE
-// RUN: pe run %s --entry=table_stick --random=1 --shape=b=1,h=2,sq=200,d=16 --grad --check --target=gpu-emulator --dtype=tf32 2>&1 | FileCheck %s --check-prefix=TABLE
-// RUN: pe run %s --entry=both --random=1 --shape=b=1,h=4,hkv=2,sq=65,sk=97,d=16 --q-start=-3 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s --check-prefix=BOTH
-// RUN: pe run %s --entry=both_stick --random=1 --shape=b=1,h=4,hkv=2,sq=65,sk=97,d=16 --grad --check --target=gpu-emulator --dtype=f16 2>&1 | FileCheck %s --check-prefix=BOTH
+// RUN: pe run %s --entry=table_stick --random=1 --shape=b=1,h=4,hkv=2,sq=70,sk=130,d=16 --grad --check \
+// RUN:   --target=gpu-emulator 2>&1 | FileCheck %s --check-prefix=TABLE
+// RUN: pe run %s --entry=table_stick --random=1 --shape=b=1,h=2,sq=200,d=16 --grad --check --target=gpu-emulator \
+// RUN:   --dtype=tf32 2>&1 | FileCheck %s --check-prefix=TABLE
+// RUN: pe run %s --entry=both --random=1 --shape=b=1,h=4,hkv=2,sq=65,sk=97,d=16 --q-start=-3 --grad --check \
+// RUN:   --target=gpu-emulator 2>&1 | FileCheck %s --check-prefix=BOTH
+// RUN: pe run %s --entry=both_stick --random=1 --shape=b=1,h=4,hkv=2,sq=65,sk=97,d=16 --grad --check \
+// RUN:   --target=gpu-emulator --dtype=f16 2>&1 | FileCheck %s --check-prefix=BOTH
 // BOTH: d_a {{.*}} ok
 // BOTH-NOT: FAIL
 !t = tensor<?x?x?x?xf32>

@@ -4,10 +4,12 @@
 // RUN: not pe-opt %t/depth.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=DEPTH
 // RUN: not pe-opt %t/form.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=FORM
 // RUN: not pe-opt %t/place.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=PLACE
-// RUN: not pe-opt %t/diagonals.mlir --pe-schedule-gpu=set=inner_block=48 --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=BLOCKS
+// RUN: not pe-opt %t/diagonals.mlir --pe-schedule-gpu=set=inner_block=48 --pe-tile-to-gpu 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=BLOCKS
 // RUN: not pe-opt %t/columns.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=COLUMNS
 
-// DEPTH: error: no GPU kernel can compute this: expected head and value dims to be multiples of 8 from 8 to 256, found 12
+// DEPTH: error: no GPU kernel can compute this: expected head and value dims to be multiples of 8 from 8 to 256,
+// DEPTH-SAME: found 12
 //--- depth.mlir
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 12 : i64} {
   %L = tile.buffer "l" result : !tile.buffer<[b, hq, r], f32>
@@ -34,7 +36,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
     tile.store %s, %L : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
   }
 }
-// PLACE: error: no GPU kernel can compute this: the gradient of a tensor is accumulated at indices that depend on both the query and the key, and the tensor is not known to have at most 1024 elements per head; --target=cpu has no such limit
+// PLACE: error: no GPU kernel can compute this: the gradient of a tensor is accumulated at indices that depend on both
+// PLACE-SAME: the query and the key, and the tensor is not known to have at most 1024 elements per head;
+// PLACE-SAME: --target=cpu has no such limit
 //--- place.mlir
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %T = tile.buffer "t" temporary {zero} : !tile.buffer<[b, hq, 2048], f32>
@@ -44,7 +48,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
       %b0 = tile.index "b" : !tile.val<[], index>
       %h0 = tile.index "hq" : !tile.val<[], index>
       %j0 = tile.position "c" : !tile.val<[c], index>
-      tile.map(%x, %b0, %h0, %j0) : (!tile.val<[r, c], f32>, !tile.val<[], index>, !tile.val<[], index>, !tile.val<[c], index>) -> () {
+      tile.map(%x, %b0, %h0, %j0) : (!tile.val<[r, c], f32>, !tile.val<[], index>, !tile.val<[], index>,
+          !tile.val<[c], index>) -> () {
       ^bb0(%a: f32, %b: index, %h: index, %j: index):
         tile.accumulate %a, %T[%b, %h, %j] : f32 -> !tile.buffer<[b, hq, 2048], f32>
         tile.yield
@@ -53,7 +58,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
     }
   }
 }
-// BLOCKS: error: no GPU kernel can compute this: sums along diagonals require an owner block that is a multiple of the inner block, and at least one thread per inner row
+// BLOCKS: error: no GPU kernel can compute this: sums along diagonals require an owner block that is a multiple of the
+// BLOCKS-SAME: inner block, and at least one thread per inner row
 //--- diagonals.mlir
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %T = tile.buffer "t" temporary {zero} : !tile.buffer<[b, hq, t], f32>

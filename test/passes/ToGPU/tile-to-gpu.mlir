@@ -1,9 +1,15 @@
-// RUN: pe-opt %examples/nope.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values --pe-divide-loops --pe-tile-to-gpu | FileCheck %s
-// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=STICK
-// RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=TABLE
-// RUN: pe-opt %examples/fire_gelu.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=LOOP
-// RUN: pe-opt %examples/fire.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=FIRE
-// RUN: not pe-opt %examples/nope.mlir --pe-to-tile-pipeline --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=SCHEDULE
+// RUN: pe-opt %examples/nope.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values \
+// RUN:   --pe-divide-loops --pe-tile-to-gpu | FileCheck %s
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values \
+// RUN:   --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=STICK
+// RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values \
+// RUN:   --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=TABLE
+// RUN: pe-opt %examples/fire_gelu.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values \
+// RUN:   --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=LOOP
+// RUN: pe-opt %examples/fire.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values \
+// RUN:   --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=FIRE
+// RUN: not pe-opt %examples/nope.mlir --pe-to-tile-pipeline --pe-tile-to-gpu 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=SCHEDULE
 
 // Kernels are in one module, launches in the plan. Columns own the backward: dQ is summed across
 // CTAs by tickets, and a separate kernel computes the row values from o and dO once.
@@ -18,7 +24,9 @@
 // CHECK: gpu.module @kernels
 // CHECK: llvm.mlir.global external @pe_shared() {addr_space = 3 : i32, alignment = 1024 : i64}
 // CHECK: llvm.func @attention_attention_forward(%{{.*}}: !llvm.ptr<1>
-// CHECK-SAME: i32, {{.*}}i64) attributes {gpu.kernel, nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 128, 1, 1>, pe.frame_words = array<i32: 1, 2, {{[0-9, ]+}}>, pe.shared_bytes = {{[0-9]+}} : i32}
+// CHECK-SAME: i32, {{.*}}i64) attributes {gpu.kernel, nvvm.kernel, nvvm.minctasm = 1 : i32,
+// CHECK-SAME: nvvm.reqntid = array<i32: 128, 1, 1>, pe.frame_words = array<i32: 1, 2, {{[0-9, ]+}}>,
+// CHECK-SAME: pe.shared_bytes = {{[0-9]+}} : i32}
 // CHECK: nvvm.cp.async.shared.global
 // CHECK: nvvm.cp.async.wait.group 0
 // CHECK: nvvm.barrier

@@ -2,12 +2,18 @@
 // do, and if rows own a permuted block (stick-breaking); with vectors common to all heads, and per
 // head.
 //
-// RUN: pe run %s --entry=common --random=1 --shape=b=2,h=4,hkv=2,sq=70,sk=130,d=40 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
-// RUN: pe run %s --entry=common --random=2 --shape=b=1,h=2,sq=70,sk=130,d=24 --q-start=3 --k-start=5 --grad --check --target=gpu-emulator --dtype=bf16 2>&1 | FileCheck %s
-// RUN: pe run %s --entry=common --random=3 --shape=b=1,h=2,sq=100,d=16 --grad --check --target=gpu-emulator --dtype=tf32 2>&1 | FileCheck %s
-// RUN: pe run %s --entry=heads_stick --random=1 --shape=b=1,h=4,hkv=2,sq=70,sk=130,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
-// RUN: pe run %s --entry=heads_stick --random=2 --shape=b=1,h=2,sq=100,sk=150,d=40 --grad --check --target=gpu-emulator --dtype=f16 2>&1 | FileCheck %s
-// RUN: pe run %s --entry=heads_stick --random=3 --shape=b=1,h=2,sq=100,d=64 --grad --check --target=gpu-emulator --dtype=tf32 2>&1 | FileCheck %s
+// RUN: pe run %s --entry=common --random=1 --shape=b=2,h=4,hkv=2,sq=70,sk=130,d=40 --grad --check \
+// RUN:   --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --entry=common --random=2 --shape=b=1,h=2,sq=70,sk=130,d=24 --q-start=3 --k-start=5 --grad --check \
+// RUN:   --target=gpu-emulator --dtype=bf16 2>&1 | FileCheck %s
+// RUN: pe run %s --entry=common --random=3 --shape=b=1,h=2,sq=100,d=16 --grad --check --target=gpu-emulator \
+// RUN:   --dtype=tf32 2>&1 | FileCheck %s
+// RUN: pe run %s --entry=heads_stick --random=1 --shape=b=1,h=4,hkv=2,sq=70,sk=130,d=16 --grad --check \
+// RUN:   --target=gpu-emulator 2>&1 | FileCheck %s
+// RUN: pe run %s --entry=heads_stick --random=2 --shape=b=1,h=2,sq=100,sk=150,d=40 --grad --check \
+// RUN:   --target=gpu-emulator --dtype=f16 2>&1 | FileCheck %s
+// RUN: pe run %s --entry=heads_stick --random=3 --shape=b=1,h=2,sq=100,d=64 --grad --check --target=gpu-emulator \
+// RUN:   --dtype=tf32 2>&1 | FileCheck %s
 // CHECK: d_rate {{.*}} ok
 // CHECK-NOT: FAIL
 //

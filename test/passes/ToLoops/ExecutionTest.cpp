@@ -1,4 +1,4 @@
-//===- ExecutionTest.cpp - tile ops, executed -----------------------------===//
+//===- ExecutionTest.cpp - executes tile ops ------------------------------===//
 //
 // The conformance suite executes and checks the plans of passes/ToTile; here they must only stay
 // inside their buffers. These tests also execute forms of tile ops that passes/ToTile does not
@@ -38,7 +38,7 @@ void expectClose(Tensors &tensors, const std::string &name, const std::vector<do
 const plan::CallSizes kSizes[] = {
     {1, 1, 1, 1, 1, 0, 0},     // one pair
     {2, 4, 2, 37, 37, 0, 0},   // odd length, grouped heads
-    {1, 3, 3, 5, 50, 45, 0},   // the last queries of a longer text
+    {1, 3, 3, 5, 50, 45, 0},   // the last queries of a longer sequence
     {1, 2, 1, 50, 20, -7, 0},  // rows before position 0, rows after the last key
     {1, 2, 2, 33, 49, 40, 24}, // a shard
     {1, 2, 2, 7, 0, 0, 0},     // no keys

@@ -1,7 +1,8 @@
 //===- PermissionsTest.cpp - blocks that a stream permits to skip ---------===//
 //
 // Compares stick-breaking attention from passes/ToTile, with its permissions used or ignored, with
-// the float64 reference under the contract's bounds. A permission that is too loose must fail.
+// the float64 reference under the contract's bounds. The comparison must fail if a permission is
+// too loose.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToLoops/Blocks.h"
@@ -13,7 +14,7 @@ namespace pe::test {
 namespace {
 
 constexpr int64_t kPositions = 250, kDepth = 16;
-/// Batch, heads and key heads are 1, starts 0.
+/// One batch entry, head and key head; positions start at 0.
 const plan::CallSizes kSizes = {1, 1, 1, kPositions, kPositions, 0, 0};
 const Shape kShape = {1, 1, kPositions, kDepth};
 
@@ -99,7 +100,7 @@ TEST_P(Permissions, changeRoundingOnly) {
   EXPECT_EQ(firstMass(stopped), 0.0f);
 }
 
-TEST_P(Permissions, showWhereTheyGoTooFar) {
+TEST_P(Permissions, failIfTheyAreTooLoose) {
   const std::string stops = withBound("stop_below", "0.5"), skips = withBound("skip_below", "0.5");
   EXPECT_FALSE(passes(run(stops, choice(true, false))));
   EXPECT_FALSE(passes(run(skips, choice(false, true))));

@@ -1,12 +1,16 @@
 // RUN: pe-opt %s --pe-tile-to-loops="block-rows=2 block-columns=3" --canonicalize --cse | FileCheck %s
-// RUN: pe-opt %s --pe-tile-to-loops="block-rows=2 block-columns=3" --canonicalize --cse | FileCheck %s --check-prefix=ROWS
-// RUN: pe-opt %s --pe-tile-to-loops="block-rows=2 block-columns=3 owner=columns" --canonicalize --cse | FileCheck %s --check-prefix=COLUMNS
-// RUN: pe-opt %examples/prefix_lm.mlir --pe-prepare --pe-to-tile --pe-tile-to-loops | FileCheck %s --check-prefix=BOUNDS
+// RUN: pe-opt %s --pe-tile-to-loops="block-rows=2 block-columns=3" --canonicalize --cse \
+// RUN:   | FileCheck %s --check-prefix=ROWS
+// RUN: pe-opt %s --pe-tile-to-loops="block-rows=2 block-columns=3 owner=columns" --canonicalize --cse \
+// RUN:   | FileCheck %s --check-prefix=COLUMNS
+// RUN: pe-opt %examples/prefix_lm.mlir --pe-prepare --pe-to-tile --pe-tile-to-loops \
+// RUN:   | FileCheck %s --check-prefix=BOUNDS
 // The structure of lowered stages; test/conformance and ExecutionTest.cpp execute the loops.
 
 // A stage of loops becomes one function with one work item per head; reads are clamped.
 // CHECK-LABEL: func.func @loops_table
-// CHECK-SAME:    (%[[SLOPES:.*]]: memref<1xf32>, %[[TABLE:.*]]: memref<1xf32>, %{{.*}}: memref<7xi64>, %[[H:.*]]: index)
+// CHECK-SAME:    (%[[SLOPES:.*]]: memref<1xf32>, %[[TABLE:.*]]: memref<1xf32>, %{{.*}}: memref<7xi64>,
+// CHECK-SAME:    %[[H:.*]]: index)
 // CHECK:         %[[VIEW:.*]] = memref.reinterpret_cast %[[SLOPES]]
 // CHECK:         scf.for %[[T:.*]] =
 // CHECK:           arith.minsi %[[H]]

@@ -1,6 +1,6 @@
 // RUN: pe-opt %S/../../conformance/encodings/many_pieces.mlir --pe-to-tile-pipeline | FileCheck %s
 // If there are too many pieces, a network is evaluated for every score. The phase of a cosine is then
-// computed in float64; its remainder modulo whole turns is small, so the cosine is computed in f32.
+// computed in float64; its remainder modulo 2 pi is small, so the cosine is computed in f32.
 
 // CHECK:     tile.segments
 // CHECK:     scf.for

@@ -5,7 +5,7 @@
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %er: tensor<2048x?xf32> {pe.name = "er", pe.axes = ["rows", "value_depth"], pe.init = "normal(1)"})
     -> (!qkv {pe.name = "o"}) {
-  // expected-error @below {{expected a value_content(...) with at most 128 different vectors, found one that has a different vector at every distance; this is not built yet}}
+  // expected-error-re @below {{with at most 128 different vectors{{.*}}found one that has a different vector at every}}
   %c = pe.content_fn(%er : tensor<2048x?xf32>) expr "er[2047 - (i - j), d]"
   %m = pe.causal
   %o = pe.attention %q, %k, %v value_content(%c) mask(%m) : (!qkv, !qkv, !qkv) -> !qkv

@@ -23,7 +23,8 @@
 // CHECK:       tile.foreach over ["r"]
 // CHECK:         tile.accumulate %{{.*}}, %[[REACH]][{{.*}}] by max
 // CHECK:         tile.accumulate %{{.*}}, %[[REACH]][{{.*}}] by max
-// CHECK:       %[[PAIRS:.*]] = tile.pairs columns(%[[LOW]], %[[HIGH]] : !tile.buffer<[b, r], i32>, !tile.buffer<[b, r], i32>) within(%[[REACH]] : !tile.buffer<[b, 2], i32>)
+// CHECK:       %[[PAIRS:.*]] = tile.pairs columns(%[[LOW]], %[[HIGH]] : !tile.buffer<[b, r], i32>,
+// CHECK-SAME:  !tile.buffer<[b, r], i32>) within(%[[REACH]] : !tile.buffer<[b, 2], i32>)
 // CHECK-NOT:   states
 // CHECK:       tile.stage @prefix_forward {{.*}} pairs %[[PAIRS]]
 !t = tensor<?x?x?x?xf32>
@@ -58,11 +59,13 @@ func.func @both(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name 
 // CHECK-NEXT:    tile.foreach over ["ceildiv(r,64)"]
 // CHECK:       tile.stage @documents_mask_columns  prepare over ["b"]
 // CHECK-NEXT:    tile.foreach over ["ceildiv(c,64)"]
-// CHECK:       %[[STATES:.*]] = tile.buffer "documents_mask_states"  temporary : <[b, "ceildiv(r,64)", "ceildiv(c,64)"], i32>
+// CHECK:       %[[STATES:.*]] = tile.buffer "documents_mask_states"  temporary :
+// CHECK-SAME:  <[b, "ceildiv(r,64)", "ceildiv(c,64)"], i32>
 // CHECK:       tile.stage @documents_mask_states  prepare over ["b"]
 // CHECK-NEXT:    tile.foreach over ["ceildiv(r,64)", "ceildiv(c,64)"]
 // CHECK:         tile.write %{{.*}}, %[[STATES]]
-// CHECK:       tile.pairs band(right = 1) states(%[[STATES]] : !tile.buffer<[b, "ceildiv(r,64)", "ceildiv(c,64)"], i32>)
+// CHECK:       tile.pairs band(right = 1)
+// CHECK-SAME:  states(%[[STATES]] : !tile.buffer<[b, "ceildiv(r,64)", "ceildiv(c,64)"], i32>)
 // CHECK:       tile.stage @documents_forward
 // CHECK:         tile.map
 // CHECK:           arith.cmpi eq
@@ -85,7 +88,8 @@ func.func @documents(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.
 // CHECK-LABEL: tile.plan @hull
 // CHECK:       tile.stage @hull_columns  prepare over ["b"]
 // CHECK:       tile.stage @hull_mask_states  prepare over []
-// CHECK:       tile.pairs columns({{.*}}) within({{.*}}) states(%{{.*}} : !tile.buffer<["ceildiv(r,64)", "ceildiv(c,64)"], i32>)
+// CHECK:       tile.pairs columns({{[^)]*}}) within({{[^)]*}})
+// CHECK-SAME:  states(%{{.*}} : !tile.buffer<["ceildiv(r,64)", "ceildiv(c,64)"], i32>)
 !t = tensor<?x?x?x?xf32>
 func.func @hull(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
                 %n: tensor<i32> {pe.name = "n"}) -> (!t {pe.name = "o"}) {

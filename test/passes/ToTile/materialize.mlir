@@ -1,7 +1,8 @@
 // RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="materialize=1" | FileCheck %s --check-prefix=TABLE
 // RUN: pe-opt %examples/alibi.mlir --pe-to-tile-pipeline="materialize=1" | FileCheck %s --check-prefix=WHOLE
 // RUN: pe-opt %examples/rope.mlir --pe-to-tile-pipeline="materialize=1" | FileCheck %s --check-prefix=ROTATION
-// RUN: not pe-opt %S/../../tools/pe/Inputs/two-attentions.mlir --pe-to-tile-pipeline="materialize=1" 2>&1 | FileCheck %s --check-prefix=TWO
+// RUN: not pe-opt %S/../../tools/pe/Inputs/two-attentions.mlir --pe-to-tile-pipeline="materialize=1" 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=TWO
 // RUN: pe-opt %examples/fire.mlir --pe-to-cpu="materialize=1" | FileCheck %s --check-prefix=CPU
 // RUN: pe-opt %examples/fire.mlir --pe-to-gpu="materialize=1" | FileCheck %s --check-prefix=GPU
 // Instead of attention, the plan writes the bias as a stream reads it from the tables, in natural

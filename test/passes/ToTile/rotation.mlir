@@ -13,7 +13,8 @@
 
 // A learned base: the sums over pairs of positions and angles' gradients, then the chain to the
 // base. The frequencies depend only on the end of the keys and on the base.
-// RUN: pe-opt %examples/rope_per_head.mlir --pe-prepare --pe-to-tile="grad=1 head-dim=32" | FileCheck %s --check-prefix=BASE
+// RUN: pe-opt %examples/rope_per_head.mlir --pe-prepare --pe-to-tile="grad=1 head-dim=32" \
+// RUN:   | FileCheck %s --check-prefix=BASE
 // BASE:      tile.require "hkv" at_least "hq" of "key heads, as many as query heads because each head has its own base"
 // BASE:      tile.stage @attention_query_rotation_angles
 // BASE:      tile.size "k_start + c"
@@ -25,9 +26,11 @@
 // BASE:      tile.stage @attention_rotation_finish finish
 
 // Given tables: a row for every position, checked before the call runs, and gradients by position.
-// RUN: pe-opt %examples/rope_table.mlir --pe-prepare --pe-to-tile="grad=1 head-dim=32" | FileCheck %s --check-prefix=TABLE
+// RUN: pe-opt %examples/rope_table.mlir --pe-prepare --pe-to-tile="grad=1 head-dim=32" \
+// RUN:   | FileCheck %s --check-prefix=TABLE
 // TABLE:      tile.extent "cos_positions"
-// TABLE:      tile.require "cos_positions" at_least "max(1, max(q_start + r, k_start + c))" of "rows of tensors 'cos' and 'sin', one for every position of the call"
+// TABLE:      tile.require "cos_positions" at_least "max(1, max(q_start + r, k_start + c))"
+// TABLE-SAME: of "rows of tensors 'cos' and 'sin', one for every position of the call"
 // TABLE:      tile.buffer "cos" argument {{.*}}: <[cos_positions, "ceildiv(d,2)"], f32>
 // TABLE-NOT:  math.cos
 // TABLE:      tile.stage @attention_turned_queries finish over ["cos_positions"]

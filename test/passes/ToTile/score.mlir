@@ -1,7 +1,7 @@
 // RUN: pe-opt %examples/softcap.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s
 // RUN: pe-opt %examples/score_fn.mlir --pe-to-tile-pipeline="grad=1 dtype=bf16" | FileCheck %s --check-prefix=GAIN
 // RUN: pe-opt %examples/score_fn.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=FACTOR
-// A function of the score takes its argument in natural units; backward recomputes it together with
+// A score function takes its argument in natural units; backward recomputes it together with
 // its derivative, and nothing is saved.
 
 // CHECK-NOT:   residual : <[b, hq, r, c]

@@ -242,7 +242,7 @@ TEST(ScalarVjp, ZeroAtZero) {
   EXPECT_EQ(gradientAt("%v = math.atan2 %x, %y : f32", {0, 0}), (Values{0, 0}));
 }
 
-/// The branch that a select did not take contributes no NaN, whatever its slope.
+/// The branch that a select did not take contributes no NaN, even if its slope is infinite.
 TEST(ScalarVjp, UnselectedBranchLeavesNoTrace) {
   std::string code = "%z = arith.constant 0.0 : f32\n%p = arith.cmpf ogt, %x, %z : f32\n"
                      "%l = math.log %x : f32\n%e = math.exp %y : f32\n"

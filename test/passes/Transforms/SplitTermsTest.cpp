@@ -167,7 +167,7 @@ void checkPromise(CompiledTerm &term, int64_t i, int64_t j, double tolerance) {
 
 class SplitTerms : public testing::TestWithParam<bool> {};
 
-TEST_P(SplitTerms, AddUpAndKeepTheirPromise) {
+TEST_P(SplitTerms, AddUpAndAreInvariant) {
   bool causal = GetParam();
   auto context = makeContext();
   std::set<TermClass> seen;

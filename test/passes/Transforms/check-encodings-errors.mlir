@@ -9,12 +9,12 @@ module {
 // -----
 
 func.func @first() { return }
-// expected-error @below {{expected one public function, found @first, @second; choose one with --entry=NAME or make the others private (program-C1)}}
+// expected-error-re @below {{expected one public function, found @first, @second{{.*}}(program-C1)}}
 func.func @second() { return }
 
 // -----
 
-// expected-error @below {{expected argument 0 of a public function to be a tensor, found '!pe.bias'; encoding values stay inside, make the function private (program-C2)}}
+// expected-error-re @below {{expected argument 0 of a public function to be a{{.*}}found '!pe.bias'{{.*}}(program-C2)}}
 func.func @encoding_argument(%b: !pe.bias) { return }
 
 // -----
@@ -27,7 +27,7 @@ func.func @encoding_result() -> !pe.mask {
 
 // -----
 
-// expected-error @below {{expected argument 1 of the entry function to have a name, found none; add {pe.name = "..."} after its type (program-C3)}}
+// expected-error-re @below {{expected argument 1 of the entry function to have a name, found none{{.*}}(program-C3)}}
 func.func @no_name(%a: tensor<f32> {pe.name = "a"}, %b: tensor<f32>) { return }
 
 // -----
@@ -42,7 +42,7 @@ func.func @bad_name(%a: tensor<f32> {pe.name = "a b"}) { return }
 
 // -----
 
-// expected-error @below {{expected argument 0 to have a name that does not begin with d_, found "d_a"; d_ marks gradients (program-C5)}}
+// expected-error-re @below {{expected argument 0 to have a name that does not{{.*}}found "d_a"{{.*}}(program-C5)}}
 func.func @gradient_name(%a: tensor<f32> {pe.name = "d_a"}) { return }
 
 // -----
@@ -57,7 +57,7 @@ func.func @same_name(%a: tensor<f32> {pe.name = "a"}, %b: tensor<f32> {pe.name =
 func.func @control_flow() {
   %true = arith.constant true
   %d = pe.distance
-  // expected-error @below {{expected encoding values to go directly from the op that creates them to the op that uses them, found them at 'scf.if'; choose between encodings before compiling (program-C7)}}
+  // expected-error-re @below {{expected encoding values to go directly{{.*}}found them at 'scf.if'{{.*}}(program-C7)}}
   %b = scf.if %true -> !pe.bias {
     %x = pe.linear %d {rule = #pe.slope_rule<geometric>}
     scf.yield %x : !pe.bias
@@ -84,7 +84,7 @@ func.func @select() {
 // expected-note @below {{declared here}}
 func.func private @elsewhere() -> !pe.bias
 func.func @call_of_declaration() {
-  // expected-error @below {{expected @elsewhere to have a body, found a declaration; give it one in this file (program-C8)}}
+  // expected-error-re @below {{expected @elsewhere to have a body, found a declaration{{.*}}(program-C8)}}
   %b = call @elsewhere() : () -> !pe.bias
   return
 }
@@ -96,7 +96,7 @@ func.func private @a() {
   return
 }
 func.func private @b() {
-  // expected-error @below {{expected no recursion, found a call of @a inside its own execution; encodings are finite expressions (program-C9)}}
+  // expected-error-re @below {{expected no recursion, found a call of @a inside its own execution{{.*}}(program-C9)}}
   call @a() : () -> ()
   return
 }
@@ -117,7 +117,7 @@ func.func @branches() {
 // -----
 
 func.func @foreign_op(%q: tensor<?x?x?x?xf32> {pe.name = "q"}) {
-  // expected-error @below {{expected ops of the pe dialect, constants, calls and return, found 'arith.addf'; compute it outside and pass it as an argument (program-C11)}}
+  // expected-error-re @below {{expected ops of the pe dialect, constants,{{.*}}found 'arith.addf'{{.*}}(program-C11)}}
   %0 = arith.addf %q, %q : tensor<?x?x?x?xf32>
   return
 }
@@ -130,10 +130,10 @@ func.func @entry() { return }
 
 // -----
 
-// expected-error @below {{expected argument 0 to be a tensor of f32, bf16, f16, i32 or i64, found 'index' (program-C12)}}
+// expected-error-re @below {{expected argument 0 to be a tensor of f32, bf16, f16,{{.*}}found 'index' (program-C12)}}
 func.func @index_argument(%n: index {pe.name = "n"}) { return }
 
 // -----
 
-// expected-error @below {{expected argument 0 to be a tensor of f32, bf16, f16, i32 or i64, found 'tensor<4xf64>' (program-C12)}}
+// expected-error-re @below {{expected argument 0 to be a tensor of f32,{{.*}}found 'tensor<4xf64>' (program-C12)}}
 func.func @double_argument(%x: tensor<4xf64> {pe.name = "x"}) { return }

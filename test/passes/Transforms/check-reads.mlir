@@ -15,7 +15,8 @@ func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qk
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %table: tensor<?x64xf32> {pe.name = "table"}) -> (!qkv {pe.name = "o"}) {
   %m = pe.causal
-  %b = pe.bias_fn(%table : tensor<?x64xf32>) expr "table[h, i - j] + table[h, clamp(i - j, -9, 9) + 9] + table[h, abs(i - j)]"
+  %b = pe.bias_fn(%table : tensor<?x64xf32>)
+      expr "table[h, i - j] + table[h, clamp(i - j, -9, 9) + 9] + table[h, abs(i - j)]"
   %o = pe.attention %q, %k, %v bias(%b) mask(%m) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
@@ -40,7 +41,8 @@ func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qk
 // -----
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
-                     %f: tensor<?x?x?xf32> {pe.name = "f", pe.axes = ["batch", "head", "key"]}) -> (!qkv {pe.name = "o"}) {
+                     %f: tensor<?x?x?xf32> {pe.name = "f", pe.axes = ["batch", "head", "key"]})
+    -> (!qkv {pe.name = "o"}) {
   %m = pe.causal
   %b = pe.bias_fn(%f : tensor<?x?x?xf32>) expr "f[b, h, i] - f[b, h, j] + f[b, h, j - 1] + f[b, h, 0]"
   %o = pe.attention %q, %k, %v bias(%b) mask(%m) : (!qkv, !qkv, !qkv) -> !qkv

@@ -2,12 +2,14 @@
 // 17. Up to 16 terms are unrolled. Covers values and gradients of the coordinate and the amplitude.
 //
 // RUN: pe-opt %s --pe-prepare --pe-to-tile-pipeline=grad=1 | FileCheck %s --check-prefix=TILE
-// RUN: sed 's/terms = 4096/terms = 16/' %s | pe-opt --pe-prepare --pe-to-tile-pipeline | FileCheck %s --check-prefix=SHORT
+// RUN: sed 's/terms = 4096/terms = 16/' %s | pe-opt --pe-prepare --pe-to-tile-pipeline \
+// RUN:   | FileCheck %s --check-prefix=SHORT
 // RUN: pe run %s --random=1 --shape=b=1,h=2,sq=17,sk=19,d=16 --grad --check --lowering=loops 2>&1 | FileCheck %s
 // RUN: pe run %s --random=1 --shape=b=1,h=2,sq=17,sk=19,d=16 --grad --check --target=cpu 2>&1 | FileCheck %s
 // RUN: pe run %s --random=1 --shape=b=1,h=2,sq=17,sk=19,d=16 --grad --check --target=gpu-emulator 2>&1 | FileCheck %s
 
-// TILE:     scf.for %{{.*}} to %{{.*}} step {{.*}} iter_args(%[[SUM:.*]] = %{{.*}}, %[[FREQUENCY:.*]] = %{{.*}}) -> (f32, f64)
+// TILE:     scf.for %{{.*}} to %{{.*}} step {{.*}} iter_args(%[[SUM:.*]] = %{{.*}}, %[[FREQUENCY:.*]] = %{{[^)]+}})
+// TILE-SAME: -> (f32, f64)
 // TILE:       %[[NARROW:.*]] = arith.truncf %[[FREQUENCY]] : f64 to f32
 // TILE:       %[[ANGLE:.*]] = arith.mulf %[[NARROW]]
 // TILE:       %[[TERM:.*]] = math.cos %[[ANGLE]]

@@ -4,7 +4,8 @@
 
 // Tokens get the unchanged cotangent, and a table that two sums read gets the sum of both.
 // CHECK-LABEL: func.func private @embed_grad
-// CHECK-SAME:    %[[DY:[a-z0-9]+]]: tensor<?x?x?xf32> {pe.name = "d_y"}, %[[DW:[a-z0-9]+]]: tensor<?x?x?xf32> {pe.name = "d_w"}
+// CHECK-SAME:    %[[DY:[a-z0-9]+]]: tensor<?x?x?xf32> {pe.name = "d_y"},
+// CHECK-SAME:    %[[DW:[a-z0-9]+]]: tensor<?x?x?xf32> {pe.name = "d_w"}
 // CHECK:         %[[A:.*]] = pe.embedding_pullback %{{.*}}, %[[DW]] : tensor<?x?x?xf32> -> tensor<?x?xf32>
 // CHECK:         %[[B:.*]] = pe.embedding_pullback %{{.*}}, %[[DY]] : tensor<?x?x?xf32> -> tensor<?x?xf32>
 // CHECK:         %[[SUM:.*]] = arith.addf %[[A]], %[[B]]
@@ -24,7 +25,8 @@ func.func @embed(%x: !tokens {pe.name = "x"}, %z: !tokens {pe.name = "z"},
 
 // After dropout the sum gets the cotangent times the factors, and so does the table.
 // CHECK-LABEL: func.func private @drop_grad
-// CHECK-SAME:    %[[SEED:[a-z0-9]+]]: tensor<?xi64> {pe.name = "seed"}, %[[DY:[a-z0-9]+]]: tensor<?x?x?xf32> {pe.name = "d_y"}
+// CHECK-SAME:    %[[SEED:[a-z0-9]+]]: tensor<?xi64> {pe.name = "seed"},
+// CHECK-SAME:    %[[DY:[a-z0-9]+]]: tensor<?x?x?xf32> {pe.name = "d_y"}
 // CHECK:         %[[D:.*]] = pe.embed_grad %[[DY]] dropout(1.000000e-01, %[[SEED]] : tensor<?xi64>) : tensor<?x?x?xf32>
 // CHECK:         %[[T:.*]] = pe.embedding_pullback %{{.*}}, %[[D]] : tensor<?x?x?xf32> -> tensor<?x?xf32>
 // CHECK:         return %[[D]], %[[T]]

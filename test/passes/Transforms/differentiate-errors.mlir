@@ -4,7 +4,7 @@ func.func @no_rule(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> tensor<?x?x?x
   %b = pe.bias_fn(%s : tensor<?xf32>) {
   ^bb0(%b: index, %h: index, %i: index, %j: index, %t: tensor<?xf32>):
     %x = pe.read %t[%h] : tensor<?xf32>
-    // expected-error@+1 {{expected an op of arith or math that every target has (docs/spec.md lists them), found 'math.sincos' (bias_fn-C5)}}
+    // expected-error-re@+1 {{expected an op of arith or math that every target{{.*}}found 'math.sincos' (bias_fn-C5)}}
     %v, %w = math.sincos %x : f32
     pe.yield %v : f32
   }
@@ -17,7 +17,7 @@ func.func @no_rule(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> tensor<?x?x?x
 
 func.func @not_expanded(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> tensor<?x?x?x64xf32> {
   %d = pe.distance
-  // expected-error@+1 {{'pe.linear' op expected every bias to be a pe.bias_fn before differentiation; run pe-expand-biases first}}
+  // expected-error@+1 {{'pe.linear' op expected every bias to be a pe.bias_fn before differentiation}}
   %b = pe.linear %d slope(%s : tensor<?xf32>)
   %o = pe.attention %q, %q, %q bias(%b)
       : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
@@ -27,7 +27,7 @@ func.func @not_expanded(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> tensor<?
 // -----
 
 func.func @other_op(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{'math.exp' op expected pe.attention between arguments and results, found an operation without a derivative at this level}}
+  // expected-error-re@+1 {{'math.exp' op expected{{.*}}found an operation without a derivative at this level}}
   %y = math.exp %x : tensor<4xf32>
   return %y : tensor<4xf32>
 }

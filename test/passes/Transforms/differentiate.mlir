@@ -5,10 +5,13 @@
 // CHECK-LABEL: func @attention(
 // CHECK-NOT:     attention_grad
 // CHECK-LABEL: func private @attention_grad(
-// CHECK-SAME:    %[[Q:[a-z0-9]+]]: tensor<?x?x?x64xf32> {pe.name = "q"}, %[[S:[a-z0-9]+]]: tensor<?xf32> {pe.name = "s"},
-// CHECK-SAME:    %[[U:[a-z0-9]+]]: tensor<f32> {pe.name = "unused"}, %[[IDS:[a-z0-9]+]]: tensor<?xi32> {pe.name = "ids"},
+// CHECK-SAME:    %[[Q:[a-z0-9]+]]: tensor<?x?x?x64xf32> {pe.name = "q"},
+// CHECK-SAME:    %[[S:[a-z0-9]+]]: tensor<?xf32> {pe.name = "s"},
+// CHECK-SAME:    %[[U:[a-z0-9]+]]: tensor<f32> {pe.name = "unused"},
+// CHECK-SAME:    %[[IDS:[a-z0-9]+]]: tensor<?xi32> {pe.name = "ids"},
 // CHECK-SAME:    %[[DO:[a-z0-9]+]]: tensor<?x?x?x64xf32> {pe.name = "d_o"})
-// CHECK-SAME:    -> (tensor<?x?x?x64xf32> {pe.name = "d_q"}, tensor<?xf32> {pe.name = "d_s"}, tensor<f32> {pe.name = "d_unused"})
+// CHECK-SAME:    -> (tensor<?x?x?x64xf32> {pe.name = "d_q"}, tensor<?xf32> {pe.name = "d_s"},
+// CHECK-SAME:    tensor<f32> {pe.name = "d_unused"})
 // CHECK-SAME:    attributes {pe.gradient_of = @attention}
 // CHECK:         %[[B:.*]] = pe.bias_fn(%[[S]]
 // CHECK:         %[[O:.*]] = pe.attention %[[Q]], %[[Q]], %[[Q]] bias(%[[B]])
@@ -36,10 +39,12 @@ func.func @attention(%q: tensor<?x?x?x64xf32> {pe.name = "q"}, %s: tensor<?xf32>
 // A bias that two attentions share is pulled back once, with the sum of its adjoints; the
 // log-sum-exp has a cotangent; the second attention's query is the first one's result.
 // CHECK-LABEL: func private @two_grad(
-// CHECK-SAME:    %[[DP:[a-z0-9]+]]: tensor<?x?x?x64xf32> {pe.name = "d_p"}, %[[DL:[a-z0-9]+]]: tensor<?x?x?xf32> {pe.name = "d_lse"}
+// CHECK-SAME:    %[[DP:[a-z0-9]+]]: tensor<?x?x?x64xf32> {pe.name = "d_p"},
+// CHECK-SAME:    %[[DL:[a-z0-9]+]]: tensor<?x?x?xf32> {pe.name = "d_lse"}
 // CHECK:         %[[O:.*]] = pe.attention
 // CHECK:         %[[P:.*]], %[[L:.*]] = pe.attention
-// CHECK:         %[[DO:.*]], %{{.*}}, %{{.*}}, %[[A2:.*]] = pe.attention_grad %[[P]], %[[DP]] lse(%[[DL]] : tensor<?x?x?xf32>)
+// CHECK:         %[[DO:.*]], %{{.*}}, %{{.*}}, %[[A2:.*]] = pe.attention_grad %[[P]], %[[DP]]
+// CHECK-SAME:    lse(%[[DL]] : tensor<?x?x?xf32>)
 // CHECK:         pe.attention_grad %[[O]], %[[DO]]
 // CHECK-SAME:      !pe.adjoint
 // CHECK:         %[[SUM:.*]] = pe.add_adjoints %[[A2]], %{{.*}}
@@ -62,7 +67,7 @@ func.func @two(%q: tensor<?x?x?x64xf32> {pe.name = "q"}, %k: tensor<?x?x?x64xf32
 
 // -----
 
-// The adjoint of a function of the score follows those of the biases and is pulled back in the same way.
+// The adjoint of a score function follows those of the biases and is pulled back in the same way.
 // CHECK-LABEL: func private @scored_grad(
 // CHECK:         %[[S:.*]] = pe.score_fn(
 // CHECK:         %{{.*}}, %{{.*}}, %{{.*}}, %[[A:.*]] = pe.attention_grad

@@ -1,19 +1,23 @@
-// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure | FileCheck %s
+// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer \
+// RUN:   --pe-explain-structure | FileCheck %s
 !t = tensor<?x?x?x64xf32>
 
 // CHECK:      attention at {{.*}}: softmax, keys with 0 <= i - j
 // CHECK-NEXT:   content rel[{{.*}}, d]
 // CHECK-NEXT:     at {{.*}}, parameters rel
 // CHECK-NEXT:     class: near, because it has 17 different vectors: it is constant at distances below 0 and above 16
-// CHECK-NEXT:     forward: the products of a query with these vectors, once per query, and one addition per score; backward: one sum per query and vector
+// CHECK-NEXT:     forward: the products of a query with these vectors, once per query, and one addition per score;
+// CHECK-SAME:     backward: one sum per query and vector
 // CHECK-NEXT:   content {{.*}}sin(
 // CHECK-NEXT:     at {{.*}}, parameters v_bias
-// CHECK-NEXT:     class: angles, because it consists of sines and cosines of i - j times a frequency that each pair of elements shares
+// CHECK-NEXT:     class: angles, because it consists of sines and cosines of i - j times a frequency that
+// CHECK-SAME:     each pair of elements shares
 // CHECK:        content {{.*}}
 // CHECK:          class: near, because it has 6 different vectors: it is constant at distances below 0 and above 5
 // CHECK:        content {{.*}}
 // CHECK:          class: panel, because it has a different vector at every distance
-// CHECK-NEXT:     forward: one more contraction over the head dim, of queries with the vectors of the distances that a block covers; backward: two more contractions, for the queries and for the vectors
+// CHECK-NEXT:     forward: one more contraction over the head dim, of queries with the vectors of the distances
+// CHECK-SAME:     that a block covers; backward: two more contractions, for the queries and for the vectors
 // CHECK-NEXT:   value content rel[{{.*}}, d]
 // CHECK-NEXT:     at {{.*}}, parameters rel
 // CHECK-NEXT:     class: near, because it has 17 different vectors
@@ -26,6 +30,7 @@ func.func @attention(%q: !t {pe.name = "q"}, %rel: tensor<33x?xf32> {pe.name = "
   %real = pe.content_fn expr "min(i - j, 5) * d"
   %panel = pe.content_fn expr "exp(-(i - j)) * d"
   %mask = pe.causal
-  %o = pe.attention %q, %q, %q content(%table, %waves, %real, %panel) value_content(%table) mask(%mask) : (!t, !t, !t) -> !t
+  %o = pe.attention %q, %q, %q content(%table, %waves, %real, %panel) value_content(%table) mask(%mask)
+      : (!t, !t, !t) -> !t
   return %o : !t
 }

@@ -1,11 +1,14 @@
-// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-functions --pe-expand-biases --pe-expand-masks --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure | FileCheck %s
-// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-functions --pe-expand-biases --pe-expand-masks --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
-// Prices of sums over extents, functions of the score, sinks, factors and masks; formulas as the user wrote them.
+// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-functions --pe-expand-biases --pe-expand-masks \
+// RUN:   --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure | FileCheck %s
+// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-functions --pe-expand-biases --pe-expand-masks \
+// RUN:   --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
+// Prices of sums over extents, score functions, sinks, factors and masks; formulas as the user wrote them.
 !t = tensor<?x?x?x64xf32>
 
 // CHECK-LABEL: attention at
 // CHECK:       bias sum(k < size(c, 2), exp(c[b, h, k] * (i + j * k)))
-// CHECK:         price: 6 * size(c, 2) operations per score, size(c, 2) of them division, exp, log or similar; attention without a bias takes 256
+// CHECK:         price: 6 * size(c, 2) operations per score, size(c, 2) of them division, exp, log or similar;
+// CHECK-SAME:    attention without a bias takes 256
 // JSON:        "operations": {
 // JSON-NEXT:     "all": 0,
 // JSON-NEXT:     "functions": 0,
@@ -40,11 +43,13 @@ func.func @nested(%q: !t {pe.name = "q"}, %w: tensor<?x?xf32> {pe.name = "w"}) -
 // CHECK:       mask (i * 7 + j * 13) % 5 != 0
 // CHECK:         price: {{[0-9]+}} operations per pair
 // CHECK:       score tanh(s * w[h]) + s
-// CHECK:         price: 3 operations per score, 1 of them division, exp, log or similar; attention without a bias takes 256
+// CHECK:         price: 3 operations per score, 1 of them division, exp, log or similar;
+// CHECK-SAME:    attention without a bias takes 256
 // CHECK:       sink w[h] * log(1 + i)
 // CHECK:         price: 4 operations per query, 1 of them division, exp, log or similar
 // CHECK:       factor 1 / (1 + exp(-w[h] * j))
-// CHECK:         price: {{[0-9]+}} operations per weight, 2 of them division, exp, log or similar; attention without a bias takes 256 per score
+// CHECK:         price: {{[0-9]+}} operations per weight, 2 of them division, exp, log or similar;
+// CHECK-SAME:    attention without a bias takes 256 per score
 func.func @functions(%q: !t {pe.name = "q"}, %w: tensor<?xf32> {pe.name = "w"}) -> (!t {pe.name = "o"}) {
   %s = pe.score_fn(%w : tensor<?xf32>) expr "tanh(s * w[h]) + s"
   %f = pe.factor_fn(%w : tensor<?xf32>) expr "1 / (1 + exp(-w[h] * j))"
@@ -65,8 +70,10 @@ func.func @of_query(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {
 }
 // CHECK-LABEL: attention at
 // CHECK:       bias let x = (i - j) / w[h] in amp[h] * (1 - x * x) * exp(-x * x / 2) + amp[h] * exp(-abs(i - j) / w[h])
-func.func @written(%q: !t {pe.name = "q"}, %w: tensor<?xf32> {pe.name = "w"}, %amp: tensor<?xf32> {pe.name = "amp"}) -> (!t {pe.name = "o"}) {
-  %a = pe.bias_fn(%amp, %w : tensor<?xf32>, tensor<?xf32>) expr "let x = (i - j) / w[h] in amp[h] * (1 - x * x) * exp(-x * x / 2)"
+func.func @written(%q: !t {pe.name = "q"}, %w: tensor<?xf32> {pe.name = "w"}, %amp: tensor<?xf32> {pe.name = "amp"})
+    -> (!t {pe.name = "o"}) {
+  %a = pe.bias_fn(%amp, %w : tensor<?xf32>, tensor<?xf32>)
+      expr "let x = (i - j) / w[h] in amp[h] * (1 - x * x) * exp(-x * x / 2)"
   %b = pe.bias_fn(%amp, %w : tensor<?xf32>, tensor<?xf32>) expr "amp[h] * exp(-abs(i - j) / w[h])"
   %o = pe.attention %q, %q, %q bias(%a, %b) : (!t, !t, !t) -> !t
   return %o : !t
@@ -75,7 +82,8 @@ func.func @written(%q: !t {pe.name = "q"}, %w: tensor<?xf32> {pe.name = "w"}, %a
 // CHECK-LABEL: attention at
 // CHECK:       factor 1 / (1 + i)
 // CHECK:         forward: evaluates its code for every query; backward
-// CHECK-NEXT:    price: 2 operations per query, 1 of them division, exp, log or similar; attention without a bias takes 256 per score
+// CHECK-NEXT:    price: 2 operations per query, 1 of them division, exp, log or similar;
+// CHECK-SAME:    attention without a bias takes 256 per score
 // JSON:        "factor": {
 // JSON:            "all": 2,
 // JSON:            "per": "query",

@@ -1,5 +1,7 @@
-// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-biases --pe-split-terms --pe-explain-structure | FileCheck %s
-// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-biases --pe-split-terms --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
+// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-biases --pe-split-terms --pe-explain-structure \
+// RUN:   | FileCheck %s
+// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-biases --pe-split-terms \
+// RUN:   --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
 // The rotated dims, the frequencies, the place of their computation and the cost.
 !t = tensor<?x?x?x64xf32>
 
@@ -9,7 +11,8 @@
 // CHECK-NEXT:     pairs: 32, halves (x_p, x_{p+32}), of all 64 dims
 // CHECK-NEXT:     frequency of pair p: pow(10000, -0.03125 * p)
 // CHECK-NEXT:     frequencies: 1 at p = 0 to 0.000133352 at p = 31, in radians per position
-// CHECK-NEXT:     forward: an angle, a cosine and a sine per position and pair in float64, once per call; queries and keys are rotated once per call
+// CHECK-NEXT:     forward: an angle, a cosine and a sine per position and pair in float64, once per call;
+// CHECK-SAME:     queries and keys are rotated once per call
 // CHECK-NEXT:     price: 192 operations per query and per key of a head; attention without a bias takes 256 per score
 // JSON:      "rotation": {
 // JSON:        "attributes": "base = 10000",
@@ -53,7 +56,8 @@ func.func @learned(%q: !t {pe.name = "q"}, %base: tensor<?xf32> {pe.name = "base
 // CHECK-NEXT:   at {{.*}}, parameters cos, sin
 // CHECK:        angles: tables with a row for every position and a column for every pair
 // CHECK-NEXT:   forward: rows of the tables are copied, once per call
-func.func @table(%q: !t {pe.name = "q"}, %cos: tensor<?x?xf32> {pe.name = "cos"}, %sin: tensor<?x?xf32> {pe.name = "sin"}) -> (!t {pe.name = "o"}) {
+func.func @table(%q: !t {pe.name = "q"}, %cos: tensor<?x?xf32> {pe.name = "cos"},
+                 %sin: tensor<?x?xf32> {pe.name = "sin"}) -> (!t {pe.name = "o"}) {
   %r = pe.rotation_table %cos, %sin : tensor<?x?xf32>, tensor<?x?xf32>
   %o = pe.attention %q, %q, %q rotate(%r) : (!t, !t, !t) -> !t
   return %o : !t

@@ -1,4 +1,5 @@
-// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure | FileCheck %s
+// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer \
+// RUN:   --pe-explain-structure | FileCheck %s
 
 // Formula, price and advice for terms without a cheaper class.
 // CHECK:      attention at
@@ -6,7 +7,8 @@
 // CHECK-NEXT:     at {{.*}}, parameters slope
 // CHECK-NEXT:     class: general, because it
 // CHECK-NEXT:     forward: evaluates its code for every score; backward: runs its reverse mode for every score
-// CHECK-NEXT:     price: {{[0-9]+}} operations per score, 2 of them division, exp, log or similar; attention without a bias takes 96
+// CHECK-NEXT:     price: {{[0-9]+}} operations per score, 2 of them division, exp, log or similar;
+// CHECK-SAME:     attention without a bias takes 96
 // CHECK-NEXT:     advice: for a lower price, write it as a sum of functions of only i - j (tables)
 func.func @general(%q: tensor<?x?x?x16xf32> {pe.name = "q"}, %v: tensor<?x?x?x32xf32> {pe.name = "v"},
                    %slope: tensor<?xf32> {pe.name = "slope"}) -> (tensor<?x?x?x32xf32> {pe.name = "o"}) {

@@ -1,11 +1,14 @@
-// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure | FileCheck %s
-// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
+// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer \
+// RUN:   --pe-explain-structure | FileCheck %s
+// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer \
+// RUN:   --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
 
 // CHECK:      attention at {{.*}}explain-structure.mlir:{{[0-9]+}}:8: softmax, keys with 0 <= i - j <= 127
 // CHECK-NEXT:   bias shift[h]
-// CHECK-NEXT:     at {{.*}}explain-structure.mlir:[[#@LINE + 48]]:8, parameters shift
+// CHECK-NEXT:     at {{.*}}explain-structure.mlir:[[#@LINE + 49]]:8, parameters shift
 // CHECK-NEXT:     class: row, because it is one value per head
-// CHECK-NEXT:     forward: nothing per score: softmax is unchanged by a constant added to a row; backward: nothing per score
+// CHECK-NEXT:     forward: nothing per score: softmax is unchanged by a constant added to a row;
+// CHECK-SAME:     backward: nothing per score
 // CHECK-NEXT:     price: 0 operations per score; attention without a bias takes 256
 // CHECK-NEXT:   bias s[h] * (i - j)
 // CHECK-NEXT:     at {{.*}}explain-structure.mlir:{{[0-9]+}}:8, parameters s

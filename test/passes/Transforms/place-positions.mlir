@@ -1,4 +1,4 @@
-// Positions that are data are written into terms, functions of the score and masks.
+// Positions that are data are written into terms, score functions and masks.
 // RUN: pe-opt %s --split-input-file --pe-expand-biases --pe-split-terms --pe-place-positions | FileCheck %s
 
 !qkv = tensor<?x?x?x?xf32>
@@ -8,11 +8,13 @@
 // CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<?x?xi32> {pe.name = "x"}, %[[Y:[a-z0-9]*]]: tensor<?x?xi32>
 // CHECK: pe.term <row_column
 // CHECK-SAME: difference of two given positions
-// CHECK: ^bb0(%[[B:.*]]: index, %{{.*}}: index, %[[I:.*]]: index, %{{.*}}: tensor<?xf32>, %[[TX:.*]]: tensor<?x?xi32>, %{{.*}}: tensor<?x?xi32>):
+// CHECK: ^bb0(%[[B:.*]]: index, %{{.*}}: index, %[[I:.*]]: index, %{{.*}}: tensor<?xf32>, %[[TX:.*]]: tensor<?x?xi32>,
+// CHECK-SAME: %{{.*}}: tensor<?x?xi32>):
 // CHECK: pe.read %[[TX]][%[[B]], %[[I]]]
 // CHECK: arith.maxsi
 // CHECK: arith.minsi
-// CHECK: ^bb0(%[[B2:.*]]: index, %{{.*}}: index, %[[J:.*]]: index, %{{.*}}: tensor<?xf32>, %{{.*}}: tensor<?x?xi32>, %[[TY:.*]]: tensor<?x?xi32>):
+// CHECK: ^bb0(%[[B2:.*]]: index, %{{.*}}: index, %[[J:.*]]: index, %{{.*}}: tensor<?xf32>, %{{.*}}: tensor<?x?xi32>,
+// CHECK-SAME: %[[TY:.*]]: tensor<?x?xi32>):
 // CHECK: pe.read %[[TY]][%[[B2]], %[[J]]]
 // CHECK: %[[M:.*]] = pe.mask_fn(%[[X]], %[[Y]] :
 // CHECK: arith.cmpi sge
@@ -24,7 +26,8 @@ func.func @given(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {p
   %d = pe.distance
   %b = pe.linear %d slope(%s : tensor<?xf32>)
   %m = pe.causal
-  %o = pe.attention %q, %k, %v bias(%b) positions(%x, %y : tensor<?x?xi32>, tensor<?x?xi32>) mask(%m) : (!qkv, !qkv, !qkv) -> !qkv
+  %o = pe.attention %q, %k, %v bias(%b) positions(%x, %y : tensor<?x?xi32>, tensor<?x?xi32>) mask(%m)
+      : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
 
@@ -35,7 +38,8 @@ func.func @given(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {p
 // Another function of i - j becomes general. Data over tokens is still read at the row: %[[I]] itself.
 // CHECK-LABEL: @general
 // CHECK: pe.term <row
-// CHECK: ^bb0(%[[B:.*]]: index, %{{.*}}: index, %[[I:.*]]: index, %[[F:.*]]: tensor<?x?xf32>, %[[TX:.*]]: tensor<?x?xi32>):
+// CHECK: ^bb0(%[[B:.*]]: index, %{{.*}}: index, %[[I:.*]]: index, %[[F:.*]]: tensor<?x?xf32>,
+// CHECK-SAME: %[[TX:.*]]: tensor<?x?xi32>):
 // CHECK-DAG: %[[N:.*]] = pe.read %[[TX]][%[[B]], %[[I]]]
 // CHECK-DAG: pe.read %[[F]][%[[B]], %[[I]]]
 // CHECK: pe.term <general, "is a function of i - j, the difference of two given positions">
@@ -45,7 +49,8 @@ func.func @general(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv 
                    %x: tensor<?x?xi32> {pe.name = "x"}, %y: tensor<?x?xi32> {pe.name = "y"}) -> (!qkv {pe.name = "o"}) {
   %a = pe.bias_fn expr "sqrt(abs(i - j))"
   %b = pe.bias_fn(%f : tensor<?x?xf32>) expr "f[b, i] * i"
-  %o = pe.attention %q, %k, %v bias(%a, %b) positions(%x, %y : tensor<?x?xi32>, tensor<?x?xi32>) : (!qkv, !qkv, !qkv) -> !qkv
+  %o = pe.attention %q, %k, %v bias(%a, %b) positions(%x, %y : tensor<?x?xi32>, tensor<?x?xi32>)
+      : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
 
@@ -102,7 +107,8 @@ func.func @mask_alone(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !q
 // CHECK: pe.causal
 // CHECK-NOT: pe.mask_fn
 // CHECK-NOT: pe.positions
-func.func @unchanged(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"}) -> (!qkv {pe.name = "o"}) {
+func.func @unchanged(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"})
+    -> (!qkv {pe.name = "o"}) {
   %b = pe.bias_fn expr "cos(j)"
   %m = pe.causal
   %o = pe.attention %q, %k, %v bias(%b) mask(%m) : (!qkv, !qkv, !qkv) -> !qkv

@@ -8,7 +8,9 @@
 // CHECK:         pe.term <general, "depends on batch, head, i - j together">
 // CHECK:         pe.term <row, "is one value per head">
 // CHECK:         pe.term <column, "depends only on the key position">
-func.func @classes(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) {
+func.func @classes(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>)
+    -> (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>,
+        tensor<?x?x?x64xf32>) {
   // A comparison of i and j depends on their difference.
   %compare = pe.bias_fn {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
@@ -87,5 +89,7 @@ func.func @classes(%q: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) -> (tensor<?x?x?
       : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
   %o_key = pe.attention %q, %q, %q bias(%key)
       : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
-  return %o_compare, %o_floats, %o_unequal, %o_batch, %o_head, %o_key : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>
+  return %o_compare, %o_floats, %o_unequal, %o_batch, %o_head, %o_key
+      : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>,
+      tensor<?x?x?x64xf32>
 }

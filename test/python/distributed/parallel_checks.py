@@ -132,7 +132,7 @@ def expect_refused(message, *tensors, **options):
     except pe.InputError as error:
         assert message in str(error), str(error)
     else:
-        raise AssertionError(f"expected a refusal: {message}")
+        raise AssertionError(f"expected an error: {message}")
 
 
 def refusals():
@@ -149,7 +149,7 @@ def refusals():
     expect_refused("key: expected 8 positions like query", q, k[:, :, :4], v[:, :, :4])
     wrong = k[..., :8] if rank == 1 else k
     expect_refused("key: expected the head dim 16" if rank == 1 else
-                   "rank 1 has refused its arguments", q, wrong, v)
+                   "rank 1 rejected its arguments", q, wrong, v)
     expect_refused("batch: expected 2 on rank 1 as on rank 0, found 1",
                    *(t[:1] if rank == 1 else t for t in (q, k, v)))
     expect_refused("tensors that require gradients", q, k.requires_grad_(rank == 1), v)

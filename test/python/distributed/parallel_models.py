@@ -149,7 +149,7 @@ def fsdp2_of_an_encoding_alone():
     except pe.InputError as error:
         assert "fully_shard" in str(error), str(error)
     else:
-        raise AssertionError("expected a refusal of a sharded encoding")
+        raise AssertionError("expected an error for a sharded encoding")
 
 
 def context_parallel():
@@ -237,7 +237,7 @@ def dtensors_refused():
         except pe.InputError as error:
             assert message in str(error), str(error)
         else:
-            raise AssertionError(f"expected a refusal: {message}")
+            raise AssertionError(f"expected an error: {message}")
 
 
 CHECKS = [ddp, fsdp2, fsdp2_of_an_encoding_alone, context_parallel, context_parallel_fsdp2,

@@ -178,7 +178,7 @@ def expect_refused(message, model, **options):
     except InputError as error:
         assert message in str(error), str(error)
     else:
-        raise AssertionError(f"expected a refusal: {message}")
+        raise AssertionError(f"expected an error: {message}")
     for name, p in model.named_parameters():
         local = p.to_local() if isinstance(p, DTensor) else p
         assert torch.equal(torch.nan_to_num(local), torch.nan_to_num(before[name])), name

@@ -19,20 +19,20 @@ TEST(Bundle, RoundTrip) {
   EXPECT_TRUE(readBundle(writeBundle({})));
 }
 
-TEST(Bundle, OtherBytesAreRefused) {
+TEST(Bundle, RejectsOtherBytes) {
   EXPECT_FALSE(isBundle("func.func"));
   for (const char *bytes : {"", "PEBUNDLE", "something else that is long enough to hold a header"})
     EXPECT_FALSE(readBundle(bytes));
 }
 
-TEST(Bundle, CutOffAnywhereIsAnError) {
+TEST(Bundle, RejectsTruncation) {
   const std::string bytes = writeBundle(kSample);
   for (size_t size = 0; size < bytes.size(); ++size)
     EXPECT_FALSE(readBundle(std::string_view(bytes).substr(0, size))) << size;
   EXPECT_FALSE(readBundle(bytes + "x"));
 }
 
-TEST(Bundle, EveryFlippedByteIsFound) {
+TEST(Bundle, DetectsEveryFlippedByte) {
   const std::string bytes = writeBundle(kSample);
   for (size_t i = 0; i < bytes.size(); ++i) {
     std::string damaged = bytes;
@@ -41,7 +41,7 @@ TEST(Bundle, EveryFlippedByteIsFound) {
   }
 }
 
-TEST(Bundle, AnotherVersionSaysSo) {
+TEST(Bundle, RejectsOtherVersions) {
   std::string bytes = writeBundle(kSample);
   bytes[8] = 7;
   Expected<Bundle> bundle = readBundle(bytes);

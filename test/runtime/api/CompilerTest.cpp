@@ -32,7 +32,7 @@ protected:
 
 } // namespace
 
-TEST_F(CompilerTest, CompiledCodeRuns) {
+TEST_F(CompilerTest, RunsCompiledCode) {
   Compiler compiler = start();
   auto function = compiler.compile(request);
   ASSERT_TRUE(function) << function.error().getMessage();
@@ -44,7 +44,7 @@ TEST_F(CompilerTest, CompiledCodeRuns) {
   EXPECT_EQ((*function)->explainText, "doubles source");
 }
 
-TEST_F(CompilerTest, AProcessCompilesOnce) {
+TEST_F(CompilerTest, CompilesOncePerProcess) {
   Compiler compiler = start();
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(compiler.describe(request.source));
@@ -56,7 +56,7 @@ TEST_F(CompilerTest, AProcessCompilesOnce) {
   EXPECT_EQ(compiler.statistics().fromMemory, 2);
 }
 
-TEST_F(CompilerTest, TheNextProcessLoadsNoCompiler) {
+TEST_F(CompilerTest, NextProcessDoesNotLoadTheCompiler) {
   {
     Compiler compiler = start();
     ASSERT_TRUE(compiler.describe(request.source));
@@ -90,7 +90,7 @@ TEST_F(CompilerTest, KernelsAreCompiledOnceForAllProcesses) {
   EXPECT_EQ(counts.kernels, 2);
 }
 
-TEST_F(CompilerTest, EveryFieldOfTheRequestCounts) {
+TEST_F(CompilerTest, EveryFieldOfTheRequestIsInTheKey) {
   Compiler compiler = start();
   ASSERT_TRUE(compiler.compile(request));
   std::vector<jit::CompileRequest> others(15, request);
@@ -115,7 +115,7 @@ TEST_F(CompilerTest, EveryFieldOfTheRequestCounts) {
   }
 }
 
-TEST_F(CompilerTest, AnotherCompilerCompilesAgain) {
+TEST_F(CompilerTest, NewCompilerCompilesAgain) {
   {
     Compiler compiler = start("v1");
     ASSERT_TRUE(compiler.compile(request));
@@ -125,7 +125,7 @@ TEST_F(CompilerTest, AnotherCompilerCompilesAgain) {
   EXPECT_EQ(counts.compiles, 2);
 }
 
-TEST_F(CompilerTest, ADamagedEntryIsRebuilt) {
+TEST_F(CompilerTest, RebuildsDamagedEntries) {
   {
     Compiler compiler = start();
     ASSERT_TRUE(compiler.compile(request));
@@ -145,7 +145,7 @@ TEST_F(CompilerTest, ADamagedEntryIsRebuilt) {
 
 // The code relies on the buffers of the plan, so an edited plan is rejected even if the checksum is
 // valid.
-TEST_F(CompilerTest, APlanBelongsToItsCode) {
+TEST_F(CompilerTest, RejectsAPlanOfOtherCode) {
   Compiler compiler = start();
   auto bundle = compiler.compileToBundle(request);
   ASSERT_TRUE(bundle) << bundle.error().getMessage();
@@ -167,7 +167,7 @@ TEST_F(CompilerTest, APlanBelongsToItsCode) {
   EXPECT_NE(errorOf(changed).find("compiled together"), std::string::npos);
 }
 
-TEST_F(CompilerTest, ErrorsPassThroughAndAreNotRemembered) {
+TEST_F(CompilerTest, ErrorsAreReturnedAndNotCached) {
   Compiler compiler = start();
   auto description = compiler.describe({"bad", "file.mlir", ""});
   ASSERT_FALSE(description);
@@ -181,7 +181,7 @@ TEST_F(CompilerTest, ErrorsPassThroughAndAreNotRemembered) {
   }
 }
 
-TEST_F(CompilerTest, AMissingCompilerIsOneLine) {
+TEST_F(CompilerTest, MissingCompilerIsAOneLineError) {
   Compiler compiler = start("v1", /*missing=*/true);
   auto function = compiler.compile(request);
   ASSERT_FALSE(function);

@@ -19,7 +19,7 @@ using namespace pe;
 using namespace pe::api;
 using pe::test::TempDir;
 
-TEST(DiskCache, KeepsWhatItIsGiven) {
+TEST(DiskCache, ReturnsStoredEntries) {
   TempDir dir;
   DiskCache cache(dir.file("deep/directory"));
   EXPECT_FALSE(cache.get("key"));
@@ -31,7 +31,7 @@ TEST(DiskCache, KeepsWhatItIsGiven) {
   EXPECT_TRUE(cache.usage().writable);
 }
 
-TEST(DiskCache, ADamagedEntryIsAbsentAndGoes) {
+TEST(DiskCache, RemovesDamagedEntries) {
   TempDir dir;
   DiskCache cache(dir.name());
   ASSERT_TRUE(cache.put("key", {{"a", "b"}}));
@@ -44,7 +44,7 @@ TEST(DiskCache, ADamagedEntryIsAbsentAndGoes) {
 }
 
 // A crash of the machine may truncate an entry. The next process writes it again.
-TEST(DiskCache, ATruncatedEntryIsAbsent) {
+TEST(DiskCache, TruncatedEntryIsAbsent) {
   TempDir dir;
   DiskCache cache(dir.name());
   ASSERT_TRUE(cache.put("key", {{"a", "b"}}));
@@ -58,7 +58,7 @@ TEST(DiskCache, ATruncatedEntryIsAbsent) {
 }
 
 // A hash collision or a renamed file has the same effect.
-TEST(DiskCache, AnEntryOfAnotherKeyIsAbsent) {
+TEST(DiskCache, EntryOfAnotherKeyIsAbsent) {
   TempDir dir;
   DiskCache cache(dir.name());
   ASSERT_TRUE(cache.put("mine", {{"a", "b"}}));
@@ -71,7 +71,7 @@ TEST(DiskCache, AnEntryOfAnotherKeyIsAbsent) {
 }
 
 // Cached code is executed, so the directory must not be writable by other users.
-TEST(DiskCache, AFolderThatOthersCanWriteIsNotUsed) {
+TEST(DiskCache, DoesNotUseADirectoryThatOthersCanWrite) {
   TempDir dir;
   DiskCache cache(dir.file("cache"));
   EXPECT_EQ(cache.problem(), "") << "it does not exist yet";
@@ -100,7 +100,7 @@ TEST(DiskCache, AFolderThatOthersCanWriteIsNotUsed) {
   EXPECT_FALSE(file.put("key", {}));
 }
 
-TEST(DiskCache, AReadOnlyFolderIsRead) {
+TEST(DiskCache, ReadsAReadOnlyDirectory) {
   TempDir dir;
   const std::string folder = dir.file("cache");
   ASSERT_TRUE(DiskCache(folder).put("key", {{"a", "b"}}));
@@ -120,7 +120,7 @@ TEST(DiskCache, AReadOnlyFolderIsRead) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-TEST(DiskCache, AFullDiskIsNoError) {
+TEST(DiskCache, FullDiskIsNotAnError) {
   TempDir dir;
   DiskCache cache(dir.name());
   const std::string outcome = test::withFileLimit(100, [&]() -> Status {
@@ -134,7 +134,7 @@ TEST(DiskCache, AFullDiskIsNoError) {
 }
 
 // Only files of the cache are removed. Others stay, even if their names look like entries.
-TEST(DiskCache, ForeignFilesStay) {
+TEST(DiskCache, KeepsForeignFiles) {
   TempDir dir;
   DiskCache cache(dir.name(), 100);
   const std::string digits(64, 'a');
@@ -166,7 +166,7 @@ TEST(DiskCache, ForeignFilesStay) {
   EXPECT_FALSE(std::filesystem::exists(cache.pathOf("a"))) << "entries are evicted";
 }
 
-TEST(DiskCache, AFolderThatCannotBeIsNoError) {
+TEST(DiskCache, InvalidDirectoryIsNotAnError) {
   DiskCache cache("/proc/no/such/directory");
   EXPECT_FALSE(cache.put("key", {{"a", "b"}}));
   EXPECT_FALSE(cache.get("key"));
@@ -176,7 +176,7 @@ TEST(DiskCache, AFolderThatCannotBeIsNoError) {
   EXPECT_FALSE(none.get("key"));
 }
 
-TEST(DiskCache, TheFolderFollowsTheVariables) {
+TEST(DiskCache, DirectoryFollowsTheEnvironment) {
   ::setenv("PE_CACHE_DIR", "/own", 1);
   EXPECT_EQ(DiskCache::defaultDirectory(), "/own");
   ::unsetenv("PE_CACHE_DIR");
@@ -188,7 +188,7 @@ TEST(DiskCache, TheFolderFollowsTheVariables) {
 }
 
 // The least recently used entries are evicted first, and reading counts as use.
-TEST(DiskCache, TheOldestGoWhenItIsFull) {
+TEST(DiskCache, EvictsLeastRecentlyUsedEntries) {
   TempDir dir;
   DiskCache cache(dir.name(), 4000);
   const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(15)); };
@@ -206,7 +206,7 @@ TEST(DiskCache, TheOldestGoWhenItIsFull) {
 }
 
 // Processes that write and read the same keys see complete entries or none.
-TEST(DiskCache, ManyProcessesShareIt) {
+TEST(DiskCache, SupportsConcurrentProcesses) {
   TempDir dir;
   std::vector<pid_t> children;
   for (int child = 0; child < 4; ++child) {

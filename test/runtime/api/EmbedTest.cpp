@@ -60,7 +60,7 @@ double secondsToLoad(const std::string &file) {
 } // namespace
 
 // Must be the first test, because later ones may load the compiler, which children would inherit.
-TEST(Embed, ACachedFunctionLoadsInMilliseconds) {
+TEST(Embed, LoadsACachedFunctionInMilliseconds) {
   const std::string file = kExamples + "fire.mlir";
   const double cold = inNewProcess([&] { return secondsToLoad(file); });
   EXPECT_FALSE(std::isnan(cold));
@@ -141,7 +141,7 @@ TEST(Embed, PackagesRunWithoutTheSource) {
   EXPECT_FALSE(Program::load(file, "other"));
 }
 
-TEST(Embed, ErrorsStandAtTheUsersLine) {
+TEST(Embed, ErrorsHaveTheUsersLine) {
   Expected<Program> program = Program::parse("func.func @a() {\n  pe.nonsense\n}\n", "mine.mlir");
   ASSERT_FALSE(program);
   EXPECT_EQ(program.error().render("pe").substr(0, 21), "mine.mlir:2:3: error:");
@@ -150,7 +150,7 @@ TEST(Embed, ErrorsStandAtTheUsersLine) {
   EXPECT_NE(missing.error().getMessage().find("No such file"), std::string::npos);
 }
 
-TEST(Embed, TargetsThatAreNotThereSaySo) {
+TEST(Embed, MissingTargetsAreErrors) {
   Expected<Program> program = Program::load(kExamples + "nope.mlir");
   ASSERT_TRUE(program);
   EXPECT_TRUE(program->compile({.target = "gpu-emulator"}));
@@ -201,7 +201,7 @@ TEST(Embed, RequirementsOfACall) {
 }
 
 // Tests call-C6 of docs/spec.md.
-TEST(Embed, ABasePerHeadNeedsKeysOfItsOwn) {
+TEST(Embed, BasePerHeadNeedsEqualHeadCounts) {
   for (const char *target : {"cpu", "reference"}) {
     Expected<Program> program = Program::load(kExamples + "rope_per_head.mlir");
     ASSERT_TRUE(program) << program.error().getMessage();
@@ -255,7 +255,7 @@ std::vector<std::string> messagesOfRotation(const std::string &arguments,
 std::vector<std::string> onEveryTarget(const std::string &message) { return {3, message}; }
 
 // call-C7 of docs/spec.md.
-TEST(Embed, CapturesOfARotationHaveAnEntryPerHeadOrPair) {
+TEST(Embed, RotationCapturesNeedAnEntryPerHeadOrPair) {
   auto ones = [](Shape shape) {
     Tensor tensor = Tensor::zeros(DType::F32, std::move(shape));
     std::fill_n(tensor.data<float>(), tensor.numel(), 1.0f);
@@ -293,7 +293,7 @@ TEST(Embed, CapturesOfARotationHaveAnEntryPerHeadOrPair) {
 }
 
 // call-C8 of docs/spec.md.
-TEST(Embed, TablesOfABatchHaveAnEntryPerBatchEntryOfTheQueries) {
+TEST(Embed, BatchedTablesNeedAnEntryPerBatchEntry) {
   const std::string type = "tensor<2x?x?xf32>";
   auto ofBatch = [&](int64_t batch) {
     const Tensor table = Tensor::zeros(DType::F32, {2, 5, 4});
@@ -310,7 +310,7 @@ TEST(Embed, TablesOfABatchHaveAnEntryPerBatchEntryOfTheQueries) {
 }
 
 // The loops lowering accepts every type and its own options. CPU kernels reject unsupported types.
-TEST(Embed, LoopsHaveChoices) {
+TEST(Embed, LoopsAcceptOptions) {
   Expected<Program> program = Program::load(kExamples + "nope.mlir");
   ASSERT_TRUE(program);
   CompileOptions options{.dtype = DType::BF16, .lowering = "loops"};

@@ -39,7 +39,7 @@ TEST(Inputs, ShapesFollowTheSizes) {
   EXPECT_EQ(cotangents->at("d_o").shape(), (Shape{2, 4, 10, 16}));
 }
 
-TEST(Inputs, TheSeedDecidesAndTensorsAreIndependent) {
+TEST(Inputs, DependsOnlyOnSeedAndName) {
   EntryInfo fewer = sample();
   fewer.arguments.erase(fewer.arguments.begin() + 1);
   auto a = randomArguments(sample(), 1, kSizes), b = randomArguments(fewer, 1, kSizes),
@@ -49,7 +49,7 @@ TEST(Inputs, TheSeedDecidesAndTensorsAreIndependent) {
   EXPECT_NE(a->at("k").values<float>()[7], c->at("k").values<float>()[7]);
 }
 
-TEST(Inputs, TheMinimumHolds) {
+TEST(Inputs, RespectsTheMinimum) {
   EntryInfo entry = sample();
   entry.arguments[2].parameter.min = 1.5;
   auto inputs = randomArguments(entry, 1, kSizes);
@@ -58,7 +58,7 @@ TEST(Inputs, TheMinimumHolds) {
     EXPECT_GE(v, 1.5f);
 }
 
-TEST(Inputs, WhatCannotBeDrawnIsNamed) {
+TEST(Inputs, NamesTensorsThatCannotBeDrawn) {
   EntryInfo entry = sample();
   entry.arguments[0].sizes[2] = "";
   auto unknown = randomArguments(entry, 1, kSizes);

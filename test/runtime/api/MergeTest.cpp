@@ -104,7 +104,7 @@ class Merge : public testing::TestWithParam<MergeCase> {};
 
 // Compares both results, and all gradients through the merge. In stick-breaking the part with the
 // nearer keys, the second one, is the first operand of the merge.
-TEST_P(Merge, PartsAreTheWhole) {
+TEST_P(Merge, PartsEqualTheUnsplitCall) {
   const auto [encoding, merge, lse] = GetParam();
   const bool nearFirst = std::string(lse) == "log_mass";
   const std::string log = lse;
@@ -170,7 +170,7 @@ void run(const Function &function, int half, const TensorMap &tensors, int64_t f
 
 // A backward call of each part that reads the merged results returns its share of the gradients of
 // the unsplit call: gradients of queries and parameters are the sums over the parts.
-TEST(MergedShards, BackwardTakesTheMergedResults) {
+TEST(MergedShards, BackwardAcceptsMergedResults) {
   const Function attention = compile("alibi_learned"), merging = compile("merge");
   TensorMap all = arguments();
   all["slopes"] = Tensor::of(std::vector<float>{0.5f, 0.2f, 0.07f, 0.01f}, {kHeads});

@@ -64,7 +64,7 @@ double errorOf(const Tensor &found, const std::vector<double> &expected) {
 class Prepares : public testing::TestWithParam<std::tuple<const char *, const char *>> {};
 
 // In rope, the rotated queries differ by layer, so `prepare` leaves them to the calls.
-TEST_P(Prepares, TablesThatEveryLayerReads) {
+TEST_P(Prepares, LayersShareTables) {
   const auto [target, name] = GetParam();
   for (bool grad : {true, false}) {
     // The reference has no prepared tensors and no fixed head dim, so the CPU function draws.
@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, Prepares,
                          });
 
 // The tables are read and not computed again: later changes of the parameters have no effect.
-TEST(Prepared, TablesAreNotMadeAgain) {
+TEST(Prepared, TablesAreNotRecomputed) {
   const Function function = compileExample("t5");
   TensorMap inputs = layerOf(function, 1, {});
   auto before = function.forward(inputs);
@@ -117,7 +117,7 @@ TEST(Prepared, TablesAreNotMadeAgain) {
             before->results().at("o").values<float>()[999]);
 }
 
-TEST(Prepared, WhatDoesNotBelongTogetherIsRefused) {
+TEST(Prepared, RejectsMismatchedTables) {
   const Function function = compileExample("fire");
   const TensorMap inputs = layerOf(function, 1, {});
   auto tables = function.prepare(inputs);

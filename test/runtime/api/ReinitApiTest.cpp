@@ -50,7 +50,7 @@ TEST(ReinitApi, ProjectsInPlace) {
     }
 }
 
-TEST(ReinitApi, StacksAreOneMatrixAfterTheOther) {
+TEST(ReinitApi, StacksEqualSingleMatrices) {
   Tensor stack = weightsOf({3, 8, 12}), single = Tensor::zeros(DType::F32, {8, 12});
   std::memcpy(single.rawData(), stack.data<float>() + 96, single.byteSize());
   pe_reinit_report reports[3];
@@ -65,7 +65,7 @@ TEST(ReinitApi, StacksAreOneMatrixAfterTheOther) {
   EXPECT_NEAR(reports[1].scale, std::sqrt(8.0 / 12), 1e-12);
 }
 
-TEST(ReinitApi, AnErrorChangesNothing) {
+TEST(ReinitApi, ErrorsLeaveTheWeightsUnchanged) {
   Tensor stack = weightsOf({2, 4, 4});
   stack.data<float>()[21] = std::numeric_limits<float>::infinity();
   const std::vector<float> before = valuesOf(stack);
@@ -74,7 +74,7 @@ TEST(ReinitApi, AnErrorChangesNothing) {
   EXPECT_EQ(valuesOf(stack), before);
 }
 
-TEST(ReinitApi, RefusesWhatIsNoMatrix) {
+TEST(ReinitApi, RejectsOtherShapes) {
   Tensor vector = weightsOf({4}), matrix = weightsOf({6, 4});
   EXPECT_EQ(failureOf(viewOf("w", vector)),
             "tensor 'w': expected a matrix or a stack of matrices, found rank 1");
@@ -91,7 +91,7 @@ TEST(ReinitApi, RefusesWhatIsNoMatrix) {
             "expected at least one iteration of engine cubic, found 0");
 }
 
-TEST(ReinitApi, TheCApiNamesMistakes) {
+TEST(ReinitApi, CApiReportsErrors) {
   Tensor matrix = weightsOf({6, 4});
   const pe_view view = viewOf("w", matrix);
   pe_reinit_options options = {};

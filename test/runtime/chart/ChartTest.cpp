@@ -64,7 +64,7 @@ TEST(Axis, LogarithmicTicksArePowers) {
   EXPECT_EQ(part.ticks(40), (std::vector<double>{50, 100, 200}));
 }
 
-TEST(Axis, TicksHaveTheirGap) {
+TEST(Axis, TicksRespectTheGap) {
   for (double high : {0.3, 1.0, 7.0, 64.0, 1234.5})
     for (double gap : {20.0, 40.0, 90.0}) {
       Scale scale{.low = -high / 3, .high = high, .from = 0, .to = 300};
@@ -105,7 +105,7 @@ TEST(ColorMap, EqualStepsLookEqual) {
   EXPECT_LT(*most / *least, 1.15); // chords are shorter than the curve
 }
 
-TEST(ColorMap, LightnessOnlyRises) {
+TEST(ColorMap, LightnessIncreasesMonotonically) {
   double before = 0;
   for (int n = 0; n <= 32; ++n) {
     const double lightness = toOkLab(mapColor(n / 32.0))[0];
@@ -156,7 +156,7 @@ double luminance(std::string_view hex) {
   return sum;
 }
 
-TEST(ColorMap, LinesHaveContrastOnDarkPaper) {
+TEST(ColorMap, LinesHaveContrastOnDarkBackgrounds) {
   for (size_t n = 0; n < kLineColors; ++n)
     EXPECT_GT((luminance(darkLineColor(n)) + 0.05) / (luminance("#0d1117") + 0.05), 4.5) << n;
 }
@@ -171,7 +171,7 @@ TEST(ColorMap, WhiteIsLightAndBlackIsDark) {
   EXPECT_EQ(hexOf({1, 171, 255}), "#01abff");
 }
 
-TEST(ColorMap, LinesAreTellableApart) {
+TEST(ColorMap, LineColorsAreDistinguishable) {
   for (size_t a = 0; a < kLineColors; ++a)
     for (size_t b = 0; b < a; ++b)
       EXPECT_NE(lineColor(a), lineColor(b));
@@ -193,7 +193,7 @@ TEST(Svg, WrapsText) {
   EXPECT_EQ(wrapText("longer", 10, 1), std::vector<std::string>{"longer"});
 }
 
-TEST(Svg, FilesHaveColorsForDarkScreens) {
+TEST(Svg, FilesHaveColorsForDarkMode) {
   const std::string svg = toSvg(LineChart{.series = {{.name = "a", .points = {{0, 1}, {1, 2}}}}});
   const std::string file = asFile(svg);
   EXPECT_FALSE(contains(svg, "<style>"));
@@ -203,7 +203,7 @@ TEST(Svg, FilesHaveColorsForDarkScreens) {
   EXPECT_LT(file.find("</style>"), file.find("class=\"page\""));
 }
 
-TEST(Smoothing, MeansHaveNoBiasFromTheirStart) {
+TEST(Smoothing, MeansHaveNoInitializationBias) {
   RunningMean mean(0.9);
   EXPECT_TRUE(std::isnan(mean.value()));
   EXPECT_DOUBLE_EQ(mean.add(6.5), 6.5);
@@ -213,7 +213,7 @@ TEST(Smoothing, MeansHaveNoBiasFromTheirStart) {
     EXPECT_DOUBLE_EQ(constant.add(3), 3);
 }
 
-TEST(Smoothing, CurvesAreNotDelayed) {
+TEST(Smoothing, CurvesDoNotLag) {
   std::vector<double> falling;
   for (int n = 0; n < 300; ++n)
     falling.push_back(6 - 0.01 * n);
@@ -223,7 +223,7 @@ TEST(Smoothing, CurvesAreNotDelayed) {
   EXPECT_NEAR(means.back(), falling.back() + 0.09, 1e-3); // there are no later values
 }
 
-TEST(Smoothing, ValuesThatAreNotFiniteDoNotCount) {
+TEST(Smoothing, IgnoresNonFiniteValues) {
   const std::vector<double> means = smoothed({1, NAN, 1, INFINITY, 1}, 0.5);
   for (double mean : means)
     EXPECT_DOUBLE_EQ(mean, 1);
@@ -244,14 +244,14 @@ TEST(LineChart, DrawsWithoutData) {
   EXPECT_FALSE(contains(toSvg(one), "nan"));
 }
 
-TEST(LineChart, ValuesThatAreNotFiniteInterruptTheLine) {
+TEST(LineChart, NonFiniteValuesInterruptTheLine) {
   LineChart chart{.series = {{.name = "a", .points = {{0, 1}, {1, 2}, {2, NAN}, {3, 1}, {4, 3}}}}};
   const std::string path = pathOf(toSvg(chart));
   EXPECT_EQ(count(path, "M"), 2u);
   EXPECT_EQ(count(path, "L"), 2u);
 }
 
-TEST(LineChart, MarksWhereALineIsClipped) {
+TEST(LineChart, MarksClippedLines) {
   LineChart chart{.series = {{.name = "a", .points = {{0, 0}, {1, -10}, {2, -1000}, {3, -2000}}},
                              {.name = "b", .points = {{0, 0}, {3, -5}}}}};
   EXPECT_FALSE(contains(toSvg(chart), "l-4.5 7z"));
@@ -274,7 +274,7 @@ TEST(LineChart, MarksMinusInfinity) {
   EXPECT_FALSE(contains(toSvg(chart), "inf"));
 }
 
-TEST(LineChart, LongSubtitlesAreSeveralLines) {
+TEST(LineChart, WrapsLongSubtitles) {
   LineChart chart{.width = 400};
   for (int n = 0; n < 30; ++n)
     chart.subtitle += "words ";
@@ -282,7 +282,7 @@ TEST(LineChart, LongSubtitlesAreSeveralLines) {
   EXPECT_TRUE(contains(toSvg(chart), "width=\"400\""));
 }
 
-TEST(LineChart, ZeroHasAPlaceBesideALogarithm) {
+TEST(LineChart, DrawsZeroNextToALogarithmicAxis) {
   LineChart chart{.series = {{.name = "a", .points = {{0, 1}, {1, 2}, {64, 3}}}},
                   .x = Scale::Kind::Log2};
   EXPECT_FALSE(contains(toSvg(chart), "<circle"));
@@ -354,7 +354,7 @@ TEST(Heatmap, NeutralColorsHaveALegend) {
   EXPECT_FALSE(contains(toSvg(map), ">-inf<"));
 }
 
-TEST(Heatmap, CellsOfOneMeaningHaveALegendInPlaceOfABar) {
+TEST(Heatmap, CellsWithOneValueHaveALegendInsteadOfABar) {
   Heatmap map{.valueLabel = "x",
               .panels = {{.rows = {{1, NAN}}}},
               .fullLabel = "seen",

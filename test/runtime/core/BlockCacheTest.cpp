@@ -42,7 +42,7 @@ TEST(BlockCacheTest, BlocksAreReused) {
   cache.give(other, 1 << 21);
 }
 
-TEST(BlockCacheTest, TheOldestAreFreedBeyondCapacity) {
+TEST(BlockCacheTest, FreesTheOldestBeyondCapacity) {
   BlockCache cache;
   const size_t piece = BlockCache::kCapacity / 4;
   void *blocks[5];
@@ -57,7 +57,7 @@ TEST(BlockCacheTest, TheOldestAreFreedBeyondCapacity) {
   EXPECT_EQ(cache.size(), BlockCache::kCapacity);
 }
 
-TEST(BlockCacheTest, ZerosOfARecycledTensor) {
+TEST(BlockCacheTest, RecycledTensorsAreZeroed) {
   const Shape shape = {257, 513};
   void *address;
   {

@@ -21,7 +21,7 @@ TEST(File, WritingReplacesFiles) {
   EXPECT_EQ(dir.count(), 1u);
 }
 
-TEST(File, AFullDiskKeepsTheTarget) {
+TEST(File, FullDiskKeepsTheTarget) {
   TempDir dir;
   ASSERT_TRUE(writeFileAtomically(dir.file("target"), "old"));
   for (Durability durability : {Durability::Process, Durability::Disk})

@@ -25,7 +25,7 @@ TEST(Random, StreamsAreReproducibleAndDifferent) {
   EXPECT_NE(first, otherSeed.next64());
 }
 
-TEST(Random, NormalHasItsMoments) {
+TEST(Random, NormalHasExpectedMoments) {
   Tensor x = Tensor::empty(DType::F32, {200000});
   Random(1, "x").fillNormal(x, 1.0, 2.0);
   double sum = 0, squares = 0, fourth = 0;
@@ -40,7 +40,7 @@ TEST(Random, NormalHasItsMoments) {
   EXPECT_NEAR(fourth / 200000, 3, 0.1);
 }
 
-TEST(Random, UniformStaysInItsRangeAndFillsIt) {
+TEST(Random, UniformCoversItsRange) {
   Tensor x = Tensor::empty(DType::F64, {10000});
   Random(3, "x").fillUniform(x, -1.0, 3.0);
   double low = 3, high = -1;
@@ -54,7 +54,7 @@ TEST(Random, UniformStaysInItsRangeAndFillsIt) {
   EXPECT_GT(high, 2.99);
 }
 
-TEST(Random, BelowReachesEveryValueEvenly) {
+TEST(Random, BelowIsUniform) {
   Random random(5, "below");
   std::array<int, 6> counts{};
   for (int i = 0; i < 60000; ++i)
@@ -64,7 +64,7 @@ TEST(Random, BelowReachesEveryValueEvenly) {
 }
 
 // A view is filled in its own row-major order, like a contiguous tensor of the same shape.
-TEST(Random, ViewsAreFilledInTheirOrder) {
+TEST(Random, ViewsAreFilledInRowMajorOrder) {
   Tensor packed = Tensor::zeros(DType::F32, {2, 3});
   Tensor base = Tensor::zeros(DType::F32, {3, 2});
   Tensor view = base.transpose(0, 1);

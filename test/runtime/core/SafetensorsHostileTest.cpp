@@ -19,7 +19,7 @@ static std::string fileOf(const std::string &header, size_t dataBytes) {
   return bytes + header + std::string(dataBytes, '\x01');
 }
 
-/// Expects that `bytes` are refused with a message that contains all of `parts`.
+/// Expects that `bytes` are rejected with a message that contains all of `parts`.
 static void expectRefused(const std::string &bytes, const std::vector<std::string> &parts) {
   Expected<Safetensors> result = parseSafetensors(bytes, "x.safetensors");
   ASSERT_FALSE(result) << "expected an error with '" << parts[0] << "'";

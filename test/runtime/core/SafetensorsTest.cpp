@@ -66,7 +66,7 @@ TEST(Safetensors, ViewsAreWrittenPacked) {
   EXPECT_EQ(again->find("t")->values<float>()[1], 3.0f);
 }
 
-TEST(Safetensors, AFailedWriteLeavesTheOldFile) {
+TEST(Safetensors, FailedWriteKeepsTheOldFile) {
   TempDir dir;
   const std::string path = dir.file("a");
   ASSERT_TRUE(writeFileAtomically(path, "old"));
@@ -79,7 +79,7 @@ TEST(Safetensors, AFailedWriteLeavesTheOldFile) {
   EXPECT_EQ(dir.count(), 1u);
 }
 
-TEST(Safetensors, AMissingDirectoryIsNamed) {
+TEST(Safetensors, NamesAMissingDirectory) {
   Status status = writeSafetensors("/no/such/directory/a.safetensors", sample());
   ASSERT_FALSE(status);
   EXPECT_NE(status.error().getMessage().find("/no/such/directory/a.safetensors"),
@@ -91,7 +91,7 @@ TEST(Safetensors, SpecialFilesAreWrittenInPlace) {
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
-TEST(Safetensors, ALinkStaysALink) {
+TEST(Safetensors, LinksArePreserved) {
   TempDir dir;
   ASSERT_TRUE(writeFileAtomically(dir.file("real"), "old"));
   std::filesystem::create_symlink(dir.file("real"), dir.file("link"));

@@ -42,7 +42,7 @@ TEST(Tensor, ImpossibleShapesAreErrors) {
   EXPECT_NE(big.error().getMessage().find("[2, -3]"), std::string::npos);
 }
 
-TEST(Tensor, AnEmptyDimensionAllowsAnyOther) {
+TEST(Tensor, EmptyDimensionsAllowAnyOthers) {
   Expected<Tensor> t = Tensor::allocate(DType::F32, {int64_t(1) << 40, 0, int64_t(1) << 40});
   ASSERT_TRUE(t);
   EXPECT_EQ(t->numel(), 0);
@@ -78,7 +78,7 @@ TEST(Tensor, PermutedCopiesKeepTheElements) {
         EXPECT_EQ(p.data<float>()[p.offsetOf({k, i, j})], t.data<float>()[t.offsetOf({i, j, k})]);
 }
 
-TEST(Tensor, AMisalignedViewIsCopiedByContiguous) {
+TEST(Tensor, ContiguousCopiesMisalignedViews) {
   Tensor t = counting({4, 6});
   Tensor rows = t.slice(0, 1, 3);
   EXPECT_TRUE(rows.isContiguous());
@@ -106,7 +106,7 @@ TEST(Tensor, ConversionsRound) {
   EXPECT_EQ(*values, (std::vector<double>{1.0, -2.5, 65504.0, 0.0}));
 }
 
-TEST(Tensor, IntegersThatDoNotFitAreRefused) {
+TEST(Tensor, RejectsIntegersThatDoNotFit) {
   Tensor t = Tensor::of<int64_t>({1, int64_t(1) << 40}, {2});
   Expected<Tensor> narrow = convert(t, DType::I32);
   ASSERT_FALSE(narrow);

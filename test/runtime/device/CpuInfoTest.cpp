@@ -9,7 +9,7 @@
 
 using namespace pe::cpu;
 
-TEST(CpuInfo, LevelsAreReadBack) {
+TEST(CpuInfo, LevelsRoundTrip) {
   EXPECT_EQ(levelOf("x86-64-v3"), Level::V3);
   EXPECT_EQ(levelOf("x86-64-v4"), Level::V4);
   EXPECT_EQ(levelOf(""), hostCpu().level);

@@ -132,7 +132,7 @@ TEST_F(ExecutorTest, WrongArgumentsAreNamed) {
             "tensor 'x': expected shape [b = 2, hq = 3, r = 5, 4], found [2, 3, 5, 8]");
 }
 
-TEST_F(ExecutorTest, HeadsMustLieInTheWhole) {
+TEST_F(ExecutorTest, HeadsMustBeWithinTheTotal) {
   EXPECT_NE(forwardError(arguments, {.headStart = 2, .headsTotal = 4}).find("head_start 2"),
             std::string::npos);
   EXPECT_NE(forwardError(arguments, {.headStart = -1}).find("head_start -1"), std::string::npos);
@@ -141,7 +141,7 @@ TEST_F(ExecutorTest, HeadsMustLieInTheWhole) {
   EXPECT_TRUE(executor.forward(arguments, Positions{.headStart = 1, .headsTotal = 4}, pool));
 }
 
-TEST_F(ExecutorTest, HeadsOfTheWholeAreNotGuessed) {
+TEST_F(ExecutorTest, HeadsTotalIsRequired) {
   EXPECT_NE(forwardError(arguments, {.headStart = 1}).find("pass heads_total"), std::string::npos);
 }
 
@@ -190,7 +190,7 @@ TEST_F(ExecutorTest, AMissingStageIsNamed) {
 }
 
 // With poisoning, elements that no stage writes stay NaN, so they cannot pass a comparison.
-TEST_F(ExecutorTest, PoisonShowsWhatNobodyWrote) {
+TEST_F(ExecutorTest, PoisonRevealsUnwrittenElements) {
   Plan plan = samplePlan();
   plan.stages.erase(plan.stages.begin() + 1);
   Expected<std::shared_ptr<const device::Call>> call = make(plan).forward(arguments, {}, pool);

@@ -52,7 +52,7 @@ TEST_P(ObjectLoaderModels, LoadsAreIndependent) {
 INSTANTIATE_TEST_SUITE_P(Models, ObjectLoaderModels,
                          testing::Values(PE_LOADER_OBJECT_SMALL, PE_LOADER_OBJECT_LARGE));
 
-TEST(ObjectLoader, WhatIsNoObjectIsRefused) {
+TEST(ObjectLoader, RejectsOtherFiles) {
   for (const char *bytes : {"",
                             "\x7f"
                             "ELF",
@@ -68,7 +68,7 @@ TEST(ObjectLoader, WhatIsNoObjectIsRefused) {
   EXPECT_NE(code.error().getMessage().find("relocatable object"), std::string::npos);
 }
 
-TEST(ObjectLoader, AnUnknownSymbolIsNamed) {
+TEST(ObjectLoader, NamesUnknownSymbols) {
   Expected<std::string> bytes = readFile(PE_LOADER_OBJECT_SMALL);
   ASSERT_TRUE(bytes);
   // Replaces every occurrence of the name, because debug sections may contain it.
@@ -79,7 +79,7 @@ TEST(ObjectLoader, AnUnknownSymbolIsNamed) {
   EXPECT_NE(code.error().getMessage().find("'ex_f'"), std::string::npos);
 }
 
-TEST(ObjectLoader, CutOffAnywhereIsAnError) {
+TEST(ObjectLoader, RejectsTruncation) {
   Expected<std::string> bytes = readFile(PE_LOADER_OBJECT_SMALL);
   ASSERT_TRUE(bytes);
   for (size_t size = 0; size < bytes->size(); size += 7)
@@ -87,7 +87,7 @@ TEST(ObjectLoader, CutOffAnywhereIsAnError) {
 }
 
 // A damaged object may load (with a changed constant) or be rejected, but loading never crashes.
-TEST(ObjectLoader, RandomDamageNeverCrashesTheLoader) {
+TEST(ObjectLoader, RandomDamageDoesNotCrash) {
   for (const char *file : {PE_LOADER_OBJECT_SMALL, PE_LOADER_OBJECT_LARGE}) {
     Expected<std::string> good = readFile(file);
     ASSERT_TRUE(good);
@@ -103,7 +103,7 @@ TEST(ObjectLoader, RandomDamageNeverCrashesTheLoader) {
   }
 }
 
-TEST(RuntimeSymbols, RoundsToBf16AsAProcessorDoes) {
+TEST(RuntimeSymbols, RoundsToBf16LikeTheProcessor) {
   auto *truncate = reinterpret_cast<__bf16 (*)(float)>(findRuntimeSymbol("__truncsfbf2"));
   ASSERT_TRUE(truncate);
   auto bitsOf = [&](float value) {

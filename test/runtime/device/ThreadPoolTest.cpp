@@ -24,7 +24,7 @@ TEST(ThreadPool, RunsEveryItemOnce) {
 
 // Runs short consecutive jobs with spinning and with sleeping workers. A late worker that took an
 // item of the next job with the body of the previous one would write a wrong value.
-TEST(ThreadPool, JobsInARowNeverMix) {
+TEST(ThreadPool, ConsecutiveJobsDoNotMix) {
   for (int spin : {0, 50, 4000}) {
     ThreadPool pool({.threads = 4, .spin = spin});
     std::vector<int64_t> slots(8);
@@ -53,7 +53,7 @@ TEST(ThreadPool, NestedCallsRunInline) {
   EXPECT_EQ(elsewhere, 0);
 }
 
-TEST(ThreadPool, CallersTakeTurns) {
+TEST(ThreadPool, CallersAreSerialized) {
   ThreadPool pool({.threads = 3});
   std::atomic<int64_t> sum{0};
   std::vector<std::thread> callers;
@@ -67,7 +67,7 @@ TEST(ThreadPool, CallersTakeTurns) {
   EXPECT_EQ(sum, 4 * 500 * 190);
 }
 
-TEST(ThreadPool, SleepersWakeUp) {
+TEST(ThreadPool, SleepingWorkersWakeUp) {
   ThreadPool pool({.threads = 4, .spin = 0});
   for (int round = 0; round < 20; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));

@@ -65,7 +65,7 @@ TEST(CallSizes, QueriesAndKeysAreNotTooFarApart) {
 }
 
 // No input overflows before the check that reports it (the sanitizers verify this).
-TEST(CallSizes, AnyValueIsRefusedOrFits) {
+TEST(CallSizes, AnyValueIsRejectedOrFits) {
   const int64_t numbers[] = {kLeast, kLeast + 1,         -kPositionLimit - 1, -1,
                              0,      kPositionLimit + 1, kMost - 1,           kMost};
   for (int64_t number : numbers) {

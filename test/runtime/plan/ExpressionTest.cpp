@@ -61,7 +61,7 @@ TEST(Expression, QuotientsAndRemainders) {
   EXPECT_EQ(parse("a % b ^ c"), "(% a (^ b c))");
 }
 
-TEST(Expression, TruthValues) {
+TEST(Expression, Booleans) {
   EXPECT_EQ(parse("a < b and c or not d == e and f"),
             "(or (and (< a b) c) (and (not (== d e)) f))");
   EXPECT_EQ(parse("not not (a or b)"), "(not (not (or a b)))");

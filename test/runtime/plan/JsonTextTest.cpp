@@ -32,14 +32,14 @@ TEST(JsonText, LinesAndColumnsCountFromOne) {
   EXPECT_EQ(placeIn("", 1), "1:1");
 }
 
-TEST(JsonText, NumbersThatOverflowFloat64AreRefused) {
+TEST(JsonText, RejectsNumbersThatOverflowFloat64) {
   EXPECT_EQ(errorOf("[{\"steps\": 1e999}]"),
             "f.json:1:16: expected JSON, found the number 1e999, which overflows float64");
   EXPECT_EQ(errorOf("[-1e400]"),
             "f.json:1:7: expected JSON, found the number -1e400, which overflows float64");
 }
 
-TEST(JsonText, DeepNestingIsRefusedAtItsBracket) {
+TEST(JsonText, RejectsDeepNestingAtItsBracket) {
   EXPECT_EQ(errorOf(std::string(256, '[') + std::string(256, ']')), "read");
   EXPECT_EQ(errorOf("[\"[[[\\\"[[\",\n" + std::string(256, '[') + std::string(257, ']')),
             "f.json:2:256: expected JSON, found more than 256 nested levels");
@@ -47,7 +47,7 @@ TEST(JsonText, DeepNestingIsRefusedAtItsBracket) {
             "f.json:1:257: expected JSON, found more than 256 nested levels");
 }
 
-TEST(JsonText, DuplicateKeysAreRefused) {
+TEST(JsonText, RejectsDuplicateKeys) {
   EXPECT_EQ(errorOf("{\"a\": {\"b\": \"b\"}, \"b\": [{\"a\": 1}]}"), "read");
   EXPECT_EQ(errorOf("{\"a\": \"a\",\n \"b\": {\"x\\\"\": 1},\n  \"a\" : 2}"),
             "f.json:3:3: expected unique keys, found 'a' twice");

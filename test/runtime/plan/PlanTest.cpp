@@ -111,7 +111,7 @@ TEST(Plan, ErrorsNameTheFault) {
 }
 
 // Converting such a value to int64_t is undefined behaviour; found by the fuzzer with sanitizers.
-TEST(Plan, NumbersThatAreNotInt64AreRefused) {
+TEST(Plan, RejectsNumbersThatAreNotInt64) {
   const std::string json = toJson(sample());
   EXPECT_EQ(errorOf(replaced(json, "\"low\": 0", "\"low\": 1e300")),
             "plan.window: 'low': expected an integer, found number");

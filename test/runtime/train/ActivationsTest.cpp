@@ -51,7 +51,7 @@ Results run(const ActivationKernels &kernels, const std::vector<float> &x,
 }
 
 // The range is -12 to 12, where 1 + erf of a negative number would lose all digits.
-TEST(Activations, ValuesAndDerivativesAreExactWhereTheyAreSmall) {
+TEST(Activations, ValuesAndDerivativesAreAccurate) {
   for (const std::string &name : activationNames()) {
     SCOPED_TRACE(name);
     std::vector<float> x, up, dy;
@@ -81,7 +81,7 @@ TEST(Activations, ValuesAndDerivativesAreExactWhereTheyAreSmall) {
 
 // Includes counts below the vector length and counts that are not multiples of it. Nothing is
 // written past the end, and gradients may overwrite cotangents.
-TEST(Activations, TakeAnyNumberOfElements) {
+TEST(Activations, AcceptAnyNumberOfElements) {
   for (const std::string &name : activationNames())
     for (size_t count : {0, 1, 7, 8, 9, 31, 64}) {
       SCOPED_TRACE(name + " " + std::to_string(count));
@@ -115,7 +115,7 @@ TEST(Activations, TakeAnyNumberOfElements) {
     }
 }
 
-TEST(Activations, PassOnWhatIsNotFinite) {
+TEST(Activations, PropagateNonFiniteValues) {
   for (const std::string &name : activationNames()) {
     const float nan = std::nanf("");
     const Results found = run(compiledActivation(name), {nan, 1, 1}, {1, 1, 1}, {1, nan, INFINITY});
@@ -125,7 +125,7 @@ TEST(Activations, PassOnWhatIsNotFinite) {
   }
 }
 
-TEST(Activations, AFileMustDefineOneFunction) {
+TEST(Activations, FilesMustDefineOneFunction) {
   auto kernels = bindActivation([](const std::string &) -> void * { return nullptr; });
   ASSERT_FALSE(kernels);
   EXPECT_EQ(kernels.error().getMessage(),

@@ -51,7 +51,7 @@ struct CheckpointTest : testing::Test {
   }
 };
 
-TEST_F(CheckpointTest, ResumingIsTheUninterruptedRun) {
+TEST_F(CheckpointTest, ResumedRunEqualsUninterruptedRun) {
   auto whole = makeTrainer();
   run(*whole, 6);
   auto begun = makeTrainer({}, onThreads);
@@ -93,7 +93,7 @@ TEST_F(CheckpointTest, ResumesWithMuon) {
 }
 
 // A checkpoint of an older version, with fewer flags and less state.
-TEST_F(CheckpointTest, WhatAnOldCheckpointLacksHasItsDefault) {
+TEST_F(CheckpointTest, OldCheckpointsUseDefaults) {
   auto trainer = makeTrainer();
   run(*trainer, 1);
   ASSERT_TRUE(saveCheckpoint(directory.string(), *trainer, metadata));
@@ -129,7 +129,7 @@ TEST_F(CheckpointTest, WhatAnOldCheckpointLacksHasItsDefault) {
   }
 }
 
-TEST_F(CheckpointTest, RefusesWhatDoesNotFit) {
+TEST_F(CheckpointTest, RejectsMismatchedTensors) {
   auto trainer = makeTrainer();
   run(*trainer, 1);
   ASSERT_TRUE(saveCheckpoint(directory.string(), *trainer, metadata));
@@ -154,7 +154,7 @@ TEST_F(CheckpointTest, RefusesWhatDoesNotFit) {
   EXPECT_NE(loadError(metadata).find("expected step-N, found '../elsewhere'"), std::string::npos);
 }
 
-TEST_F(CheckpointTest, FlagsThatDifferAreNamedWithBothValues) {
+TEST_F(CheckpointTest, ReportsBothValuesOfDifferentFlags) {
   auto trainer = makeTrainer();
   run(*trainer, 1);
   ASSERT_TRUE(saveCheckpoint(directory.string(), *trainer, {{"pe.train.steps", "600"}}));
@@ -165,7 +165,7 @@ TEST_F(CheckpointTest, FlagsThatDifferAreNamedWithBothValues) {
 }
 
 // Numbers are compared by value, files by content, and both also as earlier versions wrote them.
-TEST_F(CheckpointTest, WhatIsTheSameMayBeSpelledOtherwise) {
+TEST_F(CheckpointTest, AcceptsOtherSpellingsOfEqualValues) {
   auto trainer = makeTrainer();
   run(*trainer, 1);
   const Metadata first = {{"pe.train.lr", "3e-3"},
@@ -196,7 +196,7 @@ TEST_F(CheckpointTest, WhatIsTheSameMayBeSpelledOtherwise) {
   EXPECT_NE(errorWith("pe.train.encoding", "b.mlir"), "");
 }
 
-TEST_F(CheckpointTest, KeepsTheLastOnesThatAreComplete) {
+TEST_F(CheckpointTest, KeepsTheLatestCompleteCheckpoints) {
   auto trainer = makeTrainer();
   for (int step = 1; step <= 4; ++step) {
     run(*trainer, 1);
@@ -218,7 +218,7 @@ TEST_F(CheckpointTest, KeepsTheLastOnesThatAreComplete) {
   EXPECT_EQ(loadError(metadata), "");
 }
 
-TEST_F(CheckpointTest, NumbersThatCannotBeAreRefused) {
+TEST_F(CheckpointTest, RejectsImpossibleCounts) {
   auto trainer = makeTrainer();
   run(*trainer, 1);
   ASSERT_TRUE(saveCheckpoint(directory.string(), *trainer, metadata));
@@ -245,7 +245,7 @@ TEST_F(CheckpointTest, NumbersThatCannotBeAreRefused) {
   expectRefused("v.embedding", -1.0f, "tensor 'v.embedding' to hold finite numbers of at least 0");
 }
 
-TEST_F(CheckpointTest, DamageAndFilesOfTwoCheckpointsAreFound) {
+TEST_F(CheckpointTest, DetectsDamageAndMixedFiles) {
   auto trainer = makeTrainer();
   run(*trainer, 1);
   ASSERT_TRUE(saveCheckpoint(directory.string(), *trainer, metadata));
@@ -263,7 +263,7 @@ TEST_F(CheckpointTest, DamageAndFilesOfTwoCheckpointsAreFound) {
 }
 
 // The next checkpoint removes leftovers of a killed run, but no foreign files.
-TEST_F(CheckpointTest, LeftoversGoAndForeignFilesStay) {
+TEST_F(CheckpointTest, RemovesLeftoversAndKeepsForeignFiles) {
   const auto write = [&](const std::string &name) {
     fs::create_directories((directory / name).parent_path());
     ASSERT_TRUE(writeFileAtomically((directory / name).string(), "x"));
@@ -297,7 +297,7 @@ TEST_F(CheckpointTest, LeftoversGoAndForeignFilesStay) {
 
 // A restarted run reaches the step of the existing checkpoint, which must stay unchanged until the
 // new one is complete.
-TEST_F(CheckpointTest, TheSameStepIsWrittenBesideTheOld) {
+TEST_F(CheckpointTest, SameStepIsWrittenNextToTheOldOne) {
   auto trainer = makeTrainer();
   run(*trainer, 1);
   for (const char *name : {"step-1", "step-1.1", "step-1"}) {
@@ -308,7 +308,7 @@ TEST_F(CheckpointTest, TheSameStepIsWrittenBesideTheOld) {
   }
 }
 
-TEST_F(CheckpointTest, AFailureLeavesTheCheckpointBefore) {
+TEST_F(CheckpointTest, FailureKeepsThePreviousCheckpoint) {
   auto trainer = makeTrainer();
   run(*trainer, 1);
   ASSERT_TRUE(saveCheckpoint(directory.string(), *trainer, metadata));

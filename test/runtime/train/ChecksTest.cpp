@@ -25,7 +25,7 @@ TrainConfig manyParts() {
   return config;
 }
 
-TEST_F(ChecksTest, GradientsAreTheSlopesOfTheLoss) {
+TEST_F(ChecksTest, GradientsMatchSlopesOfTheLoss) {
   auto session = makeSession(manyParts());
   const ParameterBlock &values = session->trainer().model().values();
   const std::vector<float> before(values.data(), values.data() + values.size());
@@ -55,7 +55,7 @@ struct WrongAttention : NaiveAttention {
   }
 };
 
-TEST_F(ChecksTest, AWrongGradientIsFound) {
+TEST_F(ChecksTest, DetectsAWrongGradient) {
   TrainConfig config = smallConfig();
   const Environment environment{compiledKernels(),
                                 [&] {
@@ -75,7 +75,7 @@ TEST_F(ChecksTest, AWrongGradientIsFound) {
   EXPECT_NE(status.error().getMessage().find("found different ones for "), std::string::npos);
 }
 
-TEST_F(ChecksTest, OneBatchIsLearnedByHeart) {
+TEST_F(ChecksTest, MemorizesOneBatch) {
   TrainConfig config = smallConfig();
   config.phases = {{"", 200}};
   config.learningRate = 0.01;
@@ -94,7 +94,7 @@ TEST_F(ChecksTest, OneBatchIsLearnedByHeart) {
   EXPECT_NE(status.error().getMessage().find("to fall to a tenth in 3 steps"), std::string::npos);
 }
 
-TEST_F(ChecksTest, StepsThatAreNotFiniteEndTheRunAfterTheirNumber) {
+TEST_F(ChecksTest, RunEndsAfterTooManyNonFiniteSteps) {
   TrainConfig config = smallConfig();
   config.maxSkips = 3;
   auto session = makeSession(config);
@@ -113,7 +113,7 @@ TEST_F(ChecksTest, StepsThatAreNotFiniteEndTheRunAfterTheirNumber) {
   EXPECT_EQ(recorder.losses.size(), 2u);
 }
 
-TEST_F(ChecksTest, RecomputationChangesNoBit) {
+TEST_F(ChecksTest, RecomputationIsBitwiseEqual) {
   for (double share : {0.0, 0.25}) {
     TrainConfig config = manyParts();
     config.model.layers = 3;
@@ -131,7 +131,7 @@ TEST_F(ChecksTest, RecomputationChangesNoBit) {
   }
 }
 
-TEST_F(ChecksTest, DropoutFallsOutByItsShareAndNotInEvaluation) {
+TEST_F(ChecksTest, DropsTheGivenShareOnlyInTraining) {
   constexpr int64_t kRows = 300, kDim = 24;
   std::vector<float> ones(kRows * kDim, 1.0f), part(kDim, 1.0f), other = ones;
   const Dropout dropout(0.25, 7, 3);
@@ -159,7 +159,7 @@ TEST_F(ChecksTest, DropoutFallsOutByItsShareAndNotInEvaluation) {
   EXPECT_NE(lossOf(*with, true), lossOf(*without, true));
 }
 
-TEST_F(ChecksTest, ATraceHasThePartsOfEveryStep) {
+TEST_F(ChecksTest, TraceHasThePartsOfEveryStep) {
   auto session = makeSession(smallConfig());
   Stopwatch watch;
   session->trainer().setWatch(&watch);

@@ -42,7 +42,7 @@ TEST(Vocabulary, CoversPrintableTextAndNewline) {
   EXPECT_EQ(vocabulary.decode(tokens), text);
 }
 
-TEST(Vocabulary, ReplacesWhatItDoesNotHave) {
+TEST(Vocabulary, ReplacesUnknownCharacters) {
   const Vocabulary vocabulary;
   std::vector<int32_t> tokens;
   vocabulary.encode("a\tb\r\nc\xC3\xA9"
@@ -51,7 +51,7 @@ TEST(Vocabulary, ReplacesWhatItDoesNotHave) {
   EXPECT_EQ(vocabulary.decode(tokens), "a b\nc?d?");
 }
 
-TEST(Vocabulary, BytesLoseNothing) {
+TEST(Vocabulary, BytesAreLossless) {
   auto vocabulary = parseVocabulary("byte");
   ASSERT_TRUE(vocabulary);
   EXPECT_EQ(vocabulary->size(), 256);
@@ -86,7 +86,7 @@ TEST(Corpus, HoldsOutEveryTenthFileInOrderOfPaths) {
   EXPECT_EQ(corpus->sha256, sha256("acegikmoqsbdfhjlnprt"));
 }
 
-TEST(Corpus, TakesTextFilesOnly) {
+TEST(Corpus, ReadsOnlyTextFiles) {
   Directory directory("corpus-text");
   for (int i = 0; i < 10; ++i)
     directory.write("f" + std::to_string(i), "x");
@@ -103,7 +103,7 @@ TEST(Corpus, TakesTextFilesOnly) {
   ASSERT_FALSE(some);
 }
 
-TEST(Corpus, SaysWhatIsMissing) {
+TEST(Corpus, ReportsMissingText) {
   auto none = readCorpus({"/nonexistent/place", {}});
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().getMessage(),
@@ -147,7 +147,7 @@ TEST(Corpus, HoldsOutTheLastTenthOfFewFiles) {
 }
 
 /// The caches of model hubs are directories of links.
-TEST(Corpus, ReadsLinksWhereThereIsNothingElse) {
+TEST(Corpus, ReadsLinksIfThereAreNoOtherFiles) {
   Directory blobs("corpus-blobs"), directory("corpus-links");
   for (int i = 0; i < 10; ++i) {
     const std::string name = "f" + std::to_string(i);
@@ -195,7 +195,7 @@ TEST(Batches, TargetsAreTheNextCharacters) {
     EXPECT_EQ(batch.targets[i], (batch.inputs[i] + 1) % 96);
 }
 
-TEST(Batches, DependOnSeedAndStepAlone) {
+TEST(Batches, DependOnlyOnSeedAndStep) {
   const Text text = counting(5000);
   Batch a, b;
   BatchSampler::create(text, 4, 20, 7)->fill(3, a);
@@ -232,7 +232,7 @@ TEST(Batches, CountDocumentsInTheirSequence) {
   EXPECT_EQ(batch.documents, (std::vector<int32_t>{0, 0, 1, 1, 1, 3, 0, 0, 0, 0, 0, 0}));
 }
 
-TEST(Batches, MaskTheRightShares) {
+TEST(Batches, MaskTheExpectedShares) {
   const Text text = counting(5000);
   const BatchRules rules{.objective = Objective::Masked, .maskToken = 96};
   auto sampler = BatchSampler::create(text, 8, 500, 7, rules);
@@ -272,7 +272,7 @@ TEST(Batches, MaskSomethingOfEverySequence) {
   EXPECT_EQ(batch.weights, std::vector<float>(16, 1.0f));
 }
 
-TEST(Batches, TeachNothingOfWhatAPrefixShows) {
+TEST(Batches, ExcludeTargetsVisibleInAPrefix) {
   const Text text = counting(500);
   auto sampler = BatchSampler::create(text, 40, 10, 7, {Objective::Causal, true, 96});
   Batch batch;
@@ -398,7 +398,7 @@ std::string taskError(const std::string &name) {
   return task ? task->spelling() : task.error().getMessage();
 }
 
-TEST(Task, NamesAreReadOrRefused) {
+TEST(Task, ParsesNames) {
   EXPECT_EQ(taskError("task:dyck?depth=4"), "task:dyck?depth=4&k=2");
   EXPECT_EQ(taskError("task:flipflop"),
             "expected a task of 'flip-flop', 'copy', 'addition' or 'dyck', found 'flipflop'; did "
@@ -415,7 +415,7 @@ TEST(Task, NamesAreReadOrRefused) {
             "'symbols' is given twice in 'copy?symbols=16&symbols=3'");
 }
 
-TEST(Task, BatchesDependOnSeedAndStepAlone) {
+TEST(Task, BatchesDependOnlyOnSeedAndStep) {
   auto corpus = readData("task:flip-flop");
   ASSERT_TRUE(corpus);
   Batch a, b, c;
@@ -435,7 +435,7 @@ TEST(Task, BatchesDependOnSeedAndStepAlone) {
   EXPECT_EQ(filesOf(*corpus), "");
 }
 
-TEST(Task, SequencesHoldTheDigitsThatWereAskedFor) {
+TEST(Task, SequencesContainTheRequestedDigits) {
   auto corpus = readData("task:addition?digits=6");
   ASSERT_TRUE(corpus);
   EXPECT_TRUE(BatchSampler::create(corpus->training, 3, 20, 7));
@@ -452,7 +452,7 @@ template <typename Token> std::string tokenBytes(int count, std::vector<int32_t>
          std::string(reinterpret_cast<const char *>(tokens.data()), tokens.size() * sizeof(Token));
 }
 
-TEST(TokenFile, AllFormsHoldTheSameTokens) {
+TEST(TokenFile, AllFormatsContainTheSameTokens) {
   Directory directory("token-test");
   directory.write("a.bin", tokenBytes<uint16_t>(1000));
   directory.write("b.bin", tokenBytes<uint32_t>(1000));
@@ -471,7 +471,7 @@ TEST(TokenFile, AllFormsHoldTheSameTokens) {
   }
 }
 
-TEST(TokenFile, SaysWhatIsWrong) {
+TEST(TokenFile, ReportsErrors) {
   Directory directory("token-test");
   directory.write("a.bin", tokenBytes<uint16_t>(1000));
   directory.write("empty.bin", "");

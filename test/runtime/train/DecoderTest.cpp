@@ -43,7 +43,7 @@ void expectGradients(Decoder &model, const Batch &batch, const std::string &acti
   }
 }
 
-TEST(Decoder, GradientsAreThoseOfTheNaiveModel) {
+TEST(Decoder, GradientsMatchTheNaiveModel) {
   auto model = makeModel(
       {.layers = 2, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 2, .vocabulary = 16});
   expectGradients(*model, makeBatch(3, 21, 16));
@@ -104,7 +104,7 @@ TEST(Decoder, WidthsOfTheFeedForwardLayer) {
 }
 
 // Sequences are longer than one piece: gates accumulate over all pieces.
-TEST(Decoder, GradientsOfWhatAnEncodingReads) {
+TEST(Decoder, GradientsOfProjectedInputs) {
   auto model = makeModel(
       {.layers = 2, .dim = 16, .heads = 2, .keyHeads = 1, .mlpMultiple = 1, .vocabulary = 8},
       /*gated=*/true);
@@ -196,7 +196,7 @@ TEST(Decoder, LogitsInChunks) {
   }
 }
 
-TEST(Decoder, TokensBeyondTheVocabularyAreRefused) {
+TEST(Decoder, RejectsTokensOutsideTheVocabulary) {
   auto model = makeModel(
       {.layers = 1, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 1, .vocabulary = 8});
   for (auto [token, isTarget] : {std::pair{8, false}, {-1, true}}) {
@@ -268,7 +268,7 @@ TEST(Decoder, GradientsOfBatchesAdd) {
   EXPECT_GT(largest, 1e-3);
 }
 
-TEST(Decoder, CallsDoNotDisturbEachOther) {
+TEST(Decoder, CallsAreIndependent) {
   auto model = makeModel(
       {.layers = 1, .dim = 16, .heads = 2, .keyHeads = 2, .mlpMultiple = 1, .vocabulary = 8});
   Batch small = makeBatch(2, 9, 8), large = makeBatch(5, 40, 8);
@@ -286,7 +286,7 @@ TEST(Decoder, CountsTheParametersOfTheDemo) {
   EXPECT_EQ(model->layout().count(Role::Encoding), 2 * (4 + 1));
 }
 
-TEST(Decoder, RefusesShapesWithoutMeaning) {
+TEST(Decoder, RejectsInvalidShapes) {
   auto message = [](DecoderConfig config) {
     Status status = check(config);
     return status ? std::string("accepted") : status.error().getMessage();

@@ -48,7 +48,7 @@ TEST(Evaluation, ScoresTheSameCharactersWithMoreContext) {
 }
 
 // The masked tokens do not depend on the context, and every scored token is scored at most once.
-TEST(Evaluation, ScoresWhatIsMasked) {
+TEST(Evaluation, ScoresMaskedTokens) {
   DecoderConfig config = kSmall;
   config.vocabulary = 17;
   auto model = makeModel(config);
@@ -83,7 +83,7 @@ TEST(Evaluation, ScoresWhatIsMasked) {
   EXPECT_EQ(scored[8], scored[24]);
 }
 
-TEST(Schedule, WarmsUpAndFalls) {
+TEST(Schedule, WarmsUpAndDecays) {
   Schedule linear{.decay = Decay::Linear, .peak = 2, .warmup = 4, .steps = 100};
   EXPECT_DOUBLE_EQ(linear.at(0), 0.5);
   EXPECT_DOUBLE_EQ(linear.at(3), 2);

@@ -144,7 +144,7 @@ TEST_F(KernelsTest, CrossEntropyDoesNotReadRowsOfWeightZero) {
   EXPECT_EQ(logits, std::vector<float>(kWidth, 0.0f));
 }
 
-TEST_F(KernelsTest, CrossEntropyShowsNan) {
+TEST_F(KernelsTest, CrossEntropyPropagatesNan) {
   std::vector<float> logits(kWidth, 0.0f), loss(1);
   logits[3] = std::nanf("");
   const int32_t target = 0;

@@ -72,7 +72,7 @@ const std::vector<std::array<double, 3>> kPolarExpress = {{8.1566, -22.483, 15.8
                                                           {2.3465, -1.7098, 0.4232}};
 const std::vector<std::array<double, 3>> kConverged(60, {1.5, -0.5, 0});
 
-TEST(NewtonSchulz, IsThePlainFormula) {
+TEST(NewtonSchulz, MatchesTheFormula) {
   ASSERT_TRUE(blas::load());
   for (auto [rows, cols] : {std::pair<int64_t, int64_t>{1, 1},
                             {1, 9},
@@ -101,14 +101,14 @@ TEST(NewtonSchulz, IsThePlainFormula) {
   }
 }
 
-TEST(NewtonSchulz, LeavesZeroAlone) {
+TEST(NewtonSchulz, LeavesZeroUnchanged) {
   ASSERT_TRUE(blas::load());
   std::vector<float> zero(12);
   reinit::newtonSchulz(3, 4, zero.data(), reinit::muonSteps());
   EXPECT_EQ(zero, std::vector<float>(12));
 }
 
-TEST(NewtonSchulz, SymmetricProductsAreWhole) {
+TEST(NewtonSchulz, SymmetricProductsFillBothTriangles) {
   ASSERT_TRUE(blas::load());
   for (int64_t n : {5, 129, 200, 513}) {
     const int64_t k = 37;
@@ -170,7 +170,7 @@ void expectMuon(int64_t rows, int64_t cols, const MuonConfig &config) {
     EXPECT_EQ(values.data()[i], 0.0f);
 }
 
-TEST(Muon, IsThePlainFormula) {
+TEST(Muon, MatchesTheFormula) {
   ASSERT_TRUE(blas::load());
   for (auto [rows, cols] : {std::pair<int64_t, int64_t>{12, 12}, {24, 8}, {5, 13}})
     for (MuonOrthogonal orthogonal :
@@ -181,7 +181,7 @@ TEST(Muon, IsThePlainFormula) {
             {.momentum = 0.9, .orthogonal = orthogonal, .adjust = adjust, .weightDecay = 0.5});
 }
 
-TEST(Muon, AZeroGradientOnlyDecays) {
+TEST(Muon, ZeroGradientOnlyDecays) {
   ASSERT_TRUE(blas::load());
   for (MuonOrthogonal orthogonal : {MuonOrthogonal::Quintic, MuonOrthogonal::Qdwh}) {
     ParameterLayout layout;
@@ -196,7 +196,7 @@ TEST(Muon, AZeroGradientOnlyDecays) {
 }
 
 // Clipping uses only the norm of AdamW's gradients.
-TEST(Muon, ItsGradientsAreNotClippedAndDoNotClipOthers) {
+TEST(Muon, IsIndependentOfClipping) {
   ASSERT_TRUE(blas::load());
   ParameterLayout layout;
   layout.add("head", {4, 4}, Role::Head);

@@ -62,7 +62,8 @@ TEST_P(Dormant, ActivityIsTheMeanMagnitude) {
   ASSERT_EQ(once.size(), size_t(trainer->model().config().hidden()));
   EXPECT_GT(*std::min_element(once.begin(), once.end()), 0);
   EXPECT_EQ(trainer->model().activity(1)[3], 0);
-  // Only every second token would give other means; the same batch twice gives the same.
+  // Adding only every second token gives different means; the same batch added twice gives the same
+  // means.
   const Batch &batch = batches[0];
   Batch twice;
   twice.resize(2 * batch.sequences, batch.length);
@@ -77,7 +78,7 @@ TEST_P(Dormant, ActivityIsTheMeanMagnitude) {
   EXPECT_EQ(trainer->model().activity(0), once);
 }
 
-TEST_P(Dormant, APlantedNeuronIsMadeNewAndNothingElse) {
+TEST_P(Dormant, RecyclesOnlyThePlantedNeuron) {
   trainer->model().recordActivity(true);
   Activity activity(trainer->model());
   const double before = loss();
@@ -125,7 +126,7 @@ TEST_P(Dormant, APlantedNeuronIsMadeNewAndNothingElse) {
   EXPECT_EQ(trainer->optimizers().updates()[layout().find("layer1.mlp.w1")], 2);
 }
 
-TEST_P(Dormant, FrozenLayersStay) {
+TEST_P(Dormant, FrozenLayersAreUnchanged) {
   trainer->model().recordActivity(true);
   Activity activity(trainer->model());
   loss();
@@ -148,7 +149,7 @@ double cosineOf(const float *w, const std::vector<double> &g, int64_t begin, int
   return dot / std::sqrt(a * b);
 }
 
-TEST(Dash, IsThePublishedFormula) {
+TEST(Dash, MatchesThePublishedFormula) {
   Trainer trainer(makeModel(kShape), compiledKernels(), {}, inOrder);
   const ParameterLayout &layout = trainer.model().layout();
   const Parameter &w1 = layout[layout.find("layer0.mlp.w1")];
@@ -184,7 +185,7 @@ TEST(Dash, IsThePublishedFormula) {
   }
 }
 
-TEST(Dash, LeavesMuonsMatricesAloneWhereAsked) {
+TEST(Dash, ExcludesMuonsMatricesOnRequest) {
   OptimizerConfig config;
   config.kind = OptimizerKind::Muon;
   Trainer trainer(makeModel(kShape), compiledKernels(), config, inOrder);
@@ -198,7 +199,7 @@ TEST(Dash, LeavesMuonsMatricesAloneWhereAsked) {
   EXPECT_EQ(reports->front().name, "head");
 }
 
-TEST(Dash, RowDecayShrinksWhatPointsAlongTheGradient) {
+TEST(Dash, RowDecayShrinksRowsAlongTheGradient) {
   Trainer trainer(makeModel(kShape), compiledKernels(), {}, inOrder);
   const ParameterLayout &layout = trainer.model().layout();
   const Parameter &w1 = layout[layout.find("layer0.mlp.w1")];
@@ -215,7 +216,7 @@ TEST(Dash, RowDecayShrinksWhatPointsAlongTheGradient) {
 
 //===- Measures ------------------------------------------------------------------===//
 
-TEST(Measures, AreThoseOfKnownSingularValues) {
+TEST(Measures, MatchKnownSingularValues) {
   ASSERT_TRUE(blas::load());
   // A wide matrix with singular values 3, 1, 0.
   std::vector<float> w(3 * 5, 0.0f), gradient(3 * 5, 2.0f);
@@ -259,19 +260,19 @@ struct PlasticityRun : SessionTest {
   }
 };
 
-TEST_F(PlasticityRun, StopsDoNotShow) {
+TEST_F(PlasticityRun, ResumedRunEqualsUninterruptedRun) {
   TrainConfig both = config();
   both.plasticity.redoInterval = 3;
   both.plasticity.redoTau = 0.6;
   both.plasticity.dash = Dash::Published;
-  expectStopsDoNotShow(both, {});
+  expectResumedRunEqualsUninterruptedRun(both, {});
   both.plasticity.dash = Dash::RowDecay;
   both.plasticity.dashInterval = 2;
   both.evaluationInterval = 2;
-  expectStopsDoNotShow(both, {});
+  expectResumedRunEqualsUninterruptedRun(both, {});
 }
 
-TEST_F(PlasticityRun, EventsAreToldAndLogged) {
+TEST_F(PlasticityRun, EventsAreReportedAndLogged) {
   auto log = LogWriter::open(path("log.jsonl"), false);
   ASSERT_TRUE(log);
   TrainConfig given = config();
@@ -289,7 +290,7 @@ TEST_F(PlasticityRun, EventsAreToldAndLogged) {
     EXPECT_NE(text.find(line), std::string::npos) << line;
 }
 
-TEST(PlasticityOptions, WhatDoesNotFitIsRefused) {
+TEST(PlasticityOptions, RejectInvalidCombinations) {
   EXPECT_EQ(optionsError({{"redo-interval", "100"}, {"redo-tau", "0.1"}}), "accepted");
   EXPECT_EQ(optionsError({{"redo-tau", "0.1"}}),
             "expected --redo-interval with --redo-tau, found none");

@@ -52,7 +52,7 @@ struct PolarEngines : testing::Test {
 
 const Settings kQuintic = {.engine = Engine::Quintic};
 
-TEST_F(PolarEngines, QuinticIsAccurateToAConditionOfAThousand) {
+TEST_F(PolarEngines, QuinticIsAccurateUpToCondition1000) {
   for (double condition : {1.0, 3.0, 100.0, 1000.0})
     for (auto [rows, cols] :
          {std::pair<int64_t, int64_t>{48, 48}, {130, 130}, {192, 48}, {48, 130}}) {
@@ -92,7 +92,7 @@ TEST_F(PolarEngines, TallMatricesKeepTheirPrecision) {
     }
 }
 
-TEST_F(PolarEngines, QuinticEndsForEveryMatrixOfFloats) {
+TEST_F(PolarEngines, QuinticTerminatesForEveryMatrix) {
   for (int64_t n : {1, 2, 64, 192})
     for (int64_t rows : {n, 4 * n}) {
       PolarFactor found = factorOf(gaussian(rows, n, 40 + n), kQuintic);
@@ -120,7 +120,7 @@ TEST_F(PolarEngines, ScaleDoesNotMatter) {
   }
 }
 
-TEST_F(PolarEngines, NearestToOneAlternates) {
+TEST_F(PolarEngines, BestPolynomialAlternates) {
   for (double l : {0.1, 0.3, 0.7, 0.99}) {
     const reinit::Quintic p = reinit::nearestToOne(l);
     double worst = 0;
@@ -132,7 +132,7 @@ TEST_F(PolarEngines, NearestToOneAlternates) {
 }
 
 /// Every singular value follows s -> 1.5 s - 0.5 s^3 for exactly `iterations` steps.
-TEST_F(PolarEngines, CubicIsThePublishedOperator) {
+TEST_F(PolarEngines, CubicMatchesThePublishedOperator) {
   const std::vector<double> spectrum = spectrumOf(24, 300);
   double frobenius = 0;
   for (double sigma : spectrum)
@@ -160,7 +160,7 @@ TEST_F(PolarEngines, CubicIsThePublishedOperator) {
 
 /// Random 64 x 64 matrices, scaled by the Frobenius norm: the deviation is 26 after 5 steps, 3.8
 /// after 10, and below 1e-6 after 20.
-TEST_F(PolarEngines, CubicLeavesWhatWasMeasured) {
+TEST_F(PolarEngines, CubicLeavesTheMeasuredDeviation) {
   std::vector<double> five, ten;
   for (uint64_t seed = 0; seed < 21; ++seed) {
     Dense w = gaussian(64, 64, 500 + seed);
@@ -173,7 +173,7 @@ TEST_F(PolarEngines, CubicLeavesWhatWasMeasured) {
   EXPECT_NEAR(ten[10], 3.8, 1);
 }
 
-TEST_F(PolarEngines, TheSameBitsOnAnyNumberOfThreads) {
+TEST_F(PolarEngines, IsBitwiseEqualForAnyNumberOfThreads) {
   for (auto [rows, cols] : {std::pair<int64_t, int64_t>{300, 300}, {700, 280}, {130, 520}})
     for (Settings settings : {Settings{.engine = Engine::Qdwh}, kQuintic,
                               Settings{.engine = Engine::Cubic, .norm = Norm::Spectral}}) {
@@ -198,7 +198,7 @@ TEST_F(PolarEngines, SizesAroundATile) {
     }
 }
 
-TEST_F(PolarEngines, LanczosFindsTheEnds) {
+TEST_F(PolarEngines, LanczosFindsExtremeEigenvalues) {
   Dense right = frame(60, 60, 8);
   Dense a = compose(right, spectrumOf(60, 1000), right);
   reinit::CallingThread pool;

@@ -39,7 +39,7 @@ struct PolarFloats : testing::Test {
   }
 };
 
-TEST_F(PolarFloats, ThePolynomialReachesOne) {
+TEST_F(PolarFloats, PolynomialReachesOne) {
   for (double l = 0.722; l <= 1; l += 0.002) {
     const std::vector<double> c = reinit::finishingPolynomial(l);
     ASSERT_FALSE(c.empty()) << l;
@@ -95,7 +95,7 @@ TEST_F(PolarFloats, TakeFewerSteps) {
 /// The right singular vector of the smallest singular value is orthogonal to the start vector of
 /// the inverse iteration, so the estimate misses it. If it is much smaller than estimated, its loss
 /// is detected; if it is slightly smaller, polishing removes the remaining error of the polynomial.
-TEST_F(PolarFloats, AreExactWhereTheEstimateIsWrong) {
+TEST_F(PolarFloats, AreAccurateIfTheEstimateIsWrong) {
   constexpr int64_t kCols = 48;
   Random random(0, "reinit.least-singular-value");
   Matrix basis = gaussian(kCols, kCols, 3);
@@ -139,7 +139,7 @@ TEST_F(PolarFloats, CompleteRankDeficientSquares) {
   EXPECT_LT(found.deviation / 70, 1e-12);
 }
 
-TEST_F(PolarFloats, TheSameBitsOnAnyNumberOfThreads) {
+TEST_F(PolarFloats, AreBitwiseEqualForAnyNumberOfThreads) {
   for (auto [rows, cols] : {std::pair<int64_t, int64_t>{300, 300}, {700, 280}, {130, 520}})
     for (DType stored : {DType::F32, DType::BF16}) {
       const Matrix w = gaussian(rows, cols, rows);

@@ -92,7 +92,7 @@ TEST_F(Polar, IsAccurateForEveryConditionUpToAMillion) {
     }
 }
 
-TEST_F(Polar, TakesAStepLessWhereNoSingularValueIsSmall) {
+TEST_F(Polar, TakesFewerStepsWithoutSmallSingularValues) {
   auto iterationsOf = [](int64_t rows, double condition) {
     Matrix w = compose(frame(rows, 48, 1), spectrumOf(48, condition), frame(48, 48, 2));
     return polarFactor(w.rows, w.cols, w.values.data(), 7)->iterations;
@@ -104,7 +104,7 @@ TEST_F(Polar, TakesAStepLessWhereNoSingularValueIsSmall) {
   EXPECT_EQ(iterationsOf(48, 1e8), 4); // there is no Cholesky factor for an estimate
 }
 
-TEST_F(Polar, NoticesThatItSawNothingOfTheLeastSingularValue) {
+TEST_F(Polar, DetectsAMissedSmallestSingularValue) {
   constexpr int64_t kCols = 48;
   // The right singular vector of 1e-5 is orthogonal to the start vector of the inverse iteration.
   Random random(0, "reinit.least-singular-value");
@@ -146,7 +146,7 @@ TEST_F(Polar, IsEquivariantUnderRotations) {
   EXPECT_LT(distance(factorOf(rotated), expected), 1e-10);
 }
 
-TEST_F(Polar, LeavesAnIsometryAsItIs) {
+TEST_F(Polar, LeavesAnIsometryUnchanged) {
   Matrix u = frame(64, 32, 9);
   EXPECT_LT(distance(factorOf(u), u), 1e-12);
 }
@@ -189,7 +189,7 @@ TEST_F(Polar, ReportsTheZeroMatrix) {
   EXPECT_EQ(polar->rank, 0);
 }
 
-TEST_F(Polar, RefusesWeightsThatAreNotFinite) {
+TEST_F(Polar, RejectsNonFiniteWeights) {
   for (double bad :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     Matrix w = gaussian(4, 3, 20);
@@ -201,7 +201,7 @@ TEST_F(Polar, RefusesWeightsThatAreNotFinite) {
   }
 }
 
-TEST_F(Polar, IsTheSameFromRunToRun) {
+TEST_F(Polar, IsReproducible) {
   Matrix w = product(gaussian(32, 3, 21), gaussian(3, 32, 22));
   EXPECT_EQ(factorOf(w).values, factorOf(w).values);
 }

@@ -53,7 +53,7 @@ struct Size {
 
 class Products : public testing::TestWithParam<Size> {};
 
-TEST_P(Products, AreThoseInDouble) {
+TEST_P(Products, MatchDouble) {
   ASSERT_TRUE(blas::load());
   const auto [m, n, k] = GetParam();
   for (bool adds : {false, true}) {
@@ -67,7 +67,7 @@ TEST_P(Products, AreThoseInDouble) {
   }
 }
 
-TEST_P(Products, OfATransposeAreThoseInDouble) {
+TEST_P(Products, OfATransposeMatchDouble) {
   ASSERT_TRUE(blas::load());
   const auto [m, n, k] = GetParam();
   for (bool adds : {false, true}) {
@@ -81,7 +81,7 @@ TEST_P(Products, OfATransposeAreThoseInDouble) {
   }
 }
 
-TEST_P(Products, WithPanelsAreThoseWithWeights) {
+TEST_P(Products, WithPanelsMatchWeights) {
   ASSERT_TRUE(blas::load());
   const auto [m, n, k] = GetParam();
   const Rows x(m, k, 0, 1), weights(n, k, 0, 2);
@@ -112,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Products,
                                   std::to_string(size.k);
                          });
 
-TEST(Products, ReplaceWhatTheyDoNotReadAndKeepWhatIsNotFinite) {
+TEST(Products, OverwriteUnreadValuesAndPropagateNonFiniteOnes) {
   ASSERT_TRUE(blas::load());
   const float nan = std::nanf(""), infinity = std::numeric_limits<float>::infinity();
   std::vector<float> a = {1, 2, nan, 4}, b = {1, 0, 0, infinity}, c(4, nan);

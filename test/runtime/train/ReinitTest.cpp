@@ -86,7 +86,7 @@ TEST_F(Reinit, ReportsTheDistanceMoved) {
   EXPECT_NEAR(report.sfe, moved, 1e-9 * moved);
 }
 
-TEST_F(Reinit, SkipsAZeroMatrixAndSaysSo) {
+TEST_F(Reinit, ReportsASkippedZeroMatrix) {
   std::vector<float> w(12, 0.0f);
   MatrixReport report = project(w, 4, 3, Scale::Muon);
   EXPECT_FALSE(report.chosen);
@@ -94,7 +94,7 @@ TEST_F(Reinit, SkipsAZeroMatrixAndSaysSo) {
   EXPECT_EQ(w, std::vector<float>(12, 0.0f));
 }
 
-TEST_F(Reinit, SaysThatARankDeficientMatrixWasCompleted) {
+TEST_F(Reinit, ReportsACompletedRankDeficientMatrix) {
   std::vector<float> w = weights(16, 16, 6);
   std::fill(w.begin() + 32, w.begin() + 48, 0.0f);
   MatrixReport report = project(w, 16, 16, Scale::None);
@@ -103,7 +103,7 @@ TEST_F(Reinit, SaysThatARankDeficientMatrixWasCompleted) {
   EXPECT_NE(describe(report).find("rank deficient, completed"), std::string::npos);
 }
 
-TEST_F(Reinit, RefusesNanByNameAndLeavesTheWeights) {
+TEST_F(Reinit, RejectsNanAndKeepsTheWeights) {
   std::vector<float> w = weights(6, 6, 7);
   w[8] = std::numeric_limits<float>::quiet_NaN();
   std::vector<float> before = w;
@@ -115,7 +115,7 @@ TEST_F(Reinit, RefusesNanByNameAndLeavesTheWeights) {
     EXPECT_EQ(std::memcmp(&w[i], &before[i], sizeof(float)), 0);
 }
 
-TEST_F(Reinit, NamesTheScalesItKnows) {
+TEST_F(Reinit, ListsTheKnownScales) {
   auto scale = parseScale("mean-sigma");
   ASSERT_TRUE(scale);
   EXPECT_EQ(*scale, Scale::MeanSigma);

@@ -43,7 +43,7 @@ size_t count(const std::string &text, const std::string &part) {
   return n;
 }
 
-TEST(Report, JsonHasTheContractsForm) {
+TEST(Report, JsonMatchesTheContract) {
   auto json = nlohmann::json::parse(toJson(sample()));
   EXPECT_EQ(json["corpus"],
             (nlohmann::json{{"sha256", "abc"}, {"bytes", 11230572}, {"files", 666}}));
@@ -102,7 +102,7 @@ TEST(Report, EqualBiasesAreDrawnOnceAndZeroOnesNever) {
   EXPECT_NE(toHtml(content).find("prefers far keys"), std::string::npos);
 }
 
-TEST(Report, LinesHaveTheDistancesOfTheQuery) {
+TEST(Report, LinesShowTheDistancesFromTheQuery) {
   const pe::chart::LineChart chart = distanceChartOf("x", sampleBias());
   ASSERT_EQ(chart.series.size(), 3u);
   const std::vector<std::pair<double, double>> line = {{0, 0}, {1, -1}, {2, -2}, {3, -3}};
@@ -134,7 +134,7 @@ TEST(Report, RowsAreMeansOfTheirRuns) {
   EXPECT_TRUE(isSame(mean.bias, first.bias));
 }
 
-TEST(Report, TheTextTableIsTheSameRowByRow) {
+TEST(Report, TextTableIsEqualRowByRow) {
   const ReportContent content = sample();
   const TextTable table(Measure::Bits, "character", 1, {"a_encoding", "b_encoding", "c_encoding"},
                         {256, 512, 1024, 2048}, {});
@@ -149,7 +149,7 @@ TEST(Report, TheTextTableIsTheSameRowByRow) {
             std::string::npos);
 }
 
-TEST(Margins, NoiseIsWhatStudentsTDoesNotExclude) {
+TEST(Margins, NoiseFollowsStudentsT) {
   // Computed manually: mean 0.2, sample deviation 0.1, error 0.1 / sqrt 3; the quantile for two
   // degrees of freedom is 4.303.
   const Margin margin = marginOf({0.1, 0.2, 0.3});
@@ -183,7 +183,7 @@ ReportContent seeded() {
   return content;
 }
 
-TEST(Margins, SeedsAreComparedOneByOne) {
+TEST(Margins, SeedsAreComparedPairwise) {
   ReportContent content = seeded();
   // At 512, b is 0.4 above a. The seeds spread by 1, but their differences by only 0.001.
   const Margin margin = marginOf(content, content.results[1], 512);
@@ -220,7 +220,7 @@ TEST(Margins, ClaimsAreJudgedAndShown) {
   EXPECT_NEAR(json["encodings"]["b_encoding"]["more"]["dormant"].get<double>(), 0.2, 1e-12);
 }
 
-TEST(Report, TimesHaveNoWorseLengths) {
+TEST(Report, TimesAreNotMarkedAsWorse) {
   ReportContent content = sample();
   content.measure = Measure::ForwardTime;
   for (EncodingResult &result : content.results)

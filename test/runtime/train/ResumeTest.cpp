@@ -38,7 +38,7 @@ struct ResumeTest : SessionTest {
   }
 };
 
-TEST_F(ResumeTest, ARunIsNotReplacedUnlessItIsAskedFor) {
+TEST_F(ResumeTest, RunsAreReplacedOnlyOnRequest) {
   config.log = path("log.jsonl");
   config.trace = path("trace.json");
   EXPECT_TRUE(checkOutputs(config));
@@ -61,7 +61,7 @@ TEST_F(ResumeTest, ARunIsNotReplacedUnlessItIsAskedFor) {
   EXPECT_TRUE(checkOutputs(config));
 }
 
-TEST_F(ResumeTest, DevicesAndEmptyFilesLoseNothing) {
+TEST_F(ResumeTest, DevicesAndEmptyFilesCanBeReplaced) {
   config.checkpoint = path("empty");
   fs::create_directories(config.checkpoint);
   config.log = "/dev/null";
@@ -70,7 +70,7 @@ TEST_F(ResumeTest, DevicesAndEmptyFilesLoseNothing) {
   EXPECT_TRUE(checkOutputs(config));
 }
 
-TEST_F(ResumeTest, AStopSavesAndDoesNotShow) {
+TEST_F(ResumeTest, StoppedRunSavesAndResumesExactly) {
   config.evaluationInterval = 2;
   Recorder whole, parts;
   TrainConfig other = config;
@@ -93,7 +93,7 @@ TEST_F(ResumeTest, AStopSavesAndDoesNotShow) {
   EXPECT_EQ(end->size(), 2u);
 }
 
-TEST_F(ResumeTest, TheMeanLossIsThatOfTheUninterruptedRun) {
+TEST_F(ResumeTest, MeanLossEqualsUninterruptedRun) {
   TrainConfig other = config;
   other.checkpoint = "";
   auto whole = makeSession(other);
@@ -107,7 +107,7 @@ TEST_F(ResumeTest, TheMeanLossIsThatOfTheUninterruptedRun) {
   EXPECT_EQ(rest->trainer().meanLoss(), whole->trainer().meanLoss());
 }
 
-TEST_F(ResumeTest, MoreStepsAreThoseOfALongerRun) {
+TEST_F(ResumeTest, MoreStepsEqualALongerRun) {
   TrainConfig longer = config;
   longer.checkpoint = "";
   longer.phases[0].steps = 9;
@@ -120,7 +120,7 @@ TEST_F(ResumeTest, MoreStepsAreThoseOfALongerRun) {
   EXPECT_EQ(readSavedRun(config.checkpoint)->metadata["pe.train.steps"], "9");
 }
 
-TEST_F(ResumeTest, MoreStepsAreRefusedWhereTheScheduleHasSeenTheEnd) {
+TEST_F(ResumeTest, RejectsMoreStepsAfterTheDecayBegan) {
   for (const Decay decay : {Decay::Linear, Decay::Cosine, Decay::Wsd}) {
     fs::remove_all(config.checkpoint);
     config.decay = decay;
@@ -146,7 +146,7 @@ TEST_F(ResumeTest, MoreStepsAreRefusedWhereTheScheduleHasSeenTheEnd) {
   EXPECT_EQ(resumeError(), "");
 }
 
-TEST_F(ResumeTest, TwoProcessesDoNotShareAFolder) {
+TEST_F(ResumeTest, ProcessesDoNotShareADirectory) {
   auto first = makeSession(config);
   const std::string taken = "another pe train writes into '" + config.checkpoint +
                             "'; wait until it ends, or use another directory";
@@ -164,7 +164,7 @@ TEST_F(ResumeTest, TwoProcessesDoNotShareAFolder) {
   EXPECT_EQ(sessionError(config), "");
 }
 
-TEST_F(ResumeTest, WhateverIsCalledLatestIsACheckpoint) {
+TEST_F(ResumeTest, LatestIsAlwaysACompleteCheckpoint) {
   config.resume = config.resumeIfAny = true;
   fs::create_directories(directory / "run" / "latest");
   EXPECT_EQ(sessionError(config),
@@ -174,7 +174,7 @@ TEST_F(ResumeTest, WhateverIsCalledLatestIsACheckpoint) {
   EXPECT_NE(sessionError(config).find("Too many levels of symbolic links"), std::string::npos);
 }
 
-TEST_F(ResumeTest, TextsThatAreTooShortAreFoundBeforeTheFirstStep) {
+TEST_F(ResumeTest, DetectsShortTextsBeforeTheFirstStep) {
   config.evaluation.lengths = {16, 100000};
   Recorder recorder;
   auto bits = makeSession(config)->run({&recorder});

@@ -45,7 +45,7 @@ TEST(RunFile, IgnoresThePartialLineOfAKilledProcess) {
             "string: missing closing quote; last read: '\"st'");
 }
 
-TEST(RunFile, ReadsWhatTheDemoWrites) {
+TEST(RunFile, ReadsResultsOfTheDemo) {
   ReportContent content;
   EncodingResult result;
   result.name = "t5";
@@ -74,7 +74,7 @@ TEST(RunFile, ReadsATableOfBench) {
   EXPECT_EQ(file->bench[1].flops, 0);
 }
 
-TEST(RunFile, SaysWhatIsWrong) {
+TEST(RunFile, ReportsErrors) {
   EXPECT_EQ(messageOf(""),
             "run.jsonl: expected steps or evaluations of a training run, found none");
   EXPECT_EQ(messageOf("{}"), "run.jsonl: expected 'encodings' (pe demo), 'rows' (pe bench --json) "
@@ -94,10 +94,10 @@ TEST(RunFile, SaysWhatIsWrong) {
             "found true");
   EXPECT_EQ(messageOf("{\"rows\": 5}"), "run.jsonl: 'rows': expected a list, found 5");
   EXPECT_EQ(messageOf("{\"rows\": [{\"encoding\": \"a\", \"n\": -1}]}"),
-            "run.jsonl: row 0: 'n': expected a whole number of 0 or more, found -1");
+            "run.jsonl: row 0: 'n': expected an integer of 0 or more, found -1");
 }
 
-TEST(RunFile, ReadsAFolder) {
+TEST(RunFile, ReadsADirectory) {
   pe::test::TempDir dir;
   EXPECT_FALSE(readRun(dir.file("")));
   std::ofstream(dir.file("a.jsonl")) << kLog;

@@ -85,7 +85,7 @@ protected:
   const std::string folder = std::string(PE_TEST_BINARY_DIR) + "/test/tmp/run";
 };
 
-TEST_F(RunTest, StepsOnTheCallersThreads) {
+TEST_F(RunTest, UsesTheCallersThreads) {
   Inline threads;
   auto own = train::Run::open(flags({"--steps=3"})),
        given = train::Run::open(flags({"--steps=3"}), &threads);
@@ -110,7 +110,7 @@ TEST_F(RunTest, StepsOnTheCallersThreads) {
             "expected a remaining step, found all 3 done; open the run with more --steps");
 }
 
-TEST_F(RunTest, ParametersAreWhereTheyLie) {
+TEST_F(RunTest, ParametersAreViewsInPlace) {
   auto run = train::Run::open(flags({"--steps=1"}));
   ASSERT_TRUE(run);
   View head = find(*run, "head");
@@ -145,7 +145,7 @@ TEST_F(RunTest, ReinitProjectsTheTarget) {
   EXPECT_EQ(weights(*run), before) << "after an error nothing has changed";
 }
 
-TEST_F(RunTest, GoesOnFromWhatItSaved) {
+TEST_F(RunTest, ContinuesFromACheckpoint) {
   const std::string saved = folder + "/saved";
   auto whole = train::Run::open(flags({"--steps=4"})),
        first = train::Run::open(flags({"--steps=4"}));
@@ -164,7 +164,7 @@ TEST_F(RunTest, GoesOnFromWhatItSaved) {
   EXPECT_EQ(weights(*whole), weights(*second));
 }
 
-TEST_F(RunTest, LogsAsTheProgramDoes) {
+TEST_F(RunTest, LogsLikeTheProgram) {
   const std::string log = folder + "/run.jsonl";
   auto run = train::Run::open(flags({"--steps=1", "--log=" + log}));
   ASSERT_TRUE(run);
@@ -177,7 +177,7 @@ TEST_F(RunTest, LogsAsTheProgramDoes) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
 }
 
-TEST_F(RunTest, MistakesAreNamed) {
+TEST_F(RunTest, ReportsErrors) {
   EXPECT_EQ(errorOf(flags({"--trace=x.json"})),
             "expected flags of a run, found --trace; `pe train --trace` measures");
   EXPECT_EQ(errorOf({"--help"}), "expected --name=value, found '--help'");

@@ -7,12 +7,12 @@ using namespace pe::train;
 
 namespace {
 
-TEST_F(SessionTest, StopsDoNotShowInATask) {
+TEST_F(SessionTest, ResumedTaskEqualsUninterruptedRun) {
   TrainConfig config = smallConfig();
   config.phases = {{"task:flip-flop?p=0.5", 4}, {"task:addition", 4}};
   config.reinit.enabled = true;
   EXPECT_EQ(config.tokenCount(), 13);
-  expectStopsDoNotShow(config, {4});
+  expectResumedRunEqualsUninterruptedRun(config, {4});
 }
 
 TEST_F(SessionTest, AccuracyIsTheShareOfLargestLogits) {
@@ -73,7 +73,7 @@ TEST_F(SessionTest, TasksAreCausalAndLongEnough) {
             "expected --objective=causal with task:copy?symbols=16, found masked");
 }
 
-TEST(Options, NameTasksAndTokens) {
+TEST(Options, AcceptTasksAndTokens) {
   EXPECT_EQ(optionsError({{"data", "task:flipflop"}}),
             "--data: expected a task of 'flip-flop', 'copy', 'addition' or 'dyck', found "
             "'flipflop'; did you mean 'flip-flop'?");

@@ -1,14 +1,15 @@
-//===- SessionTest.cpp - Entire runs and their flags ----------------------===//
+//===- SessionTest.cpp - Entire runs --------------------------------------===//
 
 #include "Sessions.h"
 #include "runtime/core/File.h"
 #include "runtime/train/session/Observers.h"
-#include "runtime/train/session/Options.h"
 #include "runtime/train/session/Plateau.h"
 #include "runtime/train/session/Routing.h"
+#include "runtime/train/trainer/WarmStart.h"
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 using namespace pe;
 using namespace pe::test;
@@ -72,7 +73,7 @@ TEST_F(SessionTest, ResumesBitForBit) {
   EXPECT_TRUE(rest.reinits.empty());
 }
 
-TEST_F(SessionTest, StopsDoNotShowInsideAPhase) {
+TEST_F(SessionTest, ResumedRunEqualsUninterruptedRunInsideAPhase) {
   TrainConfig config = smallConfig();
   config.phases = {{"", 3}, {"other", 5}};
   config.phases[1].sequence = 32;
@@ -81,7 +82,7 @@ TEST_F(SessionTest, StopsDoNotShowInsideAPhase) {
   config.phases[1].decay = Decay::Cosine;
   config.phases[1].redoInterval = 2;
   config.reinit.enabled = true;
-  expectStopsDoNotShow(config, {3});
+  expectResumedRunEqualsUninterruptedRun(config, {3});
 
   // The program stops at steps that do not end a phase.
   Recorder whole, parts;
@@ -94,7 +95,7 @@ TEST_F(SessionTest, StopsDoNotShowInsideAPhase) {
   EXPECT_EQ(parts.reinits, whole.reinits);
 }
 
-TEST_F(SessionTest, AWarmStartBeginsWithTheWeightsAndItsStopsDoNotShow) {
+TEST_F(SessionTest, AWarmStartBeginsWithTheWeights) {
   TrainConfig first = smallConfig();
   first.checkpoint = path("first");
   auto before = makeSession(first)->run({});
@@ -110,7 +111,7 @@ TEST_F(SessionTest, AWarmStartBeginsWithTheWeightsAndItsStopsDoNotShow) {
   for (bool keeps : {false, true}) {
     config.phases = {{"", 6}};
     config.keepsOptimizer = keeps;
-    expectStopsDoNotShow(config, {});
+    expectResumedRunEqualsUninterruptedRun(config, {});
     Recorder recorder;
     ASSERT_TRUE(makeSession(config)->run({&recorder}));
     losses[keeps] = recorder.losses;
@@ -136,17 +137,17 @@ TEST_F(SessionTest, AWarmStartBeginsWithTheWeightsAndItsStopsDoNotShow) {
   }
 }
 
-TEST_F(SessionTest, StopsDoNotShowWithMuonAndAccumulation) {
+TEST_F(SessionTest, ResumedRunEqualsUninterruptedRunWithMuonAndAccumulation) {
   TrainConfig config = smallConfig();
   config.optimizer.kind = OptimizerKind::Muon;
   config.accumulate = 2;
   config.decay = Decay::Wsd;
   config.phases = {{"", 4}, {"other", 4}};
   config.reinit.enabled = true;
-  expectStopsDoNotShow(config, {4});
+  expectResumedRunEqualsUninterruptedRun(config, {4});
 }
 
-TEST_F(SessionTest, StopsDoNotShowWithMasksSharedAndFrozenParameters) {
+TEST_F(SessionTest, ResumedRunEqualsUninterruptedRunWithMasksSharedAndFrozenParameters) {
   TrainConfig config = smallConfig();
   config.objective = Objective::Masked;
   config.vocabulary = Vocabulary(Vocabulary::Unit::Byte);
@@ -158,7 +159,7 @@ TEST_F(SessionTest, StopsDoNotShowWithMasksSharedAndFrozenParameters) {
   config.model.logitBytes = 1 << 14;
   config.freeze = "lift";
   config.initialValues = {{"slopes", "0.125"}};
-  expectStopsDoNotShow(config, {});
+  expectResumedRunEqualsUninterruptedRun(config, {});
   auto session = makeSession(config);
   const ParameterLayout &layout = session->trainer().model().layout();
   const ParameterBlock &values = session->trainer().model().values();
@@ -216,7 +217,7 @@ TEST_F(SessionTest, CountsParametersAndOperations) {
   EXPECT_DOUBLE_EQ(flopsPerToken(*makeSession(config)), 6 * matrices + 14 * 8.5 * 16);
 }
 
-TEST_F(SessionTest, StopsDoNotShowInTheWatchForAPlateau) {
+TEST_F(SessionTest, ResumedPlateauDetectionEqualsUninterruptedRun) {
   TrainConfig config = smallConfig();
   config.learningRate = 0; // nothing falls
   config.phases = {{"", 9}, {"other", 3}};
@@ -225,7 +226,7 @@ TEST_F(SessionTest, StopsDoNotShowInTheWatchForAPlateau) {
   config.reinit.plateauInterval = 1;
   config.reinit.plateauWindow = 4;
   // The window must fill again after a reinit and after the start of a phase.
-  expectStopsDoNotShow(config, {4, 8});
+  expectResumedRunEqualsUninterruptedRun(config, {4, 8});
 }
 
 TEST_F(SessionTest, EvaluatesBetweenSteps) {
@@ -286,90 +287,6 @@ TEST(Plateau, IsAFullWindowWithoutAFall) {
   EXPECT_FALSE(watch.onPlateau());
 }
 
-TEST_F(SessionTest, LogsEveryStepAndTheEncoding) {
-  auto log = LogWriter::open(path("log.jsonl"), false);
-  ASSERT_TRUE(log);
-  TrainConfig config = smallConfig();
-  config.reinit.enabled = true;
-  config.reinit.when = ReinitTime::Step;
-  config.reinit.step = 3;
-  auto session = makeSession(config);
-  (*log)->writeStart(*session, {{"pe.train.dim", "16"}});
-  ASSERT_TRUE(session->run({log->get()}));
-  auto content = readFile(path("log.jsonl"));
-  ASSERT_TRUE(content);
-  std::istringstream lines(*content);
-  std::vector<nlohmann::json> events;
-  for (std::string line; std::getline(lines, line);)
-    events.push_back(nlohmann::json::parse(line));
-  ASSERT_EQ(events.size(), 1u + 6u + 1u + 1u);
-  EXPECT_EQ(events[0]["event"], "start");
-  EXPECT_EQ(events[0]["encoding_params"], 3);
-  EXPECT_EQ(events[1]["step"], 0);
-  const auto &encoding = events[1]["encoding"];
-  EXPECT_EQ(encoding["layer0.attention.bias.slopes"].size(), 2u);
-  // The pe.monitor values are logged together with the parameters.
-  ASSERT_EQ(encoding["layer0.attention.bias.range"].size(), 2u);
-  EXPECT_NEAR(encoding["layer0.attention.bias.range"][1].get<double>(),
-              1 / encoding["layer0.attention.bias.slopes"][1].get<double>(), 1e-6);
-  EXPECT_EQ(encoding["layer0.attention.bias.wrong"],
-            "expected the name of a parameter, found 'slope'");
-  for (const char *key : {"loss", "bits_per_char", "grad_norm", "weight_norm", "lr", "skipped"})
-    EXPECT_TRUE(events[1].contains(key)) << key;
-  EXPECT_EQ(events[1]["optimizers"]["adamw"]["grad_norm"], events[1]["grad_norm"]);
-  EXPECT_EQ(events[0]["parameters"][0]["optimizer"], "adamw");
-  EXPECT_EQ(events[4]["event"], "reinit");
-  EXPECT_EQ(events[4]["matrices"].size(), 6u);
-  EXPECT_TRUE(events.back()["bits_per_char"].contains("32"));
-  EXPECT_FALSE(LogWriter::open(path("missing/log.jsonl"), false));
-}
-
-TEST_F(SessionTest, ALogThatCannotBeWrittenEndsTheRun) {
-  auto log = LogWriter::open("/dev/full", false);
-  ASSERT_TRUE(log);
-  auto session = makeSession(smallConfig());
-  auto bits = session->run({log->get()});
-  ASSERT_FALSE(bits);
-  EXPECT_EQ(bits.error().getMessage(),
-            "file '/dev/full': cannot write the log: No space left on device");
-  EXPECT_EQ(session->trainer().steps(), 1);
-}
-
-TEST_F(SessionTest, ALogGoesOnBehindItsLastWholeLine) {
-  for (const auto &[before, kept] :
-       {std::pair{"{}\n{\"a\": 1}\n{\"event\": \"st", 2}, {"{}\n", 1}, {"{\"torn", 0}, {"", 0}}) {
-    ASSERT_TRUE(writeFileAtomically(path("log.jsonl"), before));
-    {
-      auto log = LogWriter::open(path("log.jsonl"), /*resume=*/true);
-      ASSERT_TRUE(log);
-      (*log)->onEvaluation(6, {{16, 1.5}});
-    }
-    std::istringstream lines(*readFile(path("log.jsonl")));
-    int count = 0;
-    for (std::string line; std::getline(lines, line); ++count)
-      EXPECT_TRUE(nlohmann::json::accept(line)) << line;
-    EXPECT_EQ(count, kept + 1);
-  }
-}
-
-// Events of a killed run after its checkpoint are repeated, and logged again.
-TEST_F(SessionTest, ALogIsCutBackToTheCheckpoint) {
-  const std::string kept = "{\"event\":\"start\",\"step\":0}\n"
-                           "{\"event\":\"step\",\"step\":0}\n"
-                           "{\"event\":\"step\",\"step\":1}\n"
-                           "{\"event\":\"evaluation\",\"step\":2}\n";
-  for (const char *ahead :
-       {"{\"event\":\"reinit\",\"step\":2}\n", "{\"event\":\"step\",\"step\":2}\n",
-        "{\"event\":\"evaluation\",\"step\":3}\n", ""}) {
-    ASSERT_TRUE(writeFileAtomically(path("log.jsonl"), kept + ahead + (*ahead ? kept : "{")));
-    ASSERT_TRUE(LogWriter::open(path("log.jsonl"), /*resume=*/true, {2, 6}));
-    EXPECT_EQ(*readFile(path("log.jsonl")), kept) << ahead;
-  }
-  // The final evaluation is repeated.
-  ASSERT_TRUE(LogWriter::open(path("log.jsonl"), /*resume=*/true, {2, 2}));
-  EXPECT_EQ(*readFile(path("log.jsonl")), kept.substr(0, kept.rfind('\n', kept.size() - 2) + 1));
-}
-
 TEST_F(SessionTest, ResumesIfThereIsSomething) {
   TrainConfig config = smallConfig();
   config.checkpoint = path("checkpoint");
@@ -410,204 +327,12 @@ TEST_F(SessionTest, ACheckpointBeyondTheRunIsRefused) {
                 path("checkpoint") + "'");
 }
 
-TEST_F(SessionTest, ACheckpointFolderThatCannotBeIsRefusedBeforeTraining) {
+TEST_F(SessionTest, RejectsAnInvalidCheckpointDirectoryBeforeTraining) {
   TrainConfig config = smallConfig();
   config.checkpoint = path("file");
   ASSERT_TRUE(writeFileAtomically(config.checkpoint, "text"));
   EXPECT_EQ(sessionError(config),
             "cannot create the checkpoint directory '" + path("file") + "': Not a directory");
-}
-
-TEST(Options, DefaultsAreTheDemosModel) {
-  auto options = readTrainOptions({});
-  ASSERT_TRUE(options) << options.error().getMessage();
-  TrainConfig fresh;
-  EXPECT_EQ(options->config.model.dim, fresh.model.dim);
-  EXPECT_EQ(options->config.learningRate, fresh.learningRate);
-  EXPECT_EQ(options->config.evaluation.lengths, fresh.evaluation.lengths);
-  EXPECT_EQ(options->config.totalSteps(), 600);
-  EXPECT_FALSE(options->config.reinit.enabled);
-  EXPECT_EQ(options->identity.at("pe.train.dim"), "64");
-  EXPECT_EQ(options->identity.count("pe.train.threads"), 0u);
-}
-
-TEST(Options, AreRead) {
-  auto options = readTrainOptions({{"dim", "128"},
-                                   {"heads", "8"},
-                                   {"kv-heads", "2"},
-                                   {"lr", "1e-3"},
-                                   {"eval-lengths", "64,128"},
-                                   {"reinit-iters", "4"},
-                                   {"reinit-at", "100"},
-                                   {"reinit-target", "mlp"},
-                                   {"reinit-scale", "fro"},
-                                   {"schedule", "cosine"},
-                                   {"seed", "7"}});
-  ASSERT_TRUE(options) << options.error().getMessage();
-  const TrainConfig &config = options->config;
-  EXPECT_EQ(config.model.dim, 128);
-  EXPECT_EQ(config.model.keyHeads, 2);
-  EXPECT_EQ(config.learningRate, 1e-3);
-  EXPECT_EQ(config.evaluation.lengths, (std::vector<int64_t>{64, 128}));
-  EXPECT_TRUE(config.reinit.enabled);
-  EXPECT_EQ(config.reinit.when, ReinitTime::Step);
-  EXPECT_EQ(config.reinit.step, 100);
-  EXPECT_EQ(config.reinit.change.target, ReinitTarget::Mlp);
-  EXPECT_EQ(config.reinit.change.settings.scale, reinit::Scale::Fro);
-  EXPECT_EQ(config.decay, Decay::Cosine);
-  EXPECT_EQ(config.seed, 7u);
-}
-
-TEST(Options, AreReadForMuon) {
-  auto options = readTrainOptions({{"optimizer", "muon"},
-                                   {"muon-lr", "0.01"},
-                                   {"muon-momentum", "0.9"},
-                                   {"muon-orth", "polar-express"},
-                                   {"muon-adjust", "match-rms"},
-                                   {"schedule", "wsd"},
-                                   {"final-lr", "0"},
-                                   {"accumulate", "3"},
-                                   {"weight-decay", "0.05"},
-                                   {"eval-interval", "7"}});
-  ASSERT_TRUE(options) << options.error().getMessage();
-  const OptimizerConfig &config = options->config.optimizer;
-  EXPECT_EQ(config.kind, OptimizerKind::Muon);
-  EXPECT_EQ(config.muon.learningRate, 0.01);
-  EXPECT_EQ(config.muon.momentum, 0.9);
-  EXPECT_EQ(config.muon.orthogonal, MuonOrthogonal::PolarExpress);
-  EXPECT_EQ(config.muon.adjust, MuonAdjust::MatchRms);
-  EXPECT_EQ(config.muon.weightDecay, 0.05);
-  EXPECT_EQ(config.adamw.weightDecay, 0.05);
-  EXPECT_EQ(options->config.decay, Decay::Wsd);
-  EXPECT_EQ(options->config.finalRate, 0);
-  EXPECT_EQ(options->config.accumulate, 3);
-  EXPECT_EQ(options->config.evaluationInterval, 7);
-  EXPECT_EQ(trainDefaults().at("pe.train.optimizer"), "adamw");
-  EXPECT_EQ(trainDefaults().count("pe.train.threads"), 0u);
-}
-
-TEST(Options, OfTheModelAreRead) {
-  auto options = readTrainOptions({{"objective", "masked"},
-                                   {"vocab", "byte"},
-                                   {"norm", "layer"},
-                                   {"tie-head", "on"},
-                                   {"share-encoding", "on"},
-                                   {"init-proj", "zero"},
-                                   {"init", "a=uniform(0,2),b=1"},
-                                   {"attr", "base=500"},
-                                   {"freeze", "^head"},
-                                   {"mlp-hidden-mult", "0"}});
-  ASSERT_TRUE(options) << options.error().getMessage();
-  const TrainConfig &config = options->config;
-  EXPECT_EQ(config.objective, Objective::Masked);
-  EXPECT_EQ(config.tokenCount(), 257);
-  EXPECT_EQ(config.model.norm, NormKind::Layer);
-  EXPECT_TRUE(config.model.tieHead && config.model.shareEncoding && config.model.zeroProjections);
-  EXPECT_EQ(config.initialValues, (InitialTexts{{"a", "uniform(0,2)"}, {"b", "1"}}));
-  ASSERT_EQ(config.attributes.size(), 1u);
-  EXPECT_EQ(config.attributes[0], (std::pair<std::string, std::string>{"base", "500"}));
-  EXPECT_EQ(config.freeze, "^head");
-  EXPECT_EQ(config.model.hidden(), 256);
-  EXPECT_EQ(optionsError({{"objective", "next"}}),
-            "--objective: expected an objective of 'causal' or 'masked', found 'next'");
-  EXPECT_EQ(optionsError({{"tie-head", "yes"}}), "--tie-head: expected 'on' or 'off', found 'yes'");
-  EXPECT_EQ(optionsError({{"norm", "batch"}}), "--norm: expected 'rms' or 'layer', found 'batch'");
-  EXPECT_EQ(optionsError({{"init-proj", "one"}}),
-            "--init-proj: expected 'scaled' or 'zero', found 'one'");
-  EXPECT_EQ(optionsError({{"init", "a"}}), "--init: expected NAME=VALUE, found 'a'");
-  EXPECT_EQ(optionsError({{"attr", "a=1,a=2"}}), "--attr: 'a' is given twice");
-  // Checkpoints of versions without a flag are assumed to have its default.
-  EXPECT_EQ(trainDefaults().at("pe.train.tie-head"), "off");
-  EXPECT_EQ(trainDefaults().at("pe.train.freeze"), "");
-}
-
-TEST(Options, RefuseWhatTheyDoNotKnow) {
-  EXPECT_EQ(optionsError({{"dims", "3"}}), "unknown flag 'dims'; did you mean 'dim'?");
-  EXPECT_EQ(optionsError({{"dim", "big"}}), "--dim: expected an integer, found 'big'");
-  EXPECT_EQ(optionsError({{"layers", "0"}}), "--layers: expected at least 1, found 0");
-  EXPECT_EQ(optionsError({{"lr", "nan"}}), "--lr: expected a finite number, found 'nan'");
-  EXPECT_EQ(optionsError({{"optimizer", "sgd"}}),
-            "--optimizer: expected an optimizer of 'adamw' or 'muon', found 'sgd'");
-  EXPECT_EQ(optionsError({{"muon-lr", "0.01"}}),
-            "expected --optimizer=muon with --muon-lr, found adamw");
-  EXPECT_EQ(optionsError({{"optimizer", "muon"}, {"muon-orth", "svd"}}),
-            "--muon-orth: expected 'quintic', 'polar-express' or 'qdwh', found 'svd'");
-  EXPECT_EQ(optionsError({{"optimizer", "muon"}, {"muon-adjust", "none"}}),
-            "--muon-adjust: expected 'original' or 'match-rms', found 'none'");
-  EXPECT_EQ(optionsError({{"optimizer", "muon"}, {"muon-momentum", "1"}}),
-            "--muon-momentum: expected a number from 0 to below 1, found '1'");
-  EXPECT_EQ(optionsError({{"optimizer", "muon"}, {"muon-lr", "-1"}}),
-            "--muon-lr: expected at least 0, found -1");
-  EXPECT_EQ(optionsError({{"schedule", "step"}}), "--schedule: expected a schedule of 'linear', "
-                                                  "'cosine', 'constant' or 'wsd', found 'step'");
-  EXPECT_EQ(optionsError({{"final-lr", "1.5"}}),
-            "--final-lr: expected a number from 0 to 1, found '1.5'");
-  EXPECT_EQ(optionsError({{"seq", "1000000000000"}, {"batch", "3"}}),
-            "expected at most 2147483647 tokens in a batch, found --batch=3 times 1000000000000 "
-            "(--seq)");
-  EXPECT_EQ(optionsError({{"eval-lengths", "64,4294967296"}}),
-            "--eval-lengths: expected at most 2147483647, found 4294967296");
-  EXPECT_EQ(optionsError({{"accumulate", "0"}}), "--accumulate: expected at least 1, found 0");
-  EXPECT_EQ(optionsError({{"plateau-window", "2"}}),
-            "--plateau-window: expected at least 3, found 2");
-  EXPECT_EQ(optionsError({{"plateau-window", "5"}}),
-            "expected --reinit-iters and --reinit-at=plateau with --plateau-window, found neither "
-            "or one of them");
-  EXPECT_EQ(optionsError({{"reinit-iters", "5"}}),
-            "--reinit-iters: expected 0 (no reinit) or 4 (the iterations of engine qdwh), found "
-            "'5'");
-  EXPECT_EQ(optionsError({{"reinit-at", "never"}}),
-            "--reinit-at: expected 'phase', 'plateau' or a step number, found 'never'");
-  EXPECT_EQ(optionsError({{"reinit-iters", "4"}, {"reinit-engine", "quintic"}}),
-            "--reinit-iters: expected 0 (no reinit) or 1 (reinit), found '4'");
-  EXPECT_EQ(optionsError({{"reinit-iters", "-1"}, {"reinit-engine", "cubic"}}),
-            "--reinit-iters: expected 0 (no reinit) to 1000 steps, found -1");
-  EXPECT_EQ(optionsError({{"shrink", "2"}}), "--shrink: expected 0 to 1, found 2");
-  EXPECT_EQ(optionsError({{"reinit-method", "zero"}}),
-            "--reinit-method: expected a method of 'project', 'shrink-perturb' or 'fresh', found "
-            "'zero'");
-  EXPECT_EQ(optionsError({{"resume", "true"}}),
-            "expected --checkpoint=DIR with --resume, found none");
-  EXPECT_EQ(optionsError({{"dim", "60"}}),
-            "expected a head size --dim / --heads that is a multiple "
-            "of 8, found 60 / 4 = 15");
-}
-
-TEST_F(SessionTest, OptionsComeFromFilesToo) {
-  ASSERT_TRUE(writeFileAtomically(path("config.json"), R"({"dim": 128, "lr": 0.001, "seq": 64})"));
-  auto options = readTrainOptions({{"config", path("config.json")}, {"seq", "32"}});
-  ASSERT_TRUE(options) << options.error().getMessage();
-  EXPECT_EQ(options->config.model.dim, 128);
-  EXPECT_EQ(options->config.sequence, 32);
-  ASSERT_TRUE(writeFileAtomically(path("config.json"), R"({"dims": 128})"));
-  EXPECT_EQ(optionsError({{"config", path("config.json")}}),
-            path("config.json") + ": unknown flag 'dims'; did you mean 'dim'?");
-
-  ASSERT_TRUE(
-      writeFileAtomically(path("phases.json"), R"([{"data": "a", "steps": 5}, {"steps": 7}])"));
-  options = readTrainOptions({{"phases", path("phases.json")}});
-  ASSERT_TRUE(options) << options.error().getMessage();
-  ASSERT_EQ(options->config.phases.size(), 2u);
-  EXPECT_EQ(options->config.phases[0].data, "a");
-  EXPECT_EQ(options->config.totalSteps(), 12);
-  for (const char *bad : {"{}", "[]", "[{}]", "[3]"}) {
-    ASSERT_TRUE(writeFileAtomically(path("phases.json"), bad));
-    EXPECT_NE(optionsError({{"phases", path("phases.json")}}).find("expected a JSON list"),
-              std::string::npos)
-        << bad;
-  }
-  for (const char *tooLong : {R"([{"steps": 18446744073709551615}])",
-                              R"([{"steps": 4611686018427387904}, {"steps": 4611686018427387904}])",
-                              R"([{"steps": 9007199254740992}, {"steps": 1}])"}) {
-    ASSERT_TRUE(writeFileAtomically(path("phases.json"), tooLong));
-    EXPECT_EQ(optionsError({{"phases", path("phases.json")}}),
-              "--phases: expected at most 2^53 steps in all phases of '" + path("phases.json") +
-                  "', found more");
-  }
-  ASSERT_TRUE(writeFileAtomically(path("phases.json"), R"([{"steps": 4294967296}])"));
-  options = readTrainOptions({{"phases", path("phases.json")}});
-  ASSERT_TRUE(options) << options.error().getMessage();
-  EXPECT_EQ(options->config.totalSteps(), 4294967296);
 }
 
 } // namespace

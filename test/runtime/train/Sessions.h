@@ -102,8 +102,8 @@ struct SessionTest : testing::Test {
 
   /// Checks that a run that is stopped and resumed after every step has the losses of an
   /// uninterrupted run.
-  static void expectStopsDoNotShow(const train::TrainConfig &config,
-                                   const std::vector<int64_t> &reinits) {
+  static void expectResumedRunEqualsUninterruptedRun(const train::TrainConfig &config,
+                                                     const std::vector<int64_t> &reinits) {
     Recorder whole, parts;
     ASSERT_TRUE(makeSession(config)->run({&whole}));
     EXPECT_EQ(whole.reinits, reinits);

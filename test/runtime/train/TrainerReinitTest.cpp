@@ -100,7 +100,7 @@ TEST(Trainer, ReinitMethodsAndEngines) {
   }
 }
 
-TEST(Trainer, ReinitRefusesNanAndChangesNothing) {
+TEST(Trainer, ReinitRejectsNanAndChangesNothing) {
   auto trainer = makeTrainer();
   run(*trainer, 1);
   const ParameterLayout &layout = trainer->model().layout();

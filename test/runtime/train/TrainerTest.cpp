@@ -13,7 +13,7 @@ using namespace pe::train;
 
 namespace {
 
-TEST(Trainer, LearnsABatchByHeart) {
+TEST(Trainer, MemorizesABatch) {
   for (OptimizerKind kind : {OptimizerKind::AdamW, OptimizerKind::Muon}) {
     auto trainer = makeTrainer({kind, {.weightDecay = 0}, {.weightDecay = 0}});
     Batch batch = makeBatch(2, 12, 16);
@@ -24,7 +24,7 @@ TEST(Trainer, LearnsABatchByHeart) {
   }
 }
 
-TEST(Trainer, IsTheSameOnAnyThreads) {
+TEST(Trainer, IsBitwiseEqualForAnyNumberOfThreads) {
   for (OptimizerKind kind : {OptimizerKind::AdamW, OptimizerKind::Muon}) {
     auto one = makeTrainer({kind}), three = makeTrainer({kind}, onThreads);
     run(*one, 5);
@@ -34,7 +34,7 @@ TEST(Trainer, IsTheSameOnAnyThreads) {
 }
 
 // The batches of a step are equivalent to one batch with all their sequences.
-TEST(Trainer, BatchesOfAStepAreOne) {
+TEST(Trainer, BatchesOfAStepEqualOneLargeBatch) {
   auto whole = makeTrainer(), parts = makeTrainer();
   const Batch all = makeBatch(4, 12, 16);
   std::vector<Batch> halves(2);
@@ -54,7 +54,7 @@ TEST(Trainer, BatchesOfAStepAreOne) {
     EXPECT_NEAR(a[i], b[i], 1e-6);
 }
 
-TEST(Trainer, KeepsMinimaAndLeavesUndecayedParametersAlone) {
+TEST(Trainer, RespectsMinimaAndDecayFlags) {
   auto trainer = makeTrainer();
   const ParameterLayout &layout = trainer->model().layout();
   Optimizers adam(layout, compiledKernels(), {.adamw = {.weightDecay = 1.0}});
@@ -76,7 +76,7 @@ TEST(Trainer, KeepsMinimaAndLeavesUndecayedParametersAlone) {
     }
 }
 
-TEST(Trainer, EncodingsHaveARateAndADecayOfTheirOwn) {
+TEST(Trainer, EncodingsHaveSeparateRateAndDecay) {
   ParameterLayout layout;
   layout.add("w", {4, 4}, Role::Mlp);
   layout.add("table", {4, 4}, Role::Encoding);
@@ -167,7 +167,7 @@ TEST(Trainer, FrozenParametersKeepTheirValues) {
   }
 }
 
-TEST(Trainer, FreezingWantsSomeParametersAndNotAll) {
+TEST(Trainer, FreezeMustMatchSomeParametersButNotAll) {
   auto model = makeModel(kSmall);
   auto message = [&](const std::string &pattern) {
     Status status = model->freeze(pattern);

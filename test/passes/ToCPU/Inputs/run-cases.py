@@ -1,4 +1,4 @@
-"""Runs pe-kernel-bench on every encoding and call; exits 1 at the first difference.
+"""Runs pe-kernel-bench on every encoding and call; exits with 1 at the first difference.
 
 usage: run-cases.py EXAMPLES sizes|parts|empty ENCODING...
 """

@@ -183,7 +183,7 @@ TEST_F(CallFuzz, ViewsEqualContiguousTensors) {
 }
 
 // Changes one field of one view: the call is rejected, or the view is still valid.
-TEST_F(CallFuzz, DamagedViewsAreRefusedOrHarmless) {
+TEST_F(CallFuzz, DamagedViewsAreRejectedOrHarmless) {
   const std::vector<std::string> names = {"x", "w", "y", "saved", "d_y", "d_x", "d_w"};
   int refused = 0;
   for (uint64_t seed = 1; seed <= 2000; ++seed) {

@@ -110,7 +110,7 @@ constexpr int64_t kRows = kB * kH * kR;
 
 } // namespace
 
-TEST_F(CallTest, OnlyWhatIsPassedIsComputed) {
+TEST_F(CallTest, ComputesOnlyPassedTensors) {
   Tensors t;
   ASSERT_TRUE(run(kForward, t.views("x w y saved"), {.queryStart = 0}));
   EXPECT_EQ(ran(), (Counts{1, kRows, 0, 0}));
@@ -130,7 +130,7 @@ TEST_F(CallTest, OnlyWhatIsPassedIsComputed) {
 }
 
 // The gradient of an argument that nothing reads.
-TEST_F(CallTest, WhatNoStageWritesIsZero) {
+TEST_F(CallTest, GradientsWithoutStagesAreZero) {
   plan::Plan plan = test::samplePlan();
   plan.stages.pop_back();
   executor = *cpu::Executor::create(plan, test::lookup, nullptr, {});
@@ -141,7 +141,7 @@ TEST_F(CallTest, WhatNoStageWritesIsZero) {
 }
 
 // A buffer that a later stage also writes cannot be shared between calls.
-TEST(PreparedTensors, AreWrittenByPrepareStagesAlone) {
+TEST(PreparedTensors, AreWrittenOnlyByPrepareStages) {
   plan::Plan plan = test::samplePlan();
   EXPECT_EQ(BoundPlan::create(plan)->groups().size(), 1u);
   plan.stages[1].writes.push_back(2);
@@ -149,7 +149,7 @@ TEST(PreparedTensors, AreWrittenByPrepareStagesAlone) {
 }
 
 // A sum that no stage adds to is read as zero by later stages.
-TEST_F(CallTest, WhatNoStageWritesIsReadAsZero) {
+TEST_F(CallTest, UnwrittenSumsAreReadAsZero) {
   plan::Plan plan = test::samplePlan();
   plan.stages.erase(plan.stages.begin() + 2);
   executor = *cpu::Executor::create(plan, test::lookup, nullptr, {.poison = true});
@@ -188,7 +188,7 @@ TEST_F(CallTest, PreparationNeedsNoData) {
   EXPECT_EQ(reinterpret_cast<float *>(t.doubled.data())[1], 1.0f);
 }
 
-TEST_F(CallTest, TheWorkspaceIsEnoughAndNoMore) {
+TEST_F(CallTest, WorkspaceSizeIsExact) {
   Tensors t;
   const std::vector<View> views = t.views("x w saved d_y d_w");
   BoundCall call(executor.bound(), kBackward, views);
@@ -228,7 +228,7 @@ TEST_F(CallTest, NothingIsAllocated) {
   EXPECT_EQ(allocations, before);
 }
 
-TEST_F(CallTest, CallsOfManyThreadsDoNotTouchEachOther) {
+TEST_F(CallTest, ConcurrentCallsAreIndependent) {
   Tensors expected;
   ASSERT_TRUE(run(kForward | kBackward, expected.views("x w y d_y d_x d_w")));
   std::vector<std::thread> threads;
@@ -252,7 +252,7 @@ TEST_F(CallTest, CallsOfManyThreadsDoNotTouchEachOther) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST_F(CallTest, WrongNamesAndPlacesAreNamed) {
+TEST_F(CallTest, ReportsWrongNamesAndHalves) {
   Tensors t;
   std::vector<View> views = t.views("x w y");
   views[2].name = "z";
@@ -272,7 +272,7 @@ TEST_F(CallTest, WrongNamesAndPlacesAreNamed) {
             "expected one or more of PE_PREPARE, PE_FORWARD and PE_BACKWARD, found 8");
 }
 
-TEST_F(CallTest, MissingTensorsAreNamed) {
+TEST_F(CallTest, ReportsMissingTensors) {
   Tensors t;
   EXPECT_EQ(errorOf(kForward, t.views("x y")),
             "tensor 'w': expected as an argument of 'scale', found none");
@@ -292,7 +292,7 @@ TEST_F(CallTest, MissingTensorsAreNamed) {
   EXPECT_EQ(errorOf(kForward, views), "tensor 'y': expected an address, found none");
 }
 
-TEST_F(CallTest, WrongShapesAndTypesAreNamed) {
+TEST_F(CallTest, ReportsWrongShapesAndTypes) {
   Tensors t;
   const auto errorWith = [&](size_t index, auto change) {
     std::vector<View> views = t.views("x w y doubled");
@@ -326,7 +326,7 @@ TEST_F(CallTest, WrongShapesAndTypesAreNamed) {
             std::string::npos);
 }
 
-TEST_F(CallTest, OverlappingMemoryIsRefused) {
+TEST_F(CallTest, RejectsOverlappingMemory) {
   Tensors t;
   std::vector<View> views = t.views("x w y saved");
   views[2].data = static_cast<float *>(views[0].data) + 16;
@@ -386,7 +386,7 @@ struct Host {
 
 } // namespace
 
-TEST_F(CallTest, ThePoolMayBeTheHosts) {
+TEST_F(CallTest, UsesTheApplicationsPool) {
   const pe_pool functions = {Host::parallelFor, Host::threads};
   cpu::HostPool host(functions);
   EXPECT_EQ(host.threads(), 3);

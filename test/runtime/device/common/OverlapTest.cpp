@@ -46,7 +46,7 @@ std::multiset<const char *> bytesOf(const View &view) {
 } // namespace
 
 // q, k and v of one packed projection [batch, length, 3, heads, depth].
-TEST(Overlap, PartsOfAPackedProjectionLieApart) {
+TEST(Overlap, PartsOfAPackedProjectionDoNotOverlap) {
   constexpr int64_t b = 2, s = 50, h = 4, d = 8, row = 3 * h * d;
   std::vector<View> parts;
   for (int64_t part = 0; part < 3; ++part)
@@ -61,7 +61,7 @@ TEST(Overlap, PartsOfAPackedProjectionLieApart) {
                          viewAt(2 * h * d * 4, PE_F32, {b, h, s, d}, {s * row, d, row, 1})));
 }
 
-TEST(Overlap, IsFoundExactly) {
+TEST(Overlap, AgreesWithEnumeration) {
   std::mt19937 random(1);
   const auto below = [&](int64_t bound) { return static_cast<int64_t>(random() % bound); };
   int found = 0;
@@ -91,7 +91,7 @@ TEST(Overlap, IsFoundExactly) {
   EXPECT_LT(found, 2850);
 }
 
-TEST(Overlap, RowsCloserThanTheyAreLong) {
+TEST(Overlap, RowsWithAStrideBelowTheirLength) {
   EXPECT_FALSE(overlapsItself(viewAt(0, PE_F32, {4, 8}, {8, 1})));
   EXPECT_FALSE(overlapsItself(viewAt(0, PE_F32, {8, 4}, {1, 8})));
   EXPECT_TRUE(overlapsItself(viewAt(0, PE_F32, {4, 8}, {7, 1})));

@@ -141,7 +141,7 @@ protected:
   cpu::ThreadPool pool{{.threads = 1}};
 };
 
-TEST_F(CudaTest, CallsAreThoseOfTheEmulator) {
+TEST_F(CudaTest, ResultsEqualTheEmulator) {
   for (auto [encoding, dtype] : {std::pair{"fire", DType::F32},
                                  {"rope", DType::BF16},
                                  {"stick_breaking", DType::F16},
@@ -197,7 +197,7 @@ TEST_F(CudaTest, AbsentCotangentsAreZeroAndEmptyCallsWork) {
   }
 }
 
-TEST_F(CudaTest, FailuresAreErrorsThatSayWhat) {
+TEST_F(CudaTest, ReportsDriverErrors) {
   Compiled compiled = compile("nope", DType::F32, 16);
   fake().launcher = launcherOf(compiled, failure);
   auto broken = cuda::CudaRunner::create(compiled.plan, "no PTX");
@@ -233,7 +233,7 @@ TEST_F(CudaTest, FailuresAreErrorsThatSayWhat) {
   EXPECT_TRUE((*runner)->forward(arguments, {}, pool)) << "a call after a failure works";
 }
 
-TEST_F(CudaTest, TimesAreThoseBetweenEvents) {
+TEST_F(CudaTest, TimesComeFromEvents) {
   Compiled compiled = compile("nope", DType::F32, 16);
   fake().launcher = launcherOf(compiled, failure);
   auto runner = cuda::CudaRunner::create(compiled.plan, compiled.ptx);
@@ -319,7 +319,7 @@ protected:
   std::vector<cuda::DeviceMemory> memory;
 };
 
-TEST_F(CudaCallsTest, OnlyLaunchAndGiveTheSameBits) {
+TEST_F(CudaCallsTest, OnlyLaunchKernels) {
   open("fire", DType::BF16);
   const plan::SizeValues sizes = plan::CallSizes{1, 2, 1, 40, 64}.values(16, 16);
   const TensorMap arguments = inputsOf(compiled, sizes, false);
@@ -407,7 +407,7 @@ TEST_F(CudaCallsTest, ViewsGiveTheSameBits) {
   }
 }
 
-TEST_F(CudaCallsTest, WhatIsRefusedIsRefusedBeforeTheLaunch) {
+TEST_F(CudaCallsTest, ErrorsPrecedeTheLaunch) {
   open("nope", DType::F32);
   const auto started = [] {
     return fake().calls["cuLaunchKernel"] + fake().calls["cuMemsetD8Async"];

@@ -1,6 +1,6 @@
 """Runs `pe reinit` on valid and damaged checkpoints. argv: an empty working directory.
 
-Checks in plain Python that rows or columns are orthonormal times the scale, that all else is
+Checks in plain Python that rows or columns are orthonormal times the scale, that everything else is
 bitwise equal for any number of threads, and that nothing is written after an error.
 """
 
@@ -140,7 +140,7 @@ for threads in ["2", "5"]:
     succeed("--in=model", "--out=again", f"--threads={threads}")
     expect(open("again", "rb").read() == open("out", "rb").read(), f"bits on {threads} threads")
 printed = succeed("--in=again", "--out=again", "--engine=quintic")  # of an isometry already
-expect("replaced again in place" in printed, "in place, said")
+expect("replaced again in place" in printed, "the note about the replacement in place")
 expect(load("again")[0] == before, "in place")
 
 # -- Choices ---------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ succeed("--in=shards", "--out=sharded", "--report=report.json")
 whole, pieces = load("out")[1], {}
 for file in halves:
     pieces |= load(f"sharded/{file}")[1]
-expect(whole == pieces, "shards are projected as one file is")
+expect(whole == pieces, "shards are projected like a single file")
 expect(open("sharded/model.safetensors.index.json").read() ==
        open("shards/model.safetensors.index.json").read(), "the index is copied")
 expect(sorted(os.listdir("sharded")) == sorted([*halves, "model.safetensors.index.json"]),

@@ -1,7 +1,7 @@
 """Runs a command whose files may not grow beyond BYTES: with_file_limit.py BYTES COMMAND...
 
-It begins with the default for SIGXFSZ, which ends a process that does not expect the signal.
-"""
+The command starts with the default action for SIGXFSZ, which ends a process that does not expect
+the signal. """
 
 import os
 import resource

@@ -1,0 +1,89 @@
+//===- StreamStage.h - the loop over inner blocks ---------------*- C++ -*-===//
+//
+// A CTA loads the panels of its owners once and streams blocks of the inner side through two copies
+// in shared memory: the next block is copied while the CTA computes the current one. Blocks outside
+// the mask are never visited. If rows own, a CTA belongs to one query head; if columns own, it
+// visits the rows of every query head of its key head in turn.
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_TOGPU_STREAMSTAGE_H
+#define PE_PASSES_TOGPU_STREAMSTAGE_H
+
+#include "passes/ToGPU/DistanceSums.h"
+#include "passes/ToGPU/Emitters.h"
+#include "passes/ToGPU/Folds.h"
+#include "passes/ToGPU/Sums.h"
+
+namespace mlir::tile::gpu {
+
+class StreamStage {
+public:
+  StreamStage(StageOp stage, const GpuSchedule &schedule, KernelFunction &fn, OuterFolds &folds,
+              PairSums &sums, const DistanceSums &vectorSums, Value itemCounter)
+      : k(stage, schedule, fn, sums, itemCounter), b(k.b), stream(k.getStream()), folds(folds),
+        vectorSums(vectorSums), around(k), hasStates(k.getStage().getBlockStates()),
+        mayStop(stream.getStopCarry() && k.rowsOwn && folds.getBuffers().empty() &&
+                vectorSums.isEmpty()),
+        maySkip(stream.getSkipBuffer() && k.rowsOwn && sums.isEmpty() && vectorSums.isEmpty()) {}
+
+  void run();
+
+private:
+  void findRange();
+  void loadOwners();
+  void declareInner();
+  Registers startValues();
+  void setResults(ArrayRef<Value> results);
+
+  //===- One step: number `n` of the loop ---------------------------------------------===//
+  StepPlace placeOf(const Num &n);
+  void startCopies(const Num &n);
+  void startNextCopies(const Num &n);
+  void awaitCopies(const Num &n);
+  /// Sets whether the step is the first or the last of a head.
+  void findEnds(StepFacts &facts, const Num &n);
+  void beginStep(Step &step, const Num &n);
+  SmallVector<Registers> setCarried(Step &step, ValueRange carried);
+  SmallVector<Value> emitStep(const Num &n, ValueRange carried);
+  Value isFullBlock(const StepPlace &at, const RowBounds &bounds);
+  std::string items();
+
+  //===- Steps that may be skipped (SkippedSteps.cpp) ---------------------------------===//
+  /// Emits a step of a stream that may stop early: the last carried value is nonzero to continue.
+  SmallVector<Value> emitStepOrSkip(const Num &n, ValueRange carried);
+  /// Emits a step that is skipped if the snapshot of its block is negligible.
+  SmallVector<Value> emitStepUnlessSmall(const Num &n, ValueRange carried);
+  /// Emits a step that is skipped if the code of the mask drops all pairs of its block.
+  SmallVector<Value> emitStepUnlessEmpty(const Num &n, ValueRange carried);
+  SmallVector<Value> emitStepAtAll(const Num &n, ValueRange carried);
+  struct States {
+    Num least, most;
+  };
+  /// Returns the smallest and the largest state (tile.pairs) of the step's block.
+  States statesOf(const StepPlace &at);
+  void storeZeroSnapshots(const Num &n);
+  Value isAnyAtLeast(const Scope &scope, const Registers &values, double bound);
+  SmallVector<Value> leaveOut(const Num &n, ValueRange carried);
+
+  FragmentKernel k;
+  KernelBuilder &b;
+  StreamOp stream;
+  OuterFolds &folds;
+  const DistanceSums &vectorSums;
+  Scope around;
+  const bool hasStates, mayStop, maySkip;
+
+  // Set before the loop.
+  Num firstInner, innerCount, steps;
+  Num perHead;           // innerCount, or 1 if there are no steps, because it is a divisor
+  int64_t stopSlots = 0; // in shared memory: a value per warp
+  RowBounds ownBounds;   // if rows own
+  llvm::MapVector<Value, Panel> innerPanels;
+  llvm::MapVector<Value, Window> windows; // by table
+  llvm::MapVector<Value, Panel> vectors;  // of the distance, by table
+  SmallVector<MapOp> innerRoundings;      // of inner panels, before they are read
+  SmallVector<Operation *> perStep;       // ops of the stage on the inner side, then the stream's
+};
+
+} // namespace mlir::tile::gpu
+
+#endif // PE_PASSES_TOGPU_STREAMSTAGE_H

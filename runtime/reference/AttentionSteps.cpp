@@ -1,0 +1,337 @@
+//===- AttentionSteps.cpp - Attentions of a function, forward and in reverse -===//
+//
+// Builds the problem of an attention from its operands: the coordinates, biases, rotations, masks
+// and parameters that it uses.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/reference/CallSizes.h"
+#include "runtime/reference/Evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+namespace pe::reference {
+namespace {
+
+/// The group of value_content(...) among pe.attention's operands, after query, key, value, biases,
+/// prologues, rotation and contents.
+constexpr size_t kValueContentGroup = 7;
+
+} // namespace
+
+Status Evaluator::prepareAttention(const Operation &operation) {
+  if (Status status = operation.expectOnly({"normalizer", "scale", "dropout", "resultSegmentSizes",
+                                            "attend_current", "remainder", "direction"});
+      !status)
+    return status.takeError();
+  auto call = bindSizes(program, operation, tensors, seeds, positions);
+  if (!call)
+    return call.takeError();
+  const int64_t headDim = tensors.at(operation.operands[0]).shape[3];
+  const int64_t valueDim = tensors.at(operation.operands[2]).shape[3];
+  auto normalizer = operation.keyword("normalizer", "softmax");
+  auto scale = operation.number("scale", 1.0 / std::sqrt(static_cast<double>(headDim)));
+  if (!normalizer || !scale)
+    return normalizer ? scale.takeError() : normalizer.takeError();
+  if (*normalizer != "softmax" && *normalizer != "stick_breaking")
+    return operation.fail("expected normalizer 'softmax' or 'stick_breaking', found '", *normalizer,
+                          "'");
+  Step &step = steps.emplace_back(Step{&operation,
+                                       operation.operands[0],
+                                       operation.operands[1],
+                                       operation.operands[2],
+                                       GraphBuilder(program, definitions, tensors, *call),
+                                       {},
+                                       {}});
+  step.builder.seeds = &seeds;
+  step.problem.sizes = {call->batch,    call->queryHeads, call->keyHeads,  call->queries,
+                        call->keys,     headDim,          valueDim,        call->queryStart,
+                        call->keyStart, call->headStart,  call->headsTotal};
+  step.problem.scale = *scale;
+  step.problem.normalizer =
+      *normalizer == "softmax" ? Normalizer::Softmax : Normalizer::StickBreaking;
+  step.problem.positions.queryStart = call->queryStart;
+  step.problem.positions.keyStart = call->keyStart;
+  if (Status status = readPositions(step); !status)
+    return status.takeError();
+  if (Status status = readOperands(step); !status)
+    return status.takeError();
+  step.problem.positions.boundaries = step.problem.mask.restartsIn();
+  if (step.problem.positions.boundaries && call->batch > 1)
+    return operation.fail("expected a batch of 1 with documents, found ", call->batch);
+  return readSides(step);
+}
+
+/// Reads the options of stick-breaking: the keys it attends to, and the use of the remaining mass.
+Status Evaluator::readSides(Step &step) {
+  const Operation &operation = *step.operation;
+  AttentionProblem &problem = step.problem;
+  auto current = operation.boolean("attend_current", false);
+  auto remainder = operation.keyword("remainder", "drop");
+  auto direction = operation.keyword("direction", "before");
+  if (!current || !remainder || !direction)
+    return !current     ? current.takeError()
+           : !remainder ? remainder.takeError()
+                        : direction.takeError();
+  problem.attendsCurrent = *current;
+  problem.keepsRemainder = *remainder == "value";
+  problem.hasBothSides = *direction == "both";
+  problem.isUnplaced = !readsPositions(program) && !step.builder.graph.drawsChance();
+  if (problem.normalizer == Normalizer::Softmax)
+    return Status::success();
+  if (!problem.hasBothSides && !problem.mask.isCausal())
+    return operation.fail("expected a causal mask: stick-breaking needs an order of the keys");
+  const AttentionSizes &sizes = problem.sizes;
+  const bool haveKeys = sizes.queryStart >= sizes.keyStart &&
+                        sizes.queryStart + sizes.queries <= sizes.keyStart + sizes.keys;
+  if (problem.keepsRemainder && !haveKeys)
+    return operation.fail("expected a key at the position of every query, whose value gets the "
+                          "remainder");
+  return Status::success();
+}
+
+/// Reads the rotation and adds its tensors to the parameters.
+Status Evaluator::readRotation(Step &step, ValueId value) {
+  const AttentionSizes &s = step.problem.sizes;
+  const plan::CallSizes sizes = {s.batch,      s.queryHeads, s.keyHeads,  s.queries,   s.keys,
+                                 s.queryStart, s.keyStart,   s.headStart, s.headsTotal};
+  auto rotation = buildRotation(program, definitions, value, s.headDim, tensors, sizes);
+  if (!rotation)
+    return rotation.takeError();
+  const Operation &operation = *definitions[value];
+  for (ValueId tensor : operation.operands) {
+    auto offset = step.builder.offsetOf(operation, tensor);
+    if (!offset)
+      return offset.takeError();
+    for (std::vector<Rotation::Learned> &numbers : rotation->learned)
+      for (Rotation::Learned &number : numbers)
+        if (number.tensor == tensor)
+          number.place = *offset + number.element;
+    if (rotation->cosines)
+      (tensor == operation.operands[0] ? rotation->cosinesAt : rotation->sinesAt) = *offset;
+  }
+  step.problem.rotations.push_back(std::move(*rotation));
+  return Status::success();
+}
+
+/// Returns the offset of a tensor of this shape in the pack.
+Expected<int64_t> Evaluator::readMatrix(Step &step, const Operation &operation, ValueId tensor,
+                                        const Shape &shape) {
+  if (auto found = tensors.find(tensor); found == tensors.end() || found->second.shape != shape)
+    return operation.fail("expected a tensor of shape ", toString(shape));
+  return step.builder.offsetOf(operation, tensor);
+}
+
+/// Reads operand `n` of the attention, a content term of its score or of its values.
+Status Evaluator::readContent(Step &step, size_t n) {
+  const ValueId value = step.operation->operands[n];
+  const Operation &operation = *definitions[value];
+  const AttentionSizes &sizes = step.problem.sizes;
+  auto root = step.builder.nodeOf(value);
+  auto groups = operation.operandGroups(3);
+  auto ofAttention = step.operation->operandGroups(kValueContentGroup + 1);
+  if (!ofAttention)
+    return ofAttention.takeError();
+  if (!root || !groups)
+    return root ? groups.takeError() : root.takeError();
+  size_t before = 0;
+  for (size_t group = 0; group < kValueContentGroup; ++group)
+    before += (*ofAttention)[group].size();
+  if (step.operation->find("operandSegmentSizes") && n == before &&
+      !(*ofAttention)[kValueContentGroup].empty()) {
+    if (!(*groups)[1].empty() || !(*groups)[2].empty())
+      return operation.fail("expected neither a shift nor a projection of values");
+    step.problem.valueContent = *root;
+    return Status::success();
+  }
+  ContentProblem content{*root, -1, -1};
+  const std::tuple<size_t, int64_t *, Shape> tensorsOfTerm[] = {
+      {1, &content.shiftAt, {sizes.queryHeads, sizes.headDim}},
+      {2, &content.projectionAt, {sizes.headDim, sizes.headDim}}};
+  for (const auto &[group, place, shape] : tensorsOfTerm)
+    if (!(*groups)[group].empty()) {
+      auto offset = readMatrix(step, operation, (*groups)[group][0], shape);
+      if (!offset)
+        return offset.takeError();
+      *place = *offset;
+    }
+  step.problem.contents.push_back(content);
+  return Status::success();
+}
+
+Status Evaluator::readQueryShift(Step &step, ValueId value) {
+  const Operation &operation = *definitions[value];
+  if (operation.name != "pe.query_shift" || operation.operands.size() != 1)
+    return operation.fail("is not a prologue that the reference can evaluate");
+  const AttentionSizes &sizes = step.problem.sizes;
+  auto offset =
+      readMatrix(step, operation, operation.operands[0], {sizes.queryHeads, sizes.headDim});
+  if (!offset)
+    return offset.takeError();
+  step.problem.queryShifts.push_back(*offset);
+  return Status::success();
+}
+
+/// Reads a sink: a logit per query head, or a function of the query. Its gradient is bounded only
+/// by its own terms.
+Status Evaluator::readSink(Step &step, ValueId operand) {
+  const size_t before = step.builder.parameters.size();
+  const bool isTensor = tensors.contains(operand);
+  auto node =
+      isTensor ? step.builder.sinkOf(*step.operation, operand) : step.builder.nodeOf(operand);
+  if (!node)
+    return node.takeError();
+  step.problem.sink = *node;
+  step.noteOwn(before);
+  return Status::success();
+}
+
+/// Reads a factor on the weights and multiplies it by the preceding ones.
+Status Evaluator::readFactor(Step &step, ValueId operand) {
+  const Operation &operation = *step.operation;
+  const size_t before = step.builder.parameters.size();
+  auto probability = operation.number("dropout", 0.0);
+  if (!probability)
+    return probability.takeError();
+  const bool isSeed = tensors.contains(operand);
+  auto node =
+      isSeed ? step.builder.drawOf(operation, *probability, operand) : step.builder.nodeOf(operand);
+  if (!node)
+    return node.takeError();
+  auto &factor = step.problem.factor;
+  factor = factor ? step.builder.graph.arith("mulf", *factor, *node) : *node;
+  step.noteOwn(before);
+  return Status::success();
+}
+
+/// Reads the positions if they are given as data, and sets havePlaces, on which everything built
+/// later depends.
+Status Evaluator::readPositions(Step &step) {
+  const Operation &operation = *step.operation;
+  std::vector<const Array *> given;
+  for (size_t n = 3; n < operation.operands.size(); ++n)
+    if (program.typeOf(operation.operands[n]).ends_with("xi32>"))
+      given.push_back(&tensors.at(operation.operands[n]));
+  if (!given.empty() && given.size() != 2)
+    return operation.fail("expected positions of queries and of keys");
+  if (!given.empty()) {
+    step.problem.positions.queries = given[0];
+    step.problem.positions.keys = given[1];
+  }
+  step.builder.havePlaces =
+      !given.empty() ||
+      std::any_of(program.operations.begin(), program.operations.end(), [](const Operation &other) {
+        return other.name == "pe.documents" && other.find("restart");
+      });
+  return Status::success();
+}
+
+/// Reads the other operands, which are distinguished by their types: the only tensors are sinks
+/// (f32), seeds (i64) and positions (i32).
+Status Evaluator::readOperands(Step &step) {
+  const Operation &operation = *step.operation;
+  for (size_t n = 3; n < operation.operands.size(); ++n) {
+    ValueId operand = operation.operands[n];
+    const std::string &type = program.typeOf(operand);
+    if (type == "!pe.bias") {
+      auto node = step.builder.nodeOf(operand);
+      if (!node)
+        return node.takeError();
+      auto &bias = step.problem.bias;
+      bias = bias ? step.builder.graph.arith("addf", *bias, *node) : *node;
+    } else if (type == "!pe.score") {
+      auto node = step.builder.nodeOf(operand);
+      if (!node)
+        return node.takeError();
+      step.problem.score = *node;
+    } else if (type == "!pe.rotation") {
+      if (Status status = readRotation(step, operand); !status)
+        return status.takeError();
+    } else if (type == "!pe.content") {
+      if (Status status = readContent(step, n); !status)
+        return status.takeError();
+    } else if (type == "!pe.prologue") {
+      if (Status status = readQueryShift(step, operand); !status)
+        return status.takeError();
+    } else if (type == "!pe.mask") {
+      auto mask = buildMask(program, definitions, step.builder, operand);
+      if (!mask)
+        return mask.takeError();
+      step.problem.mask.parts.push_back(std::move(*mask));
+    } else if (type.ends_with("xi32>")) {
+      continue; // readPositions
+    } else if (type.ends_with("xf32>") || type == "!pe.sink") {
+      if (Status status = readSink(step, operand); !status)
+        return status;
+    } else if ((type.starts_with("tensor<") && type.ends_with("i64>")) || type == "!pe.factor") {
+      if (Status status = readFactor(step, operand); !status)
+        return status;
+    } else {
+      return operation.fail("has an operand of type ", type, " that the reference cannot evaluate");
+    }
+  }
+  step.problem.rounding = rounding;
+  step.builder.graph.roundsToSingle = roundsFormulas;
+  step.problem.graph = &step.builder.graph;
+  step.problem.parameters = &step.builder.pack;
+  return Status::success();
+}
+
+void Evaluator::runAttention(Step &step) {
+  AttentionInputs inputs{tensors.at(step.q), tensors.at(step.k), tensors.at(step.v)};
+  AttentionOutputs outputs = attend(step.problem, inputs, threads);
+  maxLogit = std::max(maxLogit, outputs.maxLogit);
+  const std::optional<NodeId> sink = step.problem.sink;
+  for (OutsideRead &read : step.builder.graph.describe(
+           outputs.reads, [&](NodeId root) { return root == sink ? "rows" : "kept pairs"; }))
+    outsideReads.push_back(std::move(read));
+  if (const std::optional<BadScore> &bad = outputs.badScore; bad && badScore.empty())
+    badScore = makeError(bad->part, " is ", std::isnan(bad->score) ? "NaN" : "inf",
+                         " at i = ", bad->i, ", j = ", bad->j)
+                   .getMessage();
+  const std::vector<ValueId> &results = step.operation->results;
+  if (!results.empty())
+    tensors.emplace(results[0], std::move(outputs.o));
+  if (results.size() > 1)
+    tensors.emplace(results[1], std::move(outputs.lse));
+  if (!results.empty())
+    terms.emplace(results[0], std::move(outputs.oTerms));
+  if (results.size() > 1)
+    terms.emplace(results[1], std::move(outputs.lseTerms));
+}
+
+void Evaluator::reverseAttention(const Step &step) {
+  AttentionInputs inputs{tensors.at(step.q), tensors.at(step.k), tensors.at(step.v)};
+  const std::vector<ValueId> &results = step.operation->results;
+  AttentionCotangents cotangents;
+  if (!results.empty())
+    cotangents.o = findGradient(results[0]);
+  if (results.size() > 1)
+    cotangents.lse = findGradient(results[1]);
+
+  AttentionGradients found = attendReverse(step.problem, inputs, cotangents, threads);
+  if (rounding && roundsResults(*rounding))
+    for (Array *gradient : {&found.q.sum, &found.k.sum, &found.v})
+      roundAll(gradient->data, *rounding);
+  addTo(gradientOf(step.q), found.q.sum.data);
+  addTo(gradientOf(step.k), found.k.sum.data);
+  addTo(gradientOf(step.v), found.v.data);
+  addTo(gradientTerms.try_emplace(step.v, Array::zeros(found.vTerms.shape)).first->second,
+        found.vTerms.data);
+  addTo(arrayOf(noiseSquared, step.q), found.q.noiseSquared.data);
+  addTo(arrayOf(noiseSquared, step.k), found.k.noiseSquared.data);
+  for (const GraphBuilder::Parameter &parameter : step.builder.parameters) {
+    ValueId value = parameter.value;
+    addTo(gradientOf(value), found.parameters.sum, parameter.offset);
+    addTo(arrayOf(magnitudes, value), found.parameters.magnitude, parameter.offset);
+    addTo(arrayOf(noiseSquared, value), found.parameters.noiseSquared, parameter.offset);
+    addTo(arrayOf(roundingSquared, value), found.parameters.roundingSquared, parameter.offset);
+    if (!step.own.contains(value))
+      addTo(gradientTerms.try_emplace(value, Array::zeros({1})).first->second,
+            {std::sqrt(found.biasNoiseSquared)});
+  }
+}
+
+} // namespace pe::reference

@@ -1,0 +1,164 @@
+//===- GenerateVectors.cpp - Generates rotations and content terms --------===//
+
+#include "fuzz/Generator.h"
+
+#include "fuzz/EvaluateProgram.h"
+
+#include <algorithm>
+
+namespace pe::fuzz {
+
+Node Generator::rotation() {
+  Node node = makeNode(Op::Rotary, Type::Rotation);
+  auto read = [&](Parameter parameter) {
+    node.parameters.push_back(static_cast<int>(program.parameters.size()));
+    program.parameters.push_back(std::move(parameter));
+  };
+  auto base = [&] {
+    const bool isPerHead = program.sizes.queryHeads == program.sizes.keyHeads && chance(0.6);
+    return Parameter{"base", isPerHead ? std::vector{kHeads} : std::vector<int64_t>{}, 20.0, 200.0};
+  };
+  node.reals[0] = pick({10000.0, 2.0, 10.0, 500000.0});
+  node.flag = chance(0.5);
+  if (chance(0.4))
+    node.integers[0] = 2 * (1 + below(program.sizes.headDim / 2));
+  const int64_t dims = node.integers[0] ? node.integers[0] : program.sizes.headDim;
+  // Keeps positions small: a table has a row for each, and the gradient of a frequency grows with
+  // the position.
+  const int64_t end = std::max({int64_t(1), program.queryStart() + program.sizes.queries,
+                                program.positions.keyStart + program.sizes.keys});
+  const bool isNear = program.positions.keyStart >= 0 && program.queryStart() > -1000 && end < 1000;
+  if (isNear && !isPlacedByData(program) && chance(0.25)) {
+    node.op = Op::RotationTable;
+    std::vector<int64_t> extents = {end, dims / 2};
+    if (chance(0.4))
+      extents.insert(extents.begin(), program.sizes.batch);
+    for (const char *name : {"cosines", "sines"})
+      read({name, extents});
+    return node;
+  }
+  if (isNear && chance(0.25)) {
+    node.op = Op::RotationFn;
+    node.integers[1] = below(kFrequencies.size());
+    node.reals[0] = pick({1.0, 1.0, 1.25});
+    read(base());
+    read({"factor", {dims / 2}, 1.0, 4.0});
+    return node;
+  }
+  if (chance(0.5)) {
+    node.integers[1] = 1 + below(kScalings.size() - 1);
+    node.reals[1] = pick({4.0, 8.0, 1.5, 0.5});
+    if (dims < 4 && (node.integers[1] == 2 || node.integers[1] == 3)) // undefined for so few dims
+      node.integers[1] = 1;
+    if (isPlacedByData(program) && node.integers[1] == 3) // its base depends on the length
+      node.integers[1] = 1;
+  }
+  if (isNear && chance(0.3))
+    read(base());
+  return node;
+}
+
+static Node dimIndex() { return makeNode(Op::Dim, Type::Index); }
+
+static Node difference() {
+  return makeScalar("arith.subi", Type::Index,
+                    {makeNode(Op::Query, Type::Index), makeNode(Op::Key, Type::Index)});
+}
+
+static Node realOf(Node index) { return makeNode(Op::ToReal, Type::F32, {std::move(index)}); }
+
+static Node product(Node a, Node b) {
+  return makeScalar("arith.mulf", Type::F32, {std::move(a), std::move(b)});
+}
+
+/// Generates a read of a table with a vector per clipped distance.
+Node Generator::nearTable() {
+  const int64_t low = -int64_t(below(9)), high = int64_t(below(24));
+  Node index = makeScalar(
+      "arith.maxsi", Type::Index,
+      {makeScalar("arith.minsi", Type::Index, {difference(), makeWhole(Type::Index, high)}),
+       makeWhole(Type::Index, low)});
+  index = makeScalar("arith.addi", Type::Index, {std::move(index), makeWhole(Type::Index, -low)});
+  const int64_t size = high - low + 1 + int64_t(below(2));
+  Node head = makeNode(Op::Head, Type::Index);
+  switch (below(3)) {
+  case 0:
+    return makeRead(Type::F32, addParameter(program, {size, kDepth}, -0.7, 0.7),
+                    {index, dimIndex()});
+  case 1:
+    return makeRead(Type::F32, addParameter(program, {kHeads, size, kDepth}, -0.7, 0.7),
+                    {head, index, dimIndex()});
+  default:
+    return makeRead(Type::F32, addParameter(program, {size, kHeads, kDepth}, -0.7, 0.7),
+                    {index, head, dimIndex()});
+  }
+}
+
+/// Generates sines and cosines of the distance.
+Node Generator::waves() {
+  auto pairOf = [&] {
+    return realOf(
+        makeScalar("arith.floordivsi", Type::Index, {dimIndex(), makeWhole(Type::Index, 2)}));
+  };
+  Node frequency =
+      chance(0.5)
+          ? makeScalar("arith.divf", Type::F32,
+                       {makeReal(Type::F32, real(0.3, 1)),
+                        makeScalar("arith.addf", Type::F32, {pairOf(), makeReal(Type::F32, 1)})})
+          : makeScalar("math.exp", Type::F32,
+                       {product(pairOf(), makeReal(Type::F32, real(-0.6, -0.05)))});
+  Node angle = product(realOf(difference()), std::move(frequency));
+  if (chance(0.6))
+    return makeNode(Op::Waves, Type::F32, {std::move(angle)});
+  return product(makeReal(Type::F32, real(-1, 1)),
+                 makeScalar(chance(0.5) ? "math.sin" : "math.cos", Type::F32, {std::move(angle)}));
+}
+
+/// Generates an arbitrary function and a mask that restricts the distance.
+Node Generator::nearFunction() {
+  Node window = makeNode(Op::Window, Type::Mask);
+  window.integers = {pick<int64_t>({1, 4, 17, 40}), chance(0.5) ? pick<int64_t>({1, 5, 12}) : 0};
+  if (window.integers[1] == 0 || program.isStickBreaking)
+    window = makeNode(Op::MaskAnd, Type::Mask, {makeNode(Op::Causal, Type::Mask), window});
+  program.mask = program.mask ? makeNode(Op::MaskAnd, Type::Mask, {*program.mask, window}) : window;
+  Node distance = makeScalar("math.tanh", Type::F32,
+                             {product(realOf(difference()), makeReal(Type::F32, real(0.02, 0.5)))});
+  Node element = makeScalar("math.cos", Type::F32,
+                            {product(realOf(dimIndex()), makeReal(Type::F32, real(0.1, 1)))});
+  return product(std::move(distance), std::move(element));
+}
+
+Node Generator::content() {
+  const bool isFormula = chance(0.5);
+  const uint64_t form = below(5);
+  Node value = form < 2 ? nearTable() : form < 4 ? waves() : nearFunction();
+  if ((form < 2 || form == 4) && chance(0.3)) // not for waves, which read no parameter
+    value = product(std::move(value), makeRead(Type::F32, addParameter(program, {kHeads}, -1, 1),
+                                               {makeNode(Op::Head, Type::Index)}));
+  Node node =
+      makeNode(isFormula ? Op::ContentFormula : Op::ContentRegion, Type::Bias, {std::move(value)});
+  const double range = 0.7;
+  node.parameters = {
+      chance(0.5) ? addParameter(program, {kHeads, kDepth}, -range, range) : kNoParameter,
+      chance(0.3) ? addParameter(program, {kDepth, kDepth}, -0.3, 0.3) : kNoParameter};
+  return node;
+}
+
+void Generator::drawContents() {
+  const bool restarts = documents && documents->flag;
+  if (!program.given.empty())
+    return;
+  if (!restarts && chance(0.1)) {
+    program.queryShift = makeRead(Type::F32, addParameter(program, {kHeads, kDepth}, -0.7, 0.7),
+                                  {makeNode(Op::Head, Type::Index), dimIndex()});
+  }
+  if (program.hasBothSides || !chance(0.15))
+    return;
+  for (uint64_t n = pick({1, 1, 2}); n > 0; --n) {
+    Node node = content();
+    if (conditionOf(program, node, drawParameters(program, program.seed), 300).isGood())
+      program.contents.push_back(std::move(node));
+  }
+}
+
+} // namespace pe::fuzz
