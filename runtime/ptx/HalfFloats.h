@@ -48,8 +48,12 @@ template <typename Format, bool kFlush> uint16_t flushHalf(uint16_t bits) {
   return kFlush && (bits & Format::kExponent) == 0 ? uint16_t(bits & 0x8000) : bits;
 }
 
-/// Returns the NaN of results instead of any other NaN of single precision.
-inline float canonical(float value) { return value != value ? asFloat(kSingleNaN) : value; }
+/// Returns the NaN of results instead of any other NaN of single precision. Compares integers:
+/// the compiler may take NaN values for equal and drop a choice between them.
+inline float canonical(float value) {
+  const uint32_t bits = asBits(value);
+  return asFloat((bits & 0x7FFFFFFF) > 0x7F800000 ? kSingleNaN : bits);
+}
 inline double canonical(double value) { return value; }
 
 /// Clamps to [0, 1]; NaN becomes 0.
