@@ -136,18 +136,26 @@ template <typename T, typename F> struct WideTernary : Ternary<Exact<T>, T, T, E
 /// Returns the handler of Loop<T, F> for an integer type, or null.
 template <template <typename, typename> class Loop, typename F> Handler signedHandler(Type type) {
   switch (type) {
-  case Type::S16: return handlerOf<Loop<int16_t, F>>();
-  case Type::S32: return handlerOf<Loop<int32_t, F>>();
-  case Type::S64: return handlerOf<Loop<int64_t, F>>();
-  default: return nullptr;
+  case Type::S16:
+    return handlerOf<Loop<int16_t, F>>();
+  case Type::S32:
+    return handlerOf<Loop<int32_t, F>>();
+  case Type::S64:
+    return handlerOf<Loop<int64_t, F>>();
+  default:
+    return nullptr;
   }
 }
 template <template <typename, typename> class Loop, typename F> Handler unsignedHandler(Type type) {
   switch (type) {
-  case Type::U16: return handlerOf<Loop<uint16_t, F>>();
-  case Type::U32: return handlerOf<Loop<uint32_t, F>>();
-  case Type::U64: return handlerOf<Loop<uint64_t, F>>();
-  default: return nullptr;
+  case Type::U16:
+    return handlerOf<Loop<uint16_t, F>>();
+  case Type::U32:
+    return handlerOf<Loop<uint32_t, F>>();
+  case Type::U64:
+    return handlerOf<Loop<uint64_t, F>>();
+  default:
+    return nullptr;
   }
 }
 template <template <typename, typename> class Loop, typename F> Handler integerHandler(Type type) {
@@ -156,10 +164,14 @@ template <template <typename, typename> class Loop, typename F> Handler integerH
 
 Type unsignedOf(Type type) {
   switch (type) {
-  case Type::S16: return Type::U16;
-  case Type::S32: return Type::U32;
-  case Type::S64: return Type::U64;
-  default: return type;
+  case Type::S16:
+    return Type::U16;
+  case Type::S32:
+    return Type::U32;
+  case Type::S64:
+    return Type::U64;
+  default:
+    return type;
   }
 }
 /// Returns a handler of an operation for which the sign of the type makes no difference.
@@ -198,21 +210,31 @@ void decodeSum(Decoder &decoder, const Statement &statement, Step &step) {
 
 Type widened(Type type) {
   switch (type) {
-  case Type::U16: return Type::U32;
-  case Type::S16: return Type::S32;
-  case Type::U32: return Type::U64;
-  case Type::S32: return Type::S64;
-  default: return Type::None;
+  case Type::U16:
+    return Type::U32;
+  case Type::S16:
+    return Type::S32;
+  case Type::U32:
+    return Type::U64;
+  case Type::S32:
+    return Type::S64;
+  default:
+    return Type::None;
   }
 }
 
 template <template <typename, typename> class Loop, typename F> Handler wideHandler(Type type) {
   switch (type) {
-  case Type::U16: return handlerOf<Loop<uint16_t, F>>();
-  case Type::S16: return handlerOf<Loop<int16_t, F>>();
-  case Type::U32: return handlerOf<Loop<uint32_t, F>>();
-  case Type::S32: return handlerOf<Loop<int32_t, F>>();
-  default: return nullptr;
+  case Type::U16:
+    return handlerOf<Loop<uint16_t, F>>();
+  case Type::S16:
+    return handlerOf<Loop<int16_t, F>>();
+  case Type::U32:
+    return handlerOf<Loop<uint32_t, F>>();
+  case Type::S32:
+    return handlerOf<Loop<int32_t, F>>();
+  default:
+    return nullptr;
   }
 }
 
@@ -270,8 +292,8 @@ void decodeProduct24(Decoder &decoder, const Statement &statement, Step &step) {
     decoder.refuseForm(statement);
   if (!isMad) {
     decodeOperands(decoder, statement, step, type, {type, type});
-    step.run = isHigh ? integerHandler<SameBinary, High24>(type)
-                      : integerHandler<SameBinary, Low24>(type);
+    step.run =
+        isHigh ? integerHandler<SameBinary, High24>(type) : integerHandler<SameBinary, Low24>(type);
     return;
   }
   decodeOperands(decoder, statement, step, type, {type, type, type});

@@ -27,8 +27,8 @@ Handler directedHandler(FloatOperation operation, Type type);
 /// Returns the mode of <cfenv> of .rz, .rm or .rp, or nullopt for .rn and without a rounding.
 std::optional<int> directedRounding(const Statement &statement);
 
-void addBitFields(Opcodes &opcodes);  // BitFields.cpp: popc, clz, bfe, dp4a, ...
-void addCarries(Opcodes &opcodes);    // Carries.cpp: addc, subc, madc
+void addBitFields(Opcodes &opcodes);   // BitFields.cpp: popc, clz, bfe, dp4a, ...
+void addCarries(Opcodes &opcodes);     // Carries.cpp: addc, subc, madc
 void addComparisons(Opcodes &opcodes); // Comparisons.cpp: set, setp
 
 /// Forms of add, sub and mad that set the carry (Carries.cpp).

@@ -96,9 +96,14 @@ void decodeBits(Decoder &decoder, const Statement &statement, Step &step, bool i
   decodeOperands(decoder, statement, step, isCount ? Type::U32 : type, {type});
   using Long = std::conditional_t<std::is_same_v<F, Reverse>, uint64_t, uint32_t>;
   switch (type) {
-  case Type::B32: step.run = handlerOf<Unary<uint32_t, uint32_t, F>>(); break;
-  case Type::B64: step.run = handlerOf<Unary<Long, uint64_t, F>>(); break;
-  default: decoder.refuseForm(statement);
+  case Type::B32:
+    step.run = handlerOf<Unary<uint32_t, uint32_t, F>>();
+    break;
+  case Type::B64:
+    step.run = handlerOf<Unary<Long, uint64_t, F>>();
+    break;
+  default:
+    decoder.refuseForm(statement);
   }
 }
 
@@ -114,11 +119,16 @@ void decodeCount(Decoder &decoder, const Statement &statement, Step &step) {
 template <bool kIsShift> Handler findHandler(Type type) {
   using F = FindBit<kIsShift>;
   switch (type) {
-  case Type::U32: return handlerOf<Unary<uint32_t, uint32_t, F>>();
-  case Type::S32: return handlerOf<Unary<uint32_t, int32_t, F>>();
-  case Type::U64: return handlerOf<Unary<uint32_t, uint64_t, F>>();
-  case Type::S64: return handlerOf<Unary<uint32_t, int64_t, F>>();
-  default: return nullptr;
+  case Type::U32:
+    return handlerOf<Unary<uint32_t, uint32_t, F>>();
+  case Type::S32:
+    return handlerOf<Unary<uint32_t, int32_t, F>>();
+  case Type::U64:
+    return handlerOf<Unary<uint32_t, uint64_t, F>>();
+  case Type::S64:
+    return handlerOf<Unary<uint32_t, int64_t, F>>();
+  default:
+    return nullptr;
   }
 }
 
@@ -148,7 +158,8 @@ void decodeExtract(Decoder &decoder, const Statement &statement, Step &step) {
   case Type::S64:
     step.run = handlerOf<Ternary<int64_t, int64_t, uint32_t, uint32_t, Extract>>();
     break;
-  default: decoder.refuseForm(statement);
+  default:
+    decoder.refuseForm(statement);
   }
 }
 
@@ -217,7 +228,7 @@ void decodeDot(Decoder &decoder, const Statement &statement, Step &step) {
       decoder.refuseForm(statement);
   decodeOperands(decoder, statement, step, Type::B32, {Type::B32, Type::B32, Type::B32});
   const bool isASigned = isSigned(types[0]), isBSigned = isSigned(types[1]);
-  step.run = isFour ? dotHandler<int8_t, uint8_t, 8, 0>(isASigned, isBSigned)
+  step.run = isFour                ? dotHandler<int8_t, uint8_t, 8, 0>(isASigned, isBSigned)
              : statement.has("lo") ? dotHandler<int16_t, uint16_t, 16, 0>(isASigned, isBSigned)
                                    : dotHandler<int16_t, uint16_t, 16, 2>(isASigned, isBSigned);
 }

@@ -8,8 +8,8 @@ namespace pe::ptx {
 namespace {
 
 enum CarryFlags : uint16_t {
-  kReads = 1,    // adds the carry, or subtracts the borrow
-  kWrites = 2,   // sets it
+  kReads = 1,  // adds the carry, or subtracts the borrow
+  kWrites = 2, // sets it
   kSubtracts = 4
 };
 

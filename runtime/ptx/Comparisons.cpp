@@ -19,26 +19,44 @@ constexpr std::pair<std::string_view, Relation> kUnsignedRelations[] = {
 /// Returns whether the relation holds; Eq, Lt, ... are false and Neu, Ltu, ... true for NaN.
 template <Relation kRelation, typename T> bool holds(T a, T b) {
   switch (kRelation) {
-  case Relation::Eq: return a == b;
-  case Relation::Ne: return a == a && b == b && a != b;
-  case Relation::Lt: return a < b;
-  case Relation::Le: return a <= b;
-  case Relation::Gt: return a > b;
-  case Relation::Ge: return a >= b;
-  case Relation::Equ: return !(a < b) && !(a > b);
-  case Relation::Neu: return !(a == b);
-  case Relation::Ltu: return !(a >= b);
-  case Relation::Leu: return !(a > b);
-  case Relation::Gtu: return !(a <= b);
-  case Relation::Geu: return !(a < b);
-  case Relation::Num: return a == a && b == b;
-  case Relation::Nan: return a != a || b != b;
+  case Relation::Eq:
+    return a == b;
+  case Relation::Ne:
+    return a == a && b == b && a != b;
+  case Relation::Lt:
+    return a < b;
+  case Relation::Le:
+    return a <= b;
+  case Relation::Gt:
+    return a > b;
+  case Relation::Ge:
+    return a >= b;
+  case Relation::Equ:
+    return !(a < b) && !(a > b);
+  case Relation::Neu:
+    return !(a == b);
+  case Relation::Ltu:
+    return !(a >= b);
+  case Relation::Leu:
+    return !(a > b);
+  case Relation::Gtu:
+    return !(a <= b);
+  case Relation::Geu:
+    return !(a < b);
+  case Relation::Num:
+    return a == a && b == b;
+  case Relation::Nan:
+    return a != a || b != b;
   }
 }
 
 enum Flags : uint16_t { // `c` is the predicate of a combination
-  kNoCombination = 0, kAnd = 1, kOr = 2, kXor = 3, kCombination = 3, // .and, .or, .xor
-  kNegates = 4,                                                      // !c
+  kNoCombination = 0,
+  kAnd = 1,
+  kOr = 2,
+  kXor = 3,
+  kCombination = 3, // .and, .or, .xor
+  kNegates = 4,     // !c
   kIsSet = 8,
   kPair = 16, // set with a packed result
   kFlushesHalf = 32
@@ -49,9 +67,12 @@ Lanes combine(Warp &warp, const Step &step, Lanes value) {
     return value;
   const Lanes other = warp.predicate(step.c) ^ (step.flags & kNegates ? kAllLanes : 0);
   switch (step.flags & kCombination) {
-  case kAnd: return value & other;
-  case kOr: return value | other;
-  default: return value ^ other;
+  case kAnd:
+    return value & other;
+  case kOr:
+    return value | other;
+  default:
+    return value ^ other;
   }
 }
 
@@ -129,9 +150,8 @@ void compareHalves(Warp &warp, const Step &step, Lanes lanes) {
   Lanes parts[2] = {};
   for (unsigned i = 0; i < kWarpSize; ++i)
     for (unsigned part = 0; part < kParts; ++part)
-      parts[part] |= Lanes(holds<kRelation>(widen(a[i * kParts + part]),
-                                            widen(b[i * kParts + part])))
-                     << i;
+      parts[part] |=
+          Lanes(holds<kRelation>(widen(a[i * kParts + part]), widen(b[i * kParts + part]))) << i;
   write(warp, step, lanes, parts[0], kParts == 2 ? parts[1] : ~parts[0]);
 }
 
@@ -145,29 +165,42 @@ template <typename T, Relation kRelation, bool kFlush = false> Handler compariso
 
 template <Relation kRelation> Handler floatHandler(Type type, bool flushes) {
   switch (type) {
-  case Type::F32: return flushes ? comparison<float, kRelation, true>()
-                                 : comparison<float, kRelation>();
-  case Type::F64: return comparison<double, kRelation>();
-  case Type::F16: return compareHalves<Half, 1, kRelation>;
-  case Type::BF16: return compareHalves<Brain, 1, kRelation>;
-  case Type::F16x2: return compareHalves<Half, 2, kRelation>;
-  case Type::BF16x2: return compareHalves<Brain, 2, kRelation>;
-  default: return nullptr;
+  case Type::F32:
+    return flushes ? comparison<float, kRelation, true>() : comparison<float, kRelation>();
+  case Type::F64:
+    return comparison<double, kRelation>();
+  case Type::F16:
+    return compareHalves<Half, 1, kRelation>;
+  case Type::BF16:
+    return compareHalves<Brain, 1, kRelation>;
+  case Type::F16x2:
+    return compareHalves<Half, 2, kRelation>;
+  case Type::BF16x2:
+    return compareHalves<Brain, 2, kRelation>;
+  default:
+    return nullptr;
   }
 }
 
 template <Relation kRelation> Handler integerHandler(Type type) {
   switch (type) {
   case Type::B16:
-  case Type::U16: return comparison<uint16_t, kRelation>();
-  case Type::S16: return comparison<int16_t, kRelation>();
+  case Type::U16:
+    return comparison<uint16_t, kRelation>();
+  case Type::S16:
+    return comparison<int16_t, kRelation>();
   case Type::B32:
-  case Type::U32: return comparison<uint32_t, kRelation>();
-  case Type::S32: return comparison<int32_t, kRelation>();
+  case Type::U32:
+    return comparison<uint32_t, kRelation>();
+  case Type::S32:
+    return comparison<int32_t, kRelation>();
   case Type::B64:
-  case Type::U64: return comparison<uint64_t, kRelation>();
-  case Type::S64: return comparison<int64_t, kRelation>();
-  default: return nullptr;
+  case Type::U64:
+    return comparison<uint64_t, kRelation>();
+  case Type::S64:
+    return comparison<int64_t, kRelation>();
+  default:
+    return nullptr;
   }
 }
 
@@ -218,13 +251,14 @@ void decodeComparison(Decoder &decoder, const Statement &statement, Step &step, 
   if (combinations) {
     bool isNegated = false;
     step.c = decoder.predicate(statement.operands[3], isNegated);
-    step.flags = uint16_t((statement.has("and") ? kAnd : statement.has("or") ? kOr : kXor) |
+    step.flags = uint16_t((statement.has("and")  ? kAnd
+                           : statement.has("or") ? kOr
+                                                 : kXor) |
                           (isNegated ? kNegates : 0));
   }
   step.flags = uint16_t(step.flags | (isSet ? kIsSet : 0) | (flushes ? kFlushesHalf : 0));
   const Relation relation = relationOf(decoder, statement, type);
-  step.run = handlerFor(relation, type, flushes,
-                        std::make_index_sequence<std::size(kRelations)>());
+  step.run = handlerFor(relation, type, flushes, std::make_index_sequence<std::size(kRelations)>());
   if (!step.run)
     decoder.refuseForm(statement);
 }
@@ -240,16 +274,21 @@ void decodeSetPredicate(Decoder &decoder, const Statement &statement, Step &step
 /// Returns the bits of true for a type of results, or refuses.
 uint32_t trueOf(Decoder &decoder, const Statement &statement, Type type) {
   switch (type) {
-  case Type::F32: return asBits(1.0f);
+  case Type::F32:
+    return asBits(1.0f);
   case Type::F16:
-  case Type::F16x2: return Half::kOne;
+  case Type::F16x2:
+    return Half::kOne;
   case Type::BF16:
-  case Type::BF16x2: return Brain::kOne;
+  case Type::BF16x2:
+    return Brain::kOne;
   case Type::U16:
   case Type::S16:
   case Type::U32:
-  case Type::S32: return ~uint32_t(0);
-  default: decoder.refuseForm(statement);
+  case Type::S32:
+    return ~uint32_t(0);
+  default:
+    decoder.refuseForm(statement);
   }
 }
 

@@ -16,7 +16,10 @@ namespace {
 
 /// Step::flags of a conversion.
 enum Flags : uint16_t {
-  kFlushes = 1, kSaturates = 2, kRectifies = 4, kClampsToFinite = 8,
+  kFlushes = 1,
+  kSaturates = 2,
+  kRectifies = 4,
+  kClampsToFinite = 8,
   kRounding = 7 << 4,        // Rounding, shifted
   kRoundsToInteger = 1 << 8, // cvt.rni.f32.f32
   kSourceShift = 9           // log2 of the bytes of the register of the source
@@ -38,18 +41,17 @@ template <typename D>
 void writeLanes(std::byte *to, unsigned bytes, const D *from, bool isSignedResult, Lanes lanes) {
   using Signed = std::make_signed_t<D>;
   forEachLane(lanes, [&](unsigned i) {
-    const uint64_t value =
-        isSignedResult ? uint64_t(int64_t(Signed(from[i]))) : uint64_t(from[i]);
+    const uint64_t value = isSignedResult ? uint64_t(int64_t(Signed(from[i]))) : uint64_t(from[i]);
     std::memcpy(to + size_t(i) * bytes, &value, bytes);
   });
 }
 
 /// Bits of the size of T.
 template <typename T>
-using BitsOf = std::conditional_t<
-    sizeof(T) == 1, uint8_t,
-    std::conditional_t<sizeof(T) == 2, uint16_t,
-                       std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
+using BitsOf =
+    std::conditional_t<sizeof(T) == 1, uint8_t,
+                       std::conditional_t<sizeof(T) == 2, uint16_t,
+                                          std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
 
 /// d = F(a) for registers of the size of the types, or (slower) of other sizes: `width` bytes of
 /// the destination.
@@ -87,10 +89,14 @@ template <typename D> struct ToFloat {
 /// Rounds to an integer: kMode is a rounding of the host's instructions.
 template <Rounding kMode, typename T> T integral(T value) {
   switch (kMode) {
-  case Rounding::Zero: return __builtin_elementwise_trunc(value);
-  case Rounding::Down: return __builtin_elementwise_floor(value);
-  case Rounding::Up: return __builtin_elementwise_ceil(value);
-  default: return __builtin_elementwise_roundeven(value);
+  case Rounding::Zero:
+    return __builtin_elementwise_trunc(value);
+  case Rounding::Down:
+    return __builtin_elementwise_floor(value);
+  case Rounding::Up:
+    return __builtin_elementwise_ceil(value);
+  default:
+    return __builtin_elementwise_roundeven(value);
   }
 }
 
@@ -134,57 +140,87 @@ struct ToTensorFloat { // cvt.rna.tf32.f32
   }
 };
 
-template <typename D, typename A, typename F> Handler loop() { return handlerOf<Convert<D, A, F>>(); }
+template <typename D, typename A, typename F> Handler loop() {
+  return handlerOf<Convert<D, A, F>>();
+}
 
 template <typename A> Handler truncateFrom(Type to) {
   switch (bytesOf(to)) {
-  case 1: return loop<uint8_t, A, Truncate<uint8_t>>();
-  case 2: return loop<uint16_t, A, Truncate<uint16_t>>();
-  case 4: return loop<uint32_t, A, Truncate<uint32_t>>();
-  default: return loop<uint64_t, A, Truncate<uint64_t>>();
+  case 1:
+    return loop<uint8_t, A, Truncate<uint8_t>>();
+  case 2:
+    return loop<uint16_t, A, Truncate<uint16_t>>();
+  case 4:
+    return loop<uint32_t, A, Truncate<uint32_t>>();
+  default:
+    return loop<uint64_t, A, Truncate<uint64_t>>();
   }
 }
 Handler truncateHandler(Type to, Type from) {
   switch (from) {
-  case Type::U8: return truncateFrom<uint8_t>(to);
-  case Type::S8: return truncateFrom<int8_t>(to);
-  case Type::U16: return truncateFrom<uint16_t>(to);
-  case Type::S16: return truncateFrom<int16_t>(to);
-  case Type::U32: return truncateFrom<uint32_t>(to);
-  case Type::S32: return truncateFrom<int32_t>(to);
-  case Type::U64: return truncateFrom<uint64_t>(to);
-  default: return truncateFrom<int64_t>(to);
+  case Type::U8:
+    return truncateFrom<uint8_t>(to);
+  case Type::S8:
+    return truncateFrom<int8_t>(to);
+  case Type::U16:
+    return truncateFrom<uint16_t>(to);
+  case Type::S16:
+    return truncateFrom<int16_t>(to);
+  case Type::U32:
+    return truncateFrom<uint32_t>(to);
+  case Type::S32:
+    return truncateFrom<int32_t>(to);
+  case Type::U64:
+    return truncateFrom<uint64_t>(to);
+  default:
+    return truncateFrom<int64_t>(to);
   }
 }
 
 template <typename D> Handler toFloatHandler(Type from) {
   switch (from) {
-  case Type::U32: return loop<D, uint32_t, ToFloat<D>>();
-  case Type::S32: return loop<D, int32_t, ToFloat<D>>();
-  case Type::U64: return loop<D, uint64_t, ToFloat<D>>();
-  case Type::S64: return loop<D, int64_t, ToFloat<D>>();
-  default: return nullptr;
+  case Type::U32:
+    return loop<D, uint32_t, ToFloat<D>>();
+  case Type::S32:
+    return loop<D, int32_t, ToFloat<D>>();
+  case Type::U64:
+    return loop<D, uint64_t, ToFloat<D>>();
+  case Type::S64:
+    return loop<D, int64_t, ToFloat<D>>();
+  default:
+    return nullptr;
   }
 }
 
 template <typename A, Rounding kMode, bool kFlush> Handler toIntegerHandler(Type to) {
   switch (to) {
-  case Type::U32: return loop<uint32_t, A, ToInteger<uint32_t, kMode, kFlush>>();
-  case Type::S32: return loop<int32_t, A, ToInteger<int32_t, kMode, kFlush>>();
-  case Type::U64: return loop<uint64_t, A, ToInteger<uint64_t, kMode, kFlush>>();
-  case Type::S64: return loop<int64_t, A, ToInteger<int64_t, kMode, kFlush>>();
+  case Type::U32:
+    return loop<uint32_t, A, ToInteger<uint32_t, kMode, kFlush>>();
+  case Type::S32:
+    return loop<int32_t, A, ToInteger<int32_t, kMode, kFlush>>();
+  case Type::U64:
+    return loop<uint64_t, A, ToInteger<uint64_t, kMode, kFlush>>();
+  case Type::S64:
+    return loop<int64_t, A, ToInteger<int64_t, kMode, kFlush>>();
   case Type::F32:
-  case Type::F64: return loop<A, A, ToIntegral<kMode, kFlush>>();
-  default: return nullptr;
+  case Type::F64:
+    return loop<A, A, ToIntegral<kMode, kFlush>>();
+  default:
+    return nullptr;
   }
 }
 template <typename A, bool kFlush> Handler toIntegerHandler(Type to, Rounding mode) {
   switch (mode) {
-  case Rounding::Nearest: return toIntegerHandler<A, Rounding::Nearest, kFlush>(to);
-  case Rounding::Zero: return toIntegerHandler<A, Rounding::Zero, kFlush>(to);
-  case Rounding::Down: return toIntegerHandler<A, Rounding::Down, kFlush>(to);
-  case Rounding::Up: return toIntegerHandler<A, Rounding::Up, kFlush>(to);
-  default: return nullptr;
+  case Rounding::Nearest:
+    return toIntegerHandler<A, Rounding::Nearest, kFlush>(to);
+  case Rounding::Zero:
+    return toIntegerHandler<A, Rounding::Zero, kFlush>(to);
+  case Rounding::Down:
+    return toIntegerHandler<A, Rounding::Down, kFlush>(to);
+  case Rounding::Up:
+    return toIntegerHandler<A, Rounding::Up, kFlush>(to);
+  default:
+    return nullptr;
   }
 }
 
@@ -338,7 +374,8 @@ void checkRounding(Decoder &decoder, const Statement &statement, Type to, Type f
   if (rounding && rounding->rounding == Rounding::Away && to != Type::TF32)
     decoder.refuseForm(statement);
   if (isInteger(to) ? isInteger(from) == (rounding != nullptr) : false)
-    decoder.refuse(rounding ? "rounding of integers in '" : "expected .rni, .rzi, .rmi or .rpi in '",
+    decoder.refuse(rounding ? "rounding of integers in '"
+                            : "expected .rni, .rzi, .rmi or .rpi in '",
                    statement.mnemonic(), "'");
   if (isInteger(to))
     return;
@@ -357,9 +394,8 @@ void decodePair(Decoder &decoder, const Statement &statement, Step &step, Type h
   const Rounding rounding = Rounding((step.flags & kRounding) >> kRoundingShift);
   const bool isPlain = !(step.flags & ~kRounding & ((1 << kSourceShift) - 1));
   step.run = !isPlain || rounding != Rounding::Nearest ? convertPair
-             : half == Type::F16
-                 ? handlerOf<Binary<uint32_t, float, float, NarrowPair<Half>>>()
-                 : handlerOf<Binary<uint32_t, float, float, NarrowPair<Brain>>>();
+             : half == Type::F16 ? handlerOf<Binary<uint32_t, float, float, NarrowPair<Half>>>()
+                                 : handlerOf<Binary<uint32_t, float, float, NarrowPair<Brain>>>();
 }
 
 bool isConvertible(Type type) {

@@ -18,11 +18,16 @@ struct Format {
 
 Format formatOf(Type type) {
   switch (type) {
-  case Type::F16: return {10, 5, 0};
-  case Type::BF16: return {7, 8, 0};
-  case Type::TF32: return {10, 8, 13};
-  case Type::F32: return {23, 8, 0};
-  default: return {52, 11, 0};
+  case Type::F16:
+    return {10, 5, 0};
+  case Type::BF16:
+    return {7, 8, 0};
+  case Type::TF32:
+    return {10, 8, 13};
+  case Type::F32:
+    return {23, 8, 0};
+  default:
+    return {52, 11, 0};
   }
 }
 
@@ -34,14 +39,19 @@ uint64_t shiftRight(uint64_t magnitude, int shift, Rounding rounding, bool isNeg
   // Twice the remainder compared with the divisor.
   const bool isInexact = shift >= 64 ? magnitude != 0 : (kept << shift) != magnitude;
   const bool halfBit = shift <= 64 && (magnitude >> (shift - 1) & 1);
-  const bool belowHalf = shift > 64 ? magnitude != 0
-                                    : (magnitude & ((uint64_t(1) << (shift - 1)) - 1)) != 0;
+  const bool belowHalf =
+      shift > 64 ? magnitude != 0 : (magnitude & ((uint64_t(1) << (shift - 1)) - 1)) != 0;
   switch (rounding) {
-  case Rounding::Zero: return kept;
-  case Rounding::Down: return kept + (isNegative && isInexact);
-  case Rounding::Up: return kept + (!isNegative && isInexact);
-  case Rounding::Away: return kept + halfBit;
-  default: return kept + (halfBit && (belowHalf || kept & 1));
+  case Rounding::Zero:
+    return kept;
+  case Rounding::Down:
+    return kept + (isNegative && isInexact);
+  case Rounding::Up:
+    return kept + (!isNegative && isInexact);
+  case Rounding::Away:
+    return kept + halfBit;
+  default:
+    return kept + (halfBit && (belowHalf || kept & 1));
   }
 }
 
@@ -74,8 +84,7 @@ Number roundedToInteger(const Number &number, Rounding rounding) {
   if (number.kind != Number::Finite || number.exponent >= 0)
     return number;
   Number result = number;
-  result.magnitude =
-      shiftRight(number.magnitude, -number.exponent, rounding, number.isNegative);
+  result.magnitude = shiftRight(number.magnitude, -number.exponent, rounding, number.isNegative);
   result.exponent = 0;
   return result;
 }
@@ -97,8 +106,8 @@ uint64_t clampedInteger(const Number &number, Type type, Rounding rounding) {
   const unsigned size = bytesOf(type) * 8;
   const bool isSigned = isSignedInteger(type);
   const uint64_t all = ~uint64_t(0) >> (64 - size);
-  const uint64_t most = number.isNegative ? (isSigned ? (all >> 1) + 1 : 0)
-                                          : (isSigned ? all >> 1 : all);
+  const uint64_t most =
+      number.isNegative ? (isSigned ? (all >> 1) + 1 : 0) : (isSigned ? all >> 1 : all);
   uint64_t magnitude = most;
   if (number.kind == Number::Finite) {
     const Number rounded = roundedToInteger(number, rounding);
@@ -127,9 +136,9 @@ uint64_t encode(const Number &number, Type type, Rounding rounding, bool isFinit
     const int top = 63 - std::countl_zero(number.magnitude) + number.exponent;
     const int last = std::max(top, 1 - format.bias()) - format.fraction;
     const int shift = last - number.exponent;
-    const uint64_t kept = shift <= 0 ? number.magnitude << -shift
-                                     : shiftRight(number.magnitude, shift, rounding,
-                                                  number.isNegative);
+    const uint64_t kept = shift <= 0
+                              ? number.magnitude << -shift
+                              : shiftRight(number.magnitude, shift, rounding, number.isNegative);
     // A carry out of the fraction increments the exponent, as does the hidden bit.
     const int64_t field = int64_t(last) + format.fraction + format.bias() - 1;
     bits = field >= (int64_t(1) << format.exponent)

@@ -76,21 +76,33 @@ template <typename Operation, typename M> Handler formHandler(Type type) {
   using BrainF = Halved<Brain, Operation, M>;
   if constexpr (kIsFused)
     switch (type) {
-    case Type::F16: return ternary<U, HalfF>();
-    case Type::BF16: return ternary<U, BrainF>();
-    case Type::F16x2: return handlerOf<Ternary<U, U, U, U, HalfF, 2>>();
-    case Type::BF16x2: return handlerOf<Ternary<U, U, U, U, BrainF, 2>>();
-    case Type::F32: return M::rectifies ? nullptr : ternary<float, Full<Operation, M>>();
-    default: return M::rectifies ? nullptr : ternary<double, Full<Operation, M>>();
+    case Type::F16:
+      return ternary<U, HalfF>();
+    case Type::BF16:
+      return ternary<U, BrainF>();
+    case Type::F16x2:
+      return handlerOf<Ternary<U, U, U, U, HalfF, 2>>();
+    case Type::BF16x2:
+      return handlerOf<Ternary<U, U, U, U, BrainF, 2>>();
+    case Type::F32:
+      return M::rectifies ? nullptr : ternary<float, Full<Operation, M>>();
+    default:
+      return M::rectifies ? nullptr : ternary<double, Full<Operation, M>>();
     }
   else
     switch (type) {
-    case Type::F16: return binary<U, HalfF>();
-    case Type::BF16: return binary<U, BrainF>();
-    case Type::F16x2: return handlerOf<Binary<U, U, U, HalfF, 2>>();
-    case Type::BF16x2: return handlerOf<Binary<U, U, U, BrainF, 2>>();
-    case Type::F32: return binary<float, Full<Operation, M>>();
-    default: return binary<double, Full<Operation, M>>();
+    case Type::F16:
+      return binary<U, HalfF>();
+    case Type::BF16:
+      return binary<U, BrainF>();
+    case Type::F16x2:
+      return handlerOf<Binary<U, U, U, HalfF, 2>>();
+    case Type::BF16x2:
+      return handlerOf<Binary<U, U, U, BrainF, 2>>();
+    case Type::F32:
+      return binary<float, Full<Operation, M>>();
+    default:
+      return binary<double, Full<Operation, M>>();
     }
 }
 
@@ -227,12 +239,18 @@ Handler extremeHandler(Type type) {
   using F = Extreme<kIsMax, kKeepsNaN, kXorsSigns, kFlush>;
   using U = uint16_t;
   switch (type) {
-  case Type::F32: return binary<float, F>();
-  case Type::F64: return binary<double, F>();
-  case Type::F16: return binary<U, HalfExtreme<Half, F, kFlush>>();
-  case Type::BF16: return binary<U, HalfExtreme<Brain, F, kFlush>>();
-  case Type::F16x2: return handlerOf<Binary<U, U, U, HalfExtreme<Half, F, kFlush>, 2>>();
-  default: return handlerOf<Binary<U, U, U, HalfExtreme<Brain, F, kFlush>, 2>>();
+  case Type::F32:
+    return binary<float, F>();
+  case Type::F64:
+    return binary<double, F>();
+  case Type::F16:
+    return binary<U, HalfExtreme<Half, F, kFlush>>();
+  case Type::BF16:
+    return binary<U, HalfExtreme<Brain, F, kFlush>>();
+  case Type::F16x2:
+    return handlerOf<Binary<U, U, U, HalfExtreme<Half, F, kFlush>, 2>>();
+  default:
+    return handlerOf<Binary<U, U, U, HalfExtreme<Brain, F, kFlush>, 2>>();
   }
 }
 template <bool kIsMax, bool kKeepsNaN, bool kXorsSigns>
@@ -312,7 +330,7 @@ void decodeCopySign(Decoder &decoder, const Statement &statement, Step &step) {
   step.run = type == Type::F32 ? binary<uint32_t, CopySign>() : binary<uint64_t, CopySign>();
 }
 
-constexpr std::string_view kTests[] = {"finite",       "infinite", "number",
+constexpr std::string_view kTests[] = {"finite",     "infinite", "number",
                                        "notanumber", "normal",   "subnormal"};
 
 /// `imm`: the index in kTests. Zero is normal.
@@ -321,9 +339,9 @@ template <typename T> void testProperty(Warp &warp, const Step &step, Lanes lane
   Lanes result = 0;
   forEachLane(lanes, [&](unsigned lane) {
     const int kind = std::fpclassify(a[lane]);
-    const bool tests[] = {kind != FP_NAN && kind != FP_INFINITE, kind == FP_INFINITE,
-                          kind != FP_NAN, kind == FP_NAN, kind == FP_NORMAL || kind == FP_ZERO,
-                          kind == FP_SUBNORMAL};
+    const bool tests[] = {
+        kind != FP_NAN && kind != FP_INFINITE, kind == FP_INFINITE, kind != FP_NAN, kind == FP_NAN,
+        kind == FP_NORMAL || kind == FP_ZERO,  kind == FP_SUBNORMAL};
     result |= Lanes(tests[step.imm]) << lane;
   });
   Lanes &d = warp.predicate(step.d);
@@ -350,11 +368,11 @@ void decodeFloatSign(Decoder &decoder, const Statement &statement, Step &step) {
   const Form form = formOf(decoder, statement);
   decodeOperands(decoder, statement, step, form.type, {form.type});
   if (statement.opcode == "abs")
-    step.run = form.flushes ? signHandler<true, true>(form.type)
-                            : signHandler<false, true>(form.type);
+    step.run =
+        form.flushes ? signHandler<true, true>(form.type) : signHandler<false, true>(form.type);
   else
-    step.run = form.flushes ? signHandler<true, false>(form.type)
-                            : signHandler<false, false>(form.type);
+    step.run =
+        form.flushes ? signHandler<true, false>(form.type) : signHandler<false, false>(form.type);
 }
 
 void addFloatArithmetic(Opcodes &opcodes) {

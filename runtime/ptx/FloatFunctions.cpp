@@ -29,13 +29,20 @@ namespace {
 template <FloatOperation kOperation, typename T> [[gnu::noinline]] T directed(T a, T b, T c) {
 #pragma STDC FENV_ACCESS ON
   switch (kOperation) {
-  case FloatOperation::Add: return a + b;
-  case FloatOperation::Subtract: return a - b;
-  case FloatOperation::Multiply: return a * b;
-  case FloatOperation::Divide: return a / b;
-  case FloatOperation::Fuse: return std::fma(a, b, c);
-  case FloatOperation::Invert: return T(1) / a;
-  default: return std::sqrt(a);
+  case FloatOperation::Add:
+    return a + b;
+  case FloatOperation::Subtract:
+    return a - b;
+  case FloatOperation::Multiply:
+    return a * b;
+  case FloatOperation::Divide:
+    return a / b;
+  case FloatOperation::Fuse:
+    return std::fma(a, b, c);
+  case FloatOperation::Invert:
+    return T(1) / a;
+  default:
+    return std::sqrt(a);
   }
 }
 
@@ -51,8 +58,8 @@ void directedLoop(Warp &warp, const Step &step, Lanes lanes) {
   const int mode = std::fegetround();
   std::fesetround(int(step.imm));
   forEachLane(lanes, [&](unsigned lane) {
-    const T result = canonical(directed<kOperation, T>(value(step.a, lane), value(step.b, lane),
-                                                       value(step.c, lane)));
+    const T result = canonical(
+        directed<kOperation, T>(value(step.a, lane), value(step.b, lane), value(step.c, lane)));
     const T flushed = flushes ? flush<true>(result) : result;
     warp.lanes<T>(step.d)[lane] = saturates ? saturate(flushed) : flushed;
   });
@@ -95,9 +102,7 @@ struct Tangent {
 
 /// A function of f32 that computes as T.
 template <typename F, typename T, bool kFlush> struct Single {
-  float operator()(float a) const {
-    return finish<kFlush, false>(float(F()(T(flush<kFlush>(a)))));
-  }
+  float operator()(float a) const { return finish<kFlush, false>(float(F()(T(flush<kFlush>(a))))); }
 };
 template <typename Format, typename F> struct Narrow {
   uint16_t operator()(uint16_t a) const {
@@ -186,11 +191,20 @@ void decodeFunction(Decoder &decoder, const Statement &statement, Step &step) {
   }
   if constexpr (kHasHalves)
     switch (type) {
-    case Type::F16: step.run = handlerOf<Unary<U, U, Narrow<Half, F>>>(); break;
-    case Type::BF16: step.run = handlerOf<Unary<U, U, Narrow<Brain, F>>>(); break;
-    case Type::F16x2: step.run = handlerOf<Unary<U, U, Narrow<Half, F>, 2>>(); break;
-    case Type::BF16x2: step.run = handlerOf<Unary<U, U, Narrow<Brain, F>, 2>>(); break;
-    default: break;
+    case Type::F16:
+      step.run = handlerOf<Unary<U, U, Narrow<Half, F>>>();
+      break;
+    case Type::BF16:
+      step.run = handlerOf<Unary<U, U, Narrow<Brain, F>>>();
+      break;
+    case Type::F16x2:
+      step.run = handlerOf<Unary<U, U, Narrow<Half, F>, 2>>();
+      break;
+    case Type::BF16x2:
+      step.run = handlerOf<Unary<U, U, Narrow<Brain, F>, 2>>();
+      break;
+    default:
+      break;
     }
   if (!step.run)
     decoder.refuseForm(statement);
@@ -201,13 +215,20 @@ void decodeFunction(Decoder &decoder, const Statement &statement, Step &step) {
 Handler directedHandler(FloatOperation operation, Type type) {
   using enum FloatOperation;
   switch (operation) {
-  case Add: return directedHandler<Add>(type);
-  case Subtract: return directedHandler<Subtract>(type);
-  case Multiply: return directedHandler<Multiply>(type);
-  case Divide: return directedHandler<Divide>(type);
-  case Fuse: return directedHandler<Fuse>(type);
-  case FloatOperation::Invert: return directedHandler<FloatOperation::Invert>(type);
-  default: return directedHandler<FloatOperation::Root>(type);
+  case Add:
+    return directedHandler<Add>(type);
+  case Subtract:
+    return directedHandler<Subtract>(type);
+  case Multiply:
+    return directedHandler<Multiply>(type);
+  case Divide:
+    return directedHandler<Divide>(type);
+  case Fuse:
+    return directedHandler<Fuse>(type);
+  case FloatOperation::Invert:
+    return directedHandler<FloatOperation::Invert>(type);
+  default:
+    return directedHandler<FloatOperation::Root>(type);
   }
 }
 

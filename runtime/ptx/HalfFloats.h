@@ -77,7 +77,8 @@ template <typename T> T toOdd(T rounded, T error) {
   using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
   const Bits bits = std::bit_cast<Bits>(rounded);
   const bool isInexact = error > T(0) || error < T(0);
-  const bool isAway = (error > T(0)) == (rounded > T(0));
+  // A result that underflows to 0 has the sign of the error.
+  const bool isAway = (error > T(0)) == (bits >> (sizeof(T) * 8 - 1) == 0);
   const Bits odd = bits & 1 ? bits : isAway ? bits + 1 : bits - 1;
   return std::bit_cast<T>(isInexact ? odd : bits);
 }

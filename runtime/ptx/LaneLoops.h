@@ -65,8 +65,8 @@ template <typename D, typename A, typename B, typename F, unsigned kParts = 1> s
     D *d = warp.lanes<D>(step.d);
     const A *a = warp.lanes<A>(step.a);
     const B *b = warp.lanes<B>(step.b);
-    forLanes<kParts>(lanes, [=](unsigned i)
-                                __attribute__((always_inline)) { d[i] = F()(a[i], b[i]); });
+    forLanes<kParts>(lanes,
+                     [=](unsigned i) __attribute__((always_inline)) { d[i] = F()(a[i], b[i]); });
   }
 };
 
@@ -86,8 +86,7 @@ struct Ternary {
 template <typename Body> void runPortable(Warp &warp, const Step &step, Lanes lanes) {
   Body::run(warp, step, lanes);
 }
-template <typename Body>
-PE_PTX_FAST void runFast(Warp &warp, const Step &step, Lanes lanes) {
+template <typename Body> PE_PTX_FAST void runFast(Warp &warp, const Step &step, Lanes lanes) {
   Body::run(warp, step, lanes);
 }
 /// Returns the handler that executes Body::run.

@@ -38,18 +38,26 @@ struct ShiftRight {
 
 template <typename F> Handler binaryHandler(unsigned bytes) {
   switch (bytes) {
-  case 2: return handlerOf<Binary<uint16_t, uint16_t, uint16_t, F>>();
-  case 4: return handlerOf<Binary<uint32_t, uint32_t, uint32_t, F>>();
-  case 8: return handlerOf<Binary<uint64_t, uint64_t, uint64_t, F>>();
-  default: return nullptr;
+  case 2:
+    return handlerOf<Binary<uint16_t, uint16_t, uint16_t, F>>();
+  case 4:
+    return handlerOf<Binary<uint32_t, uint32_t, uint32_t, F>>();
+  case 8:
+    return handlerOf<Binary<uint64_t, uint64_t, uint64_t, F>>();
+  default:
+    return nullptr;
   }
 }
 template <typename F> Handler unaryHandler(unsigned bytes) {
   switch (bytes) {
-  case 2: return handlerOf<Unary<uint16_t, uint16_t, F>>();
-  case 4: return handlerOf<Unary<uint32_t, uint32_t, F>>();
-  case 8: return handlerOf<Unary<uint64_t, uint64_t, F>>();
-  default: return nullptr;
+  case 2:
+    return handlerOf<Unary<uint16_t, uint16_t, F>>();
+  case 4:
+    return handlerOf<Unary<uint32_t, uint32_t, F>>();
+  case 8:
+    return handlerOf<Unary<uint64_t, uint64_t, F>>();
+  default:
+    return nullptr;
   }
 }
 
@@ -136,10 +144,17 @@ void decodeShift(Decoder &decoder, const Statement &statement, Step &step) {
   case Type::U64:
     step.run = isLeft ? shiftHandler<uint64_t, ShiftLeft>() : shiftHandler<uint64_t, ShiftRight>();
     break;
-  case Type::S16: step.run = shiftHandler<int16_t, ShiftRight>(); break;
-  case Type::S32: step.run = shiftHandler<int32_t, ShiftRight>(); break;
-  case Type::S64: step.run = shiftHandler<int64_t, ShiftRight>(); break;
-  default: decoder.refuseForm(statement);
+  case Type::S16:
+    step.run = shiftHandler<int16_t, ShiftRight>();
+    break;
+  case Type::S32:
+    step.run = shiftHandler<int32_t, ShiftRight>();
+    break;
+  case Type::S64:
+    step.run = shiftHandler<int64_t, ShiftRight>();
+    break;
+  default:
+    decoder.refuseForm(statement);
   }
 }
 
@@ -184,10 +199,10 @@ struct Lop3 {
       terms[i] = step.imm >> i & 1 ? ~uint32_t(0) : 0;
     forLanes<1>(lanes, [=](unsigned i) __attribute__((always_inline)) {
       const uint32_t x = a[i], y = b[i], z = c[i];
-      const uint32_t low = (~y & ((~z & terms[0]) | (z & terms[1]))) |
-                           (y & ((~z & terms[2]) | (z & terms[3])));
-      const uint32_t high = (~y & ((~z & terms[4]) | (z & terms[5]))) |
-                            (y & ((~z & terms[6]) | (z & terms[7])));
+      const uint32_t low =
+          (~y & ((~z & terms[0]) | (z & terms[1]))) | (y & ((~z & terms[2]) | (z & terms[3])));
+      const uint32_t high =
+          (~y & ((~z & terms[4]) | (z & terms[5]))) | (y & ((~z & terms[6]) | (z & terms[7])));
       d[i] = (~x & low) | (x & high);
     });
   }
@@ -287,9 +302,15 @@ void decodeSelect(Decoder &decoder, const Statement &statement, Step &step) {
   step.c = decoder.predicate(statement.operands[3], isNegated);
   step.flags = isNegated;
   switch (bytesOf(type)) {
-  case 2: step.run = handlerOf<SelectByPredicate<uint16_t>>(); break;
-  case 4: step.run = handlerOf<SelectByPredicate<uint32_t>>(); break;
-  default: step.run = handlerOf<SelectByPredicate<uint64_t>>(); break;
+  case 2:
+    step.run = handlerOf<SelectByPredicate<uint16_t>>();
+    break;
+  case 4:
+    step.run = handlerOf<SelectByPredicate<uint32_t>>();
+    break;
+  default:
+    step.run = handlerOf<SelectByPredicate<uint64_t>>();
+    break;
   }
 }
 
@@ -317,9 +338,15 @@ void decodeSignSelect(Decoder &decoder, const Statement &statement, Step &step) 
   decodeOperands(decoder, statement, step, types[0], {types[0], types[0], types[1]});
   const bool isSingle = types[1] == Type::F32, flushes = statement.has("ftz");
   switch (bytesOf(types[0])) {
-  case 2: step.run = signHandler<uint16_t>(isSingle, flushes); break;
-  case 4: step.run = signHandler<uint32_t>(isSingle, flushes); break;
-  default: step.run = signHandler<uint64_t>(isSingle, flushes); break;
+  case 2:
+    step.run = signHandler<uint16_t>(isSingle, flushes);
+    break;
+  case 4:
+    step.run = signHandler<uint32_t>(isSingle, flushes);
+    break;
+  default:
+    step.run = signHandler<uint64_t>(isSingle, flushes);
+    break;
   }
 }
 

@@ -59,9 +59,8 @@ template <typename T> void checkIntegers() {
   expectBinary<T, T, T>("max." + type, [](T a, T b) { return std::max(a, b); });
   expectBinary<T, T, T>("div." + type, [](T a, T b) { return b ? T(I(a) / b) : T(-1); });
   expectBinary<T, T, T>("rem." + type, [](T a, T b) { return b ? T(I(a) % b) : T(-1); });
-  expectBinary<T, T, uint32_t>("shr." + type, [](T a, uint32_t b) {
-    return T(I(a) >> std::min<uint32_t>(b, 100));
-  });
+  expectBinary<T, T, uint32_t>(
+      "shr." + type, [](T a, uint32_t b) { return T(I(a) >> std::min<uint32_t>(b, 100)); });
   if constexpr (std::is_signed_v<T>) {
     expectUnary<T, T>("abs." + type, [](T a) { return T(a < 0 ? -I(a) : I(a)); });
     expectUnary<T, T>("neg." + type, [](T a) { return T(-I(a)); });
@@ -111,7 +110,8 @@ TEST(Arithmetic, Mad) {
   const auto high = execute<int32_t>("mad.hi.s32 %d, %a, %b, %c;", a, b, c);
   const auto clamped = execute<int32_t>("mad.hi.sat.s32 %d, %a, %b, %c;", a, b, c);
   const auto sad = execute<int32_t>("sad.s32 %d, %a, %b, %c;", a, b, c);
-  const auto wide = execute<int64_t>("cvt.s64.s32 %rd0, %c; mad.wide.s32 %d, %a, %b, %rd0;", a, b, c);
+  const auto wide =
+      execute<int64_t>("cvt.s64.s32 %rd0, %c; mad.wide.s32 %d, %a, %b, %rd0;", a, b, c);
   for (size_t i = 0; i < a.size(); ++i) {
     const int64_t product = int64_t(a[i]) * b[i];
     EXPECT_EQ(low[i], int32_t(product + c[i]));
@@ -133,9 +133,12 @@ TEST(Arithmetic, Carries) {
       execute<uint64_t>(split + "sub.cc.u32 %r4, %r0, %r2; subc.u32 %r5, %r1, %r3;" + join, a, b);
   const auto carries = execute<uint64_t>("add.cc.u64 %rd0, %a, %b; addc.u64 %d, 0, 0;", a, b);
   const auto borrows = execute<uint64_t>("sub.cc.u64 %rd0, %a, %b; subc.u64 %d, 0, 0;", a, b);
-  const auto products = execute<uint64_t>(
-      split + "mul.lo.u32 %r4, %r0, %r2; mul.hi.u32 %r5, %r0, %r2;\n"
-              "mad.lo.cc.u32 %r4, %r1, %r3, %r4; madc.hi.u32 %r5, %r1, %r3, %r5;" + join, a, b);
+  const auto products =
+      execute<uint64_t>(split +
+                            "mul.lo.u32 %r4, %r0, %r2; mul.hi.u32 %r5, %r0, %r2;\n"
+                            "mad.lo.cc.u32 %r4, %r1, %r3, %r4; madc.hi.u32 %r5, %r1, %r3, %r5;" +
+                            join,
+                        a, b);
   for (size_t i = 0; i < a.size(); ++i) {
     EXPECT_EQ(sums[i], a[i] + b[i]);
     EXPECT_EQ(differences[i], a[i] - b[i]);
@@ -227,12 +230,12 @@ TEST(Arithmetic, Singles) {
     auto in = [=](float a) { return ftz ? flushed(a) : a; };
     auto out = [=](float a) { return ftz ? flushed(nan32(a)) : nan32(a); };
     expectBinary<F, F, F>("add" + infix, [&](F a, F b) { return out(in(a) + in(b)); });
-    expectBinary<F, F, F>("sub.rn" + infix, [&](F a, F b) { return out(in(a) - in(b)); });
-    expectBinary<F, F, F>("mul" + infix, [&](F a, F b) { return out(in(a) * in(b)); });
+    expectBinary<F, F, F>("sub.rn" + infix, [&](F a, F b) { return out(in(a)-in(b)); });
+    expectBinary<F, F, F>("mul" + infix, [&](F a, F b) { return out(in(a)*in(b)); });
     expectBinary<F, F, F>("div.rn" + infix, [&](F a, F b) { return out(in(a) / in(b)); });
     expectBinary<F, F, F>("div.full" + infix, [&](F a, F b) { return out(in(a) / in(b)); });
     expectBinary<F, F, F>("mul" + std::string(ftz ? ".ftz" : "") + ".sat.f32", [&](F a, F b) {
-      const F product = out(in(a) * in(b));
+      const F product = out(in(a)*in(b));
       return product > 0 ? std::min(product, 1.0f) : 0.0f;
     });
     for (bool isMax : {false, true})
@@ -321,7 +324,8 @@ bool isLess(__float128 a, __float128 b) { return (a < 0 ? -a : a) < (b < 0 ? -b 
 
 void checkHalf(const std::string &type, Format16 format) {
   std::vector<uint16_t> few = samples<uint16_t>(40, 3), all(65536);
-  for (uint16_t bits : {0x0001, 0x0400, 0x3C00, 0x3C01, 0x3F80, 0x3F81, 0x7BFF, 0x7F7F, 0x7C00, 0x7F80})
+  for (uint16_t bits :
+       {0x0001, 0x0400, 0x3C00, 0x3C01, 0x3F80, 0x3F81, 0x7BFF, 0x7F7F, 0x7C00, 0x7F80})
     few.insert(few.end(), {bits, uint16_t(bits | 0x8000)});
   for (unsigned i = 0; i < 65536; ++i)
     all[i] = uint16_t(i);
@@ -415,11 +419,14 @@ TEST(Arithmetic, Comparisons) {
       {"nan", [](float a, float b) { return a != a || b != b; }}};
   for (const auto &[name, function] : relations) {
     const std::string word = name;
-    const auto pair = execute<uint32_t>("setp." + word + ".f32 %p1|%p2, %a, %b;\n"
-                                        "selp.b32 %d, 1, 0, %p1; @%p2 or.b32 %d, %d, 2;", a, b);
+    const auto pair = execute<uint32_t>("setp." + word +
+                                            ".f32 %p1|%p2, %a, %b;\n"
+                                            "selp.b32 %d, 1, 0, %p1; @%p2 or.b32 %d, %d, 2;",
+                                        a, b);
     const auto combined = execute<uint32_t>("setp.lt.u32 %p0, %j, 7;\nsetp." + word +
-                                            ".and.ftz.f32 %p1|%p2, %a, %b, !%p0;\n"
-                                            "selp.b32 %d, 1, 0, %p1; @%p2 or.b32 %d, %d, 2;", a, b);
+                                                ".and.ftz.f32 %p1|%p2, %a, %b, !%p0;\n"
+                                                "selp.b32 %d, 1, 0, %p1; @%p2 or.b32 %d, %d, 2;",
+                                            a, b);
     const auto values = execute<float>("set." + word + ".f32.f32 %d, %a, %b;", a, b);
     for (size_t i = 0; i < a.size(); ++i) {
       const bool holds = function(a[i], b[i]), flush = function(flushed(a[i]), flushed(b[i]));
@@ -437,12 +444,15 @@ template <typename T> void checkIntegerComparisons() {
       {"lt", [](T a, T b) { return a < b; }},  {"le", [](T a, T b) { return a <= b; }},
       {"gt", [](T a, T b) { return a > b; }},  {"ge", [](T a, T b) { return a >= b; }}};
   for (const auto &[name, function] : relations) {
-    const auto found = execute<uint32_t>("setp.ne.b32 %p1, 0, 0;\n@%m setp." + std::string(name) +
-                                         "." + typeName<T>() +
-                                         " %p1, %a, %b; selp.u32 %d, 1, 0, %p1;", a, b);
-    const auto masked = executeMasked<uint32_t>(
-        0x12345678, "setp.eq.b32 %p1, 0, 0;\n@%m setp." + std::string(name) + "." + typeName<T>() +
-                        " %p1, %a, %b; selp.u32 %d, 1, 0, %p1;", a, b);
+    const auto found =
+        execute<uint32_t>("setp.ne.b32 %p1, 0, 0;\n@%m setp." + std::string(name) + "." +
+                              typeName<T>() + " %p1, %a, %b; selp.u32 %d, 1, 0, %p1;",
+                          a, b);
+    const auto masked =
+        executeMasked<uint32_t>(0x12345678,
+                                "setp.eq.b32 %p1, 0, 0;\n@%m setp." + std::string(name) + "." +
+                                    typeName<T>() + " %p1, %a, %b; selp.u32 %d, 1, 0, %p1;",
+                                a, b);
     for (size_t i = 0; i < a.size(); ++i) {
       EXPECT_EQ(found[i], function(a[i], b[i]));
       EXPECT_EQ(masked[i], 0x12345678 >> (i % 32) & 1 ? function(a[i], b[i]) : 1u);
@@ -474,7 +484,8 @@ TEST(Arithmetic, Logic) {
   using U = uint32_t;
   const auto [a, b] = pairs(samples<U>(10, 1), samples<U>(10, 2));
   for (unsigned table : {0u, 0x80u, 0xFEu, 0x96u, 0xE2u, 0x1Bu, 0xFFu}) {
-    const auto d = execute<U>("lop3.b32 %d, %a, %b, 0x0F33A5C7, " + std::to_string(table) + ";", a, b);
+    const auto d =
+        execute<U>("lop3.b32 %d, %a, %b, 0x0F33A5C7, " + std::to_string(table) + ";", a, b);
     for (size_t i = 0; i < a.size(); ++i)
       for (unsigned bit = 0; bit < 32; ++bit) {
         const unsigned index =
@@ -523,17 +534,18 @@ TEST(Arithmetic, Selections) {
             (std::vector<uint64_t>{1, 20, 30}));
   EXPECT_EQ(execute<uint64_t>("setp.eq.u64 %p1, %a, 2; setp.lt.u64 %p2, %a, 2;\n"
                               "or.pred %p3, %p1, %p2; not.pred %p4, %p3; xor.pred %p5, %p4, %p1;\n"
-                              "and.pred %p6, %p5, %p5; selp.b64 %d, %a, %b, %p6;", a, b),
+                              "and.pred %p6, %p5, %p5; selp.b64 %d, %a, %b, %p6;",
+                              a, b),
             (std::vector<uint64_t>{10, 2, 3}));
 }
 
 TEST(Arithmetic, Refusals) {
-  EXPECT_EQ(refusal("mul.s32 %d, %a, %b;"),
-            "expected one of .lo, .hi and .wide, found 'mul.s32'");
+  EXPECT_EQ(refusal("mul.s32 %d, %a, %b;"), "expected one of .lo, .hi and .wide, found 'mul.s32'");
   EXPECT_EQ(refusal("add.sat.u32 %d, %a, %b;"), "'add.sat.u32' is not supported");
   EXPECT_EQ(refusal("add.relu.f32 %d, %a, %b;"), "'add.relu.f32' is not supported");
   EXPECT_EQ(refusal("setp.lt.b32 %p1, %a, %b;"), "comparison '.lt' of .b32");
-  EXPECT_EQ(refusal("setp.less.s32 %p1, %a, %b;"), "expected a comparison such as .lt, found '.less'");
+  EXPECT_EQ(refusal("setp.less.s32 %p1, %a, %b;"),
+            "expected a comparison such as .lt, found '.less'");
   EXPECT_EQ(refusal("lop3.b32 %d, %a, %b, %c, 256;"), "expected a table of 8 bits, found 256");
   EXPECT_EQ(refusal("ex2.f32 %d, %a;"), "expected .approx, found 'ex2.f32'");
   EXPECT_NE(refusal("add.s64 %d, %a, %b;"), "");

@@ -92,22 +92,25 @@ template <typename D, typename A> void checkToInteger() {
   for (A each : {A(0x1p31), A(0x1p32), A(0x1p63), A(0x1p64), A(0x1p15), A(255.5)})
     a.insert(a.end(), {each, -each, std::nextafter(each, A(0)), std::nextafter(-each, A(0))});
   for (const std::string mode : {"rni", "rzi", "rmi", "rpi"}) {
-    expectConversion<D, A>("cvt." + mode + "." + typeName<D>() + "." + typeName<A>(), a, [&](A each) {
-      if (each != each)
-        return D(0);
-      const long double value = rounded(each, mode);
-      const long double least = std::numeric_limits<D>::min(), most = std::numeric_limits<D>::max();
-      return value <= least ? std::numeric_limits<D>::min()
-             : value >= most ? std::numeric_limits<D>::max()
-                             : D(value);
-    });
+    expectConversion<D, A>("cvt." + mode + "." + typeName<D>() + "." + typeName<A>(), a,
+                           [&](A each) {
+                             if (each != each)
+                               return D(0);
+                             const long double value = rounded(each, mode);
+                             const long double least = std::numeric_limits<D>::min(),
+                                               most = std::numeric_limits<D>::max();
+                             return value <= least  ? std::numeric_limits<D>::min()
+                                    : value >= most ? std::numeric_limits<D>::max()
+                                                    : D(value);
+                           });
     if constexpr (std::is_same_v<D, int32_t>)
-      expectConversion<A, A>("cvt." + mode + "." + typeName<A>() + "." + typeName<A>(), a, [&](A each) {
-        if constexpr (sizeof(A) == 4)
-          if (each != each)
-            return std::bit_cast<A>(0x7FFFFFFF);
-        return each != each ? each : A(rounded(each, mode));
-      });
+      expectConversion<A, A>("cvt." + mode + "." + typeName<A>() + "." + typeName<A>(), a,
+                             [&](A each) {
+                               if constexpr (sizeof(A) == 4)
+                                 if (each != each)
+                                   return std::bit_cast<A>(0x7FFFFFFF);
+                               return each != each ? each : A(rounded(each, mode));
+                             });
   }
 }
 
@@ -176,9 +179,8 @@ TEST(Conversions, SinglesAndDoubles) {
   expectConversion<double, float>("cvt.f64.f32", singles, [](float x) { return double(x); });
   expectConversion<double, float>("cvt.ftz.f64.f32", singles,
                                   [](float x) { return double(flushed(x)); });
-  expectConversion<float, float>("cvt.sat.f32.f32", samples<float>(300), [](float x) {
-    return x > 0 ? std::min(x, 1.0f) : 0.0f;
-  });
+  expectConversion<float, float>("cvt.sat.f32.f32", samples<float>(300),
+                                 [](float x) { return x > 0 ? std::min(x, 1.0f) : 0.0f; });
 }
 
 /// Values of a format of 16 bits (or of the upper 19 of 32 for tf32), found by bisection.
@@ -226,8 +228,7 @@ void checkNarrow(const std::string &type, Format16 format) {
     const auto relu = execute<uint16_t>("cvt." + mode + ".relu." + type + ".f32 %d, %a;", a);
     const auto packed = execute<uint32_t>("cvt." + mode + "." + type + "x2.f32 %d, %a, %b;", a,
                                           std::vector<float>(a.rbegin(), a.rend()));
-    const auto finite =
-        execute<uint16_t>("cvt." + mode + ".satfinite." + type + ".f32 %d, %a;", a);
+    const auto finite = execute<uint16_t>("cvt." + mode + ".satfinite." + type + ".f32 %d, %a;", a);
     for (size_t i = 0; i < a.size(); ++i) {
       const uint32_t size = a[i] != a[i] ? 0x7FFF : format.round(a[i], mode);
       const uint32_t expected = size | (std::signbit(a[i]) && a[i] == a[i] ? 0x8000u : 0u);
@@ -277,9 +278,9 @@ TEST(Conversions, TensorFloats) {
   for (const std::string mode : {"rna", "rn", "rz"}) {
     const auto d = execute<uint32_t>("cvt." + mode + ".tf32.f32 %d, %a;", a);
     for (size_t i = 0; i < a.size(); ++i) {
-      const uint32_t expected = a[i] != a[i] ? 0x7FFFFFFF
-                                             : format.round(a[i], mode) << 13 |
-                                                   (std::signbit(a[i]) ? 0x80000000u : 0);
+      const uint32_t expected =
+          a[i] != a[i] ? 0x7FFFFFFF
+                       : format.round(a[i], mode) << 13 | (std::signbit(a[i]) ? 0x80000000u : 0);
       ASSERT_EQ(d[i], expected) << mode << ' ' << a[i];
     }
   }

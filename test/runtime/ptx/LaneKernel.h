@@ -37,7 +37,8 @@ inline std::string kernelText(const std::string &body, size_t result,
   for (size_t i = 0; i < inputs.size(); ++i)
     text += std::string(", .param .u64 p") + names[i];
   text += ")\n{\n.reg .pred %p<9>; .reg .pred %m; .reg .b16 %h<9>; .reg .b32 %r<9>;\n"
-          ".reg .b64 %rd<9>; .reg .b32 %i, %j; .reg .b64 %at, %off;\n.reg " + reg(result) + " %d;\n";
+          ".reg .b64 %rd<9>; .reg .b32 %i, %j; .reg .b64 %at, %off;\n.reg " +
+          reg(result) + " %d;\n";
   for (size_t i = 0; i < inputs.size(); ++i)
     text += ".reg " + reg(inputs[i]) + " %" + names[i] + ";\n";
   text += "mov.u32 %i, %ctaid.x; mov.u32 %j, %laneid; shl.b32 %i, %i, 5; add.u32 %i, %i, %j;\n";
@@ -101,10 +102,10 @@ inline std::string refusal(const std::string &body, std::vector<size_t> inputs =
 
 /// Edge values and random bits of a type.
 template <typename T> std::vector<T> samples(size_t random, unsigned seed = 1) {
-  using Bits = std::conditional_t<
-      sizeof(T) == 8, uint64_t,
-      std::conditional_t<sizeof(T) == 4, uint32_t,
-                         std::conditional_t<sizeof(T) == 2, uint16_t, uint8_t>>>;
+  using Bits =
+      std::conditional_t<sizeof(T) == 8, uint64_t,
+                         std::conditional_t<sizeof(T) == 4, uint32_t,
+                                            std::conditional_t<sizeof(T) == 2, uint16_t, uint8_t>>>;
   std::vector<Bits> bits;
   const Bits top = Bits(Bits(1) << (sizeof(T) * 8 - 1));
   for (Bits each : {Bits(0), Bits(1), Bits(2), Bits(31), Bits(32), Bits(33), Bits(64)})
