@@ -1,6 +1,7 @@
 //===- JitLibrary.cpp - Loading of the compiler library -------------------===//
 
 #include "runtime/api/JitLibrary.h"
+#include "runtime/core/OwnLibraries.h"
 
 #include <array>
 #include <dlfcn.h>
@@ -12,22 +13,6 @@ namespace pe::api {
 namespace {
 
 constexpr const char *kLibrary = "libpe-jit.so";
-
-/// Returns the directory of the library or executable that contains this code.
-std::string ownFolder() {
-  Dl_info info;
-  if (!::dladdr(reinterpret_cast<void *>(&ownFolder), &info) || !info.dli_fname)
-    return ".";
-  std::string file = info.dli_fname;
-  // For the main program, dladdr may return the name from the command line.
-  char *real =
-      ::realpath(file.find('/') == std::string::npos ? "/proc/self/exe" : file.c_str(), nullptr);
-  if (real) {
-    file = real;
-    std::free(real);
-  }
-  return file.substr(0, file.rfind('/'));
-}
 
 /// Returns "PATH SIZE MTIME", or an empty string if there is no such file.
 std::string describeFile(const std::string &path) {
@@ -52,8 +37,7 @@ int collectFile(dl_phdr_info *info, size_t, void *out) {
 class JitLibrary final : public JitProvider {
 public:
   JitLibrary() {
-    const std::string folder = ownFolder();
-    candidates = {folder + "/" + kLibrary, folder + "/../lib/" + kLibrary};
+    candidates = ownLibraryPaths(kLibrary);
   }
 
   Expected<jit::Jit *> get() override {

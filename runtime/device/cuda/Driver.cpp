@@ -1,6 +1,7 @@
 //===- Driver.cpp - The CUDA driver, opened at run time -------------------===//
 
-#include "runtime/device/cuda/PtxDriver.h"
+#include "runtime/device/cuda/Driver.h"
+#include "runtime/core/OwnLibraries.h"
 
 #include <cstdlib>
 #include <dlfcn.h>
@@ -16,10 +17,10 @@ std::string versionText(int version) {
 
 Expected<Driver> load() {
   const char *chosen = std::getenv("PE_CUDA_DRIVER");
-  if (chosen && std::string_view(chosen) == "ptx")
-    return ptxDriver();
-  const char *path = chosen && *chosen ? chosen : "libcuda.so.1";
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  std::string path = chosen && *chosen ? chosen : "libcuda.so.1";
+  if (path == "ptx")
+    path = ownLibraryPath("libpe-ptx-cuda.so");
+  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return makeError("no NVIDIA driver on this machine: cannot open ", path, " (", dlerror(),
                      "); install the driver, or use --target=cpu or gpu-emulator")

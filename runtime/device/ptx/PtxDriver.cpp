@@ -1,6 +1,15 @@
 //===- PtxDriver.cpp - The functions of libcuda on the PTX machine --------===//
+//
+// libpe-ptx-cuda.so defines the functions of libcuda that pe uses. Its one device executes PTX on the
+// host (runtime/ptx). Device memory is host memory. The work of a stream runs in order when the stream
+// is synchronized, so that code that relies on it earlier fails; the null stream runs at once. A fault
+// of a kernel is the error of the next synchronization; its description is the error's text.
+//
+// $PE_PTX sets the device and the schedule: "chip=80,seed=7,ctas=4,limit=1000000".
+//
+//===----------------------------------------------------------------------===//
 
-#include "runtime/device/cuda/PtxDriver.h"
+#include "runtime/device/cuda/Driver.h"
 #include "runtime/ptx/Machine.h"
 
 #include <chrono>
@@ -66,28 +75,32 @@ template <typename State, typename Tag> State *stateOf(Tag *handle) {
   return reinterpret_cast<State *>(handle);
 }
 
+} // namespace
+
 //===----------------------------------------------------------------------===//
 // Device and modules
 //===----------------------------------------------------------------------===//
 
-Result init(unsigned) { return kSuccess; }
-Result driverVersion(int *version) {
+extern "C" {
+
+Result cuInit(unsigned) { return kSuccess; }
+Result cuDriverGetVersion(int *version) {
   *version = int(setting("version", 13000));
   return kSuccess;
 }
-Result deviceCount(int *count) {
+Result cuDeviceGetCount(int *count) {
   *count = 1;
   return kSuccess;
 }
-Result deviceGet(DeviceId *id, int ordinal) {
+Result cuDeviceGet(DeviceId *id, int ordinal) {
   *id = ordinal;
   return ordinal == 0 ? kSuccess : kInvalidDevice;
 }
-Result deviceName(char *name, int bytes, DeviceId) {
+Result cuDeviceGetName(char *name, int bytes, DeviceId) {
   std::strncpy(name, "PTX on the host", size_t(bytes));
   return kSuccess;
 }
-Result deviceAttribute(int *value, int attribute, DeviceId) {
+Result cuDeviceGetAttribute(int *value, int attribute, DeviceId) {
   const int chip = int(setting("chip", 80));
   switch (attribute) {
   case kComputeMajor: *value = chip / 10; break;
@@ -97,15 +110,15 @@ Result deviceAttribute(int *value, int attribute, DeviceId) {
   }
   return kSuccess;
 }
-Result contextRetain(Context *context, DeviceId) {
+Result cuDevicePrimaryCtxRetain(Context *context, DeviceId) {
   *context = reinterpret_cast<Context>(&device());
   return kSuccess;
 }
-Result contextRelease(DeviceId) { return kSuccess; }
-Result contextPush(Context) { return kSuccess; }
-Result contextPop(Context *) { return kSuccess; }
+Result cuDevicePrimaryCtxRelease_v2(DeviceId) { return kSuccess; }
+Result cuCtxPushCurrent_v2(Context) { return kSuccess; }
+Result cuCtxPopCurrent_v2(Context *) { return kSuccess; }
 
-Result moduleLoad(Module *module, const void *image, unsigned count, int *options, void **values) {
+Result cuModuleLoadDataEx(Module *module, const void *image, unsigned count, int *options, void **values) {
   const Lock lock(device().mutex);
   auto loaded = ptx::LoadedModule::load(static_cast<const char *>(image), "kernel.ptx",
                                         device().memory);
@@ -126,12 +139,12 @@ Result moduleLoad(Module *module, const void *image, unsigned count, int *option
   *module = reinterpret_cast<Module>(state);
   return kSuccess;
 }
-Result moduleUnload(Module module) {
+Result cuModuleUnload(Module module) {
   const Lock lock(device().mutex);
   delete stateOf<ModuleState>(module);
   return kSuccess;
 }
-Result moduleFunction(Kernel *kernel, Module module, const char *name) {
+Result cuModuleGetFunction(Kernel *kernel, Module module, const char *name) {
   ModuleState *state = stateOf<ModuleState>(module);
   const ptx::Kernel *found = state->loaded->kernel(name);
   if (!found)
@@ -140,15 +153,19 @@ Result moduleFunction(Kernel *kernel, Module module, const char *name) {
   *kernel = reinterpret_cast<Kernel>(state->kernels.back().get());
   return kSuccess;
 }
-Result functionSetAttribute(Kernel kernel, int attribute, int value) {
+Result cuFuncSetAttribute(Kernel kernel, int attribute, int value) {
   if (attribute == kMaxDynamicShared)
     stateOf<KernelState>(kernel)->dynamicShared = unsigned(value);
   return kSuccess;
 }
 
+} // extern "C"
+
 //===----------------------------------------------------------------------===//
 // Work
 //===----------------------------------------------------------------------===//
+
+namespace {
 
 /// Runs work now, or when the stream is synchronized.
 Result submit(Stream stream, std::function<Result()> work) {
@@ -164,7 +181,7 @@ Result submit(Stream stream, std::function<Result()> work) {
 Result runKernel(const KernelState &kernel, const ptx::Launch &launch) {
   ptx::Limits limits;
   int shared = 0;
-  deviceAttribute(&shared, kSharedPerBlockOptin, 0);
+  cuDeviceGetAttribute(&shared, kSharedPerBlockOptin, 0);
   limits.sharedPerBlock = uint32_t(shared);
   Status status = kernel.module->run(kernel.kernel->function->name, launch, limits);
   if (status)
@@ -174,7 +191,11 @@ Result runKernel(const KernelState &kernel, const ptx::Launch &launch) {
   return device().failure = kLaunchFailed;
 }
 
-Result launch(Kernel kernel, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
+} // namespace
+
+extern "C" {
+
+Result cuLaunchKernel(Kernel kernel, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
               unsigned blockY, unsigned blockZ, unsigned sharedBytes, Stream stream,
               void **arguments, void **) {
   const KernelState &state = *stateOf<KernelState>(kernel);
@@ -196,21 +217,21 @@ Result launch(Kernel kernel, unsigned gridX, unsigned gridY, unsigned gridZ, uns
   return submit(stream, [&state, call = std::move(call)] { return runKernel(state, call); });
 }
 
-Result allocate(DevicePointer *pointer, size_t bytes) {
+Result cuMemAlloc_v2(DevicePointer *pointer, size_t bytes) {
   const Lock lock(device().mutex);
   *pointer = device().memory.allocate(bytes);
   return *pointer ? kSuccess : kOutOfMemory;
 }
-Result release(DevicePointer pointer) {
+Result cuMemFree_v2(DevicePointer pointer) {
   const Lock lock(device().mutex);
   return device().memory.release(pointer) ? kSuccess : kInvalidValue;
 }
 /// Returns true if the range is within an allocation.
-bool isAllocated(DevicePointer at, size_t bytes) {
+static bool isAllocated(DevicePointer at, size_t bytes) {
   const ptx::Allocation *found = device().memory.find(at);
   return found && found->contains(at, bytes);
 }
-Result copyToDevice(DevicePointer to, const void *from, size_t bytes, Stream stream) {
+Result cuMemcpyHtoDAsync_v2(DevicePointer to, const void *from, size_t bytes, Stream stream) {
   return submit(stream, [=]() -> Result {
     if (!isAllocated(to, bytes))
       return kInvalidValue;
@@ -218,7 +239,7 @@ Result copyToDevice(DevicePointer to, const void *from, size_t bytes, Stream str
     return kSuccess;
   });
 }
-Result copyToHost(void *to, DevicePointer from, size_t bytes, Stream stream) {
+Result cuMemcpyDtoHAsync_v2(void *to, DevicePointer from, size_t bytes, Stream stream) {
   return submit(stream, [=]() -> Result {
     if (!isAllocated(from, bytes))
       return kInvalidValue;
@@ -226,7 +247,7 @@ Result copyToHost(void *to, DevicePointer from, size_t bytes, Stream stream) {
     return kSuccess;
   });
 }
-Result copy2D(const Copy2D *copy, Stream stream) {
+Result cuMemcpy2DAsync_v2(const Copy2D *copy, Stream stream) {
   return submit(stream, [copy = *copy]() -> Result {
     for (size_t row = 0; row < copy.height; ++row) {
       auto at = [&](const Copy2D::Side &side) {
@@ -241,7 +262,7 @@ Result copy2D(const Copy2D *copy, Stream stream) {
     return kSuccess;
   });
 }
-Result fill(DevicePointer to, unsigned char value, size_t bytes, Stream stream) {
+Result cuMemsetD8Async(DevicePointer to, unsigned char value, size_t bytes, Stream stream) {
   return submit(stream, [=]() -> Result {
     if (!isAllocated(to, bytes))
       return kInvalidValue;
@@ -250,11 +271,11 @@ Result fill(DevicePointer to, unsigned char value, size_t bytes, Stream stream) 
   });
 }
 
-Result streamCreate(Stream *stream, unsigned) {
+Result cuStreamCreate(Stream *stream, unsigned) {
   *stream = reinterpret_cast<Stream>(new StreamState());
   return kSuccess;
 }
-Result streamSynchronize(Stream stream) {
+Result cuStreamSynchronize(Stream stream) {
   const Lock lock(device().mutex);
   if (!stream)
     return device().failure;
@@ -268,33 +289,33 @@ Result streamSynchronize(Stream stream) {
   }
   return kSuccess;
 }
-Result streamDestroy(Stream stream) {
+Result cuStreamDestroy_v2(Stream stream) {
   delete stateOf<StreamState>(stream);
   return kSuccess;
 }
-Result eventCreate(Event *event, unsigned) {
+Result cuEventCreate(Event *event, unsigned) {
   *event = reinterpret_cast<Event>(new EventState());
   return kSuccess;
 }
-Result eventDestroy(Event event) {
+Result cuEventDestroy_v2(Event event) {
   delete stateOf<EventState>(event);
   return kSuccess;
 }
-Result eventRecord(Event event, Stream stream) {
+Result cuEventRecord(Event event, Stream stream) {
   return submit(stream, [event]() -> Result {
     stateOf<EventState>(event)->time = std::chrono::steady_clock::now();
     return kSuccess;
   });
 }
-Result eventSynchronize(Event) { return kSuccess; }
-Result eventElapsed(float *milliseconds, Event begin, Event end) {
+Result cuEventSynchronize(Event) { return kSuccess; }
+Result cuEventElapsedTime(float *milliseconds, Event begin, Event end) {
   *milliseconds = std::chrono::duration<float, std::milli>(stateOf<EventState>(end)->time -
                                                            stateOf<EventState>(begin)->time)
                       .count();
   return kSuccess;
 }
 
-Result errorName(Result error, const char **text) {
+Result cuGetErrorName(Result error, const char **text) {
   switch (error) {
   case kInvalidValue: *text = "CUDA_ERROR_INVALID_VALUE"; break;
   case kOutOfMemory: *text = "CUDA_ERROR_OUT_OF_MEMORY"; break;
@@ -307,20 +328,11 @@ Result errorName(Result error, const char **text) {
   }
   return kSuccess;
 }
-Result errorText(Result error, const char **text) {
+Result cuGetErrorString(Result error, const char **text) {
   *text = error == kLaunchFailed ? device().fault.c_str() : nullptr;
   return kSuccess;
 }
 
-} // namespace
-
-Driver ptxDriver() {
-  Driver driver;
-#define PE_CUDA_ASSIGN(name, symbol, arguments) driver.name = name;
-  PE_CUDA_FUNCTIONS(PE_CUDA_ASSIGN)
-#undef PE_CUDA_ASSIGN
-  driver.version = int(setting("version", 13000));
-  return driver;
-}
+} // extern "C"
 
 } // namespace pe::cuda
