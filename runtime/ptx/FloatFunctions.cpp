@@ -93,8 +93,37 @@ struct Cosine {
 struct Log2 {
   double operator()(double a) const { return std::log2(a); }
 };
+/// 2^a for results of single precision and narrower: the Taylor series for the fraction, whose
+/// error is below 2^-52, and the integer part as an exponent. Free of branches, as kernels use it
+/// most.
 struct Exp2 {
-  double operator()(double a) const { return std::exp2(a); }
+  double operator()(double a) const {
+    constexpr double kSeries[] = {1.0,
+                                  0.6931471805599453,
+                                  0.24022650695910072,
+                                  0.05550410866482158,
+                                  0.009618129107628477,
+                                  0.0013333558146428443,
+                                  0.00015403530393381608,
+                                  1.5252733804059841e-05,
+                                  1.3215486790144307e-06,
+                                  1.0178086009239699e-07,
+                                  7.054911620801122e-09,
+                                  4.4455382718708113e-10,
+                                  2.5678435993488204e-11,
+                                  1.3691488853904128e-12};
+    constexpr double kBound = 512, kToInteger = 0x1.8p52; // beyond all results but 0 and infinity
+    a = a > kBound ? kBound : a;
+    a = a < -kBound ? -kBound : a;
+    const double shifted = a + kToInteger; // its low bits are the nearest integer
+    const double fraction = a - (shifted - kToInteger);
+    double sum = kSeries[std::size(kSeries) - 1];
+    for (size_t i = std::size(kSeries) - 1; i-- > 0;) {
+      sum *= fraction;
+      sum += kSeries[i];
+    }
+    return sum * asDouble((asBits(shifted) + 1023) << 52);
+  }
 };
 struct Tangent {
   double operator()(double a) const { return std::tanh(a); }

@@ -9,11 +9,6 @@ using namespace pe::ptx::test;
 
 namespace {
 
-template <typename T> std::string typeName() {
-  const std::string letter = std::is_floating_point_v<T> ? "f" : std::is_signed_v<T> ? "s" : "u";
-  return letter + std::to_string(sizeof(T) * 8);
-}
-
 template <typename D, typename A, typename Function>
 void expectConversion(const std::string &instruction, const std::vector<A> &a, Function function) {
   const Lanes mask = 0xF00FA581;

@@ -139,6 +139,41 @@ std::pair<std::vector<T>, std::vector<U>> pairs(const std::vector<T> &left,
   return result;
 }
 
+template <typename T> std::string typeName() {
+  const std::string letter = std::is_floating_point_v<T> ? "f" : std::is_signed_v<T> ? "s" : "u";
+  return letter + std::to_string(sizeof(T) * 8);
+}
+
+/// Compares an instruction of two sources with a function, for all lanes and with partial masks.
+template <typename D, typename A, typename B, typename Function>
+void expectBinary(const std::string &instruction, Function function) {
+  const auto [a, b] = pairs(samples<A>(20, 1), samples<B>(20, 2));
+  const auto d = execute<D>(instruction + " %d, %a, %b;", a, b);
+  const Lanes mask = 0x80F0A581;
+  const auto masked = executeMasked<D>(mask, "@%m " + instruction + " %d, %a, %b;", a, b);
+  D untouched;
+  std::memset(&untouched, kUntouched, sizeof(D));
+  ASSERT_EQ(d.size(), a.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    const D expected = function(a[i], b[i]);
+    ASSERT_EQ(std::memcmp(&d[i], &expected, sizeof(D)), 0)
+        << instruction << ' ' << +a[i] << ' ' << +b[i] << " = " << +d[i] << ", not " << +expected;
+    const D inMask = mask >> (i % 32) & 1 ? expected : untouched;
+    ASSERT_EQ(std::memcmp(&masked[i], &inMask, sizeof(D)), 0) << instruction << " masked " << i;
+  }
+}
+
+template <typename D, typename A, typename Function>
+void expectUnary(const std::string &instruction, Function function) {
+  const auto a = samples<A>(500);
+  const auto d = execute<D>(instruction + " %d, %a;", a);
+  for (size_t i = 0; i < a.size(); ++i) {
+    const D expected = function(a[i]);
+    ASSERT_EQ(std::memcmp(&d[i], &expected, sizeof(D)), 0)
+        << instruction << ' ' << +a[i] << " = " << +d[i] << ", not " << +expected;
+  }
+}
+
 } // namespace pe::ptx::test
 
 #endif // PE_TEST_RUNTIME_PTX_LANEKERNEL_H
