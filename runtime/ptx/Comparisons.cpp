@@ -89,9 +89,17 @@ void writePredicates(Warp &warp, const Step &step, Lanes lanes, Lanes value, Lan
   }
 }
 
-/// Returns the mask of lanes for which F holds, of all lanes.
+/// Returns the mask of lanes for which F holds, of all lanes. The bits are collected in elements of
+/// the size of T, so that the loop vectorizes.
 template <typename T, typename F>
 [[gnu::always_inline]] inline Lanes compare(const T *a, const T *b) {
+  if constexpr (sizeof(T) > 2) {
+    using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, Lanes>;
+    Bits mask = 0;
+    for (unsigned i = 0; i < kWarpSize; ++i)
+      mask |= Bits(F()(a[i], b[i])) << i;
+    return Lanes(mask);
+  }
   uint8_t results[kWarpSize];
   for (unsigned i = 0; i < kWarpSize; ++i)
     results[i] = F()(a[i], b[i]);

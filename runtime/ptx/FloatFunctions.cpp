@@ -117,11 +117,14 @@ struct Exp2 {
     a = a < -kBound ? -kBound : a;
     const double shifted = a + kToInteger; // its low bits are the nearest integer
     const double fraction = a - (shifted - kToInteger);
-    double sum = kSeries[std::size(kSeries) - 1];
-    for (size_t i = std::size(kSeries) - 1; i-- > 0;) {
-      sum *= fraction;
-      sum += kSeries[i];
-    }
+    // Estrin's order, which has a short chain of dependences.
+    const double second = fraction * fraction, fourth = second * second;
+    auto four = [&](int i) {
+      return (kSeries[i] + kSeries[i + 1] * fraction) +
+             (kSeries[i + 2] + kSeries[i + 3] * fraction) * second;
+    };
+    const double last = (four(8) + (kSeries[12] + kSeries[13] * fraction) * fourth);
+    const double sum = (four(0) + four(4) * fourth) + last * (fourth * fourth);
     return sum * asDouble((asBits(shifted) + 1023) << 52);
   }
 };

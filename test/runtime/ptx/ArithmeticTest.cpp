@@ -97,6 +97,12 @@ TEST(Arithmetic, Carries) {
   const auto differences =
       execute<uint64_t>(split + "sub.cc.u32 %r4, %r0, %r2; subc.u32 %r5, %r1, %r3;" + join, a, b);
   const auto carries = execute<uint64_t>("add.cc.u64 %rd0, %a, %b; addc.u64 %d, 0, 0;", a, b);
+  const auto thirds = execute<uint64_t>(
+      split +
+          "add.cc.u32 %r4, %r0, %r2; addc.cc.u32 %r5, %r1, %r3; addc.u32 %r4, 0, 0;\n"
+          "sub.cc.u32 %r6, %r0, %r2; subc.cc.u32 %r7, %r1, %r3; subc.u32 %r5, 0, 0;" +
+          join,
+      a, b);
   const auto borrows = execute<uint64_t>("sub.cc.u64 %rd0, %a, %b; subc.u64 %d, 0, 0;", a, b);
   const auto products =
       execute<uint64_t>(split +
@@ -108,6 +114,7 @@ TEST(Arithmetic, Carries) {
     EXPECT_EQ(sums[i], a[i] + b[i]);
     EXPECT_EQ(differences[i], a[i] - b[i]);
     EXPECT_EQ(carries[i], uint64_t(((unsigned __int128)a[i] + b[i]) >> 64));
+    EXPECT_EQ(thirds[i], uint64_t(a[i] < b[i] ? ~0u : 0u) << 32 | carries[i]);
     EXPECT_EQ(borrows[i], a[i] < b[i] ? ~uint64_t(0) : 0);
     EXPECT_EQ(products[i], uint64_t(uint32_t(a[i])) * uint32_t(b[i]) + (a[i] >> 32) * (b[i] >> 32));
   }
