@@ -39,7 +39,7 @@ Places::Places(Warp &warp, const Step &step, Lanes lanes, uint32_t bytes, Access
     }
     pointers[lane] = resolve(lane, bytes, access);
   });
-  if (access.isWrite)
+  if (access.isWrite && !access.isAtomic)
     warp.cta.run.progress();
   if (warp.cta.run.launch.countsAccesses)
     count(lanes, bytes);

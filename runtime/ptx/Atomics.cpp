@@ -56,7 +56,7 @@ template <typename Half> Pair<Half> combine(Operation, Pair<Half> old, Pair<Half
 /// `d`: the old value (absent for red), `b`, `c`: operands, `e`: the operation.
 template <typename T> void atomic(Warp &warp, const Step &step, Lanes lanes) {
   Run &run = warp.cta.run;
-  const Places places(warp, step, lanes, sizeof(T), {.isWrite = true, .isStrong = true});
+  const Places places(warp, step, lanes, sizeof(T), {.isWrite = true, .isStrong = true, .isAtomic = true});
   forEachLane(lanes, [&](unsigned lane) {
     const Space space = places.space(lane);
     const uint64_t key = keyOf(warp, space, places.address(lane));
@@ -73,6 +73,8 @@ template <typename T> void atomic(Warp &warp, const Step &step, Lanes lanes) {
     if (step.c != kAbsent)
       c = warp.lanes<T>(step.c)[lane];
     const T result = combine(Operation(step.e), old, b, c);
+    if (std::memcmp(&result, &old, sizeof(T)) != 0)
+      run.progress(); // polling by atomic operations is none
     std::memcpy(places[lane], &result, sizeof(T));
     if (step.d != kAbsent)
       warp.lanes<T>(step.d)[lane] = old;

@@ -41,6 +41,7 @@ struct WarpClock {
 struct Access {
   bool isWrite = false;
   bool isStrong = false;
+  bool isAtomic = false; // a write that may leave the value as it is
 };
 
 /// Who accessed each word of shared memory last.

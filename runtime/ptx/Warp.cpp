@@ -10,8 +10,6 @@ namespace pe::ptx {
 namespace {
 
 constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
-/// Instructions after which a group that runs alone lets diverged lanes run, which it may wait for.
-constexpr uint64_t kFairTurn = 10'000;
 constexpr size_t kDeepestCall = 64;
 
 std::string listed(const Extent &index) {
@@ -286,7 +284,6 @@ void Warp::call(const Step &step, Lanes mask) {
 
 Warp::Turn Warp::run(uint64_t most) {
   Run &grid = cta.run;
-  uint64_t fair = kFairTurn;
   for (uint64_t left = most; left > 0;) {
     Frame &f = frames.back();
     if (f.groups.empty()) { // all lanes have returned
@@ -311,7 +308,7 @@ Warp::Turn Warp::run(uint64_t most) {
       if (!f.groups[other].waits)
         f.current = other;
     }
-    const Turn turn = runGroup(f, left, fair);
+    const Turn turn = runGroup(f, left);
     if (turn != Turn::Used)
       return turn;
   }
@@ -319,7 +316,7 @@ Warp::Turn Warp::run(uint64_t most) {
 }
 
 /// Executes the current group until it meets, leaves or waits for another one, or calls or returns.
-Warp::Turn Warp::runGroup(Frame &f, uint64_t &left, uint64_t &fair) {
+Warp::Turn Warp::runGroup(Frame &f, uint64_t &left) {
   Run &grid = cta.run;
   const Step *const steps = f.code->steps.data();
   uint64_t *const executions = f.code->executions.data();
@@ -350,7 +347,7 @@ Warp::Turn Warp::runGroup(Frame &f, uint64_t &left, uint64_t &fair) {
     ++executions[pc];
     ++grid.executed;
     --left;
-    fair -= fair > 0;
+    fair -= !isAlone && fair > 0;
     switch (step.flow) {
     case Flow::Plain:
       if (mask)

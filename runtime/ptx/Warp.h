@@ -101,11 +101,16 @@ private:
   void call(const Step &step, Lanes lanes);
   void split(Frame &frame, uint32_t otherPc, Lanes otherLanes);
   bool select(Frame &frame);
-  Turn runGroup(Frame &frame, uint64_t &left, uint64_t &fair);
+  Turn runGroup(Frame &frame, uint64_t &left);
   void branchByTable(Frame &frame, const Step &step, Lanes lanes);
   bool wake(Frame &frame);
   [[noreturn]] void reportMissingLanes(Frame &frame);
   void remove(Frame &frame, Lanes lanes);
+
+  /// Instructions of diverged lanes after which another group has a turn: the current one may wait
+  /// for what it holds.
+  static constexpr uint64_t kFairTurn = 10'000;
+  uint64_t fair = kFairTurn; // left before the next such turn
 
   std::byte *frame = nullptr; // frames.back().data
   std::vector<Frame> frames;
