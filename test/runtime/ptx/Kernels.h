@@ -78,6 +78,22 @@ inline std::string failure(const std::string &body, Launch launch = blockOf(32))
   return run(body, std::move(launch), 4096).error;
 }
 
+/// Ends bodies that leave their result in %r1.
+inline const std::string store = "\nst.global.b32 [%pt], %r1;";
+
+/// Expects %r1 to be expected(thread).
+template <typename Function>
+void expectThreads(const std::string &body, Function expected, uint32_t threads = 32) {
+  const std::vector<uint32_t> found = words(body + store, blockOf(threads), threads);
+  for (uint32_t i = 0; i < threads; ++i)
+    EXPECT_EQ(found[i], uint32_t(expected(i))) << body << " thread " << i;
+}
+
+/// Thread i reads what thread i ^ 32 has written.
+inline const std::string exchange =
+    ".shared .align 4 .b8 s[1024]; mov.u32 %r2, s; mad.lo.u32 %r3, %t, 4, %r2; xor.b32 %r4, %t, "
+    "32; mad.lo.u32 %r4, %r4, 4, %r2;\nst.shared.b32 [%r3], %t;\n";
+
 } // namespace pe::ptx::test
 
 #define EXPECT_CONTAINS(text, part)                                                                \
