@@ -116,6 +116,13 @@ struct Least {
 struct Greatest {
   template <typename T> T operator()(T a, T b) const { return a < b ? b : a; }
 };
+/// A result of .relu: at least 0.
+template <typename F> struct Rectified {
+  template <typename T> T operator()(T a, T b) const {
+    const T result = F()(a, b);
+    return result < 0 ? T(0) : result;
+  }
+};
 struct Absolute {
   template <typename T> T operator()(T a) const { return a < 0 ? Subtract()(T(0), a) : a; }
 };
@@ -325,11 +332,19 @@ void decodeExtreme(Decoder &decoder, const Statement &statement, Step &step) {
   const Type type = decoder.type(statement);
   if (isFloat(type))
     return decodeFloatExtreme(decoder, statement, step);
-  decoder.expectModifiers(statement, {});
+  decoder.expectModifiers(statement, {"relu"});
   decodeOperands(decoder, statement, step, type, {type, type});
+  const bool isMin = statement.opcode == "min";
+  if (statement.has("relu")) { // of .s32 only; pairs of 16 bits are refused as types
+    if (type != Type::S32)
+      decoder.refuseForm(statement);
+    step.run = isMin ? handlerOf<SameBinary<int32_t, Rectified<Least>>>()
+                     : handlerOf<SameBinary<int32_t, Rectified<Greatest>>>();
+    return;
+  }
   setHandler(decoder, statement, step,
-             statement.opcode == "min" ? integerHandler<SameBinary, Least>(type)
-                                       : integerHandler<SameBinary, Greatest>(type));
+             isMin ? integerHandler<SameBinary, Least>(type)
+                   : integerHandler<SameBinary, Greatest>(type));
 }
 
 void decodeSign(Decoder &decoder, const Statement &statement, Step &step) {

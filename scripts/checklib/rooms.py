@@ -14,8 +14,8 @@ ROOMS = {
     "runtime/include": ((), False),
     "runtime/plan": (("runtime/include",), False),
     "runtime/core": (("runtime/include", "runtime/plan"), False),
-    # A machine that executes PTX: standard library and errors only.
-    "runtime/ptx": (("runtime/include",), False),
+    # A machine that executes PTX: errors, and conversions of types.
+    "runtime/ptx": (("runtime/include", "runtime/core"), False),
     "runtime/device": (("runtime/include", "runtime/plan", "runtime/core", "runtime/ptx"), False),
     "runtime/reference": (("runtime/include", "runtime/plan", "runtime/core"), False),
     "runtime/api": (

@@ -52,6 +52,14 @@ TEST(Arithmetic, Integers) {
   checkIntegers<uint64_t>();
 }
 
+TEST(Arithmetic, Rectified) {
+  expectBinary<int32_t, int32_t, int32_t>(
+      "min.relu.s32", [](int32_t a, int32_t b) { return std::max(0, std::min(a, b)); });
+  expectBinary<int32_t, int32_t, int32_t>(
+      "max.relu.s32", [](int32_t a, int32_t b) { return std::max({0, a, b}); });
+  EXPECT_EQ(refusal("max.relu.u32 %d, %a, %b;"), "'max.relu.u32' is not supported");
+}
+
 TEST(Arithmetic, WideAndClamped) {
   using I = int64_t;
   expectBinary<int64_t, int32_t, int32_t>("mul.wide.s32", [](I a, I b) { return a * b; });
