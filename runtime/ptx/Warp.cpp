@@ -282,8 +282,25 @@ void Warp::call(const Step &step, Lanes mask) {
 // Execution
 //===----------------------------------------------------------------------===//
 
+/// Makes the group of the favored lane current, if a lane has a turn.
+void Warp::chooseFavored(Frame &f) {
+  if (fair == 0) {
+    fair = kFairTurn;
+    favor = kFavoredTurn;
+    const Group &group = f.groups[cta.run.random() % f.groups.size()];
+    favored = unsigned(std::countr_zero(group.lanes));
+  }
+  if (favor == 0)
+    return;
+  for (size_t i = 0; i < f.groups.size(); ++i)
+    if (f.groups[i].lanes >> favored & 1 && !f.groups[i].waits) {
+      f.current = unsigned(i);
+      return;
+    }
+  favor = 0;
+}
+
 Warp::Turn Warp::run(uint64_t most) {
-  Run &grid = cta.run;
   for (uint64_t left = most; left > 0;) {
     Frame &f = frames.back();
     if (f.groups.empty()) { // all lanes have returned
@@ -302,12 +319,8 @@ Warp::Turn Warp::run(uint64_t most) {
     }
     if (!select(f) && !wake(f))
       reportMissingLanes(f);
-    if (f.groups.size() > 1 && fair == 0) { // the others may hold what this group polls
-      fair = kFairTurn;
-      const unsigned other = unsigned(grid.random() % f.groups.size());
-      if (!f.groups[other].waits)
-        f.current = other;
-    }
+    if (f.groups.size() > 1)
+      chooseFavored(f);
     const Turn turn = runGroup(f, left);
     if (turn != Turn::Used)
       return turn;
@@ -327,9 +340,9 @@ Warp::Turn Warp::runGroup(Frame &f, uint64_t &left) {
   for (const Group &other : f.groups)
     if (&other != group && (!other.waits || other.pc > group->pc))
       meeting = std::min(meeting, other.pc);
-  const bool isForced = meeting < group->pc; // chosen although it is not the least
-  if (isForced)
+  if (meeting < group->pc) // chosen although it is not the least
     meeting = kNever;
+  uint64_t alone = kNever, &turn = isAlone ? alone : favor ? favor : fair;
 
   uint32_t pc = group->pc;
   auto stop = [&](uint32_t at) {
@@ -337,7 +350,7 @@ Warp::Turn Warp::runGroup(Frame &f, uint64_t &left) {
     return Turn::Used;
   };
   while (left > 0) {
-    if (pc >= meeting || (!isAlone && fair == 0))
+    if (pc >= meeting || turn == 0)
       return stop(pc);
     const Step &step = steps[pc];
     Lanes mask = group->lanes;
@@ -347,7 +360,7 @@ Warp::Turn Warp::runGroup(Frame &f, uint64_t &left) {
     ++executions[pc];
     ++grid.executed;
     --left;
-    fair -= !isAlone && fair > 0;
+    --turn;
     switch (step.flow) {
     case Flow::Plain:
       if (mask)

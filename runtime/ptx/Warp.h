@@ -107,10 +107,13 @@ private:
   [[noreturn]] void reportMissingLanes(Frame &frame);
   void remove(Frame &frame, Lanes lanes);
 
-  /// Instructions of diverged lanes after which another group has a turn: the current one may wait
-  /// for what it holds.
-  static constexpr uint64_t kFairTurn = 10'000;
-  uint64_t fair = kFairTurn; // left before the next such turn
+  // Diverged lanes may wait for what others hold, so that the group with the least program counter
+  // does not always go first: after kFairTurn instructions, the group of a lane chosen at random has
+  // a turn of kFavoredTurn.
+  static constexpr uint64_t kFairTurn = 2000, kFavoredTurn = 200;
+  uint64_t fair = kFairTurn, favor = 0; // instructions left of these turns
+  unsigned favored = 0;                 // the lane
+  void chooseFavored(Frame &frame);
 
   std::byte *frame = nullptr; // frames.back().data
   std::vector<Frame> frames;
