@@ -7,7 +7,7 @@
 #ifndef PE_RUNTIME_PTX_ARITHMETIC_H
 #define PE_RUNTIME_PTX_ARITHMETIC_H
 
-#include "runtime/ptx/Decoder.h"
+#include "runtime/ptx/StepDecoder.h"
 
 namespace pe::ptx {
 

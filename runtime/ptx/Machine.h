@@ -18,8 +18,8 @@
 #ifndef PE_RUNTIME_PTX_MACHINE_H
 #define PE_RUNTIME_PTX_MACHINE_H
 
-#include "runtime/ptx/Decoder.h"
-#include "runtime/ptx/Memory.h"
+#include "runtime/ptx/StepDecoder.h"
+#include "runtime/ptx/DeviceMemory.h"
 
 #include <functional>
 #include <mutex>

@@ -13,7 +13,7 @@
 #ifndef PE_RUNTIME_PTX_RACES_H
 #define PE_RUNTIME_PTX_RACES_H
 
-#include "runtime/ptx/Memory.h"
+#include "runtime/ptx/DeviceMemory.h"
 #include "runtime/ptx/Program.h"
 
 #include <array>

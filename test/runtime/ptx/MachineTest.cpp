@@ -1,6 +1,6 @@
 //===- MachineTest.cpp - Control flow, barriers, bounds and launches ------===//
 
-#include "test/runtime/ptx/Kernels.h"
+#include "test/runtime/ptx/TestKernels.h"
 
 #include <bit>
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "test/runtime/ptx/Kernels.h"
+#include "test/runtime/ptx/TestKernels.h"
 
 #include <bit>
 #include <cmath>

@@ -1,7 +1,7 @@
-//===- Kernels.h - Short kernels for tests of the PTX machine ---*- C++ -*-===//
+//===- TestKernels.h - Short kernels for tests of the PTX machine ---*- C++ -*-===//
 
-#ifndef PE_TEST_RUNTIME_PTX_KERNELS_H
-#define PE_TEST_RUNTIME_PTX_KERNELS_H
+#ifndef PE_TEST_RUNTIME_PTX_TESTKERNELS_H
+#define PE_TEST_RUNTIME_PTX_TESTKERNELS_H
 
 #include "runtime/ptx/Machine.h"
 
@@ -99,4 +99,4 @@ inline const std::string exchange =
 #define EXPECT_CONTAINS(text, part)                                                                \
   EXPECT_NE(std::string(text).find(part), std::string::npos) << "found: " << (text)
 
-#endif // PE_TEST_RUNTIME_PTX_KERNELS_H
+#endif // PE_TEST_RUNTIME_PTX_TESTKERNELS_H
