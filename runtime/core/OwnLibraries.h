@@ -7,8 +7,8 @@
 
 namespace pe {
 
-/// Returns the paths where a library that belongs to pe is expected: in the directory of the library
-/// or executable that contains this code, and in ../lib beside it.
+/// Returns the paths where a library of pe is expected: in the directory of the library or
+/// executable that contains this code, and in ../lib relative to it.
 std::array<std::string, 2> ownLibraryPaths(const std::string &name);
 
 /// Returns the first of these paths that exists, or the first one if none does.

@@ -7,7 +7,7 @@
 
 namespace pe::ptx {
 
-/// How strong an access of memory is: the semantics and scope of ld, st, atom, red and fence.
+/// The semantics and scope of ld, st, atom, red and fence, in Step::flags.
 enum AccessFlags : uint16_t {
   kStrong = 1,      // volatile, relaxed, acquire, release, mmio, atomic
   kAcquire = 2,

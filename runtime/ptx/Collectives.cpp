@@ -316,7 +316,7 @@ void decodeRedux(Decoder &decoder, const Statement &statement, Step &step) {
 // Barriers
 //===----------------------------------------------------------------------===//
 
-/// What a barrier instruction does, in Step::width.
+/// The action of a barrier instruction, in Step::width.
 enum BarrierFlags : uint8_t { kWaits = 1, kIsNegated = 2 };
 
 /// Returns the value of an operand that all lanes must agree on.

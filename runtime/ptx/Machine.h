@@ -39,8 +39,8 @@ struct Schedule {
   /// A CTA keeps the sectors of global memory that it has read, as a level-1 cache does, and loads
   /// that are neither volatile nor relaxed may return them until an acquire.
   bool loadsMayBeStale = true;
-  /// How many times an acquire or relaxed load of a location may return its value before the
-  /// latest release, one CTA at a time.
+  /// The number of times that an acquire or relaxed load of a location returns its value before the
+  /// latest release, for each CTA.
   unsigned lateReleases = 2;
 
   /// Returns a schedule in which the seed has chosen all of the above.

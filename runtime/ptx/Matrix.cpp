@@ -18,9 +18,24 @@ namespace pe::ptx {
 
 namespace {
 
+// Vectors of 8 elements, which the compiler splits where the processor has shorter ones.
+template <typename T> using Vector = T __attribute__((vector_size(8 * sizeof(T))));
 /// One row of the accumulators.
-using Row = double __attribute__((vector_size(64)));
+using Row = Vector<double>;
 constexpr int kColumns = 8;
+
+template <typename To, typename From> [[gnu::always_inline]] inline To bitCast(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof(to));
+  return to;
+}
+
+template <typename T> [[gnu::always_inline]] inline Vector<T> loadVector(const T *from) {
+  Vector<T> vector;
+  std::memcpy(&vector, from, sizeof(vector));
+  return vector;
+}
 
 //===----------------------------------------------------------------------===//
 // Elements
@@ -28,31 +43,61 @@ constexpr int kColumns = 8;
 
 struct BFloat {
   using Bits = uint16_t;
-  [[gnu::always_inline]] static float widen(Bits bits) { return asFloat(uint32_t(bits) << 16); }
+  [[gnu::always_inline]] static Row widen(Vector<uint16_t> bits) {
+    const auto wide = __builtin_convertvector(bits, Vector<uint32_t>) << 16;
+    return __builtin_convertvector(bitCast<Vector<float>>(wide), Row);
+  }
 };
 
 struct Half {
   using Bits = uint16_t;
-  /// Scales by a power of two, which is exact for subnormal numbers too; without branches, so that
-  /// loops over it are vectorized.
-  [[gnu::always_inline]] static float widen(Bits bits) {
-    const uint32_t sign = uint32_t(bits & 0x8000) << 16, magnitude = uint32_t(bits & 0x7FFF) << 13;
-    const uint32_t finite = asBits(asFloat(magnitude) * 0x1p112f);
-    const uint32_t special = magnitude | 0x7F800000;
-    return asFloat(sign | (magnitude >= 0x0F800000 ? special : finite));
+  /// Scales by a power of two, which is exact for subnormal numbers too.
+  [[gnu::always_inline]] static Row widen(Vector<uint16_t> bits) {
+    const auto wide = __builtin_convertvector(bits, Vector<uint32_t>);
+    const Vector<uint32_t> sign = (wide & 0x8000) << 16, magnitude = (wide & 0x7FFF) << 13;
+    const auto finite = bitCast<Vector<uint32_t>>(bitCast<Vector<float>>(magnitude) * 0x1p112f);
+    const Vector<uint32_t> special = magnitude | 0x7F800000;
+    const Vector<uint32_t> result = sign | (magnitude >= 0x0F800000 ? special : finite);
+    return __builtin_convertvector(bitCast<Vector<float>>(result), Row);
   }
 };
 
 struct TensorFloat {
   using Bits = uint32_t;
   /// The lower 13 bits are ignored.
-  [[gnu::always_inline]] static float widen(Bits bits) { return asFloat(bits & ~uint32_t(0x1FFF)); }
+  [[gnu::always_inline]] static Row widen(Vector<uint32_t> bits) {
+    return __builtin_convertvector(bitCast<Vector<float>>(bits & ~uint32_t(0x1FFF)), Row);
+  }
 };
 
 template <typename T> struct Byte {
   using Bits = T;
-  [[gnu::always_inline]] static double widen(Bits bits) { return bits; }
+  [[gnu::always_inline]] static Row widen(Vector<T> bits) {
+    return __builtin_convertvector(bits, Row);
+  }
 };
+
+/// Turns a block of 8 columns of `Width` elements into rows of 8.
+template <int Width, typename Bits>
+[[gnu::always_inline]] inline void transpose(const Bits *from, Bits *to) {
+  for (int i = 0; i < kColumns; ++i)
+    for (int j = 0; j < Width; ++j)
+      to[kColumns * j + i] = from[Width * i + j];
+}
+
+/// As above, with three steps that interleave rows i and i + 4.
+template <> [[gnu::always_inline]] inline void transpose<8>(const uint16_t *from, uint16_t *to) {
+  Vector<uint16_t> rows[8], next[8];
+  std::memcpy(rows, from, sizeof(rows));
+  for (int step = 0; step < 3; ++step) {
+    for (int i = 0; i < 4; ++i) {
+      next[2 * i] = __builtin_shufflevector(rows[i], rows[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+      next[2 * i + 1] = __builtin_shufflevector(rows[i], rows[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    std::memcpy(rows, next, sizeof(rows));
+  }
+  std::memcpy(to, rows, sizeof(rows));
+}
 
 //===----------------------------------------------------------------------===//
 // Accumulators
@@ -61,64 +106,62 @@ template <typename T> struct Byte {
 /// NaN results of mma are this NaN.
 constexpr uint32_t kNaN = 0x7FFFFFFF;
 
-/// Accumulators with a register per element: f32 and s32.
-template <typename T, int M> struct Accumulators {
-  static constexpr int kRegisters = M / 4;
+/// Accumulators with a register per element: f32 and s32. Two registers hold 8 rows.
+template <typename T> struct Accumulators {
+  using Quarter = T __attribute__((vector_size(4 * sizeof(T))));
+  static constexpr int registers(int rows) { return rows / 4; }
 
-  [[gnu::always_inline]] static void load(Warp &warp, const uint32_t *list,
-                                          double (*to)[kColumns]) {
-    for (int r = 0; r < kRegisters; ++r) {
-      const T *from = warp.lanes<T>(list[r]);
-      for (int i = 0; i < 8; ++i)
-        for (int j = 0; j < 4; ++j)
-          to[r / 2 * 8 + i][2 * j + r % 2] = from[4 * i + j];
+  [[gnu::always_inline]] static void load(Warp &warp, const uint32_t *list, int m, Row *to) {
+    for (int i = 0; i < m; ++i) {
+      Quarter even, odd;
+      std::memcpy(&even, warp.lanes<T>(list[i / 8 * 2]) + i % 8 * 4, sizeof(even));
+      std::memcpy(&odd, warp.lanes<T>(list[i / 8 * 2 + 1]) + i % 8 * 4, sizeof(odd));
+      to[i] =
+          __builtin_convertvector(__builtin_shufflevector(even, odd, 0, 4, 1, 5, 2, 6, 3, 7), Row);
     }
   }
 
-  [[gnu::always_inline]] static T narrow(double value, bool saturates) {
+  [[gnu::always_inline]] static Vector<T> narrow(Row value, [[maybe_unused]] bool saturates) {
     if constexpr (std::is_floating_point_v<T>) {
-      const float result = float(value);
-      return result != result ? asFloat(kNaN) : result;
-    } else {
-      // The sum is exact.
-      const double most = saturates ? 0x1p31 - 1 : 0x1p62, least = saturates ? -0x1p31 : -0x1p62;
-      return T(uint32_t(int64_t(std::clamp(value, least, most))));
+      const auto result = __builtin_convertvector(value, Vector<float>);
+      const auto bits = bitCast<Vector<uint32_t>>(result);
+      return bitCast<Vector<float>>(result != result ? (bits | kNaN) & kNaN : bits);
+    } else { // the sum is exact
+      Vector<T> result;
+      for (int i = 0; i < kColumns; ++i)
+        result[i] =
+            T(uint32_t(int64_t(saturates ? std::clamp(value[i], -0x1p31, 0x1p31 - 1) : value[i])));
+      return result;
     }
   }
 
-  [[gnu::always_inline]] static void store(Warp &warp, const Step &step,
-                                           const double (*from)[kColumns]) {
+  [[gnu::always_inline]] static void store(Warp &warp, const Step &step, int m, const Row *from) {
     const uint32_t *list = warp.list(step);
-    for (int r = 0; r < kRegisters; ++r) {
-      T *to = warp.lanes<T>(list[r]);
-      for (int i = 0; i < 8; ++i)
-        for (int j = 0; j < 4; ++j)
-          to[4 * i + j] = narrow(from[r / 2 * 8 + i][2 * j + r % 2], step.flags);
+    for (int i = 0; i < m; ++i) {
+      const Vector<T> row = narrow(from[i], step.flags);
+      const Quarter even = __builtin_shufflevector(row, row, 0, 2, 4, 6);
+      const Quarter odd = __builtin_shufflevector(row, row, 1, 3, 5, 7);
+      std::memcpy(warp.lanes<T>(list[i / 8 * 2]) + i % 8 * 4, &even, sizeof(even));
+      std::memcpy(warp.lanes<T>(list[i / 8 * 2 + 1]) + i % 8 * 4, &odd, sizeof(odd));
     }
   }
 };
 
-/// Accumulators with two elements a register.
-template <int M> struct Accumulators<Half, M> {
-  static constexpr int kRegisters = M / 8;
+/// Accumulators with two elements a register, which holds 8 rows.
+template <> struct Accumulators<Half> {
+  static constexpr int registers(int rows) { return rows / 8; }
 
-  [[gnu::always_inline]] static void load(Warp &warp, const uint32_t *list,
-                                          double (*to)[kColumns]) {
-    for (int r = 0; r < kRegisters; ++r) {
-      const uint16_t *from = warp.lanes<uint16_t>(list[r]);
-      for (int i = 0; i < 64; ++i)
-        to[8 * r + i / 8][i % 8] = Half::widen(from[i]);
-    }
+  [[gnu::always_inline]] static void load(Warp &warp, const uint32_t *list, int m, Row *to) {
+    for (int i = 0; i < m; ++i)
+      to[i] = Half::widen(loadVector(warp.lanes<uint16_t>(list[i / 8]) + i % 8 * 8));
   }
 
-  [[gnu::always_inline]] static void store(Warp &warp, const Step &step,
-                                           const double (*from)[kColumns]) {
-    const uint32_t *list = warp.list(step);
-    for (int r = 0; r < kRegisters; ++r) {
-      uint16_t *to = warp.lanes<uint16_t>(list[r]);
-      for (int i = 0; i < 64; ++i) {
-        const double value = from[8 * r + i / 8][i % 8];
-        to[i] = value != value ? uint16_t(kNaN) : std::bit_cast<uint16_t>(_Float16(value));
+  [[gnu::always_inline]] static void store(Warp &warp, const Step &step, int m, const Row *from) {
+    for (int i = 0; i < m; ++i) {
+      uint16_t *to = warp.lanes<uint16_t>(warp.list(step)[i / 8]) + i % 8 * 8;
+      for (int j = 0; j < kColumns; ++j) {
+        const double value = from[i][j];
+        to[j] = value != value ? uint16_t(kNaN) : std::bit_cast<uint16_t>(_Float16(value));
       }
     }
   }
@@ -134,38 +177,36 @@ template <int M> struct Accumulators<Half, M> {
 /// Code::offsets has the registers of d, a, b and c in this order; `flags`: 1 for satfinite.
 template <typename A, typename B, typename Sum, int M, int K, int RowsTogether>
 [[gnu::always_inline]] inline void multiply(Warp &warp, const Step &step) {
-  constexpr int kWidth = 16 / sizeof(typename A::Bits); // columns of a block of A
-  constexpr int kBlocks = K / kWidth;
-  using Accumulator = Accumulators<Sum, M>;
-  alignas(64) double a[M][K], b[K][kColumns], sum[M][kColumns];
-  const uint32_t *registers = warp.list(step) + Accumulator::kRegisters;
-  for (int r = 0; r < kBlocks * (M / 8); ++r) {
-    const auto *from = warp.lanes<typename A::Bits>(*registers++);
-    for (int i = 0; i < 8; ++i)
-      for (int j = 0; j < kWidth; ++j)
-        a[r % (M / 8) * 8 + i][r / (M / 8) * kWidth + j] = A::widen(from[i * kWidth + j]);
+  using BitsA = typename A::Bits;
+  using BitsB = typename B::Bits;
+  constexpr int kWidth = 16 / sizeof(BitsA); // columns of a block of A
+  constexpr int kDeep = K / kWidth, kHigh = M / 8;
+  alignas(64) double a[kDeep * kHigh][8 * kWidth];
+  Row b[K], sum[M];
+  const uint32_t *registers = warp.list(step) + Accumulators<Sum>::registers(M);
+  for (auto &block : a) {
+    const BitsA *from = warp.lanes<BitsA>(*registers++);
+    for (int i = 0; i < 8 * kWidth; i += 8) {
+      const Row row = A::widen(loadVector(from + i));
+      std::memcpy(block + i, &row, sizeof(row));
+    }
   }
-  for (int r = 0; r < kBlocks; ++r) {
-    const auto *from = warp.lanes<typename B::Bits>(*registers++);
-    for (int i = 0; i < 8; ++i)
-      for (int j = 0; j < kWidth; ++j)
-        b[r * kWidth + j][i] = B::widen(from[i * kWidth + j]);
+  for (int r = 0; r < kDeep; ++r) {
+    BitsB rows[8 * kWidth];
+    transpose<kWidth>(warp.lanes<BitsB>(*registers++), rows);
+    for (int i = 0; i < kWidth; ++i)
+      b[r * kWidth + i] = B::widen(loadVector(rows + 8 * i));
   }
-  Accumulator::load(warp, registers, sum);
+  Accumulators<Sum>::load(warp, registers, M, sum);
   for (int m = 0; m < M; m += RowsTogether) {
     Row rows[RowsTogether];
-    for (int i = 0; i < RowsTogether; ++i)
-      std::memcpy(&rows[i], sum[m + i], sizeof(Row));
-    for (int k = 0; k < K; ++k) {
-      Row column;
-      std::memcpy(&column, b[k], sizeof(Row));
+    std::memcpy(rows, sum + m, sizeof(rows));
+    for (int k = 0; k < K; ++k)
       for (int i = 0; i < RowsTogether; ++i)
-        rows[i] += a[m + i][k] * column;
-    }
-    for (int i = 0; i < RowsTogether; ++i)
-      std::memcpy(sum[m + i], &rows[i], sizeof(Row));
+        rows[i] += a[k / kWidth * kHigh + m / 8][(m % 8 + i) * kWidth + k % kWidth] * b[k];
+    std::memcpy(sum + m, rows, sizeof(rows));
   }
-  Accumulator::store(warp, step, sum);
+  Accumulators<Sum>::store(warp, step, M, sum);
 }
 
 template <typename A, typename B, typename Sum, int M, int K>

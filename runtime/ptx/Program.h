@@ -28,7 +28,7 @@ struct Step;
 /// Executes an instruction for a nonempty set of lanes. Throws Fault.
 using Handler = void (*)(Warp &, const Step &, Lanes);
 
-/// How an instruction continues.
+/// The continuation of an instruction.
 enum class Flow : uint8_t {
   Plain,      // with the next instruction
   Branch,     // at `target`, for the lanes of the guard

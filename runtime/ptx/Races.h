@@ -33,18 +33,18 @@ struct WarpClock {
   uint32_t now = 1;    // advances at each synchronization
   std::array<uint32_t, 32> own{}; // clocks of the warps of its CTA, by number in the CTA
   Knowledge others;               // of warps of other CTAs
-  Knowledge fenced;  // at the last fence: what a later relaxed store publishes
+  Knowledge fenced;  // at the last fence; a later relaxed store publishes it
   Knowledge pending; // read by relaxed loads: known after the next fence
 };
 
-/// How an instruction accesses memory.
+/// The kind of an access of memory.
 struct Access {
   bool isWrite = false;
   bool isStrong = false;
   bool isAtomic = false; // a write that may leave the value as it is
 };
 
-/// Who accessed each word of shared memory last.
+/// The last accesses of each word of shared memory.
 class SharedShadow {
 public:
   void reset(uint32_t bytes, unsigned warpCount);

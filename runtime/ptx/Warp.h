@@ -50,7 +50,7 @@ public:
   Warp(Cta &cta, unsigned number);
   ~Warp();
 
-  /// What ended a turn.
+  /// The reason why a turn ended.
   enum class Turn { Used, Waits, Done };
   /// Executes at most `most` instructions.
   Turn run(uint64_t most);

@@ -53,7 +53,8 @@ ROOMS = {
     "runtime/jit/JitInterface.h": (("runtime/include", "runtime/plan"), False),
     # `pe` links only the LLVM-free runtime and loads the compiler library on demand.
     "tools/pe": (("runtime/include", "runtime/plan", "runtime/core", "runtime/device",
-                  "runtime/ptx", "runtime/reference", "runtime/api", "runtime/train", "runtime/chart",
+                  "runtime/ptx", "runtime/reference", "runtime/api", "runtime/train",
+                  "runtime/chart",
                   "runtime/jit/JitInterface.h"), False),
     "tools/pe-opt": (("dialect", "passes"), True),
     "tools/pe-lsp-server": (("dialect", "passes"), True),

@@ -1,9 +1,10 @@
 //===- PtxDriver.cpp - The functions of libcuda on the PTX machine --------===//
 //
-// libpe-ptx-cuda.so defines the functions of libcuda that pe uses. Its one device executes PTX on the
-// host (runtime/ptx). Device memory is host memory. The work of a stream runs in order when the stream
-// is synchronized, so that code that relies on it earlier fails; the null stream runs at once. A fault
-// of a kernel is the error of the next synchronization; its description is the error's text.
+// libpe-ptx-cuda.so defines the functions of libcuda that pe uses. Its one device executes PTX on
+// the host (runtime/ptx). Device memory is host memory. The work of a stream runs in order when the
+// stream is synchronized, so that code that relies on it earlier fails; the null stream runs
+// immediately. A fault of a kernel is the error of the next synchronization, and its description is
+// the text of the error.
 //
 // $PE_PTX sets the device and the schedule: "chip=80,seed=7,ctas=4,limit=1000000".
 //

@@ -1,5 +1,5 @@
-"""Writes safetensors files of float vectors x = 0, 1, ... and y = 0.5 (`write FILE N`), or checks that z = x + y in a
-file (`check FILE`)."""
+"""Writes a safetensors file of float vectors x = 0, 1, ... and y = 0.5 (`write FILE N`), or checks
+that z = x + y in a file (`check FILE`)."""
 import json
 import struct
 import sys
@@ -11,7 +11,8 @@ if action == "write":
     header, data = {}, b""
     for name, values in tensors.items():
         packed = struct.pack(f"<{count}f", *values)
-        header[name] = {"dtype": "F32", "shape": [count], "data_offsets": [len(data), len(data) + len(packed)]}
+        header[name] = {"dtype": "F32", "shape": [count],
+                        "data_offsets": [len(data), len(data) + len(packed)]}
         data += packed
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
