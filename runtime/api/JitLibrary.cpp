@@ -36,9 +36,7 @@ int collectFile(dl_phdr_info *info, size_t, void *out) {
 
 class JitLibrary final : public JitProvider {
 public:
-  JitLibrary() {
-    candidates = ownLibraryPaths(kLibrary);
-  }
+  JitLibrary() { candidates = ownLibraryPaths(kLibrary); }
 
   Expected<jit::Jit *> get() override {
     std::lock_guard lock(mutex);

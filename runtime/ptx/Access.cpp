@@ -10,11 +10,16 @@ namespace {
 
 Space spaceOf(uint64_t address) {
   switch (address & kWindowMask) {
-  case kSharedWindow: return Space::Shared;
-  case kLocalWindow: return Space::Local;
-  case kConstWindow: return Space::Const;
-  case kParamWindow: return Space::Param;
-  default: return Space::Global;
+  case kSharedWindow:
+    return Space::Shared;
+  case kLocalWindow:
+    return Space::Local;
+  case kConstWindow:
+    return Space::Const;
+  case kParamWindow:
+    return Space::Param;
+  default:
+    return Space::Global;
   }
 }
 
@@ -92,8 +97,9 @@ std::byte *Places::global(unsigned lane, uint32_t bytes, Access access) {
   if (!last || !last->contains(address, bytes)) {
     last = run.memory.find(address);
     if (!last || !last->contains(address, bytes))
-      throw Fault{warp.describe(lane) + verb + std::to_string(bytes) + " bytes of global memory at " +
-                      run.memory.describe(address) + "; expected memory that is allocated",
+      throw Fault{warp.describe(lane) + verb + std::to_string(bytes) +
+                      " bytes of global memory at " + run.memory.describe(address) +
+                      "; expected memory that is allocated",
                   0};
   }
   if (address % bytes)
@@ -145,7 +151,8 @@ uint64_t wavefronts(const uint64_t *addresses, Lanes lanes, uint32_t bytes, uint
     size_t all = 0;
     for (unsigned lane = begin; lane < begin + together; ++lane)
       if (lanes >> lane & 1)
-        for (uint64_t word = addresses[lane] / 4; word <= (addresses[lane] + bytes - 1) / 4; ++word) {
+        for (uint64_t word = addresses[lane] / 4; word <= (addresses[lane] + bytes - 1) / 4;
+             ++word) {
           std::vector<uint64_t> &bank = words[word % 32];
           if (std::ranges::find(bank, word) == bank.end()) {
             bank.push_back(word);

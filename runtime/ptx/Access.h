@@ -9,13 +9,13 @@ namespace pe::ptx {
 
 /// The semantics and scope of ld, st, atom, red and fence, in Step::flags.
 enum AccessFlags : uint16_t {
-  kStrong = 1,      // volatile, relaxed, acquire, release, mmio, atomic
+  kStrong = 1, // volatile, relaxed, acquire, release, mmio, atomic
   kAcquire = 2,
   kRelease = 4,
-  kSignedLoad = 8,  // sign-extend to the register
-  kReadOnly = 16,   // ld.global.nc
-  kCtaScope = 32,   // .cta: not between CTAs
-  kUncached = 64    // .cg, .cv, ...: not in the cache of the CTA
+  kSignedLoad = 8, // sign-extend to the register
+  kReadOnly = 16,  // ld.global.nc
+  kCtaScope = 32,  // .cta: not between CTAs
+  kUncached = 64   // .cg, .cv, ...: not in the cache of the CTA
 };
 
 /// The places that the lanes of one instruction access, after checks of bounds, alignment and
@@ -32,8 +32,7 @@ public:
 
 private:
   std::byte *resolve(unsigned lane, uint32_t bytes, Access access);
-  std::byte *within(unsigned lane, std::byte *memory, uint64_t size, uint32_t bytes,
-                    Access access);
+  std::byte *within(unsigned lane, std::byte *memory, uint64_t size, uint32_t bytes, Access access);
   std::byte *global(unsigned lane, uint32_t bytes, Access access);
   void count(Lanes lanes, uint32_t bytes);
   Warp &warp;

@@ -1,6 +1,6 @@
 //===- Arithmetic.h - Parts of the arithmetic family ------------*- C++ -*-===//
 //
-// The parts of addArithmetic and addLogic that are in files of their own.
+// The parts of addArithmetic and addLogic that have separate files.
 //
 //===----------------------------------------------------------------------===//
 

@@ -57,69 +57,73 @@ Copies &copiesOf(Warp &warp) {
   return *warp.copies;
 }
 
-/// `a`, `imm`, `width`: the place in shared memory; `b`, `list`: address in global memory and its
-/// offset; `count`: bytes; `c`: source bytes; `e`: predicate that ignores the source.
+/// Returns the bytes that a lane reads; the rest of the copy is zeros.
+uint32_t bytesToRead(Warp &warp, const Step &step, unsigned lane) {
+  const uint32_t bytes = step.c == kAbsent ? step.count : warp.lanes<uint32_t>(step.c)[lane];
+  if (bytes > step.count)
+    throw Fault{warp.describe(lane) + " copies " + std::to_string(bytes) +
+                    " bytes, expected at most " + std::to_string(step.count),
+                0};
+  return bytes;
+}
+
+/// Checks and records a read of global memory.
+void readSource(Warp &warp, const Step &step, unsigned lane, uint64_t address, uint32_t bytes) {
+  Run &run = warp.cta.run;
+  if (address % step.count)
+    throw Fault{warp.describe(lane) + " copies from " + run.memory.describe(address) +
+                    ", expected an address that is a multiple of " + std::to_string(step.count),
+                0};
+  Allocation *memory = run.memory.find(address);
+  if (!memory || !memory->contains(address, bytes))
+    throw Fault{warp.describe(lane) + " copies " + std::to_string(bytes) + " bytes from " +
+                    run.memory.describe(address) + "; expected memory that is allocated",
+                0};
+  run.races.access(warp, lane, *memory, address, bytes, {});
+}
+
+/// Returns the checked place in shared memory.
+uint32_t targetOf(Warp &warp, const Step &step, unsigned lane) {
+  uint64_t to = step.width == 4 ? uint32_t(warp.lanes<uint32_t>(step.a)[lane] + uint32_t(step.imm))
+                                : warp.lanes<uint64_t>(step.a)[lane] + uint64_t(step.imm);
+  if ((to & kWindowMask) == kSharedWindow)
+    to &= ~kWindowMask;
+  const uint64_t size = warp.cta.shared.size();
+  if (to > size || step.count > size - to || to % step.count)
+    throw Fault{warp.describe(lane) + " copies " + std::to_string(step.count) + " bytes to byte " +
+                    std::to_string(to) + " of shared memory, which has " + std::to_string(size) +
+                    "; expected a multiple of " + std::to_string(step.count) + " inside",
+                0};
+  return uint32_t(to);
+}
+
+/// `a`, `imm`, `width`: the place in shared memory; `b`, `list`: the address in global memory and
+/// its offset; `count`: bytes; `c`: the bytes to read.
 void copy(Warp &warp, const Step &step, Lanes lanes) {
   const uint32_t bytes = step.count;
   Run &run = warp.cta.run;
-  const int64_t offset = int64_t(warp.list(step)[0]) | int64_t(warp.list(step)[1]) << 32;
-  Step from = step;
-  from.a = step.b, from.imm = offset, from.width = 8, from.space = Space::Global;
-  uint32_t given[kWarpSize];
+  const uint64_t offset = uint64_t(warp.list(step)[0]) | uint64_t(warp.list(step)[1]) << 32;
+  uint64_t from[kWarpSize], to[kWarpSize];
   Lanes reading = 0;
   forEachLane(lanes, [&](unsigned lane) {
-    given[lane] = step.c == kAbsent ? bytes : warp.lanes<uint32_t>(step.c)[lane];
-    if (given[lane] > bytes)
-      throw Fault{warp.describe(lane) + " copies " + std::to_string(given[lane]) +
-                      " bytes, expected at most " + std::to_string(bytes),
-                  0};
-    if (given[lane])
+    from[lane] = warp.lanes<uint64_t>(step.b)[lane] + offset;
+    const uint32_t given = bytesToRead(warp, step, lane);
+    if (given) {
       reading |= Lanes(1) << lane;
-  });
-  // Sources are checked over the bytes that are read, and for alignment over all.
-  const uint64_t *base = warp.lanes<uint64_t>(step.b);
-  forEachLane(lanes, [&](unsigned lane) {
-    const uint64_t address = base[lane] + uint64_t(offset);
-    if (given[lane] && address % bytes)
-      throw Fault{warp.describe(lane) + " copies from " + run.memory.describe(address) +
-                      ", expected an address that is a multiple of " + std::to_string(bytes),
-                  0};
-    if (!given[lane])
-      return;
-    Allocation *memory = run.memory.find(address);
-    if (!memory || !memory->contains(address, given[lane]))
-      throw Fault{warp.describe(lane) + " copies " + std::to_string(given[lane]) + " bytes from " +
-                      run.memory.describe(address) + "; expected memory that is allocated",
-                  0};
-    run.races.access(warp, lane, *memory, address, given[lane], {});
-  });
-  const uint32_t *to32 = warp.lanes<uint32_t>(step.a);
-  const uint64_t *to64 = warp.lanes<uint64_t>(step.a);
-  uint64_t places[kWarpSize];
-  forEachLane(lanes, [&](unsigned lane) {
-    uint64_t to = step.width == 4 ? uint32_t(to32[lane] + uint32_t(step.imm))
-                                  : to64[lane] + uint64_t(step.imm);
-    to &= (to & kWindowMask) == kSharedWindow ? ~kWindowMask : ~uint64_t(0);
-    places[lane] = to;
-    if (to > warp.cta.shared.size() || bytes > warp.cta.shared.size() - to || to % bytes)
-      throw Fault{warp.describe(lane) + " copies " + std::to_string(bytes) + " bytes to byte " +
-                      std::to_string(to) + " of shared memory, which has " +
-                      std::to_string(warp.cta.shared.size()) + "; expected a multiple of " +
-                      std::to_string(bytes) + " inside",
-                  0};
+      readSource(warp, step, lane, from[lane], given);
+    }
+    to[lane] = targetOf(warp, step, lane);
     Copies &copies = copiesOf(warp);
     copies.issue(warp, lane,
-                 {uint32_t(to), base[lane] + uint64_t(offset), bytes, given[lane],
-                  copies.openGroup(lane), step.line});
+                 {uint32_t(to[lane]), from[lane], bytes, given, copies.openGroup(lane), step.line});
   });
   run.progress();
   if (run.launch.countsAccesses) {
     LineCounts &counts = run.counts[step.line];
-    uint64_t addresses[kWarpSize], least = 0;
-    forEachLane(lanes, [&](unsigned lane) { addresses[lane] = base[lane] + uint64_t(offset); });
-    counts.sectors += sectors(addresses, reading, bytes, least);
+    uint64_t least = 0;
+    counts.sectors += sectors(from, reading, bytes, least);
     counts.leastSectors += least;
-    counts.wavefronts += wavefronts(places, lanes, bytes, least);
+    counts.wavefronts += wavefronts(to, lanes, bytes, least);
     counts.leastWavefronts += least;
   }
 }

@@ -8,25 +8,48 @@ namespace pe::ptx {
 
 namespace {
 
-enum class Operation : uint8_t { Add, Min, Max, And, Or, Xor, Exchange, Compare, Increment, Decrement };
+enum class Operation : uint8_t {
+  Add,
+  Min,
+  Max,
+  And,
+  Or,
+  Xor,
+  Exchange,
+  Compare,
+  Increment,
+  Decrement
+};
 
 template <typename T> T combine(Operation operation, T old, T b, T c) {
   switch (operation) {
-  case Operation::Add: return T(old + b);
-  case Operation::Min: return b < old ? b : old;
-  case Operation::Max: return old < b ? b : old;
-  case Operation::Exchange: return b;
-  case Operation::Compare: return old == b ? c : old;
-  default: break;
+  case Operation::Add:
+    return T(old + b);
+  case Operation::Min:
+    return b < old ? b : old;
+  case Operation::Max:
+    return old < b ? b : old;
+  case Operation::Exchange:
+    return b;
+  case Operation::Compare:
+    return old == b ? c : old;
+  default:
+    break;
   }
   if constexpr (std::is_integral_v<T>)
     switch (operation) {
-    case Operation::And: return old & b;
-    case Operation::Or: return old | b;
-    case Operation::Xor: return old ^ b;
-    case Operation::Increment: return old >= b ? T(0) : T(old + 1);
-    case Operation::Decrement: return old == 0 || old > b ? b : T(old - 1);
-    default: break;
+    case Operation::And:
+      return old & b;
+    case Operation::Or:
+      return old | b;
+    case Operation::Xor:
+      return old ^ b;
+    case Operation::Increment:
+      return old >= b ? T(0) : T(old + 1);
+    case Operation::Decrement:
+      return old == 0 || old > b ? b : T(old - 1);
+    default:
+      break;
     }
   return old;
 }
@@ -56,7 +79,8 @@ template <typename Half> Pair<Half> combine(Operation, Pair<Half> old, Pair<Half
 /// `d`: the old value (absent for red), `b`, `c`: operands, `e`: the operation.
 template <typename T> void atomic(Warp &warp, const Step &step, Lanes lanes) {
   Run &run = warp.cta.run;
-  const Places places(warp, step, lanes, sizeof(T), {.isWrite = true, .isStrong = true, .isAtomic = true});
+  const Places places(warp, step, lanes, sizeof(T),
+                      {.isWrite = true, .isStrong = true, .isAtomic = true});
   forEachLane(lanes, [&](unsigned lane) {
     const Space space = places.space(lane);
     const uint64_t key = keyOf(warp, space, places.address(lane));
@@ -74,7 +98,7 @@ template <typename T> void atomic(Warp &warp, const Step &step, Lanes lanes) {
       c = warp.lanes<T>(step.c)[lane];
     const T result = combine(Operation(step.e), old, b, c);
     if (std::memcmp(&result, &old, sizeof(T)) != 0)
-      run.progress(); // polling by atomic operations is none
+      run.progress(); // polling by atomic operations makes no progress
     std::memcpy(places[lane], &result, sizeof(T));
     if (step.d != kAbsent)
       warp.lanes<T>(step.d)[lane] = old;
@@ -84,18 +108,28 @@ template <typename T> void atomic(Warp &warp, const Step &step, Lanes lanes) {
 
 Handler handlerOf(Type type) {
   switch (type) {
-  case Type::S32: return atomic<int32_t>;
+  case Type::S32:
+    return atomic<int32_t>;
   case Type::U32:
-  case Type::B32: return atomic<uint32_t>;
-  case Type::S64: return atomic<int64_t>;
+  case Type::B32:
+    return atomic<uint32_t>;
+  case Type::S64:
+    return atomic<int64_t>;
   case Type::U64:
-  case Type::B64: return atomic<uint64_t>;
-  case Type::F32: return atomic<float>;
-  case Type::F64: return atomic<double>;
-  case Type::B16: return atomic<uint16_t>;
-  case Type::F16x2: return atomic<Pair<_Float16>>;
-  case Type::BF16x2: return atomic<Pair<__bf16>>;
-  default: return nullptr;
+  case Type::B64:
+    return atomic<uint64_t>;
+  case Type::F32:
+    return atomic<float>;
+  case Type::F64:
+    return atomic<double>;
+  case Type::B16:
+    return atomic<uint16_t>;
+  case Type::F16x2:
+    return atomic<Pair<_Float16>>;
+  case Type::BF16x2:
+    return atomic<Pair<__bf16>>;
+  default:
+    return nullptr;
   }
 }
 
@@ -104,8 +138,8 @@ struct OperationName {
   Operation operation;
 };
 constexpr OperationName kOperations[] = {
-    {"add", Operation::Add}, {"min", Operation::Min}, {"max", Operation::Max},
-    {"and", Operation::And}, {"or", Operation::Or}, {"xor", Operation::Xor},
+    {"add", Operation::Add},       {"min", Operation::Min},     {"max", Operation::Max},
+    {"and", Operation::And},       {"or", Operation::Or},       {"xor", Operation::Xor},
     {"exch", Operation::Exchange}, {"cas", Operation::Compare}, {"inc", Operation::Increment},
     {"dec", Operation::Decrement}};
 
@@ -125,8 +159,8 @@ void decodeAtomic(Decoder &decoder, const Statement &statement, Step &step) {
       decoder.refuseForm(statement);
     }
   }
-  const bool isFloat = type == Type::F32 || type == Type::F64 || type == Type::F16x2 ||
-                       type == Type::BF16x2;
+  const bool isFloat =
+      type == Type::F32 || type == Type::F64 || type == Type::F16x2 || type == Type::BF16x2;
   step.run = handlerOf(type);
   if (!hasOperation || !step.run || (isFloat && Operation(step.e) != Operation::Add))
     decoder.refuseForm(statement);

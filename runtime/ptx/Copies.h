@@ -33,7 +33,7 @@ private:
   std::array<uint64_t, kWarpSize> committed{};
 };
 
-/// Refuses an instruction that units beside the warps execute, by its name.
+/// Refuses an instruction that asynchronous units execute, by its name.
 void refuseAsynchronous(Decoder &decoder, const Statement &statement, Step &step);
 
 } // namespace pe::ptx

@@ -20,10 +20,9 @@ Warp::Warp(Cta &cta, unsigned number) : cta(cta), number(number) {
 Warp::~Warp() = default;
 
 Cta::Cta(Run &run, uint64_t number)
-    : run(run), number(number),
-      index{uint32_t(number % run.launch.grid.x),
-            uint32_t(number / run.launch.grid.x % run.launch.grid.y),
-            uint32_t(number / run.launch.grid.x / run.launch.grid.y)} {
+    : run(run), number(number), index{uint32_t(number % run.launch.grid.x),
+                                      uint32_t(number / run.launch.grid.x % run.launch.grid.y),
+                                      uint32_t(number / run.launch.grid.x / run.launch.grid.y)} {
   const unsigned count = unsigned((run.launch.block.count() + kWarpSize - 1) / kWarpSize);
   shared.assign(run.sharedBytes, std::byte(0xFF));
   shadow.reset(run.sharedBytes, count);

@@ -24,7 +24,8 @@ PE_LOCAL _Float16 __truncdfhf2(double value) {
   const float nearest = static_cast<float>(value);
   uint32_t bits = std::bit_cast<uint32_t>(nearest);
   if (static_cast<double>(nearest) != value && value == value) {
-    const bool isAbove = (value < 0 ? -double(nearest) : double(nearest)) > (value < 0 ? -value : value);
+    const bool isAbove =
+        (value < 0 ? -double(nearest) : double(nearest)) > (value < 0 ? -value : value);
     bits = (bits - isAbove) | 1;
   }
   return __truncsfhf2(std::bit_cast<float>(bits));

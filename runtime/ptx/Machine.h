@@ -18,8 +18,8 @@
 #ifndef PE_RUNTIME_PTX_MACHINE_H
 #define PE_RUNTIME_PTX_MACHINE_H
 
-#include "runtime/ptx/StepDecoder.h"
 #include "runtime/ptx/DeviceMemory.h"
+#include "runtime/ptx/StepDecoder.h"
 
 #include <functional>
 #include <mutex>
@@ -50,10 +50,10 @@ struct Schedule {
 /// Executions of one line, and what they cost.
 struct LineCounts {
   int line = 0;
-  uint64_t executions = 0;    // warp instructions
-  uint64_t wavefronts = 0;    // of shared memory
+  uint64_t executions = 0; // warp instructions
+  uint64_t wavefronts = 0; // of shared memory
   uint64_t leastWavefronts = 0;
-  uint64_t sectors = 0;       // of 32 bytes of global memory
+  uint64_t sectors = 0; // of 32 bytes of global memory
   uint64_t leastSectors = 0;
 };
 
@@ -94,8 +94,8 @@ struct Limits {
 class LoadedModule {
 public:
   /// Parses and decodes all kernels, so that what is unknown is refused before anything runs.
-  static Expected<std::unique_ptr<LoadedModule>> load(std::string_view text, const std::string &file,
-                                                      Memory &memory);
+  static Expected<std::unique_ptr<LoadedModule>> load(std::string_view text,
+                                                      const std::string &file, Memory &memory);
   ~LoadedModule();
 
   const Module &module() const { return *parsed; }

@@ -57,8 +57,8 @@ const std::byte *observe(Warp &warp, const Step &step, const Places &places, uns
   Run &run = warp.cta.run;
   const uint64_t address = places.address(lane);
   if (places.space(lane) == Space::Global && !(step.flags & kCtaScope))
-    if (const std::byte *old = run.strong.late(warp.cta.number, address, bytes,
-                                               run.launch.schedule.lateReleases))
+    if (const std::byte *old =
+            run.strong.late(warp.cta.number, address, bytes, run.launch.schedule.lateReleases))
       return old;
   if (places.space(lane) == Space::Global || places.space(lane) == Space::Shared)
     run.races.observe(warp, keyOf(warp, places.space(lane), address), step.flags & kAcquire);
@@ -160,10 +160,14 @@ template <typename Element, typename Held> constexpr Functions functionsOf() {
 template <typename Element> Functions functionsFor(unsigned held) {
   // A signed element extends its sign to the register.
   switch (held) {
-  case 1: return functionsOf<Element, uint8_t>();
-  case 2: return functionsOf<Element, uint16_t>();
-  case 4: return functionsOf<Element, uint32_t>();
-  default: return functionsOf<Element, uint64_t>();
+  case 1:
+    return functionsOf<Element, uint8_t>();
+  case 2:
+    return functionsOf<Element, uint16_t>();
+  case 4:
+    return functionsOf<Element, uint32_t>();
+  default:
+    return functionsOf<Element, uint64_t>();
   }
 }
 
@@ -171,17 +175,26 @@ Functions functionsFor(Decoder &decoder, Type type, unsigned held) {
   if (held < bytesOf(type))
     decoder.refuse("expected registers of at least ", bytesOf(type) * 8, " bits, found ", held * 8);
   switch (type) {
-  case Type::S8: return functionsFor<int8_t>(held);
-  case Type::S16: return functionsFor<int16_t>(held);
-  case Type::S32: return functionsFor<int32_t>(held);
-  default: break;
+  case Type::S8:
+    return functionsFor<int8_t>(held);
+  case Type::S16:
+    return functionsFor<int16_t>(held);
+  case Type::S32:
+    return functionsFor<int32_t>(held);
+  default:
+    break;
   }
   switch (bytesOf(type)) {
-  case 1: return functionsFor<uint8_t>(held);
-  case 2: return functionsFor<uint16_t>(held);
-  case 4: return functionsFor<uint32_t>(held);
-  case 8: return functionsFor<uint64_t>(held);
-  default: decoder.refuse("loads and stores of ", nameOf(type), " are not supported");
+  case 1:
+    return functionsFor<uint8_t>(held);
+  case 2:
+    return functionsFor<uint16_t>(held);
+  case 4:
+    return functionsFor<uint32_t>(held);
+  case 8:
+    return functionsFor<uint64_t>(held);
+  default:
+    decoder.refuse("loads and stores of ", nameOf(type), " are not supported");
   }
 }
 

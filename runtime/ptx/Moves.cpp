@@ -54,10 +54,18 @@ void readClock(Warp &warp, const Step &step, Lanes lanes) {
   uint64_t value = 0;
   switch (Special(step.imm)) {
   case Special::Clock:
-  case Special::Clock64: value = clock; break;
-  case Special::ClockHigh: value = clock >> 32; break;
-  case Special::GlobalTimerHigh: value = time >> 32; break;
-  default: value = time; break;
+  case Special::Clock64:
+    value = clock;
+    break;
+  case Special::ClockHigh:
+    value = clock >> 32;
+    break;
+  case Special::GlobalTimerHigh:
+    value = time >> 32;
+    break;
+  default:
+    value = time;
+    break;
   }
   forEachLane(lanes, [&](unsigned lane) {
     if (step.width == 8)
@@ -93,9 +101,7 @@ Handler packOf(Decoder &decoder, unsigned bytes, unsigned count, bool isPack) {
   decoder.refuse("expected 2 or 4 parts in braces, found ", count);
 }
 
-Type partOf(unsigned bytes) {
-  return bytes == 1 ? Type::B8 : bytes == 2 ? Type::B16 : Type::B32;
-}
+Type partOf(unsigned bytes) { return bytes == 1 ? Type::B8 : bytes == 2 ? Type::B16 : Type::B32; }
 
 void decodeMove(Decoder &decoder, const Statement &statement, Step &step) {
   decoder.expectModifiers(statement, {});
@@ -123,7 +129,8 @@ void decodeMove(Decoder &decoder, const Statement &statement, Step &step) {
   if (from.kind == Operand::Kind::Special)
     if (auto special = specialNamed(from.name); special && special->first >= Special::Clock) {
       if (special->second != bytes)
-        decoder.refuse("expected a register of ", special->second * 8, " bits for '", from.name, "'");
+        decoder.refuse("expected a register of ", special->second * 8, " bits for '", from.name,
+                       "'");
       step.imm = int64_t(special->first);
       step.width = uint8_t(bytes);
       step.run = readClock;
@@ -131,11 +138,20 @@ void decodeMove(Decoder &decoder, const Statement &statement, Step &step) {
     }
   step.a = decoder.source(from, type);
   switch (bytes) {
-  case 1: step.run = move<uint8_t>; break;
-  case 2: step.run = move<uint16_t>; break;
-  case 4: step.run = move<uint32_t>; break;
-  case 8: step.run = move<uint64_t>; break;
-  default: decoder.refuseForm(statement);
+  case 1:
+    step.run = move<uint8_t>;
+    break;
+  case 2:
+    step.run = move<uint16_t>;
+    break;
+  case 4:
+    step.run = move<uint32_t>;
+    break;
+  case 8:
+    step.run = move<uint64_t>;
+    break;
+  default:
+    decoder.refuseForm(statement);
   }
 }
 
@@ -145,11 +161,16 @@ void decodeMove(Decoder &decoder, const Statement &statement, Step &step) {
 
 uint64_t windowOf(Space space) {
   switch (space) {
-  case Space::Shared: return kSharedWindow;
-  case Space::Local: return kLocalWindow;
-  case Space::Const: return kConstWindow;
-  case Space::Param: return kParamWindow;
-  default: return 0;
+  case Space::Shared:
+    return kSharedWindow;
+  case Space::Local:
+    return kLocalWindow;
+  case Space::Const:
+    return kConstWindow;
+  case Space::Param:
+    return kParamWindow;
+  default:
+    return 0;
   }
 }
 

@@ -54,8 +54,8 @@ struct Step {
 
   // The meaning of these is up to the handler. Offsets are frame offsets.
   uint32_t d = kAbsent, d2 = kAbsent, a = kAbsent, b = kAbsent, c = kAbsent, e = kAbsent;
-  uint32_t list = 0;  // first entry in Code::offsets of operands in braces
-  int64_t imm = 0;    // address offset, table of lop3, ...
+  uint32_t list = 0; // first entry in Code::offsets of operands in braces
+  int64_t imm = 0;   // address offset, table of lop3, ...
   Type type = Type::None, type2 = Type::None;
   Space space = Space::Generic;
   uint8_t count = 1;  // elements of a vector access, fragments, ...
@@ -77,9 +77,36 @@ struct Call {
 
 /// Read-only registers. Those from Clock on have a new value at each read.
 enum class Special : uint8_t {
-  TidX, TidY, TidZ, NtidX, NtidY, NtidZ, CtaidX, CtaidY, CtaidZ, NctaidX, NctaidY, NctaidZ,
-  LaneId, WarpId, NumWarps, SmId, NumSms, GridId, MaskEq, MaskLe, MaskLt, MaskGe, MaskGt,
-  TotalShared, DynamicShared, Clock, ClockHigh, Clock64, GlobalTimer, GlobalTimerLow,
+  TidX,
+  TidY,
+  TidZ,
+  NtidX,
+  NtidY,
+  NtidZ,
+  CtaidX,
+  CtaidY,
+  CtaidZ,
+  NctaidX,
+  NctaidY,
+  NctaidZ,
+  LaneId,
+  WarpId,
+  NumWarps,
+  SmId,
+  NumSms,
+  GridId,
+  MaskEq,
+  MaskLe,
+  MaskLt,
+  MaskGe,
+  MaskGt,
+  TotalShared,
+  DynamicShared,
+  Clock,
+  ClockHigh,
+  Clock64,
+  GlobalTimer,
+  GlobalTimerLow,
   GlobalTimerHigh
 };
 
@@ -89,7 +116,7 @@ struct Code {
   std::vector<Step> steps;
   std::vector<std::vector<uint32_t>> tables; // targets of brx.idx
   std::vector<Call> calls;
-  std::vector<uint32_t> offsets;             // operands in braces; Step::list points here
+  std::vector<uint32_t> offsets; // operands in braces; Step::list points here
   /// Frame offsets of the parameters and results of a function.
   std::unordered_map<std::string, uint32_t> parameterOffsets;
   uint32_t frameBytes = 0;
@@ -108,8 +135,8 @@ struct Code {
   /// Addresses of local variables, relative to the local memory of the frame: 64-bit slots unless
   /// `bytes` is 4.
   std::vector<Constant> locals;
-  uint32_t ownLocalBytes = 0;     // of the variables of this function
-  uint32_t deepestLocalBytes = 0; // and of the functions that it calls
+  uint32_t ownLocalBytes = 0;               // of the variables of this function
+  uint32_t deepestLocalBytes = 0;           // and of the functions that it calls
   mutable std::vector<uint64_t> executions; // by step, of all warps since the last reset
 };
 
@@ -120,7 +147,7 @@ struct Kernel {
   const Code *entry = nullptr;
   std::vector<std::unique_ptr<Code>> codes;
   uint32_t parameterBytes = 0;
-  uint32_t staticShared = 0; // bytes of shared variables with a size
+  uint32_t staticShared = 0;  // bytes of shared variables with a size
   uint32_t dynamicShared = 0; // where dynamic shared memory begins
 };
 

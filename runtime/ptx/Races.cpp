@@ -40,9 +40,8 @@ void SharedShadow::checkWrite(Warp &warp, unsigned lane, uint32_t word, uint8_t 
   const Word &last = words[word];
   if (!(last.touched & touched) || (last.isStrong && kind.isStrong))
     return;
-  const bool isOrdered = last.warp == warp.number
-                             ? last.lane == lane || last.clock < warp.clock.now
-                             : last.clock <= warp.clock.own[last.warp];
+  const bool isOrdered = last.warp == warp.number ? last.lane == lane || last.clock < warp.clock.now
+                                                  : last.clock <= warp.clock.own[last.warp];
   if (!isOrdered)
     fail(warp, lane, word,
          kind.isWrite ? "overwrites what was written by" : "reads what was written by", last.warp,
@@ -79,8 +78,9 @@ void SharedShadow::access(Warp &warp, unsigned lane, uint32_t address, uint32_t 
       checkReads(warp, lane, word, touched, kind);
       const bool isSame = last.clock == warp.clock.now && last.warp == warp.number &&
                           last.lane == lane && last.isStrong == kind.isStrong;
-      last = {warp.clock.now, uint8_t(warp.number), uint8_t(lane),
-              uint8_t(isSame ? last.touched | touched : touched), kind.isStrong, 0};
+      last = {warp.clock.now, uint8_t(warp.number),
+              uint8_t(lane),  uint8_t(isSame ? last.touched | touched : touched),
+              kind.isStrong,  0};
       continue;
     }
     Read &mine = reads[size_t(word) * warpCount + warp.number];
@@ -201,7 +201,8 @@ void GlobalRaces::access(Warp &warp, unsigned lane, Allocation &allocation, uint
   for (uint64_t at = address & ~uint64_t(3); at < address + bytes; at += 4) {
     GlobalWord &word = allocation.word(at);
     now.touched = touchedBytes(at / 4, address, bytes);
-    check(word.writer, kind.isWrite ? "overwrites what was written by" : "reads what was written by");
+    check(word.writer,
+          kind.isWrite ? "overwrites what was written by" : "reads what was written by");
     if (kind.isWrite)
       check(word.reader, "overwrites what is read by");
     uint64_t &last = kind.isWrite ? word.writer : word.reader;

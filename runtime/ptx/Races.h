@@ -29,12 +29,12 @@ using Knowledge = std::shared_ptr<const std::vector<uint32_t>>;
 
 /// The clock of a warp and what it knows about others.
 struct WarpClock {
-  uint64_t number = 0; // in the launch
-  uint32_t now = 1;    // advances at each synchronization
+  uint64_t number = 0;            // in the launch
+  uint32_t now = 1;               // advances at each synchronization
   std::array<uint32_t, 32> own{}; // clocks of the warps of its CTA, by number in the CTA
   Knowledge others;               // of warps of other CTAs
-  Knowledge fenced;  // at the last fence; a later relaxed store publishes it
-  Knowledge pending; // read by relaxed loads: known after the next fence
+  Knowledge fenced;               // at the last fence; a later relaxed store publishes it
+  Knowledge pending;              // read by relaxed loads: known after the next fence
 };
 
 /// The kind of an access of memory.

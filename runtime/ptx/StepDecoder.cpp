@@ -58,22 +58,37 @@ struct SpecialName {
   Special which;
   unsigned bytes;
 };
-constexpr SpecialName kSpecials[] = {
-    {"%tid.x", Special::TidX, 4}, {"%tid.y", Special::TidY, 4}, {"%tid.z", Special::TidZ, 4},
-    {"%ntid.x", Special::NtidX, 4}, {"%ntid.y", Special::NtidY, 4}, {"%ntid.z", Special::NtidZ, 4},
-    {"%ctaid.x", Special::CtaidX, 4}, {"%ctaid.y", Special::CtaidY, 4},
-    {"%ctaid.z", Special::CtaidZ, 4}, {"%nctaid.x", Special::NctaidX, 4},
-    {"%nctaid.y", Special::NctaidY, 4}, {"%nctaid.z", Special::NctaidZ, 4},
-    {"%laneid", Special::LaneId, 4}, {"%warpid", Special::WarpId, 4},
-    {"%nwarpid", Special::NumWarps, 4}, {"%smid", Special::SmId, 4}, {"%nsmid", Special::NumSms, 4},
-    {"%gridid", Special::GridId, 8}, {"%lanemask_eq", Special::MaskEq, 4},
-    {"%lanemask_le", Special::MaskLe, 4}, {"%lanemask_lt", Special::MaskLt, 4},
-    {"%lanemask_ge", Special::MaskGe, 4}, {"%lanemask_gt", Special::MaskGt, 4},
-    {"%total_smem_size", Special::TotalShared, 4},
-    {"%dynamic_smem_size", Special::DynamicShared, 4}, {"%clock", Special::Clock, 4},
-    {"%clock_hi", Special::ClockHigh, 4}, {"%clock64", Special::Clock64, 8},
-    {"%globaltimer", Special::GlobalTimer, 8}, {"%globaltimer_lo", Special::GlobalTimerLow, 4},
-    {"%globaltimer_hi", Special::GlobalTimerHigh, 4}};
+constexpr SpecialName kSpecials[] = {{"%tid.x", Special::TidX, 4},
+                                     {"%tid.y", Special::TidY, 4},
+                                     {"%tid.z", Special::TidZ, 4},
+                                     {"%ntid.x", Special::NtidX, 4},
+                                     {"%ntid.y", Special::NtidY, 4},
+                                     {"%ntid.z", Special::NtidZ, 4},
+                                     {"%ctaid.x", Special::CtaidX, 4},
+                                     {"%ctaid.y", Special::CtaidY, 4},
+                                     {"%ctaid.z", Special::CtaidZ, 4},
+                                     {"%nctaid.x", Special::NctaidX, 4},
+                                     {"%nctaid.y", Special::NctaidY, 4},
+                                     {"%nctaid.z", Special::NctaidZ, 4},
+                                     {"%laneid", Special::LaneId, 4},
+                                     {"%warpid", Special::WarpId, 4},
+                                     {"%nwarpid", Special::NumWarps, 4},
+                                     {"%smid", Special::SmId, 4},
+                                     {"%nsmid", Special::NumSms, 4},
+                                     {"%gridid", Special::GridId, 8},
+                                     {"%lanemask_eq", Special::MaskEq, 4},
+                                     {"%lanemask_le", Special::MaskLe, 4},
+                                     {"%lanemask_lt", Special::MaskLt, 4},
+                                     {"%lanemask_ge", Special::MaskGe, 4},
+                                     {"%lanemask_gt", Special::MaskGt, 4},
+                                     {"%total_smem_size", Special::TotalShared, 4},
+                                     {"%dynamic_smem_size", Special::DynamicShared, 4},
+                                     {"%clock", Special::Clock, 4},
+                                     {"%clock_hi", Special::ClockHigh, 4},
+                                     {"%clock64", Special::Clock64, 8},
+                                     {"%globaltimer", Special::GlobalTimer, 8},
+                                     {"%globaltimer_lo", Special::GlobalTimerLow, 4},
+                                     {"%globaltimer_hi", Special::GlobalTimerHigh, 4}};
 
 } // namespace
 
@@ -310,7 +325,8 @@ uint32_t Decoder::special(const Operand &operand, unsigned bytes) {
 
 uint32_t Decoder::symbol(const Operand &operand, unsigned bytes) {
   if (bytes != 4 && bytes != 8)
-    refuse("expected an operand of ", bytes * 8, " bits, found the address of '", operand.name, "'");
+    refuse("expected an operand of ", bytes * 8, " bits, found the address of '", operand.name,
+           "'");
   auto it = localOffsets.find(operand.name);
   if (it == localOffsets.end())
     return constant(owner.addressOf(operand.name, theFunction) + uint64_t(operand.offset), bytes);

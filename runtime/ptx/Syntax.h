@@ -25,8 +25,28 @@ namespace pe::ptx {
 
 /// Fundamental types. None: the type is absent.
 enum class Type : uint8_t {
-  None, Pred, B8, B16, B32, B64, B128, U8, U16, U32, U64, S8, S16, S32, S64,
-  F16, F16x2, BF16, BF16x2, TF32, F32, F64
+  None,
+  Pred,
+  B8,
+  B16,
+  B32,
+  B64,
+  B128,
+  U8,
+  U16,
+  U32,
+  U64,
+  S8,
+  S16,
+  S32,
+  S64,
+  F16,
+  F16x2,
+  BF16,
+  BF16x2,
+  TF32,
+  F32,
+  F64
 };
 
 /// Returns the number of bytes of a value of `type`; 0 for None and Pred.
@@ -88,9 +108,9 @@ struct Variable {
   Space space = Space::Generic;
   Type type = Type::None;
   uint64_t align = 1, bytes = 0, offset = 0;
-  bool isExtern = false;         // such as dynamic shared memory, whose size the launch states
-  std::vector<uint8_t> initial;  // empty, or `bytes` bytes
-  struct Reference {             // initial value: the address of a symbol
+  bool isExtern = false;        // such as dynamic shared memory, whose size the launch states
+  std::vector<uint8_t> initial; // empty, or `bytes` bytes
+  struct Reference {            // initial value: the address of a symbol
     uint64_t at = 0;
     std::string symbol;
     int64_t addend = 0;
@@ -115,14 +135,14 @@ struct Function {
   std::vector<Statement> statements;
   std::unordered_map<std::string, int> labels; // to the index of the statement that follows
   std::unordered_map<std::string, std::vector<std::string>> branchTargets;
-  std::array<int, 3> requiredThreads{};  // .reqntid; zeros if absent
-  std::array<int, 3> greatestThreads{};  // .maxntid; zeros if absent
+  std::array<int, 3> requiredThreads{}; // .reqntid; zeros if absent
+  std::array<int, 3> greatestThreads{}; // .maxntid; zeros if absent
 };
 
 struct Module {
-  std::string file;            // named in messages
-  int major = 0, minor = 0;    // .version
-  std::string chip;            // .target: "sm_90a"
+  std::string file;         // named in messages
+  int major = 0, minor = 0; // .version
+  std::string chip;         // .target: "sm_90a"
   std::vector<Variable> variables;
   std::vector<Function> functions; // a definition replaces its declarations
   const Function *function(std::string_view name) const;

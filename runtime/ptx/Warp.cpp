@@ -361,74 +361,89 @@ Warp::Turn Warp::runGroup(Frame &f, uint64_t &left) {
     ++grid.executed;
     --left;
     --turn;
-    switch (step.flow) {
-    case Flow::Plain:
+    if (step.flow == Flow::Plain) {
       if (mask)
         step.run(*this, step, mask);
       ++pc;
-      break;
-    case Flow::Branch:
-      if (mask == group->lanes) {
-        const bool isBack = step.target <= pc;
-        pc = step.target;
-        if (isBack && !isAlone) // what is ahead has changed
-          return stop(pc);
-      } else if (mask) {
-        group->pc = pc + 1;
-        split(f, step.target, mask);
-        return Turn::Used;
-      } else {
-        ++pc;
-      }
-      break;
-    case Flow::Table: {
-      group->pc = pc + 1;
-      branchByTable(f, step, mask);
-      return Turn::Used;
+      continue;
     }
-    case Flow::Call:
-      group->pc = pc;
-      if (mask != group->lanes) {
-        if (!mask)
-          return stop(pc + 1);
-        split(f, pc + 1, group->lanes & ~mask);
-      }
-      call(step, mask);
-      return Turn::Used;
-    case Flow::Return:
-    case Flow::Exit:
-      if (step.run)
-        step.run(*this, step, mask);
-      group->pc = pc + 1;
-      if (step.flow == Flow::Exit || frames.size() == 1)
-        exited |= mask;
-      remove(f, mask);
-      return Turn::Used;
-    case Flow::Collective:
-    case Flow::Barrier:
-      if (!mask) {
-        ++pc;
-        break;
-      }
-      group->pc = pc;
-      if (mask != group->lanes) {
-        split(f, pc + 1, group->lanes & ~mask);
-        return Turn::Used;
-      }
-      if (!collect(f, step, mask)) {
-        --executions[pc];
-        return Turn::Used;
-      }
-      runCollective(step, mask);
-      if (step.flow == Flow::Barrier && barrier >= 0) {
-        group->pc = pc + 1;
-        return Turn::Waits;
-      }
-      ++pc;
-      break;
-    }
+    group->pc = pc;
+    const Next next = follow(f, step, mask);
+    if (next != Next::Continue)
+      return next == Next::Stop ? Turn::Used : Turn::Waits;
+    pc = group->pc;
   }
   return stop(pc);
+}
+
+/// Executes an instruction other than a plain one, and moves the current group to its successor.
+Warp::Next Warp::follow(Frame &f, const Step &step, Lanes mask) {
+  Group &group = f.groups[f.current];
+  switch (step.flow) {
+  case Flow::Branch:
+    return branch(f, step, mask);
+  case Flow::Table:
+    ++group.pc;
+    branchByTable(f, step, mask);
+    return Next::Stop;
+  case Flow::Call:
+    if (!mask) {
+      ++group.pc;
+      return Next::Continue;
+    }
+    if (mask != group.lanes)
+      split(f, group.pc + 1, group.lanes & ~mask);
+    call(step, mask);
+    return Next::Stop;
+  case Flow::Return:
+  case Flow::Exit:
+    ++group.pc;
+    if (step.flow == Flow::Exit || frames.size() == 1)
+      exited |= mask;
+    remove(f, mask);
+    return Next::Stop;
+  case Flow::Collective:
+  case Flow::Barrier:
+    return runTogether(f, step, mask);
+  case Flow::Plain:
+    break;
+  }
+  return Next::Continue;
+}
+
+Warp::Next Warp::branch(Frame &f, const Step &step, Lanes mask) {
+  Group &group = f.groups[f.current];
+  if (mask != group.lanes) {
+    ++group.pc;
+    if (!mask)
+      return Next::Continue;
+    split(f, step.target, mask);
+    return Next::Stop;
+  }
+  const bool isBack = step.target <= group.pc;
+  group.pc = step.target;
+  // After a branch back, the group may meet others at a different place.
+  return isBack && f.groups.size() > 1 ? Next::Stop : Next::Continue;
+}
+
+/// Executes a collective once all its lanes are here.
+Warp::Next Warp::runTogether(Frame &f, const Step &step, Lanes mask) {
+  Group &group = f.groups[f.current];
+  if (!mask) {
+    ++group.pc;
+    return Next::Continue;
+  }
+  if (mask != group.lanes) {
+    split(f, group.pc + 1, group.lanes & ~mask);
+    return Next::Stop;
+  }
+  if (!collect(f, step, mask)) {
+    --f.code->executions[group.pc];
+    return Next::Stop;
+  }
+  runCollective(step, mask);
+  ++group.pc;
+  return step.flow == Flow::Barrier && barrier >= 0 ? Next::Wait : Next::Continue;
 }
 
 void Warp::branchByTable(Frame &f, const Step &step, Lanes mask) {

@@ -41,8 +41,8 @@ struct Frame {
   const Code *code = nullptr;
   std::byte *data = nullptr;
   std::vector<Group> groups;
-  unsigned current = 0;     // index into groups
-  uint32_t localBase = 0;   // of its local variables, in the local memory of each lane
+  unsigned current = 0;   // index into groups
+  uint32_t localBase = 0; // of its local variables, in the local memory of each lane
 };
 
 class Warp {
@@ -56,9 +56,7 @@ public:
   Turn run(uint64_t most);
 
   /// Returns the 32 values of an operand.
-  template <typename T> T *lanes(uint32_t offset) {
-    return reinterpret_cast<T *>(frame + offset);
-  }
+  template <typename T> T *lanes(uint32_t offset) { return reinterpret_cast<T *>(frame + offset); }
   template <typename T> const T *lanes(uint32_t offset) const {
     return reinterpret_cast<const T *>(frame + offset);
   }
@@ -102,14 +100,19 @@ private:
   void split(Frame &frame, uint32_t otherPc, Lanes otherLanes);
   bool select(Frame &frame);
   Turn runGroup(Frame &frame, uint64_t &left);
+  /// The continuation of the current group after an instruction.
+  enum class Next { Continue, Stop, Wait };
+  Next follow(Frame &frame, const Step &step, Lanes lanes);
+  Next branch(Frame &frame, const Step &step, Lanes lanes);
+  Next runTogether(Frame &frame, const Step &step, Lanes lanes);
   void branchByTable(Frame &frame, const Step &step, Lanes lanes);
   bool wake(Frame &frame);
   [[noreturn]] void reportMissingLanes(Frame &frame);
   void remove(Frame &frame, Lanes lanes);
 
   // Diverged lanes may wait for what others hold, so that the group with the least program counter
-  // does not always go first: after kFairTurn instructions, the group of a lane chosen at random has
-  // a turn of kFavoredTurn.
+  // does not always go first: after kFairTurn instructions, the group of a lane chosen at random
+  // has a turn of kFavoredTurn.
   static constexpr uint64_t kFairTurn = 2000, kFavoredTurn = 200;
   uint64_t fair = kFairTurn, favor = 0; // instructions left of these turns
   unsigned favored = 0;                 // the lane
@@ -175,8 +178,8 @@ public:
   std::vector<std::byte> parameters;       // parameter space of the kernel
   GlobalRaces races;
   std::mt19937_64 random;
-  uint64_t executed = 0;   // warp instructions
-  uint64_t lastEvent = 0;  // `executed` at the last write or finished wait
+  uint64_t executed = 0;  // warp instructions
+  uint64_t lastEvent = 0; // `executed` at the last write or finished wait
   uint32_t sharedBytes = 0;
   std::map<int, LineCounts> counts;
 

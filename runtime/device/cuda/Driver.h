@@ -96,7 +96,8 @@ struct Driver {
   int version = 0; // 12040 for CUDA 12.4
 
   /// Opens and initializes the driver once per process: $PE_CUDA_DRIVER if set, else libcuda.so.1.
-  /// "ptx" is libpe-ptx-cuda.so (runtime/device/ptx). Fails if there is no driver, it is older than CUDA 12.0, or there is no device.
+  /// "ptx" is libpe-ptx-cuda.so (runtime/device/ptx). Fails if there is no driver, it is older than
+  /// CUDA 12.0, or there is no device.
   static Expected<const Driver *> open();
 
   /// Returns success, or an error with the operation (`doing`) and the driver's name and

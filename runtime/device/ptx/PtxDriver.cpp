@@ -39,7 +39,8 @@ uint64_t setting(const char *name, uint64_t otherwise) {
   const std::string all = text ? std::string(",") + text : "";
   const std::string key = std::string(",") + name + "=";
   const size_t at = all.find(key);
-  return at == std::string::npos ? otherwise : std::strtoull(all.c_str() + at + key.size(), nullptr, 10);
+  return at == std::string::npos ? otherwise
+                                 : std::strtoull(all.c_str() + at + key.size(), nullptr, 10);
 }
 
 struct StreamState {
@@ -104,10 +105,18 @@ Result cuDeviceGetName(char *name, int bytes, DeviceId) {
 Result cuDeviceGetAttribute(int *value, int attribute, DeviceId) {
   const int chip = int(setting("chip", 80));
   switch (attribute) {
-  case kComputeMajor: *value = chip / 10; break;
-  case kComputeMinor: *value = chip % 10; break;
-  case kSharedPerBlockOptin: *value = chip == 80 ? 166912 : chip < 90 || chip >= 120 ? 101376 : 232448; break;
-  default: *value = int(ptx::Limits().multiprocessors); break;
+  case kComputeMajor:
+    *value = chip / 10;
+    break;
+  case kComputeMinor:
+    *value = chip % 10;
+    break;
+  case kSharedPerBlockOptin:
+    *value = chip == 80 ? 166912 : chip < 90 || chip >= 120 ? 101376 : 232448;
+    break;
+  default:
+    *value = int(ptx::Limits().multiprocessors);
+    break;
   }
   return kSuccess;
 }
@@ -119,10 +128,11 @@ Result cuDevicePrimaryCtxRelease_v2(DeviceId) { return kSuccess; }
 Result cuCtxPushCurrent_v2(Context) { return kSuccess; }
 Result cuCtxPopCurrent_v2(Context *) { return kSuccess; }
 
-Result cuModuleLoadDataEx(Module *module, const void *image, unsigned count, int *options, void **values) {
+Result cuModuleLoadDataEx(Module *module, const void *image, unsigned count, int *options,
+                          void **values) {
   const Lock lock(device().mutex);
-  auto loaded = ptx::LoadedModule::load(static_cast<const char *>(image), "kernel.ptx",
-                                        device().memory);
+  auto loaded =
+      ptx::LoadedModule::load(static_cast<const char *>(image), "kernel.ptx", device().memory);
   if (!loaded) {
     const std::string text = loaded.error().render("ptx");
     size_t bytes = 0;
@@ -196,9 +206,9 @@ Result runKernel(const KernelState &kernel, const ptx::Launch &launch) {
 
 extern "C" {
 
-Result cuLaunchKernel(Kernel kernel, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
-              unsigned blockY, unsigned blockZ, unsigned sharedBytes, Stream stream,
-              void **arguments, void **) {
+Result cuLaunchKernel(Kernel kernel, unsigned gridX, unsigned gridY, unsigned gridZ,
+                      unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,
+                      Stream stream, void **arguments, void **) {
   const KernelState &state = *stateOf<KernelState>(kernel);
   // Above 48 KiB only what functionSetAttribute has allowed.
   if (sharedBytes > std::max(48u << 10, state.dynamicShared))
@@ -318,14 +328,30 @@ Result cuEventElapsedTime(float *milliseconds, Event begin, Event end) {
 
 Result cuGetErrorName(Result error, const char **text) {
   switch (error) {
-  case kInvalidValue: *text = "CUDA_ERROR_INVALID_VALUE"; break;
-  case kOutOfMemory: *text = "CUDA_ERROR_OUT_OF_MEMORY"; break;
-  case kInvalidDevice: *text = "CUDA_ERROR_INVALID_DEVICE"; break;
-  case kInvalidPtx: *text = "CUDA_ERROR_INVALID_PTX"; break;
-  case kUnsupportedPtx: *text = "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"; break;
-  case kNotFound: *text = "CUDA_ERROR_NOT_FOUND"; break;
-  case kLaunchFailed: *text = "CUDA_ERROR_LAUNCH_FAILED"; break;
-  default: *text = "CUDA_ERROR_UNKNOWN"; break;
+  case kInvalidValue:
+    *text = "CUDA_ERROR_INVALID_VALUE";
+    break;
+  case kOutOfMemory:
+    *text = "CUDA_ERROR_OUT_OF_MEMORY";
+    break;
+  case kInvalidDevice:
+    *text = "CUDA_ERROR_INVALID_DEVICE";
+    break;
+  case kInvalidPtx:
+    *text = "CUDA_ERROR_INVALID_PTX";
+    break;
+  case kUnsupportedPtx:
+    *text = "CUDA_ERROR_UNSUPPORTED_PTX_VERSION";
+    break;
+  case kNotFound:
+    *text = "CUDA_ERROR_NOT_FOUND";
+    break;
+  case kLaunchFailed:
+    *text = "CUDA_ERROR_LAUNCH_FAILED";
+    break;
+  default:
+    *text = "CUDA_ERROR_UNKNOWN";
+    break;
   }
   return kSuccess;
 }

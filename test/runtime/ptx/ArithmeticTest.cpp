@@ -55,8 +55,8 @@ TEST(Arithmetic, Integers) {
 TEST(Arithmetic, Rectified) {
   expectBinary<int32_t, int32_t, int32_t>(
       "min.relu.s32", [](int32_t a, int32_t b) { return std::max(0, std::min(a, b)); });
-  expectBinary<int32_t, int32_t, int32_t>(
-      "max.relu.s32", [](int32_t a, int32_t b) { return std::max({0, a, b}); });
+  expectBinary<int32_t, int32_t, int32_t>("max.relu.s32",
+                                          [](int32_t a, int32_t b) { return std::max({0, a, b}); });
   EXPECT_EQ(refusal("max.relu.u32 %d, %a, %b;"), "'max.relu.u32' is not supported");
 }
 

@@ -1,6 +1,6 @@
 //===- MachineTest.cpp - Control flow, barriers, bounds and launches ------===//
 
-#include "test/runtime/ptx/TestKernels.h"
+#include "test/runtime/ptx/PtxKernels.h"
 
 #include <bit>
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "test/runtime/ptx/TestKernels.h"
+#include "test/runtime/ptx/PtxKernels.h"
 
 #include <bit>
 #include <cmath>

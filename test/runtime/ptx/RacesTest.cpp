@@ -1,6 +1,6 @@
 //===- RacesTest.cpp - Races, asynchronous copies, order between CTAs -----===//
 
-#include "test/runtime/ptx/TestKernels.h"
+#include "test/runtime/ptx/PtxKernels.h"
 
 #include <numeric>
 

@@ -1,6 +1,6 @@
 //===- CollectivesTest.cpp - shfl, vote, match, redux, elect, bar.red -----===//
 
-#include "test/runtime/ptx/TestKernels.h"
+#include "test/runtime/ptx/PtxKernels.h"
 
 #include <bit>
 

@@ -1,4 +1,4 @@
-//===- Collectives.cpp - shfl, vote, match, redux, elect, barriers --------===//
+//===- WarpCollectives.cpp - shfl, vote, match, redux, elect, barriers --------===//
 //
 // Collectives of lanes are executed once for each set of lanes that name the same members, so that
 // a handler gets the participants as its lanes.
