@@ -19,7 +19,7 @@ for row in re.findall(r"^\| (.*?) \|", table, re.M):
         if exists != is_built:
             problems.append(f"{name}: {'exists but' if exists else 'missing, but not'} 'not built'")
 absolute = text.split("\nAbsolute encodings")[1].split("`[B,S,Dm]`: ")[1].split(". Row s")[0]
-for name in re.split(r", | and ", re.sub(r"\([^()]*(\([^()]*\)[^()]*)*\)", "", absolute)):
+for name in re.split(r",\s+|\s+and\s+", re.sub(r"\([^()]*(\([^()]*\)[^()]*)*\)", "", absolute)):
     known.add(name.strip())
     if not os.path.exists(os.path.join(folder, name.strip() + ".mlir")):
         problems.append(f"{name.strip()}: missing")
