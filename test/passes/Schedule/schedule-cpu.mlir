@@ -1,6 +1,7 @@
 // RUN: pe-opt %s --pe-schedule-cpu | FileCheck %s
 // RUN: pe-opt %s --pe-schedule-cpu=features=x86-64-v4 | FileCheck %s --check-prefix=V4
 // RUN: pe-opt %s --pe-schedule-cpu="set=query_vectors=3,query_block=48,key_block=32" | FileCheck %s --check-prefix=SET
+// RUN: sed 's/head_dim = 64/head_dim = 256/' %s | pe-opt --pe-schedule-cpu | FileCheck %s --check-prefix=DEEP
 
 // RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-cpu \
 // RUN:   | FileCheck %s --check-prefix=KEYS
@@ -23,25 +24,25 @@
 // KEYS32: tile.plan @attention attributes {{.*}}key_block = 32 : i64
 // KEYS32: cpu_schedule = {{{.*}}key_block = 32 : i64
 // KEYS32: cpu_schedule = {{{.*}}key_block = 32 : i64
-// NO-KEYS: tile.plan @attention attributes {head_dim = 64 : i64, mask_low = 1 : i64, value_dim = 64 : i64}
+// NO-KEYS: tile.plan @attention attributes {
+// NO-KEYS-NOT: key_block
+// NO-KEYS: tile.parameter
 
-// With 16 registers, tiles are 4 x 2 vectors of 8 lanes; with 32 registers, 8 x 2 vectors of 16
-// lanes.
-// The rows of a work item decrease with the depth. A stage without a stream gets the lanes of
-// loops.
+// With 16 registers, tiles are 4 x 2 vectors of 8 lanes; with 32 registers, 8 x 2 vectors of 16 lanes, with
+// the instruction that scales by powers of two. The rows of a work item decrease with the depth. A stage
+// without a stream gets the lanes of loops.
 // CHECK-LABEL: tile.plan @narrow
 // CHECK:       tile.stage @no_stream
 // CHECK-NOT:   cpu_schedule
 // CHECK:       cpu_loops = {group = {{[18]}} : i64, lanes = 16 : i64}
 // CHECK:       tile.stage @stream
-// CHECK-SAME:  cpu_schedule = {column_rows = 4 : i64, column_vectors = 2 : i64, depth_rows = 4 : i64, exp2 = "bits",
-// CHECK-SAME:  key_block = 64 : i64, key_rows = 4 : i64, lanes = 8 : i64, most_parts = 8 : i64, part_rows = 512 : i64,
-// CHECK-SAME:  query_block = 128 : i64, query_vectors = 2 : i64, split_below = 16 : i64, sweep_keys = 4 : i64,
-// CHECK-SAME:  unroll = 4 : i64}, owner = "rows"}
+// CHECK-SAME:  cpu_schedule = {{{.*}}exp2 = "bits"{{.*}}key_rows = 4 : i64, lanes = 8 : i64
+// CHECK-SAME:  query_block = 128 : i64, query_vectors = 2 : i64{{.*}}}, owner = "rows"}
+// DEEP-LABEL:  tile.plan @narrow
+// DEEP:        query_block = 32 : i64
 // V4-LABEL:    tile.plan @narrow
 // V4:          tile.stage @stream
-// V4-SAME:     column_vectors = 4 : i64, depth_rows = 8 : i64, exp2 = "scalef", key_block = 64 : i64,
-// V4-SAME:     key_rows = 8 : i64, lanes = 16 : i64
+// V4-SAME:     exp2 = "scalef"{{.*}}key_rows = 8 : i64, lanes = 16 : i64{{.*}}query_vectors = 2 : i64
 // SET-LABEL:   tile.plan @narrow
 // SET:         tile.stage @stream
 // SET-SAME:    key_block = 32 : i64

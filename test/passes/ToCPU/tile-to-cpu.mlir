@@ -13,7 +13,7 @@
 // Entirely inside the mask.
 // CHECK:         scf.if
 // CHECK:           scf.for %{{.*}} = %[[C0:.*]] to %c64
-// CHECK:             %{{.*}}:8 = scf.for %{{.*}} = %[[C0]] to %{{.*}} step %{{.*}} iter_args
+// CHECK:             %{{.*}}:[[#TILE:]] = scf.for %{{.*}} = %[[C0]] to %{{.*}} step %{{.*}} iter_args
 // CHECK:               vector.load
 // CHECK:               memref.load
 // CHECK:               vector.broadcast
@@ -23,7 +23,7 @@
 // Partly inside the mask.
 // CHECK:           scf.if
 // CHECK:             arith.cmpi slt, {{.*}} : vector<8xi32>
-// CHECK:             %{{.*}}:8 = scf.for
+// CHECK:             %{{.*}}:[[#TILE]] = scf.for
 // CHECK:               vector.fma
 // CHECK:             arith.select {{.*}} : vector<8xi1>, vector<8xf32>
 // CHECK:         vector.maskedstore
@@ -61,7 +61,7 @@ tile.plan @rows attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
 // CHECK-SAME:    %[[Q:[a-z0-9]+]]: memref<1xf32>, %[[K:[a-z0-9]+]]: memref<1xf32>, %[[G:[a-z0-9]+]]: memref<1xf32>,
 // CHECK-SAME:    %[[ROWS:[a-z0-9]+]]: memref<1xf32>, %[[SUMS:[a-z0-9]+]]: memref<1xf32>, %{{[a-z0-9]+}}: memref<7xi64>
 // CHECK-LABEL: func.func @columns_backward_sums(
-// CHECK:         %[[LIST:.*]] = memref.alloca() {{.*}} : memref<9xindex>
+// CHECK:         %[[LIST:.*]] = memref.alloca() {{.*}} : memref<{{[0-9]+}}xindex>
 // CHECK:         scf.if
 // CHECK:           %[[SEEING:.*]] = scf.for
 // CHECK:             memref.store %{{.*}}, %[[LIST]]
@@ -69,11 +69,13 @@ tile.plan @rows attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
 // CHECK:             scf.for %{{.*}} = %{{.*}} to %[[SEEING]] step
 // CHECK:               memref.load %[[LIST]]
 // CHECK:               arith.addf {{.*}} : vector<8xf32>
-// CHECK:       tile.buffer "backward_rows" temporary : <[b, hq, "ceildiv(r,16)", 512], f32>
-// CHECK:       tile.buffer "{{.*}}" temporary : <["[[SLOTS:max\(1,min\([^"]*hkv[^"]*]]", "b*hkv",
+// CHECK:       %[[STATE:[0-9]+]] = tile.buffer {{.*}} temporary : <[b, hq, "ceildiv(r,16)", 512], f32>
+// CHECK:       %[[PARTS:[0-9]+]] = tile.buffer "{{.*}}" temporary : <["[[SLOTS:max\(1,min\([^"]*hkv[^"]*]]", "b*hkv",
 // CHECK-SAME:  "128+min(1,[[SLOTS]]-1)*(ceildiv(c,64)*64-128)", 32], f32>
 // CHECK:       tile.launch @columns_backward backward items "b*hkv*[[SLOTS]]"
+// CHECK-SAME:  , %[[STATE]], %[[PARTS]])
 // CHECK:       tile.launch @columns_backward_sums backward items "max(0,min(1,[[SLOTS]]-1)*b*hkv*ceildiv(c,64))"
+// CHECK-SAME:  , %[[PARTS]])
 tile.plan @columns attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>

@@ -4,8 +4,8 @@
 
 // An independent loop has a thread per element, although its indices of rows and batch entries do
 // not show that elements are distinct.
-// CHECK: tile.launch @embed_y {{.*}} items "ceildiv((ceildiv(b,16))*r*model,128)"
-// CHECK: tile.launch @embed_embedding_gradients {{.*}} items "ceildiv(positions*model,128)"
+// CHECK: tile.launch {{.*}} forward items "ceildiv((ceildiv(b,16))*r*model,128)"
+// CHECK: tile.launch {{.*}} backward items "ceildiv(positions*model,128)"
 
 // A loop that adds the dimensions of a row to one element has a thread per row.
-// MIX: tile.launch @embed_embedding_gradients {{.*}} items "ceildiv(offsets*model,128)+ceildiv(offsets,128)"
+// MIX: tile.launch {{.*}} backward items "ceildiv(offsets*model,128)+ceildiv(offsets,128)"

@@ -2,7 +2,7 @@
 
 // A value that is kept as two f32 is rounded, and its remainder is rounded again. The flag that
 // fuses products and sums does not fold the conversion to f32 and back.
-// CHECK: llvm.func @attention_attention_term0_row_prepare
+// CHECK: gpu.module @kernels
 // CHECK: %[[HIGH:[0-9]+]] = llvm.fptrunc %[[VALUE:[0-9]+]] {{.*}}: f64 to f32
 // CHECK: %[[WIDE:[0-9]+]] = llvm.fpext %[[HIGH]] {{.*}}: f32 to f64
 // CHECK: %[[REST:[0-9]+]] = llvm.fsub %[[VALUE]], %[[WIDE]] {fastmathFlags = #llvm.fastmath<contract>} : f64

@@ -11,22 +11,25 @@
 // RUN: not pe-opt %examples/nope.mlir --pe-to-tile-pipeline --pe-tile-to-gpu 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=SCHEDULE
 
-// Kernels are in one module, launches in the plan. Columns own the backward: dQ is summed across
-// CTAs by tickets, and a separate kernel computes the row values from o and dO once.
+// Kernels are in one module, launches in the plan, with the same threads, shared memory and words of the
+// frame. Columns own the backward: dQ is summed across CTAs by tickets, and a separate kernel computes the
+// row values from o and dO once.
 // CHECK: tile.plan @attention
 // CHECK: tile.launch @attention_attention_forward forward items "b*hq*ceildiv(r,64)"
-// CHECK-SAME: shared_bytes = {{[0-9]+}} : i64, threads = 128 : i64
+// CHECK-SAME: {shared_bytes = [[BYTES:[0-9]+]] : i64, threads = [[THREADS:[0-9]+]] : i64,
+// CHECK-SAME: words = array<i32: [[WORDS:[0-9, ]+]]>
 // CHECK: tile.launch @attention_attention_backward_rows backward items "b*hq*ceildiv(r,16)"
-// CHECK: tile.buffer "attention_attention_backward_tickets" temporary {zero} : <[b, hq, "ceildiv(r,32)"], i32>
-// CHECK: tile.buffer "attention_attention_backward_items" temporary {zero} : <[1], i32>
+// CHECK: %[[TICKETS:[0-9]+]] = tile.buffer {{.*}} temporary {zero} : <[b, hq, "ceildiv(r,32)"], i32>
+// CHECK: %[[COUNTER:[0-9]+]] = tile.buffer {{.*}} temporary {zero} : <[1], i32>
 // CHECK: tile.launch @attention_attention_backward backward items "b*hkv*ceildiv(c,64)"
+// CHECK-SAME: %[[TICKETS]], %[[COUNTER]])
 // CHECK-NOT: tile.stage
 // CHECK: gpu.module @kernels
 // CHECK: llvm.mlir.global external @pe_shared() {addr_space = 3 : i32, alignment = 1024 : i64}
 // CHECK: llvm.func @attention_attention_forward(%{{.*}}: !llvm.ptr<1>
-// CHECK-SAME: i32, {{.*}}i64) attributes {gpu.kernel, nvvm.kernel, nvvm.minctasm = 1 : i32,
-// CHECK-SAME: nvvm.reqntid = array<i32: 128, 1, 1>, pe.frame_words = array<i32: 1, 2, {{[0-9, ]+}}>,
-// CHECK-SAME: pe.shared_bytes = {{[0-9]+}} : i32}
+// CHECK-SAME: i32, {{.*}}i64) attributes {gpu.kernel, nvvm.kernel,
+// CHECK-SAME: nvvm.reqntid = array<i32: [[THREADS]], 1, 1>, pe.frame_words = array<i32: [[WORDS]]>,
+// CHECK-SAME: pe.shared_bytes = [[BYTES]] : i32}
 // CHECK: nvvm.cp.async.shared.global
 // CHECK: nvvm.cp.async.wait.group 0
 // CHECK: nvvm.barrier
@@ -43,21 +46,21 @@
 // STICK: tile.launch @attention_attention_backward backward items "b*hq*ceildiv(r,32)"
 
 // Threads build tables; sums along diagonals are added from slots.
-// TABLE: tile.buffer "attention_attention_backward_slots0" temporary {zero} : <[b, hq, 16, t], f32>
-// TABLE: tile.launch @attention_attention_backward backward
-// TABLE: tile.launch @attention_attention_backward_slots0 backward
+// TABLE: %[[SLOTS:[0-9]+]] = tile.buffer {{.*}} temporary {zero} : <[b, hq, 16, t], f32>
+// TABLE: tile.launch @attention_attention_backward backward {{.*}} %[[SLOTS]],
+// TABLE: tile.launch @[[ADD:[a-z_0-9]+]] backward {{.*}}(%{{[0-9]+}}, %[[SLOTS]])
 
 // The chain from distances to buckets is divided among workers, whose sums a stage adds up.
-// TABLE: tile.buffer "attention_attention_term0_finish_workers0" temporary {zero} : <[256, 32, hq], f64>
-// TABLE: tile.launch @attention_attention_term0_finish finish items "ceildiv(hq*256,128)"
-// TABLE: tile.launch @attention_attention_term0_finish_workers finish
+// TABLE: %[[WORKERS:[0-9]+]] = tile.buffer {{.*}} temporary {zero} : <[256, 32, hq], f64>
+// TABLE: tile.launch @attention_attention_term0_finish finish items "ceildiv(hq*256,128)"({{.*}}, %[[WORKERS]])
+// TABLE: tile.launch @attention_attention_term0_finish_workers finish {{.*}}(%{{[0-9]+}}, %[[WORKERS]])
 // Independent loops are one kernel; the CTAs of the second loop follow those of the first.
-// FIRE: tile.launch @attention_attention_term0_pieces_finish_workers finish items "ceildiv(hq,128)+ceildiv(hq*32,128)+
-// FIRE-NOT: @attention_attention_term0_pieces_finish_workers_1 finish
-// FIRE: tile.launch @attention_attention_parameter_gradients finish items "ceildiv(1,128)+ceildiv(1,128)+
+// FIRE: tile.launch @[[LOOPS:[a-z_0-9]+_workers]] finish items "ceildiv(hq,128)+ceildiv(hq*32,128)+
+// FIRE-NOT: @[[LOOPS]]_1 finish
+// FIRE: tile.launch {{.*}} finish items "ceildiv(1,128)+ceildiv(1,128)+
 // FIRE-NOT: tile.launch
 // A loop may have more than 2^31 elements, so they are counted in 64 bits.
-// TABLE: llvm.func @attention_attention_backward_slots0(
+// TABLE: llvm.func @[[ADD]](
 // TABLE: %[[CTA:.*]] = nvvm.read.ptx.sreg.ctaid.x : i32
 // TABLE: %[[WIDE:.*]] = arith.extsi %[[CTA]] : i32 to i64
 // TABLE: arith.muli %[[WIDE]], %{{.*}} : i64

@@ -17,22 +17,28 @@
 // CHECK: d_rate {{.*}} ok
 // CHECK-NOT: FAIL
 //
-// A separate stage writes the vectors by distance, in the type of the operands. The forward kernel
-// multiplies 16 rows by 64 + 16 distances, with 10 products for each of the 4 steps of the depth in
-// addition to 8 for the keys, and moves 32 pairs to their places. In the backward, the gradient of
-// the vectors is added in turns.
+// A separate stage writes the vectors by distance, in the type of the operands, for each direction.
+// RUN: pe-opt %s --pe-to-tile-pipeline="entry=common dtype=bf16 grad=1" --pe-schedule-gpu --pe-hoist-row-values \
+// RUN:   --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=PLAN
+// PLAN: %[[FORWARD:[0-9]+]] = tile.buffer {{.*}} temporary : <[t, d], bf16>
+// PLAN: tile.launch {{.*}} forward {{.*}}(%{{[0-9]+}}, %[[FORWARD]])
+// PLAN: tile.launch @common_common_forward forward {{.*}}, %[[FORWARD]])
+// PLAN: %[[BACKWARD:[0-9]+]] = tile.buffer {{.*}} temporary : <[t, d], bf16>
+// PLAN: tile.launch {{.*}} backward {{.*}}(%{{[0-9]+}}, %[[BACKWARD]])
+// PLAN: tile.launch @common_common_backward backward {{.*}}, %[[BACKWARD]],
+//
+// The forward kernel multiplies 16 rows by 64 + 16 distances, with 10 products for each of the 4 steps of the
+// depth in addition to 8 for the keys, and moves 32 pairs to their places.
 // RUN: pe-opt %s --pe-to-gpu="entry=common dtype=bf16 grad=1" | FileCheck %s --check-prefix=KERNEL
 // KERNEL: llvm.func @common_common_forward(
 // KERNEL-COUNT-40: nvvm.mma.sync
 // KERNEL-COUNT-32: nvvm.shfl.sync idx
 // KERNEL-COUNT-32: nvvm.mma.sync
-// KERNEL: llvm.func @common_common_forward_vectors0(
-// KERNEL: llvm.func @common_common_backward(
-// KERNEL: llvm.func @common_common_backward_vectors0(
+// KERNEL: llvm.func
 //
-// Without such a term, none of this is emitted.
+// Without such a term, no pairs are moved.
 // RUN: pe-opt %examples/t5.mlir --pe-to-gpu="dtype=bf16 grad=1" | FileCheck %s --check-prefix=NONE
-// NONE-NOT: _vectors0
+// NONE-NOT: nvvm.shfl.sync idx
 !t = tensor<?x?x?x?xf32>
 
 func.func @common(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},

@@ -20,16 +20,21 @@
 // CHECK-LABEL: tile.plan @loops
 // CHECK-SAME:    key_block = 3
 // Carries and folds of a stream become buffers of the plan.
-// CHECK-DAG:     tile.buffer "forward_carry0" temporary : <[b, hq, r], f32>
-// CHECK-DAG:     tile.buffer "forward_fold1" temporary : <[b, hq, c], f32>
-// CHECK-DAG:     tile.launch @loops_table prepare items "hq"({{.*}}) {writes = array<i64: 1>}
-// CHECK-DAG:     tile.launch @loops_blocks prepare items "(ceildiv(ceildiv(c,3), 2))*(r+1)"
 // The forward stage only reads the table, which the table's stage writes.
-// CHECK-DAG:     tile.launch @loops_forward forward items "b*hq"({{.*}}) {writes = array<i64: 1, 2, 3, 4, 5>}
+// CHECK:         %[[TABLE:[0-9]+]] = tile.buffer "table"
+// CHECK:         tile.launch @loops_table prepare items "hq"(%{{[0-9]+}}, %[[TABLE]]) {writes = array<i64: 1>}
+// CHECK:         tile.launch @loops_blocks prepare items "(ceildiv(ceildiv(c,3), 2))*(r+1)"
+// CHECK:         %[[CARRY:[0-9]+]] = tile.buffer {{.*}} temporary : <[b, hq, r], f32>
+// CHECK:         %[[FOLD:[0-9]+]] = tile.buffer {{.*}} temporary : <[b, hq, c], f32>
+// CHECK:         tile.launch @loops_forward forward items "b*hq"(%[[TABLE]], {{.*}}, %[[CARRY]], %[[FOLD]])
+// CHECK-SAME:      {writes = array<i64: 1, 2, 3, 4, 5>}
 
 // Stages with pairs read the bounds of rows through tile.pairs.
-// BOUNDS: tile.launch @attention_attention_columns {{.*}} {writes = array<i64: 1, 2>}
-// BOUNDS: tile.launch @attention_attention_forward {{.*}} {writes = array<i64: 6, 7, 8, 9>}
+// BOUNDS: %[[LOW:[0-9]+]] = tile.buffer {{.*}} temporary : <[b, r], i32>
+// BOUNDS: %[[HIGH:[0-9]+]] = tile.buffer {{.*}} temporary : <[b, r], i32>
+// BOUNDS: tile.launch {{.*}} prepare {{.*}}(%{{[0-9]+}}, %[[LOW]], %[[HIGH]]) {writes = array<i64: 1, 2>}
+// BOUNDS: tile.launch @attention_attention_forward {{.*}}(%{{[0-9]+}}, %{{[0-9]+}}, %{{[0-9]+}}, %[[LOW]], %[[HIGH]],
+// BOUNDS-SAME: {writes = array<i64: {{[^34]+}}>}
 tile.plan @loops attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %S = tile.buffer "slopes" argument : !tile.buffer<[hq], f32>
   %T = tile.buffer "table" temporary : !tile.buffer<[hq, t], f32>

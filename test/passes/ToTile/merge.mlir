@@ -6,17 +6,24 @@
 // CHECK-NOT:  tile.parameter
 // CHECK:      tile.buffer "o1" argument {{.*}}: <[b, hq, r, e], bf16>
 // CHECK:      tile.buffer "lse1" argument : <[b, hq, r], f32>
-// CHECK:      tile.buffer "d_lse1" gradient : <[b, hq, r], f32>
-// CHECK:      tile.stage @merge_weights forward over ["b", "hq"]
+// CHECK:      %[[D_FIRST:[0-9]+]] = tile.buffer "d_o1"
+// CHECK:      %[[D_LOG:[0-9]+]] = tile.buffer "d_lse1" gradient : <[b, hq, r], f32>
+// CHECK:      %[[D_SECOND:[0-9]+]] = tile.buffer "d_o2"
+// CHECK:      tile.stage {{.*}} forward over ["b", "hq"]
 // CHECK:        math.exp {{.*}} : f64
 // CHECK:        math.log {{.*}} : f64
-// CHECK:      tile.stage @merge forward over ["b", "hq"]
-// CHECK:      tile.stage @merge_d_logs backward
-// CHECK:      tile.stage @merge_d_first backward
-// CHECK:      tile.stage @merge_d_second backward
+// CHECK:      tile.stage {{.*}} forward over ["b", "hq"]
+// CHECK:        tile.write {{.*}} : bf16 -> <[b, hq, r, e], bf16>
+// CHECK:      tile.stage {{.*}} backward
+// CHECK:        tile.write {{.*}}, %[[D_LOG]][
+// CHECK:      tile.stage {{.*}} backward
+// CHECK:        tile.write {{.*}}, %[[D_FIRST]][
+// CHECK:      tile.stage {{.*}} backward
+// CHECK:        tile.write {{.*}}, %[[D_SECOND]][
 
-// The first part has weight 1.
-// MASS-NOT:   first_weights
-// MASS:       tile.stage @merge_weights forward
+// The first part has weight 1, so there are only weights of the second.
+// MASS:       tile.buffer {{.*}} residual : <[b, hq, r], f32>
+// MASS-NOT:   residual
+// MASS:       tile.stage {{.*}} forward
 // MASS-NOT:     math.log
-// MASS:       tile.stage @merge forward
+// MASS:       tile.stage {{.*}} forward

@@ -13,8 +13,9 @@
 // SINK:         %[[ROW:.*]] = tile.map({{.*}}) : (!tile.val<[], f32>, !tile.val<[r], f32>, !tile.val<[r], f32>)
 // SINK-SAME:    -> !tile.val<[r], f32>
 // SINK:         tile.stream any
-// SINK:         tile.store %[[ROW]], %{{.*}} : <[r], f32> -> <[b, hq, r], f32>
-// SINK:       tile.stage @attention_sink_finish  finish
+// SINK:         tile.store %[[ROW]], %[[ROWS:[0-9]+]] : <[r], f32> -> <[b, hq, r], f32>
+// SINK:       tile.stage {{.*}} finish
+// SINK:         tile.read %[[ROWS]][
 
 // Statistics include all keys; the factor is applied to the weights and, backward, to the
 // cotangents of the weights. The smallest kept word is ceil(0.1 * 2^32).

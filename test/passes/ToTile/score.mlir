@@ -17,21 +17,33 @@
 // CHECK:       %[[DS:.*]] = tile.map(%{{.*}}, %{{.*}}) : (!tile.val<[r, c], f32>, !tile.val<[r, c], f32>)
 // CHECK:       tile.map(%[[DS]], %[[W]]#1)
 
-// GAIN:        tile.buffer "attention_score_g"  temporary {zero} : <[b, hq, hq], f32>
+// GAIN:        %[[SUMS:[0-9]+]] = tile.buffer {{.*}} temporary {zero} : <[b, hq, hq], f32>
 // GAIN:        tile.stage @attention_backward
-// GAIN:        tile.accumulate {{.*}} -> <[b, hq, hq], f32>
-// GAIN:        tile.stage @attention_score_finish  finish
+// GAIN:        tile.accumulate {{.*}}, %[[SUMS]][
+// GAIN:        tile.stage {{.*}} finish
+// GAIN:        tile.read %[[SUMS]][
 
 // A factor of the query is multiplied into the queries: the kernels are those of plain attention.
-// FACTOR:      tile.buffer "attention_score_factor"  residual : <[b, hq, r], f32>
-// FACTOR:      tile.stage @attention_score_factor_numbers  prepare
-// FACTOR:      math.log
-// FACTOR:      tile.stage @attention_score_factor_queries  prepare
+// FACTOR:      %[[DQ:[0-9]+]] = tile.buffer "d_q"
+// FACTOR:      %[[QUERIES:[0-9]+]] = tile.buffer {{.*}} residual : <[b, hq, r, d], f32>
+// FACTOR:      %[[FACTORS:[0-9]+]] = tile.buffer {{.*}} residual : <[b, hq, r], f32>
+// FACTOR:      tile.stage {{.*}} prepare
+// FACTOR:        math.log
+// FACTOR:        tile.write {{.*}}, %[[FACTORS]][
+// FACTOR:      tile.stage {{.*}} prepare
+// FACTOR:        tile.read %[[FACTORS]][
+// FACTOR:        tile.write {{.*}}, %[[QUERIES]][
 // FACTOR:      tile.stage @attention_forward
+// FACTOR-NOT:  math.log %
+// FACTOR:      tile.load %[[QUERIES]] :
 // FACTOR-NOT:  math.log %
 // FACTOR:      tile.stage @attention_backward
 // FACTOR-NOT:  math.log %
-// FACTOR:      tile.stage @attention_score_factor_back_queries  finish
-// FACTOR:      tile.stage @attention_score_factor_products  finish
-// FACTOR:      tile.stage @attention_score_factor_sums  finish
-// FACTOR:      tile.accumulate
+// FACTOR:      tile.stage {{.*}} finish
+// FACTOR:        tile.read %[[FACTORS]][
+// FACTOR:        tile.write {{.*}}, %[[DQ]][
+// FACTOR:      tile.stage {{.*}} finish
+// FACTOR:        tile.write {{.*}}, %[[PRODUCTS:[0-9]+]][
+// FACTOR:      tile.stage {{.*}} finish
+// FACTOR:        tile.read %[[PRODUCTS]][
+// FACTOR:        tile.accumulate

@@ -3,20 +3,27 @@
 // has separate sums, which one finish stage chains to the parameters.
 !t = tensor<?x?x?x?xf32>
 // CHECK-LABEL:    tile.plan @same
-// CHECK:          tile.buffer "same_term0_diagonals"
-// CHECK:          tile.buffer "same_term0_diagonals_1"
-// CHECK:          %[[TABLE:.*]] = tile.buffer "same_term0_table"
-// CHECK:          tile.stage @same_term0_prepare  prepare
-// CHECK-NOT:      tile.stage @{{.*}}  prepare
-// CHECK:          tile.stage @same_forward
-// CHECK:          tile.window %[[TABLE]]
-// CHECK:          tile.stage @same_1_forward
-// CHECK:          tile.window %[[TABLE]]
-// CHECK:          tile.stage @same_1_backward
+// CHECK:          %[[DS:[0-9]+]] = tile.buffer "d_s"
+// CHECK:          %[[SUMS2:[0-9]+]] = tile.buffer {{.*}} temporary {zero} : <[b, hq, t], f32>
+// CHECK:          %[[SUMS1:[0-9]+]] = tile.buffer {{.*}} temporary {zero} : <[b, hq, t], f32>
+// CHECK:          %[[TABLE:[0-9]+]] = tile.buffer {{.*}} residual : <[hq, t], f32>
+// CHECK:          tile.stage {{.*}} prepare
+// CHECK:            tile.write {{.*}}, %[[TABLE]][
+// CHECK-NOT:      tile.stage {{.*}} prepare
+// CHECK:          tile.stage {{.*}} forward over
+// CHECK:            tile.window %[[TABLE]] :
+// CHECK:          tile.stage {{.*}} forward over
+// CHECK:            tile.window %[[TABLE]] :
+// CHECK:          tile.stage {{.*}} backward over
+// CHECK:            tile.window_grad %{{.*}}, %[[SUMS2]] :
 // CHECK-NOT:      finish over
-// CHECK:          tile.stage @same_backward
-// CHECK:          tile.stage @same_term0_finish  finish
-// CHECK:          tile.stage @same_parameter_gradients  finish
+// CHECK:          tile.stage {{.*}} backward over
+// CHECK:            tile.window_grad %{{.*}}, %[[SUMS1]] :
+// CHECK:          tile.stage {{.*}} finish
+// CHECK-DAG:        tile.read %[[SUMS1]][
+// CHECK-DAG:        tile.read %[[SUMS2]][
+// CHECK:          tile.stage {{.*}} finish
+// CHECK:            tile.write {{.*}}, %[[DS]][
 func.func @same(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
                 %q2: !t {pe.name = "q2"}, %k2: !t {pe.name = "k2"}, %v2: !t {pe.name = "v2"},
                 %s: tensor<?xf32> {pe.name = "s"}) -> (!t {pe.name = "o"}, !t {pe.name = "o2"}) {
@@ -32,9 +39,15 @@ func.func @same(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name 
 !t = tensor<?x?x?x?xf32>
 // Another parameter or another mask needs another table.
 // CHECK-LABEL:    tile.plan @other
-// CHECK:          tile.stage @other_term0_prepare  prepare
-// CHECK:          tile.stage @other_1_term0_prepare  prepare
-// CHECK:          tile.stage @other_2_term0_prepare  prepare
+// CHECK:          %[[TABLE1:[0-9]+]] = tile.buffer {{.*}} residual : <[hq, t], f32>
+// CHECK:          %[[TABLE2:[0-9]+]] = tile.buffer {{.*}} residual : <[hq, t], f32>
+// CHECK:          %[[TABLE3:[0-9]+]] = tile.buffer {{.*}} residual : <[hq, t], f32>
+// CHECK:          tile.stage {{.*}} forward over
+// CHECK:            tile.window %[[TABLE1]] :
+// CHECK:          tile.stage {{.*}} forward over
+// CHECK:            tile.window %[[TABLE2]] :
+// CHECK:          tile.stage {{.*}} forward over
+// CHECK:            tile.window %[[TABLE3]] :
 func.func @other(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
                  %q2: !t {pe.name = "q2"}, %k2: !t {pe.name = "k2"}, %v2: !t {pe.name = "v2"},
                  %q3: !t {pe.name = "q3"}, %k3: !t {pe.name = "k3"}, %v3: !t {pe.name = "v3"},

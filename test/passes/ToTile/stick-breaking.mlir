@@ -4,7 +4,7 @@
 
 // A causal mask becomes strict. Forward visits the nearest keys first and stops when no mass is
 // left; the mass at every block is stored for the backward, which visits the farthest keys first.
-// CHECK:      tile.buffer "attention_mass"  residual : <[b, hq, kb, r], f32>
+// CHECK:      %[[MASS:[0-9]+]] = tile.buffer {{.*}} residual : <[b, hq, kb, r], f32>
 // CHECK:      tile.stage @attention_forward  forward over ["b", "hq"] pairs %
 // CHECK:      tile.stream descending
 // CHECK-SAME: stop_below
@@ -12,6 +12,7 @@
 // CHECK:      tile.stage @attention_backward
 // CHECK:      tile.stream ascending
 // CHECK-SAME: skip(
+// CHECK:      tile.load %[[MASS]] :
 // CHECK:      tile.scan linear ascending
 
 // ALL-NOT:    stop_below

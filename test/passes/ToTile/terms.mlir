@@ -5,27 +5,35 @@
 // The class of a term decides its lowering.
 
 // A function of i - j: one table, a window in the kernel, then sums along diagonals.
-// DISTANCE:   tile.buffer "attention_term0_table"  residual : <[hq, t], f32>
-// DISTANCE:   tile.stage @attention_term0_prepare  prepare over ["hq"]
+// DISTANCE:   %[[GRADIENT:[0-9]+]] = tile.buffer "d_table"
+// DISTANCE:   %[[TABLE:[0-9]+]] = tile.buffer {{.*}} residual : <[hq, t], f32>
+// DISTANCE:   tile.stage {{.*}} prepare over ["hq"]
+// DISTANCE:   tile.write {{.*}}, %[[TABLE]][
 // DISTANCE:   tile.stage @attention_forward
-// DISTANCE:   tile.window
+// DISTANCE:   tile.window %[[TABLE]] :
 // DISTANCE:   tile.stage @attention_backward
-// DISTANCE:   tile.window_grad
-// DISTANCE:   tile.stage @attention_term0_finish  finish
+// DISTANCE:   tile.window_grad %{{.*}}, %[[SUMS:[0-9]+]] :
+// DISTANCE:   tile.stage @attention_term0_finish finish
+// DISTANCE:   tile.read %[[SUMS]][
 // DISTANCE:   tile.accumulate {{.*}} -> <[32, hq], f64>
-// DISTANCE:   tile.stage @attention_parameter_gradients  finish
+// DISTANCE:   tile.stage {{.*}} finish
+// DISTANCE:   tile.write {{.*}}, %[[GRADIENT]][
 
 // A ReLU network of a ratio: its pieces are found once per call, at most 33 for one layer of 32.
-// SEGMENTS:   tile.buffer "attention_term0_coefficients"  residual : <[hq, 33, 2], f32>
+// SEGMENTS:   %[[MOMENTS:[0-9]+]] = tile.buffer {{.*}} temporary {zero} : <[b, hq, 33, 2], f32>
+// SEGMENTS:   tile.buffer {{.*}} residual : <[hq, 33, 2], f32>
 // SEGMENTS:   tile.find_segments
 // SEGMENTS:   tile.stage @attention_forward
 // SEGMENTS:   tile.segments
 // SEGMENTS:   tile.stage @attention_backward
 // SEGMENTS:   tile.segments_grad
-// SEGMENTS:   tile.stage @attention_term0_pieces_finish
+// SEGMENTS:   tile.stage {{.*}} finish
+// SEGMENTS:   tile.read %[[MOMENTS]][
 
 // A smooth network: cubics, and the network for each score if there are too many pieces.
-// CUBICS:     tile.buffer "attention_term0_coefficients"  residual : <[hq, 128, 4], f32>
+// CUBICS:     %[[EACH:[0-9]+]] = tile.buffer {{.*}} temporary {zero} : <[b, hq, hq], f32>
+// CUBICS:     %[[MOMENTS:[0-9]+]] = tile.buffer {{.*}} temporary {zero} : <[b, hq, 128, 4], f32>
+// CUBICS:     tile.buffer {{.*}} residual : <[hq, 128, 4], f32>
 // CUBICS:     tile.find_segments({{.*}}) ["gelu", "identity"] range
 // CUBICS:     tile.stage @attention_forward
 // CUBICS:     tile.segments
@@ -35,11 +43,13 @@
 // CUBICS:     math.erf
 // CUBICS:     tile.stage @attention_backward
 // CUBICS:     tile.segments_grad
-// CUBICS:     tile.stage @attention_term0_pieces_finish
-// CUBICS:     tile.stage @attention_term0_each_finish
+// CUBICS:     tile.stage {{.*}} finish
+// CUBICS:     tile.read %[[MOMENTS]][
+// CUBICS:     tile.stage {{.*}} finish
+// CUBICS:     tile.read %[[EACH]][
 
 // General: the region per score, reverse mode per score, sums per batch and head.
-// GENERAL:    tile.buffer "attention_term0_w"  temporary {zero} : <[b, hq, hq], f32>
+// GENERAL:    %[[SUMS:[0-9]+]] = tile.buffer {{.*}} temporary {zero} : <[b, hq, hq], f32>
 // GENERAL:    tile.stage @attention_forward
 // GENERAL:    %[[H:.*]] = tile.index "hq"  : <[], index>
 // GENERAL:    %[[I:.*]] = tile.position "r"  : <[r], index>
@@ -47,8 +57,9 @@
 // GENERAL:    tile.map(%[[H]], %[[I]], %[[J]])
 // GENERAL:    tile.read
 // GENERAL:    tile.stage @attention_backward
-// GENERAL:    tile.accumulate {{.*}} -> <[b, hq, hq], f32>
+// GENERAL:    tile.accumulate {{.*}}, %[[SUMS]][
 // GENERAL:    tile.stage @attention_term0_finish
+// GENERAL:    tile.read %[[SUMS]][
 !t = tensor<?x?x?x?xf32>
 func.func @attention(%q: !t {pe.name = "q"}, %k: !t {pe.name = "k"}, %v: !t {pe.name = "v"},
                      %w: tensor<?xf32> {pe.name = "w", pe.init = 1.0}) -> (!t {pe.name = "o"}) {
