@@ -46,8 +46,8 @@ def test_contents(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         record = archive.read(next(n for n in names if n.endswith("/RECORD"))).decode()
-    wanted = ["__init__.py", "py.typed", "lib/libpe.so", "lib/libpe-jit.so", "bin/pe",
-              "examples/encodings/alibi.mlir"]
+    wanted = ["__init__.py", "py.typed", "lib/libpe.so", "lib/libpe-jit.so", "lib/libpe-ptx.so",
+              "bin/pe", "examples/encodings/alibi.mlir"]
     assert all(f"pe_attention/{name}" in names for name in wanted)
     assert len(record.splitlines()) == len(names)
     assert not [name for name in names if "__pycache__" in name or name.endswith((".a", ".so.0"))]
@@ -67,11 +67,12 @@ def dynamic_symbols(binary: Path) -> list[str]:
 
 def test_required_libraries(unpacked: Path) -> None:
     found = binaries(unpacked)
-    assert [path.name for path in found] == ["pe", "libpe-jit.so", "libpe.so"]
+    assert [path.name for path in found] == ["pe", "libpe-jit.so", "libpe-ptx-cuda.so",
+                                             "libpe-ptx.so", "libpe.so"]
     for binary in found:
         dump = subprocess.run(["objdump", "-p", str(binary)], capture_output=True, text=True,
                               check=True).stdout
-        needed = set(re.findall(r"NEEDED\s+(\S+)", dump)) - {"libpe.so.0"}
+        needed = set(re.findall(r"NEEDED\s+(\S+)", dump)) - {"libpe.so.0", "libpe-ptx.so"}
         assert needed <= ALLOWED, f"{binary.name} needs {needed - ALLOWED}"
 
 

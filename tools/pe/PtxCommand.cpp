@@ -226,8 +226,8 @@ void printCounts(const std::string &text, const ptx::LoadedModule &module) {
     const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
     std::printf("%6d  %10llu  %10llu  %6llu  %10llu  %6llu  %.70s\n", counts.line,
                 number(counts.executions), number(counts.wavefronts),
-                number(counts.leastWavefronts), number(counts.sectors),
-                number(counts.leastSectors), source.c_str());
+                number(counts.leastWavefronts), number(counts.sectors), number(counts.leastSectors),
+                source.c_str());
   }
 }
 
@@ -271,8 +271,8 @@ Status launch(const PtxOptions &options, const std::string &text, ptx::Memory &m
     if (Status s = place(tensors, memory); !s)
       return s;
     for (const PtxArgument &argument : *arguments)
-      call.parameters.push_back(argument.tensor.empty() ? argument.scalar
-                                                        : bytesOf(tensors[argument.tensor].address));
+      call.parameters.push_back(
+          argument.tensor.empty() ? argument.scalar : bytesOf(tensors[argument.tensor].address));
   }
   if (Status s = module.run(options.kernel, call); !s)
     return s;
