@@ -1,6 +1,7 @@
 //===- Atomics.cpp - atom, red --------------------------------------------===//
 
 #include "runtime/ptx/Access.h"
+#include "runtime/ptx/HalfFloats.h"
 
 #include <algorithm>
 
@@ -24,7 +25,10 @@ enum class Operation : uint8_t {
 template <typename T> T combine(Operation operation, T old, T b, T c) {
   switch (operation) {
   case Operation::Add:
-    return T(old + b);
+    if constexpr (std::is_integral_v<T>) // wraps
+      return T(std::make_unsigned_t<T>(old) + std::make_unsigned_t<T>(b));
+    else
+      return old + b;
   case Operation::Min:
     return b < old ? b : old;
   case Operation::Max:
@@ -54,25 +58,18 @@ template <typename T> T combine(Operation operation, T old, T b, T c) {
   return old;
 }
 
-/// Two halves in 32 bits, of which each is added.
-template <typename Half> struct Pair {
+/// Two values of a 16-bit format in 32 bits, of which each is added.
+template <typename Format> struct Pair {
   uint32_t bits;
 };
-float widen(Pair<_Float16>, uint16_t bits) { return float(std::bit_cast<_Float16>(bits)); }
-uint16_t narrow(Pair<_Float16>, float value) { return std::bit_cast<uint16_t>(_Float16(value)); }
-float widen(Pair<__bf16>, uint16_t bits) { return asFloat(uint32_t(bits) << 16); }
-uint16_t narrow(Pair<__bf16>, float value) {
-  const uint32_t bits = asBits(value);
-  if (value != value)
-    return 0x7FFF;
-  return uint16_t((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-}
-template <typename Half> Pair<Half> combine(Operation, Pair<Half> old, Pair<Half> b, Pair<Half>) {
-  Pair<Half> result{0};
-  for (unsigned shift : {0u, 16u})
-    result.bits |= uint32_t(narrow(old, widen(old, uint16_t(old.bits >> shift)) +
-                                            widen(b, uint16_t(b.bits >> shift))))
-                   << shift;
+template <typename Format>
+Pair<Format> combine(Operation, Pair<Format> old, Pair<Format> b, Pair<Format>) {
+  Pair<Format> result{0};
+  for (unsigned shift : {0u, 16u}) {
+    const float sum =
+        Format::widen(uint16_t(old.bits >> shift)) + Format::widen(uint16_t(b.bits >> shift));
+    result.bits |= uint32_t(Format::narrow(sum)) << shift;
+  }
   return result;
 }
 
@@ -125,9 +122,9 @@ Handler handlerOf(Type type) {
   case Type::B16:
     return atomic<uint16_t>;
   case Type::F16x2:
-    return atomic<Pair<_Float16>>;
+    return atomic<Pair<Half>>;
   case Type::BF16x2:
-    return atomic<Pair<__bf16>>;
+    return atomic<Pair<Brain>>;
   default:
     return nullptr;
   }

@@ -109,8 +109,6 @@ Run::Run(const Kernel &kernel, const Launch &launch, const Limits &limits, Memor
   for (size_t i = 0; i < kernel.function->parameters.size(); ++i)
     std::ranges::copy(launch.parameters[i],
                       parameters.begin() + kernel.function->parameters[i].offset);
-  const unsigned warps = unsigned((launch.block.count() + kWarpSize - 1) / kWarpSize);
-  races.start(launch.grid.count() * warps, warps);
 }
 
 void Run::startCtas() {

@@ -4,6 +4,7 @@
 #include "runtime/ptx/Warp.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace pe::ptx {
 
@@ -46,6 +47,11 @@ uint64_t Run::lengthOfTurn() {
 }
 
 void Run::execute() {
+  const unsigned warps = unsigned((launch.block.count() + kWarpSize - 1) / kWarpSize);
+  uint64_t all = 0;
+  if (__builtin_mul_overflow(launch.grid.count(), uint64_t(warps), &all))
+    all = std::numeric_limits<uint64_t>::max();
+  races.start(all, warps);
   startCtas();
   while (!inFlight.empty()) {
     Warp *warp = choose();

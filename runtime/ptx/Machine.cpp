@@ -137,7 +137,11 @@ Status checkLaunch(const Kernel &kernel, const Launch &launch, const Limits &lim
     return makeError("expected a grid and blocks of at least 1 in each dimension, found a grid of ",
                      launch.grid.x, " x ", launch.grid.y, " x ", launch.grid.z, " blocks of ",
                      launch.block.x, " x ", launch.block.y, " x ", launch.block.z);
-  if (launch.block.count() > limits.threadsPerBlock)
+  if (launch.grid.x > INT32_MAX || launch.grid.y > UINT16_MAX || launch.grid.z > UINT16_MAX)
+    return makeError("expected a grid of at most 2147483647 x 65535 x 65535 blocks, found ",
+                     launch.grid.x, " x ", launch.grid.y, " x ", launch.grid.z);
+  if (std::max({launch.block.x, launch.block.y, launch.block.z}) > limits.threadsPerBlock ||
+      launch.block.count() > limits.threadsPerBlock)
     return makeError("expected at most ", limits.threadsPerBlock, " threads a block, found ",
                      launch.block.count());
   if (Status s = checkBlock(function, launch); !s)
@@ -175,7 +179,8 @@ Status LoadedModule::run(std::string_view name, const Launch &launch, const Limi
       grid.execute();
     } catch (const Fault &fault) {
       status = makeError(std::string(name), ": ", fault.message)
-                   .at(parsed->file + ":" + std::to_string(fault.line))
+                   .at(parsed->file + ":" +
+                       std::to_string(fault.line ? fault.line : found->function->line))
                    .of(ErrorKind::Compile);
     }
     executed += grid.executed;

@@ -144,10 +144,16 @@ namespace {
 
 /// Numbers of warps are unique in the process, so that shadows need no reset between launches.
 std::atomic<uint64_t> nextWarp = 1;
+constexpr uint64_t kMostWarps = uint64_t(1) << 36;
 
 } // namespace
 
 void GlobalRaces::start(uint64_t warps, unsigned perCta) {
+  // A mark has 36 bits for the number of a warp.
+  if (warps >= kMostWarps - nextWarp)
+    throw Fault{"the launch has " + std::to_string(warps) + " warps, expected at most " +
+                    std::to_string(kMostWarps - nextWarp) + " in the rest of this process",
+                0};
   first = nextWarp.fetch_add(warps);
   count = warps;
   warpsPerCta = perCta;

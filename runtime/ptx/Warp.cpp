@@ -39,7 +39,7 @@ std::string Warp::place() const {
         std::min<uint32_t>(barrier >= 0 ? group.pc - 1 : group.pc, uint32_t(steps.size()) - 1);
     text += (text.empty() ? "line " : ", ") + std::to_string(steps[pc].line);
   }
-  return text;
+  return text.empty() ? "its end" : text;
 }
 
 //===----------------------------------------------------------------------===//

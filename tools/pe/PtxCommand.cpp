@@ -7,7 +7,8 @@
 #include "tools/pe/Commands.h"
 
 #include <algorithm>
-#include <bit>
+#include <chrono>
+#include <cmath>
 #include <cstring>
 
 namespace pe::cli {
@@ -54,8 +55,11 @@ Expected<std::vector<std::byte>> readScalar(const plan::Json &json, const std::s
   const plan::Json &value = json.begin().value();
   if (!value.is_number())
     return problem();
-  if (type == "f32")
+  if (type == "f32") {
+    if (std::abs(value.get<double>()) > std::numeric_limits<float>::max())
+      return makeError(where, ": the value does not fit f32");
     return bytesOf(value.get<float>());
+  }
   if (type == "f64")
     return bytesOf(value.get<double>());
   if (!value.is_number_integer())
@@ -199,6 +203,8 @@ Status readLaunch(const PtxOptions &options, ptx::Launch &launch) {
     return s;
   if (Status s = readExtent("block", options.block, launch.block); !s)
     return s;
+  if (options.ctas == 0)
+    return makeError("--ctas: expected at least 1 CTA in flight, found 0");
   launch.dynamicShared = options.shared;
   launch.limit = options.limit;
   launch.countsAccesses = options.counts;
@@ -274,10 +280,12 @@ Status launch(const PtxOptions &options, const std::string &text, ptx::Memory &m
       call.parameters.push_back(
           argument.tensor.empty() ? argument.scalar : bytesOf(tensors[argument.tensor].address));
   }
+  const auto start = std::chrono::steady_clock::now();
   if (Status s = module.run(options.kernel, call); !s)
     return s;
-  std::printf("%s: %llu warp instructions\n", options.kernel.c_str(),
-              static_cast<unsigned long long>(module.instructions()));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  std::printf("%s: %llu warp instructions in %.3f seconds\n", options.kernel.c_str(),
+              static_cast<unsigned long long>(module.instructions()), seconds.count());
   if (options.counts)
     printCounts(text, module);
   return writeResults(options, tensors);
@@ -293,6 +301,14 @@ Status run(const PtxOptions &options) {
     return module.takeError();
   return options.action == "check" ? check(options, **module)
                                    : launch(options, *text, memory, **module);
+}
+
+/// `check` has no options.
+Status rejectOptions(const CLI::App &app) {
+  for (const CLI::Option *option : app.get_options())
+    if (option->count() > 0 && !option->get_positional())
+      return makeError(option->get_name(), ": expected it with pe ptx run; check has no options");
+  return Status::success();
 }
 
 } // namespace
@@ -325,8 +341,10 @@ Action addPtx(CLI::App &app) {
             "Print executions, wavefronts of shared memory and sectors of global memory by line");
   app.footer("Example: pe ptx run kernel.ptx --kernel=add --grid=4 --block=128 --args=args.json "
              "--in=in.safetensors --out=out.safetensors");
-  return [options] {
-    Status status = run(*options);
+  return [options, &app] {
+    Status status = options->action == "check" ? rejectOptions(app) : Status::success();
+    if (status)
+      status = run(*options);
     return status ? 0 : reportError("ptx", status.error());
   };
 }

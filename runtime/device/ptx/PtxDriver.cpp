@@ -13,6 +13,8 @@
 #include "runtime/device/cuda/Driver.h"
 #include "runtime/ptx/Machine.h"
 
+#include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -28,19 +30,39 @@ enum : Result {
   kOutOfMemory = 2,
   kInvalidDevice = 101,
   kInvalidPtx = 218,
-  kUnsupportedPtx = 222,
   kNotFound = 500,
   kLaunchFailed = 719
 };
 
-/// Returns a setting of $PE_PTX.
-uint64_t setting(const char *name, uint64_t otherwise) {
-  const char *text = std::getenv("PE_PTX");
-  const std::string all = text ? std::string(",") + text : "";
-  const std::string key = std::string(",") + name + "=";
-  const size_t at = all.find(key);
-  return at == std::string::npos ? otherwise
-                                 : std::strtoull(all.c_str() + at + key.size(), nullptr, 10);
+/// The settings of $PE_PTX.
+struct Settings {
+  uint64_t chip = 80, seed = 1, limit = 0, version = 13000;
+  uint64_t ctas = 0; // 0: chosen by the seed
+};
+
+/// Reads "chip=80,seed=7". Returns the problem, or an empty string.
+std::string readSettings(std::string_view text, Settings &settings) {
+  const std::pair<std::string_view, uint64_t *> known[] = {{"chip", &settings.chip},
+                                                           {"seed", &settings.seed},
+                                                           {"ctas", &settings.ctas},
+                                                           {"limit", &settings.limit},
+                                                           {"version", &settings.version}};
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(part.size() + 1, text.size()));
+    const size_t equals = std::min(part.find('='), part.size());
+    const std::string_view value = part.substr(std::min(equals + 1, part.size()));
+    const auto *setting = std::ranges::find(known, part.substr(0, equals),
+                                            [](const auto &each) { return each.first; });
+    const bool isKnown = setting != std::end(known);
+    const char *end = value.data() + value.size();
+    if (!isKnown || value.empty() ||
+        std::from_chars(value.data(), end, *setting->second).ptr != end)
+      return "PE_PTX: expected chip, seed, ctas, limit or version with a number, such as "
+             "chip=80,seed=7; found '" +
+             std::string(part) + "'";
+  }
+  return "";
 }
 
 struct StreamState {
@@ -63,7 +85,8 @@ struct ModuleState {
 struct Device {
   std::recursive_mutex mutex;
   ptx::Memory memory;
-  std::string fault; // of the last launch that failed
+  Settings settings;
+  std::string fault; // describes wrong settings, or the launch that failed
   Result failure = kSuccess;
   uint64_t launches = 0;
 };
@@ -85,9 +108,13 @@ template <typename State, typename Tag> State *stateOf(Tag *handle) {
 
 extern "C" {
 
-Result cuInit(unsigned) { return kSuccess; }
+Result cuInit(unsigned) {
+  const char *text = std::getenv("PE_PTX");
+  device().fault = readSettings(text ? text : "", device().settings);
+  return device().fault.empty() ? kSuccess : kInvalidValue;
+}
 Result cuDriverGetVersion(int *version) {
-  *version = int(setting("version", 13000));
+  *version = int(device().settings.version);
   return kSuccess;
 }
 Result cuDeviceGetCount(int *count) {
@@ -103,7 +130,7 @@ Result cuDeviceGetName(char *name, int bytes, DeviceId) {
   return kSuccess;
 }
 Result cuDeviceGetAttribute(int *value, int attribute, DeviceId) {
-  const int chip = int(setting("chip", 80));
+  const int chip = int(device().settings.chip);
   switch (attribute) {
   case kComputeMajor:
     *value = chip / 10;
@@ -222,9 +249,10 @@ Result cuLaunchKernel(Kernel kernel, unsigned gridX, unsigned gridY, unsigned gr
     const auto *from = static_cast<const std::byte *>(arguments[i]);
     call.parameters.emplace_back(from, from + parameters[i].bytes);
   }
-  call.schedule = ptx::Schedule::fromSeed(setting("seed", 1) + device().launches++);
-  call.schedule.ctasInFlight = unsigned(setting("ctas", call.schedule.ctasInFlight));
-  call.limit = setting("limit", 0);
+  call.schedule = ptx::Schedule::fromSeed(device().settings.seed + device().launches++);
+  if (device().settings.ctas)
+    call.schedule.ctasInFlight = unsigned(device().settings.ctas);
+  call.limit = device().settings.limit;
   return submit(stream, [&state, call = std::move(call)] { return runKernel(state, call); });
 }
 
@@ -340,9 +368,6 @@ Result cuGetErrorName(Result error, const char **text) {
   case kInvalidPtx:
     *text = "CUDA_ERROR_INVALID_PTX";
     break;
-  case kUnsupportedPtx:
-    *text = "CUDA_ERROR_UNSUPPORTED_PTX_VERSION";
-    break;
   case kNotFound:
     *text = "CUDA_ERROR_NOT_FOUND";
     break;
@@ -356,7 +381,8 @@ Result cuGetErrorName(Result error, const char **text) {
   return kSuccess;
 }
 Result cuGetErrorString(Result error, const char **text) {
-  *text = error == kLaunchFailed ? device().fault.c_str() : nullptr;
+  const bool hasFault = error == kLaunchFailed || error == kInvalidValue;
+  *text = hasFault && !device().fault.empty() ? device().fault.c_str() : nullptr;
   return kSuccess;
 }
 
