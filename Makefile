@@ -34,7 +34,7 @@ python: configure ## build the Python wheel into dist/, install it into build/ve
 	scripts/make-python $(BUILD) -j $(JOBS)
 
 install: configure ## install the program, libraries and headers (PREFIX=/usr/local, DESTDIR=)
-	cmake --build $(BUILD) -j $(JOBS) --target pe pe-cli pe-jit pe_train
+	cmake --build $(BUILD) -j $(JOBS) --target pe pe-cli pe-jit pe_train pe-ptx-command pe-ptx-cuda
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 bench: configure ## check the results of every kernel and time it

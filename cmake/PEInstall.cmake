@@ -20,7 +20,7 @@ target_include_directories(pe INTERFACE $<INSTALL_INTERFACE:include>)
 
 install(TARGETS pe EXPORT peTargets LIBRARY DESTINATION lib)
 install(TARGETS pe_train EXPORT peTargets ARCHIVE DESTINATION lib)
-install(TARGETS pe-jit pe_ptx pe-ptx-cuda LIBRARY DESTINATION lib)
+install(TARGETS pe-jit pe_ptx pe-ptx-command pe-ptx-cuda LIBRARY DESTINATION lib)
 install(TARGETS pe-cli RUNTIME DESTINATION bin)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/pe DESTINATION include FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/encodings DESTINATION share/pe FILES_MATCHING PATTERN "*.mlir")

@@ -71,8 +71,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/pe_attention DESTINATION . COMPON
 install(PROGRAMS $<TARGET_FILE:pe> DESTINATION ${package}/lib RENAME libpe.so COMPONENT python
   EXCLUDE_FROM_ALL)
 install(PROGRAMS $<TARGET_FILE:pe-jit-static> DESTINATION ${package}/lib COMPONENT python EXCLUDE_FROM_ALL)
-install(PROGRAMS $<TARGET_FILE:pe_ptx> $<TARGET_FILE:pe-ptx-cuda> DESTINATION ${package}/lib COMPONENT python
-  EXCLUDE_FROM_ALL)
+install(PROGRAMS $<TARGET_FILE:pe_ptx> $<TARGET_FILE:pe-ptx-command> $<TARGET_FILE:pe-ptx-cuda>
+  DESTINATION ${package}/lib COMPONENT python EXCLUDE_FROM_ALL)
 install(PROGRAMS $<TARGET_FILE:pe-cli> DESTINATION ${package}/bin COMPONENT python EXCLUDE_FROM_ALL)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/encodings DESTINATION ${package}/examples
   COMPONENT python EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.mlir")
