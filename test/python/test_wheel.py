@@ -67,8 +67,8 @@ def dynamic_symbols(binary: Path) -> list[str]:
 
 def test_required_libraries(unpacked: Path) -> None:
     found = binaries(unpacked)
-    assert [path.name for path in found] == ["pe", "libpe-jit.so", "libpe-ptx-cuda.so",
-                                             "libpe-ptx.so", "libpe.so"]
+    assert [path.name for path in found] == ["pe", "libpe-jit.so", "libpe-ptx-command.so",
+                                             "libpe-ptx-cuda.so", "libpe-ptx.so", "libpe.so"]
     for binary in found:
         dump = subprocess.run(["objdump", "-p", str(binary)], capture_output=True, text=True,
                               check=True).stdout
