@@ -47,6 +47,7 @@ def test_contents(wheel: Path) -> None:
         names = archive.namelist()
         record = archive.read(next(n for n in names if n.endswith("/RECORD"))).decode()
     wanted = ["__init__.py", "py.typed", "lib/libpe.so", "lib/libpe-jit.so", "lib/libpe-ptx.so",
+              "lib/libpe-ptx-command.so", "lib/libpe-ptx-cuda.so",
               "bin/pe", "examples/encodings/alibi.mlir"]
     assert all(f"pe_attention/{name}" in names for name in wanted)
     assert len(record.splitlines()) == len(names)
@@ -158,3 +159,12 @@ def test_the_program_compiles_without_llvm_libraries(unpacked: Path, tmp_path: P
     assert done.returncode == 0 and "segments" in done.stdout, done.stdout + done.stderr
     log = "".join(path.read_text() for path in tmp_path.glob("log.*"))
     assert "libpe-jit.so" in log and not re.search("libLLVM|libMLIR", log)
+
+
+def test_the_program_executes_ptx(unpacked: Path, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "ptx.md").read_text()
+    kernel = tmp_path / "add.ptx"
+    kernel.write_text(page[page.index(".version"):page.index("\n}\n") + 3])
+    done = subprocess.run([unpacked / "pe_attention" / "bin" / "pe", "ptx", "check", kernel],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "add: 19 instructions" in done.stdout, done.stderr

@@ -14,7 +14,8 @@ Status execute(const PtxOptions &options) {
   const std::string path = ownLibraryPath("libpe-ptx-command.so");
   void *library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
-    return makeError("cannot load the PTX machine: ", ::dlerror());
+    return makeError("cannot load the PTX machine: ", ::dlerror(),
+                     "; in a build directory, `make build` builds it");
   auto *command = reinterpret_cast<decltype(&pe_ptx_command)>(::dlsym(library, "pe_ptx_command"));
   if (!command)
     return makeError(path, ": expected the function pe_ptx_command; reinstall pe");

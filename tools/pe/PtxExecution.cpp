@@ -1,7 +1,6 @@
 //===- PtxExecution.cpp - Execution of pe ptx ---===//
 //
-// libpe-ptx-command.so, which `pe ptx` loads: programs that only train do not wait for the build of
-// the PTX machine.
+// Built as libpe-ptx-command.so, which `pe ptx` loads.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/core/File.h"

@@ -10,6 +10,7 @@
 
 namespace pe::cli {
 
+/// The options of `pe ptx`; an empty string or list is an option that was not given.
 struct PtxOptions {
   std::string action, file, kernel, arguments, in, out, order = "random";
   std::vector<uint32_t> grid, block;
@@ -20,7 +21,7 @@ struct PtxOptions {
 
 } // namespace pe::cli
 
-/// Executes `pe ptx`: the one function of libpe-ptx-command.so. Sets `status`.
+/// Executes `pe ptx` and sets `status`. The entry point of libpe-ptx-command.so.
 extern "C" __attribute__((visibility("default"))) void
 pe_ptx_command(const pe::cli::PtxOptions &options, pe::Status &status);
 

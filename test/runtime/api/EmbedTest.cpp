@@ -45,8 +45,8 @@ template <typename Body> double inNewProcess(Body body) {
   return value;
 }
 
-/// Returns the seconds of processor time that this process has used. Unlike elapsed time, they do
-/// not include the waits for processors that other programs use.
+/// Returns the seconds of processor time that this process has used. Unlike elapsed time, they
+/// exclude the time in which other programs occupy the processors.
 double processorSeconds() {
   timespec now{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
