@@ -10,7 +10,6 @@
 #include "passes/Scalar/Scalar.h"
 #include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/ToCPU.h"
-#include "passes/ToEmulator/ToEmulator.h"
 #include "passes/ToGPU/ToGPU.h"
 #include "passes/ToTile/ToTile.h"
 #include "passes/Transforms/Passes.h"
@@ -133,13 +132,6 @@ void mlir::pe::buildKernelsToLLVMPipeline(OpPassManager &pm) {
   pm.addPass(createConvertControlFlowToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(createCSEPass());
-}
-
-void mlir::pe::buildKernelsToEmulatorPipeline(OpPassManager &pm, int64_t dropSync) {
-  buildKernelsToLLVMPipeline(pm);
-  tile::PEGpuToEmulatorPassOptions options;
-  options.dropSync = dropSync;
-  pm.addPass(tile::createPEGpuToEmulatorPass(options));
 }
 
 void mlir::pe::buildFunctionsToLLVMPipeline(OpPassManager &pm) {

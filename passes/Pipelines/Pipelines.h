@@ -53,9 +53,6 @@ void buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options);
 void buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options);
 /// Lowers the kernels of a gpu.module to the LLVM and NVVM dialects.
 void buildKernelsToLLVMPipeline(OpPassManager &pm);
-/// Lowers kernels as buildKernelsToLLVMPipeline does, then to host functions that the emulator
-/// runs. Omits the `dropSync`-th synchronization if that is nonnegative.
-void buildKernelsToEmulatorPipeline(OpPassManager &pm, int64_t dropSync = -1);
 
 /// Lowers functions over memrefs to the LLVM dialect with the runtime's calling convention.
 void buildFunctionsToLLVMPipeline(OpPassManager &pm);

@@ -11,7 +11,6 @@
 #include "passes/Scalar/Scalar.h"
 #include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/ToCPU.h"
-#include "passes/ToEmulator/ToEmulator.h"
 #include "passes/ToGPU/ToGPU.h"
 #include "passes/ToLoops/ToLoops.h"
 #include "passes/ToTile/ToTile.h"
@@ -36,5 +35,4 @@ void mlir::pe::registerPasses() {
   tile::registerSchedulePasses();
   tile::registerToCPUPasses();
   tile::registerToGPUPasses();
-  tile::registerToEmulatorPasses();
 }

@@ -63,14 +63,20 @@ llvm::SmallBitVector mlir::tile::gpu::parallelIndices(ForeachOp loop) {
     if (!accesses.empty() && accesses.back().op == op && !isa<ReadOp>(op))
       changed.insert(accesses.back().buffer);
   });
-  auto extents = getStrings(loop.getOver());
-  const unsigned spaces = body.getNumArguments() - extents.size();
+  SmallVector<StringRef> extents = getStrings(loop->getParentOfType<StageOp>().getOver());
+  llvm::append_range(extents, getStrings(loop.getOver()));
   // The number of values of an argument, or 0 if it is not constant.
   auto count = [&](BlockArgument argument) -> int64_t {
     int64_t number = 0;
-    if (argument.getArgNumber() >= spaces)
-      extents[argument.getArgNumber() - spaces].getAsInteger(10, number);
+    extents[argument.getArgNumber()].getAsInteger(10, number);
     return number;
+  };
+  // Clamping maps several indices to one element, such as all indices of an axis of extent 1. Named
+  // extents are those that the loop covers.
+  auto isClamped = [&](const AffineIndex &at, StringRef extent) {
+    int64_t size = 0;
+    return !extent.getAsInteger(10, size) &&
+           (!count(at.argument) || at.constant < 0 || at.constant + count(at.argument) > size);
   };
   for (BlockArgument argument : body.getArguments())
     for (const Access &access : accesses) {
@@ -79,9 +85,10 @@ llvm::SmallBitVector mlir::tile::gpu::parallelIndices(ForeachOp loop) {
       // Every access to a changed buffer has only the argument in one dimension, and the constants
       // of two accesses are equal there or differ by at least the argument's range.
       bool isApart = false;
+      auto bufferExtents = cast<BufferType>(access.buffer.getType()).getExtents();
       for (auto [dim, index] : llvm::enumerate(access.indices)) {
         AffineIndex affine = affineOf(index);
-        if (affine.argument != argument)
+        if (affine.argument != argument || isClamped(affine, bufferExtents[dim].getValue()))
           continue;
         isApart = llvm::all_of(accesses, [&, d = dim](const Access &other) {
           if (other.buffer != access.buffer)

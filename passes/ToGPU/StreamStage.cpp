@@ -279,6 +279,9 @@ void StreamStage::run() {
   setResults(b.loop(0, steps, 1, startValues(), [&](Num n, ValueRange carried) {
     return hasStates ? emitStepUnlessEmpty(n, carried) : emitStepAtAll(n, carried);
   }));
+  // Copies are in flight if the loop has stopped early or has had no step. None may be when the
+  // thread ends.
+  b.waitForCopies(0);
   for (Operation *op : folds.ownerEpilogue())
     emitOp(around, op);
   k.fn.finish(k.getStage(), items(), k.shared.bytes());

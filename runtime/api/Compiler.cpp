@@ -6,9 +6,7 @@
 #include "runtime/device/cpu/CpuInfo.h"
 #include "runtime/device/cpu/Executor.h"
 #include "runtime/device/cpu/ObjectLoader.h"
-#include "runtime/device/cuda/CudaRunner.h"
-#include "runtime/device/emulator/Emulator.h"
-#include "runtime/device/emulator/EmulatorGuard.h"
+#include "runtime/device/cuda/EmulatedRunner.h"
 #include "runtime/plan/SignatureJson.h"
 
 namespace pe::api {
@@ -39,6 +37,27 @@ std::string digestOf(const Bundle &bundle) {
   return digestOf(section(bundle, "plan"), section(bundle, "object"));
 }
 
+/// Loads the code for the target of the plan.
+static Expected<std::shared_ptr<const device::Runner>> makeRunner(plan::Plan plan,
+                                                                  const std::string &code) {
+  using Result = Expected<std::shared_ptr<const device::Runner>>;
+  const auto result = [](auto runner) -> Result {
+    return runner ? Result(*std::move(runner)) : Result(runner.takeError());
+  };
+  if (plan.target == "cuda")
+    return result(cuda::CudaRunner::create(std::move(plan), code));
+  if (plan.target == "gpu-emulator")
+    return result(cuda::EmulatedRunner::create(std::move(plan), code));
+  auto object = cpu::loadObject(code);
+  if (!object)
+    return object.takeError();
+  const auto lookup = [&](const std::string &symbol) { return (*object)->lookup(symbol); };
+  auto executor = cpu::Executor::create(std::move(plan), lookup, *object);
+  if (!executor)
+    return executor.takeError();
+  return std::make_shared<const cpu::Executor>(*std::move(executor));
+}
+
 Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bundle) {
   Expected<plan::Plan> plan = plan::parsePlan(section(bundle, "plan"));
   if (!plan)
@@ -50,29 +69,11 @@ Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bun
         .of(ErrorKind::Compile);
   if (plan->target.empty())
     return makeError("expected a plan with a target, found none");
-  if (plan->target == "cuda") {
-    auto runner = cuda::CudaRunner::create(*std::move(plan), section(bundle, "object"));
-    if (!runner)
-      return runner.takeError();
-    return std::make_shared<const CompiledFunction>(CompiledFunction{
-        *std::move(runner), section(bundle, "explain.txt"), section(bundle, "explain.json")});
-  }
-  const bool isEmulated = plan->target == "gpu-emulator";
-  Expected<std::shared_ptr<cpu::LoadedCode>> code =
-      cpu::loadObject(section(bundle, "object"), isEmulated ? emulator::findSymbol : nullptr);
-  if (!code)
-    return code.takeError();
-  cpu::Executor::Options options;
-  if (isEmulated)
-    options.guard = std::make_shared<emulator::EmulatorGuard>();
-  Expected<cpu::Executor> executor = cpu::Executor::create(
-      *std::move(plan), [&](const std::string &symbol) { return (*code)->lookup(symbol); }, *code,
-      options);
-  if (!executor)
-    return executor.takeError();
-  return std::make_shared<const CompiledFunction>(
-      CompiledFunction{std::make_shared<const cpu::Executor>(*std::move(executor)),
-                       section(bundle, "explain.txt"), section(bundle, "explain.json")});
+  auto runner = makeRunner(*std::move(plan), section(bundle, "object"));
+  if (!runner)
+    return runner.takeError();
+  return std::make_shared<const CompiledFunction>(CompiledFunction{
+      *std::move(runner), section(bundle, "explain.txt"), section(bundle, "explain.json")});
 }
 
 Expected<TensorMap> asPlanned(const TensorMap &tensors, const plan::Plan &plan) {

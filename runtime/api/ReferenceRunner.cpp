@@ -133,7 +133,7 @@ Status ReferenceRunner::run(const BoundCall &call, const device::CallContext &co
   char *first = BoundCall::firstByte(context.workspace);
   if (Status s = device::checkValues(call); !s)
     return s;
-  device::beginOnHost(call, first, /*poison=*/false, *context.pool);
+  device::beginOnHost(call, first, *context.pool);
   const std::vector<Buffer> &buffers = getPlan().buffers;
   const bool grad = getPlan().stages.size() > 1 && call.runs(1);
   TensorMap inputs;

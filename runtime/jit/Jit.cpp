@@ -179,10 +179,8 @@ Expected<Explanation> lower(Compilation &compilation, const CompileRequest &requ
   if (!lowered)
     return lowered.error();
   auto convert = [&](mlir::OpPassManager &pm) {
-    if (request.target == "cuda")
+    if (isForGpu(request))
       mlir::pe::buildKernelsToLLVMPipeline(pm);
-    else if (isForGpu(request))
-      mlir::pe::buildKernelsToEmulatorPipeline(pm);
     else
       mlir::pe::buildFunctionsToLLVMPipeline(pm);
   };
@@ -212,12 +210,13 @@ Expected<std::string> emitMachineCode(mlir::ModuleOp module, const std::string &
   return emitObject(**translated, **machine);
 }
 
-/// Emits machine code, or PTX for cuda after checking that the stages of the plan fit the chip.
+/// Emits machine code, or PTX for GPUs after checking that the stages of the plan fit the chip.
 Expected<std::string> emitCode(mlir::ModuleOp module, const CompileRequest &request,
                                plan::Plan &plan) {
-  if (request.target != "cuda")
+  if (!isForGpu(request))
     return emitMachineCode(module, request.features);
-  auto chip = parseChip(request.chip);
+  const bool isAnyChip = request.target == "gpu-emulator" && request.chip.empty();
+  auto chip = parseChip(isAnyChip ? "sm_80" : request.chip);
   if (!chip)
     return chip.error();
   for (const plan::Stage &stage : plan.stages)

@@ -84,9 +84,14 @@ void SharedShadow::access(Warp &warp, unsigned lane, uint32_t address, uint32_t 
       continue;
     }
     Read &mine = reads[size_t(word) * warpCount + warp.number];
-    const bool isNow = mine.touched && mine.clock == warp.clock.now;
-    mine = {warp.clock.now, isNow && mine.lane != lane ? kSeveral : uint8_t(lane),
-            uint8_t(isNow ? mine.touched | touched : touched), kind.isStrong};
+    Read now = {warp.clock.now, uint8_t(lane), touched, kind.isStrong};
+    if (mine.clock == now.clock && mine.lane == lane) {
+      now.touched |= mine.touched;
+    } else if (mine.clock == now.clock && (mine.touched & touched)) {
+      now.touched &= mine.touched;
+      now.lane = kSeveral;
+    }
+    mine = now;
   }
 }
 
@@ -144,12 +149,12 @@ namespace {
 
 /// Numbers of warps are unique in the process, so that shadows need no reset between launches.
 std::atomic<uint64_t> nextWarp = 1;
-constexpr uint64_t kMostWarps = uint64_t(1) << 36;
+constexpr uint64_t kMostWarps = uint64_t(1) << 30;
 
 } // namespace
 
 void GlobalRaces::start(uint64_t warps, unsigned perCta) {
-  // A mark has 36 bits for the number of a warp.
+  // A mark has 30 bits for the number of a warp.
   if (warps >= kMostWarps - nextWarp)
     throw Fault{"the launch has " + std::to_string(warps) + " warps, expected at most " +
                     std::to_string(kMostWarps - nextWarp) + " in the rest of this process",
@@ -160,61 +165,79 @@ void GlobalRaces::start(uint64_t warps, unsigned perCta) {
   published.clear();
 }
 
-namespace {
-
-/// The last access of a word by a warp, as GlobalWord stores it.
-struct Mark {
+/// The last access of a word by a lane, as GlobalWord stores it.
+struct GlobalRaces::Mark {
+  static constexpr uint8_t kSeveralLanes = 32;
+  static constexpr uint32_t kClockMask = 0x7FFFFF;
   uint64_t warp;
   uint32_t clock;
+  uint8_t lane;
   uint8_t touched;
   bool isStrong;
 
   static Mark from(uint64_t bits) {
-    return {bits >> 28, uint32_t(bits >> 5 & 0x7FFFFF), uint8_t(bits >> 1 & 15), bool(bits & 1)};
+    return {bits >> 34, uint32_t(bits >> 11 & kClockMask), uint8_t(bits >> 5 & 63),
+            uint8_t(bits >> 1 & 15), bool(bits & 1)};
   }
   uint64_t bits() const {
-    return warp << 28 | uint64_t(clock & 0x7FFFFF) << 5 | uint64_t(touched) << 1 | isStrong;
+    return warp << 34 | uint64_t(clock & kClockMask) << 11 | uint64_t(lane) << 5 |
+           uint64_t(touched) << 1 | isStrong;
   }
 };
 
-} // namespace
+bool GlobalRaces::isOrdered(const Warp &warp, unsigned lane, const Mark &before) const {
+  const WarpClock &clock = warp.clock;
+  const uint64_t other = before.warp - first, ctaFirst = clock.number - warp.number;
+  if (other == clock.number)
+    return before.lane == lane || before.clock != (clock.now & Mark::kClockMask);
+  if (other >= ctaFirst && other < ctaFirst + warpsPerCta)
+    return before.clock <= clock.own[other - ctaFirst];
+  return clock.others && other < clock.others->size() && before.clock <= (*clock.others)[other];
+}
+
+void GlobalRaces::fail(Warp &warp, unsigned lane, uint64_t address, const char *verb,
+                       const Mark &before) const {
+  const uint64_t other = before.warp - first;
+  std::string who = "warp " + std::to_string(other % warpsPerCta) + " of CTA " +
+                    std::to_string(other / warpsPerCta);
+  if (other == warp.clock.number)
+    who = before.lane == Mark::kSeveralLanes ? "several threads of its warp"
+                                             : warp.describe(before.lane);
+  throw Fault{"race in global memory at " + warp.cta.run.memory.describe(address) + ": " +
+                  warp.describe(lane) + " " + verb + " " + who +
+                  "; expected a barrier, or a release and an acquire, between them",
+              0};
+}
 
 void GlobalRaces::access(Warp &warp, unsigned lane, Allocation &allocation, uint64_t address,
                          uint32_t bytes, Access kind) {
-  const WarpClock &clock = warp.clock;
-  Mark now{first + clock.number, clock.now, 0, kind.isStrong};
-  const uint64_t ctaFirst = now.warp - warp.number;
+  Mark now{first + warp.clock.number, warp.clock.now & Mark::kClockMask, uint8_t(lane), 0,
+           kind.isStrong};
   auto check = [&](uint64_t bits, const char *verb) {
     const Mark before = Mark::from(bits);
-    if (before.warp < first || before.warp == now.warp || !(before.touched & now.touched) ||
-        (kind.isStrong && before.isStrong))
-      return;
-    const uint64_t other = before.warp - first;
-    if (before.warp >= ctaFirst && before.warp < ctaFirst + warpsPerCta) {
-      if (before.clock <= clock.own[before.warp - ctaFirst])
-        return;
-    } else if (clock.others && other < clock.others->size() &&
-               before.clock <= (*clock.others)[other]) {
-      return;
-    }
-    throw Fault{"race in global memory at " + warp.cta.run.memory.describe(address) + ": " +
-                    warp.describe(lane) + " " + verb + " warp " +
-                    std::to_string(other % warpsPerCta) + " of CTA " +
-                    std::to_string(other / warpsPerCta) +
-                    "; expected a barrier, or a release and an acquire, between them",
-                0};
+    const bool isConcern = before.warp >= first && (before.touched & now.touched) &&
+                           !(kind.isStrong && before.isStrong);
+    if (isConcern && !isOrdered(warp, lane, before))
+      fail(warp, lane, address, verb, before);
   };
   for (uint64_t at = address & ~uint64_t(3); at < address + bytes; at += 4) {
     GlobalWord &word = allocation.word(at);
-    now.touched = touchedBytes(at / 4, address, bytes);
+    const uint8_t touched = touchedBytes(at / 4, address, bytes);
+    now.touched = touched, now.lane = uint8_t(lane);
     check(word.writer,
           kind.isWrite ? "overwrites what was written by" : "reads what was written by");
     if (kind.isWrite)
       check(word.reader, "overwrites what is read by");
     uint64_t &last = kind.isWrite ? word.writer : word.reader;
     const Mark before = Mark::from(last);
-    if (before.warp == now.warp && before.clock == now.clock && before.isStrong == now.isStrong)
-      now.touched |= before.touched;
+    if (before.warp == now.warp && before.clock == now.clock && before.isStrong == now.isStrong) {
+      if (before.lane == lane) {
+        now.touched |= before.touched;
+      } else if (!kind.isWrite && (before.touched & touched)) {
+        now.touched &= before.touched;
+        now.lane = Mark::kSeveralLanes;
+      }
+    }
     last = now.bits();
   }
 }

@@ -6,7 +6,8 @@
 // between its warps; releases and acquires in the scope of the device do so between CTAs. Two
 // accesses of one word, one of them a write, race if neither is ordered before the other, unless
 // both are strong (atomic, volatile, relaxed, release or acquire). Lanes of one warp are ordered by
-// bar.warp.sync and by barriers. Of a word's bytes, those of the last access are kept.
+// bar.warp.sync and by barriers. Of a word, the bytes of the last access are kept, and the bytes
+// that several lanes have read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,7 +67,7 @@ private:
   /// The last read of a word by one warp.
   struct Read {
     uint32_t clock = 0;
-    uint8_t lane = 0; // kSeveral: several lanes
+    uint8_t lane = 0; // kSeveral: several lanes have read all bytes of `touched`
     uint8_t touched = 0;
     bool isStrong = false;
   };
@@ -138,6 +139,10 @@ public:
   void observe(Warp &warp, uint64_t key, bool isAcquire);
 
 private:
+  struct Mark;
+  bool isOrdered(const Warp &warp, unsigned lane, const Mark &before) const;
+  [[noreturn]] void fail(Warp &warp, unsigned lane, uint64_t address, const char *verb,
+                         const Mark &before) const;
   Knowledge all(const Warp &warp) const;
   void learn(Warp &warp, const Knowledge &knowledge);
   uint64_t first = 1, count = 0; // numbers of warps of this launch, unique in the process

@@ -6,8 +6,7 @@
 #include "runtime/device/cpu/Executor.h"
 #include "runtime/device/cpu/ObjectLoader.h"
 #include "runtime/device/cpu/ThreadPool.h"
-#include "runtime/device/emulator/Emulator.h"
-#include "runtime/device/emulator/EmulatorGuard.h"
+#include "runtime/device/cuda/EmulatedRunner.h"
 #include "runtime/reference/Reference.h"
 
 #include <dlfcn.h>
@@ -114,49 +113,20 @@ private:
 // The compiler and the CPU device, with poisoned buffers
 //===----------------------------------------------------------------------===//
 
-/// Passes the buffers of a stage to the test before the stage begins.
-class SpoilingGuard final : public cpu::StageGuard {
-public:
-  SpoilingGuard(const plan::Plan &plan, decltype(SubjectOptions::spoil) spoil,
-                std::shared_ptr<cpu::StageGuard> inner)
-      : spoil(std::move(spoil)), inner(std::move(inner)) {
-    for (const plan::Buffer &buffer : plan.buffers)
-      names.push_back(buffer.name);
-  }
-  void begin(const plan::Stage &stage, std::span<const cpu::Region> buffers, int64_t items,
-             int threads) override {
-    for (size_t i = 0; i < buffers.size(); ++i)
-      spoil(names[stage.buffers[i]], const_cast<void *>(buffers[i].begin), buffers[i].bytes);
-    if (inner)
-      inner->begin(stage, buffers, items, threads);
-  }
-  Status end(const plan::Stage &stage) override {
-    return inner ? inner->end(stage) : Status::success();
-  }
-
-private:
-  std::vector<std::string> names;
-  decltype(SubjectOptions::spoil) spoil;
-  std::shared_ptr<cpu::StageGuard> inner;
-};
-
 class PoisonedFunction : public Function {
 public:
-  PoisonedFunction(cpu::Executor executor, std::string explanation)
-      : executor(std::move(executor)), explanation(std::move(explanation)) {}
+  PoisonedFunction(std::shared_ptr<const device::Runner> runner, std::string explanation)
+      : runner(std::move(runner)), explanation(std::move(explanation)) {}
 
   Expected<TensorMap> run(const TensorMap &inputs, const Positions &positions,
                           int threads) override {
     cpu::ThreadPool pool({threads});
-    // The number of threads is the number of concurrent CTAs of an emulated kernel; it also changes
-    // the order in which they start.
-    emulator::setOptions({.dispatch = static_cast<emulator::Dispatch>(threads % 3)});
     TensorMap arguments, cotangents;
     separate(inputs, arguments, cotangents);
-    auto forward = executor.forward(arguments, positions, pool);
+    auto forward = runner->forward(arguments, positions, pool);
     if (!forward)
       return forward.takeError();
-    auto found = executor.backward(**forward, cotangents, pool);
+    auto found = runner->backward(**forward, cotangents, pool);
     if (!found)
       return found.takeError();
     for (const auto &[name, tensor] : (*forward)->results())
@@ -166,7 +136,7 @@ public:
   std::string explainJson() const override { return explanation; }
 
 private:
-  cpu::Executor executor;
+  std::shared_ptr<const device::Runner> runner;
   std::string explanation;
 };
 
@@ -191,26 +161,33 @@ public:
     auto code = jit.compile(request);
     if (!code)
       return code.takeError();
-    const bool isEmulated = options.target == "gpu-emulator";
-    auto object = cpu::loadObject(code->object, isEmulated ? emulator::findSymbol : nullptr);
-    if (!object)
-      return object.takeError();
-    std::shared_ptr<cpu::LoadedCode> loaded = *object;
-    cpu::Executor::Options execution;
-    execution.poison = true;
-    if (isEmulated)
-      execution.guard = std::make_shared<emulator::EmulatorGuard>();
-    if (options.spoil)
-      execution.guard = std::make_shared<SpoilingGuard>(code->plan, options.spoil, execution.guard);
-    auto executor = cpu::Executor::create(
-        std::move(code->plan), [=](const std::string &symbol) { return loaded->lookup(symbol); },
-        loaded, execution);
-    if (!executor)
-      return executor.takeError();
-    return std::make_unique<PoisonedFunction>(std::move(*executor), std::move(code->explainJson));
+    auto runner = makeRunner(std::move(code->plan), code->object);
+    if (!runner)
+      return runner.takeError();
+    return std::make_unique<PoisonedFunction>(*std::move(runner), std::move(code->explainJson));
   }
 
 private:
+  Expected<std::shared_ptr<const device::Runner>> makeRunner(plan::Plan plan,
+                                                             const std::string &code) const {
+    const device::HostOptions execution{.poison = true, .beforeStage = options.spoil};
+    if (options.target == "gpu-emulator") {
+      auto runner = cuda::EmulatedRunner::create(std::move(plan), code, execution);
+      if (!runner)
+        return runner.takeError();
+      return std::shared_ptr<const device::Runner>(*std::move(runner));
+    }
+    auto object = cpu::loadObject(code);
+    if (!object)
+      return object.takeError();
+    auto executor = cpu::Executor::create(
+        std::move(plan), [&](const std::string &symbol) { return (*object)->lookup(symbol); },
+        *object, execution);
+    if (!executor)
+      return executor.takeError();
+    return std::make_shared<const cpu::Executor>(*std::move(executor));
+  }
+
   jit::Jit &jit;
   SubjectOptions options;
 };

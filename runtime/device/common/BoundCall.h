@@ -139,6 +139,9 @@ private:
 
 Shape shapeOf(const View &view);
 
+/// Returns the bytes from the first byte of the view to one past its last.
+int64_t reachOf(const View &view);
+
 /// Returns true if the view is in row-major order without gaps.
 bool isContiguous(const View &view);
 

@@ -19,7 +19,7 @@ using Place = Slot::Place;
 
 /// Returns the bytes from the first element of a view to one past the last. Strides must be
 /// nonnegative (BoundPlan::canUse).
-static int64_t reachOf(const View &view) {
+int64_t reachOf(const View &view) {
   int64_t last = 0;
   for (int k = 0; k < view.rank; ++k)
     last += (view.shape[k] - 1) * view.strides[k];

@@ -52,13 +52,14 @@ void copyPacked(const BoundCall &call, char *first, bool isBefore, ParallelFor &
 
 } // namespace
 
-void beginOnHost(const BoundCall &call, char *first, bool poison, ParallelFor &pool) {
-  if (poison) {
-    fillBytes(first, call.usedBytes(), 0xFF, pool);
-    for (size_t i = 0; i < call.slotCount(); ++i)
-      if (call.slot(i).isWritten && call.slot(i).place == Slot::Place::View)
-        poisonBuffer(call, i, first, pool);
-  }
+void poisonOnHost(const BoundCall &call, char *first, ParallelFor &pool) {
+  fillBytes(first, call.usedBytes(), 0xFF, pool);
+  for (size_t i = 0; i < call.slotCount(); ++i)
+    if (call.slot(i).isWritten && call.slot(i).place == Slot::Place::View)
+      poisonBuffer(call, i, first, pool);
+}
+
+void beginOnHost(const BoundCall &call, char *first, ParallelFor &pool) {
   fillBytes(first, call.zeroedBytes(), 0, pool);
   for (size_t i = 0; i < call.slotCount(); ++i)
     if (call.slot(i).isCleared)

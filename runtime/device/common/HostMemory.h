@@ -11,11 +11,25 @@
 #include "pe/Parallel.h"
 #include "runtime/device/common/BoundCall.h"
 
+#include <functional>
+#include <string>
+
 namespace pe::device {
 
-/// Clears buffers and copies packed inputs. `first` is the first byte of the workspace
-/// (BoundCall::firstByte). With `poison`, everything that the call writes is first set to NaN.
-void beginOnHost(const BoundCall &call, char *first, bool poison, ParallelFor &pool);
+/// Options of calls in host memory, for tests.
+struct HostOptions {
+  /// Fills everything that the call writes with NaN first, so that elements that no stage wrote
+  /// are detected.
+  bool poison = false;
+  /// Called with every buffer of a stage before the stage runs; it may change the contents.
+  std::function<void(const std::string &name, void *data, int64_t bytes)> beforeStage = nullptr;
+};
+
+/// Sets everything that the call writes to NaN. `first` is the first byte of the workspace
+/// (BoundCall::firstByte).
+void poisonOnHost(const BoundCall &call, char *first, ParallelFor &pool);
+/// Clears buffers and copies packed inputs.
+void beginOnHost(const BoundCall &call, char *first, ParallelFor &pool);
 /// Writes packed outputs back to the caller's views.
 void endOnHost(const BoundCall &call, char *first, ParallelFor &pool);
 

@@ -2,7 +2,6 @@
 
 #include "runtime/device/cpu/Executor.h"
 
-#include "runtime/device/common/HostMemory.h"
 #include "runtime/device/common/ValueChecks.h"
 #include "runtime/device/cpu/CpuInfo.h"
 #include "runtime/device/cpu/FloatingPointMode.h"
@@ -15,7 +14,8 @@ using device::CallContext;
 using plan::Stage;
 
 Expected<Executor> Executor::create(plan::Plan plan, const SymbolLookup &lookup,
-                                    std::shared_ptr<void> code, Options options) {
+                                    std::shared_ptr<void> code,
+                                    device::HostOptions options) {
   Expected<BoundPlan> bound = BoundPlan::create(std::move(plan));
   if (!bound)
     return bound.takeError();
@@ -34,7 +34,7 @@ Expected<Executor> Executor::create(plan::Plan plan, const SymbolLookup &lookup,
   }
   executor.plan = *std::move(bound);
   executor.code = std::move(code);
-  executor.options = options;
+  executor.options = std::move(options);
   return executor;
 }
 
@@ -62,21 +62,16 @@ Status Executor::runStage(size_t index, const BoundCall &call, char *first,
   if (Status s = plan.itemsOf(index, call.sizeValues(), items); !s)
     return s;
   InlineVector<void *, 48> pointers(stage.buffers.size());
-  for (size_t i = 0; i < pointers.size(); ++i)
-    pointers[i] = call.address(static_cast<size_t>(stage.buffers[i]), first);
-  if (options.guard) {
-    InlineVector<Region, 48> regions(pointers.size());
-    for (size_t i = 0; i < regions.size(); ++i)
-      regions[i] = {pointers[i], call.slot(static_cast<size_t>(stage.buffers[i])).reach};
-    options.guard->begin(stage, {regions.data(), regions.size()}, items, pool.threads());
+  for (size_t i = 0; i < pointers.size(); ++i) {
+    const auto buffer = static_cast<size_t>(stage.buffers[i]);
+    pointers[i] = call.address(buffer, first);
+    if (options.beforeStage)
+      options.beforeStage(getPlan().buffers[buffer].name, pointers[i], call.slot(buffer).reach);
   }
   parallelFor(pool, items, [&, function = stages[index]](int64_t item) {
     FloatingPointMode mode;
     function(pointers.data(), call.sizeValues().data(), item);
   });
-  if (options.guard)
-    if (Status s = options.guard->end(stage); !s)
-      return s.takeError().within("stage '" + stage.symbol + "'");
   return Status::success();
 }
 
@@ -90,13 +85,13 @@ Status Executor::runStages(const BoundCall &call, char *first, ParallelFor &pool
 
 Status Executor::run(const BoundCall &call, const CallContext &context) const {
   OwnThread own;
-  // Emulated kernels require all threads of the pool.
-  const bool isSmall = !options.guard && call.work() < kWorthSharing;
-  ParallelFor &pool = isSmall ? own : *context.pool;
+  ParallelFor &pool = call.work() < kWorthSharing ? own : *context.pool;
   char *first = BoundCall::firstByte(context.workspace);
   if (Status s = device::checkValues(call); !s)
     return s;
-  device::beginOnHost(call, first, options.poison, pool);
+  if (options.poison)
+    device::poisonOnHost(call, first, pool);
+  device::beginOnHost(call, first, pool);
   if (Status s = runStages(call, first, pool); !s)
     return s;
   device::endOnHost(call, first, pool);

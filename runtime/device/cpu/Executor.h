@@ -11,6 +11,7 @@
 #ifndef PE_RUNTIME_DEVICE_CPU_EXECUTOR_H
 #define PE_RUNTIME_DEVICE_CPU_EXECUTOR_H
 
+#include "runtime/device/common/HostMemory.h"
 #include "runtime/device/common/Runner.h"
 
 #include <functional>
@@ -23,40 +24,12 @@ using StageFunction = void (*)(void *const *buffers, const int64_t *frame, int64
 /// Finds a stage by its symbol; null if there is none.
 using SymbolLookup = std::function<void *(const std::string &)>;
 
-/// Memory that a stage may access.
-struct Region {
-  const void *begin = nullptr;
-  int64_t bytes = 0;
-};
-
-/// Hooks before and after every stage of a call, for devices that emulate stages on the host.
-class StageGuard {
-public:
-  virtual ~StageGuard() = default;
-  /// Called before the first item of the stage starts. At most `threads` items run concurrently.
-  /// Other threads that call it wait until `end`.
-  virtual void begin(const plan::Stage &stage, std::span<const Region> buffers, int64_t items,
-                     int threads) = 0;
-  /// Called after the last item of the stage. An error aborts the call.
-  virtual Status end(const plan::Stage &stage) = 0;
-};
-
 class Executor : public device::Runner {
 public:
-  struct Options {
-    /// Fills everything that the call writes with NaN first, so that elements that no stage wrote
-    /// are detected.
-    bool poison = false;
-    std::shared_ptr<StageGuard> guard = nullptr;
-  };
-
   /// Creates an executor, which keeps `code` alive.
   static Expected<Executor> create(plan::Plan plan, const SymbolLookup &lookup,
-                                   std::shared_ptr<void> code, Options options);
-  static Expected<Executor> create(plan::Plan plan, const SymbolLookup &lookup,
-                                   std::shared_ptr<void> code) {
-    return create(std::move(plan), lookup, std::move(code), Options{});
-  }
+                                   std::shared_ptr<void> code,
+                                   device::HostOptions options = {});
 
   const device::BoundPlan &bound() const override { return plan; }
   using Runner::run;
@@ -71,7 +44,7 @@ private:
   device::BoundPlan plan;
   std::vector<StageFunction> stages;
   std::shared_ptr<void> code;
-  Options options;
+  device::HostOptions options;
 };
 
 } // namespace pe::cpu

@@ -29,7 +29,7 @@ Expected<const LoadedModule *> CudaRunner::moduleOn(int device) const {
   std::lock_guard lock(mutex);
   if (auto found = modules.find(device); found != modules.end())
     return found->second.get();
-  auto opened = Device::open(device);
+  auto opened = Device::open(device, driver);
   if (!opened)
     return opened.takeError();
   auto module = LoadedModule::load(*opened, ptx, getPlan());
@@ -120,15 +120,24 @@ Status CudaRunner::launch(const BoundCall &call, char *first, const LoadedModule
     static_assert(std::endian::native == std::endian::little);
     for (size_t k = 0; k < stage.words.size(); ++k)
       arguments[count + k] = const_cast<int64_t *>(&frame[stage.words[k]]);
+    if (Status s = beforeStage(call, i, first); !s)
+      return s;
     const Result result = d.launch(module.kernels[i], static_cast<unsigned>(items), 1, 1,
                                    static_cast<unsigned>(stage.launch->threads), 1, 1,
                                    static_cast<unsigned>(stage.launch->sharedBytes), stream,
                                    arguments.data(), nullptr);
     if (result)
       return d.check(result, "starting kernel '" + stage.symbol + "'");
+    if (Status s = afterStage(call, first); !s)
+      return s;
   }
   return Status::success();
 }
+
+Status CudaRunner::beforeStage(const BoundCall &, size_t, char *) const {
+  return Status::success();
+}
+Status CudaRunner::afterStage(const BoundCall &, char *) const { return Status::success(); }
 
 Status CudaRunner::run(const BoundCall &call, const CallContext &context) const {
   if (Status s = check(call); !s)
@@ -138,6 +147,8 @@ Status CudaRunner::run(const BoundCall &call, const CallContext &context) const 
     return module.takeError();
   const Driver &d = (*module)->device->driver;
   const Device::Current current(*(*module)->device);
+  if (Status s = current.status(); !s)
+    return s;
   const auto stream = static_cast<Stream>(context.stream);
   char *first = BoundCall::firstByte(context.workspace);
   if (Status s = clear(call, first, d, stream); !s)
@@ -167,6 +178,8 @@ public:
       driver.eventDestroy(event);
   }
   Status start() {
+    if (Status s = current.status(); !s)
+      return s;
     return driver.check(driver.streamCreate(&cudaStream, /*non-blocking*/ 1), "creating a stream");
   }
 

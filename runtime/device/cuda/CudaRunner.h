@@ -29,12 +29,16 @@ public:
   Status run(const device::BoundCall &call, const device::CallContext &context) const override;
 
 protected:
+  /// `driver` is null for Driver::open().
+  CudaRunner(device::BoundPlan plan, std::string ptx, const Driver *driver = nullptr)
+      : plan(std::move(plan)), ptx(std::move(ptx)), driver(driver) {}
   Expected<std::unique_ptr<Queue>> openQueue() const override;
+  Expected<const LoadedModule *> moduleOn(int device) const;
+  /// Called before and after the launch of a stage.
+  virtual Status beforeStage(const device::BoundCall &call, size_t stage, char *first) const;
+  virtual Status afterStage(const device::BoundCall &call, char *first) const;
 
 private:
-  CudaRunner(device::BoundPlan plan, std::string ptx)
-      : plan(std::move(plan)), ptx(std::move(ptx)) {}
-  Expected<const LoadedModule *> moduleOn(int device) const;
   Status check(const device::BoundCall &call) const;
   Status clear(const device::BoundCall &call, char *first, const Driver &d, Stream stream) const;
   Status copyPacked(const device::BoundCall &call, char *first, bool isBefore, const Driver &d,
@@ -44,6 +48,7 @@ private:
 
   device::BoundPlan plan;
   std::string ptx;
+  const Driver *driver;
   mutable std::mutex mutex;
   mutable std::map<int, std::shared_ptr<const LoadedModule>> modules;
 };

@@ -6,11 +6,11 @@
 
 namespace pe::cuda {
 
-Expected<std::shared_ptr<const Device>> Device::open(int ordinal) {
-  Expected<const Driver *> driver = Driver::open();
-  if (!driver)
-    return driver.takeError();
-  const Driver &d = **driver;
+Expected<std::shared_ptr<const Device>> Device::open(int ordinal, const Driver *driver) {
+  Expected<const Driver *> opened = driver ? Expected<const Driver *>(driver) : Driver::open();
+  if (!opened)
+    return opened.takeError();
+  const Driver &d = **opened;
   DeviceId id = 0;
   if (Status s = d.check(d.deviceGet(&id, ordinal), "opening device " + std::to_string(ordinal));
       !s)
@@ -64,6 +64,8 @@ bool Device::runs(const std::string &chip) const {
 Expected<DeviceMemory> DeviceMemory::allocate(std::shared_ptr<const Device> device, size_t bytes) {
   DeviceMemory memory;
   Device::Current current(*device);
+  if (Status s = current.status(); !s)
+    return s.takeError();
   if (Status s = device->driver.check(
           device->driver.allocate(&memory.address, std::max<size_t>(bytes, 16)),
           "allocating " + std::to_string(bytes) + " bytes");
@@ -90,6 +92,8 @@ LoadedModule::load(std::shared_ptr<const Device> device, const std::string &ptx,
         .of(ErrorKind::Device);
   std::shared_ptr<LoadedModule> loaded(new LoadedModule(device));
   Device::Current current(*device);
+  if (Status s = current.status(); !s)
+    return s.takeError();
   std::string log(8192, '\0');
   int options[] = {kErrorLog, kErrorLogBytes};
   void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};

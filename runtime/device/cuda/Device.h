@@ -14,7 +14,9 @@ namespace pe::cuda {
 /// A device and its primary context, which all users of the device in this process share.
 class Device {
 public:
-  static Expected<std::shared_ptr<const Device>> open(int ordinal = 0);
+  /// Opens a device of `driver`; null: of Driver::open().
+  static Expected<std::shared_ptr<const Device>> open(int ordinal = 0,
+                                                      const Driver *driver = nullptr);
   ~Device();
   Device(const Device &) = delete;
 
@@ -35,18 +37,22 @@ public:
   /// Makes the context of a device current during its lifetime.
   class Current {
   public:
-    explicit Current(const Device &device) : device(device) {
-      pushed = device.driver.contextPush(device.context) == 0;
-    }
+    explicit Current(const Device &device)
+        : device(device), result(device.driver.contextPush(device.context)) {}
     ~Current() {
       Context previous;
-      if (pushed)
+      if (result == 0)
         device.driver.contextPop(&previous);
+    }
+    /// Returns the error if the context could not be made current.
+    Status status() const {
+      return result ? device.driver.check(result, "entering the context of " + device.name)
+                    : Status::success();
     }
 
   private:
     const Device &device;
-    bool pushed;
+    const Result result;
   };
 
 private:

@@ -15,16 +15,16 @@ std::string versionText(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-Expected<Driver> load() {
-  const char *chosen = std::getenv("PE_CUDA_DRIVER");
-  std::string path = chosen && *chosen ? chosen : "libcuda.so.1";
-  if (path == "ptx")
-    path = ownLibraryPath("libpe-ptx-cuda.so");
-  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    return makeError("no NVIDIA driver on this machine: cannot open ", path, " (", dlerror(),
-                     "); install the driver, or use --target=cpu or gpu-emulator")
-        .of(ErrorKind::Device);
+/// A driver that is opened at most once. Failures are retried, because a driver may be installed
+/// later.
+struct OnceOpened {
+  std::mutex mutex;
+  std::optional<Driver> driver;
+};
+
+std::string emulatorPath() { return ownLibraryPath("libpe-ptx-cuda.so"); }
+
+Expected<Driver> load(void *library, const std::string &path) {
   Driver driver;
 #define PE_CUDA_FIND(name, symbol, arguments)                                                      \
   driver.name = reinterpret_cast<decltype(driver.name)>(dlsym(library, #symbol));                  \
@@ -51,17 +51,35 @@ Expected<Driver> load() {
 
 } // namespace
 
+static Expected<const Driver *> openOnce(OnceOpened &once, const std::string &path,
+                                         const std::string &missing) {
+  std::lock_guard lock(once.mutex);
+  if (once.driver)
+    return &*once.driver;
+  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return makeError(missing, ": cannot open ", path, " (", dlerror(), ")").of(ErrorKind::Device);
+  Expected<Driver> loaded = load(library, path);
+  if (!loaded)
+    return loaded.takeError();
+  once.driver = *std::move(loaded);
+  return &*once.driver;
+}
+
 Expected<const Driver *> Driver::open() {
-  static std::mutex mutex;
-  static std::optional<Driver> opened;
-  std::lock_guard lock(mutex);
-  if (!opened) { // retries after a failure, because a driver may be installed later
-    Expected<Driver> loaded = load();
-    if (!loaded)
-      return loaded.takeError();
-    opened = *std::move(loaded);
-  }
-  return &*opened;
+  static OnceOpened opened;
+  const char *chosen = std::getenv("PE_CUDA_DRIVER");
+  std::string path = chosen && *chosen ? chosen : "libcuda.so.1";
+  if (path == "ptx")
+    path = emulatorPath();
+  return openOnce(opened, path,
+                  "no NVIDIA driver on this machine; install it, or use --target=cpu or "
+                  "gpu-emulator");
+}
+
+Expected<const Driver *> Driver::openEmulator() {
+  static OnceOpened opened;
+  return openOnce(opened, emulatorPath(), "no emulator of GPUs in this installation");
 }
 
 Status Driver::check(Result result, const std::string &doing) const {

@@ -60,6 +60,7 @@ enum ModuleOption { kErrorLog = 5, kErrorLogBytes = 6 };
   X(deviceAttribute, cuDeviceGetAttribute, (int *value, int attribute, DeviceId device))           \
   X(contextRetain, cuDevicePrimaryCtxRetain, (Context * context, DeviceId device))                 \
   X(contextRelease, cuDevicePrimaryCtxRelease_v2, (DeviceId device))                               \
+  X(contextReset, cuDevicePrimaryCtxReset_v2, (DeviceId device))                                   \
   X(contextPush, cuCtxPushCurrent_v2, (Context context))                                           \
   X(contextPop, cuCtxPopCurrent_v2, (Context * context))                                           \
   X(moduleLoad, cuModuleLoadDataEx,                                                                \
@@ -73,6 +74,8 @@ enum ModuleOption { kErrorLog = 5, kErrorLogBytes = 6 };
      void **extra))                                                                                \
   X(allocate, cuMemAlloc_v2, (DevicePointer * pointer, size_t bytes))                              \
   X(release, cuMemFree_v2, (DevicePointer pointer))                                                \
+  X(hostRegister, cuMemHostRegister_v2, (void *memory, size_t bytes, unsigned flags))              \
+  X(hostUnregister, cuMemHostUnregister, (void *memory))                                           \
   X(copyToDevice, cuMemcpyHtoDAsync_v2,                                                            \
     (DevicePointer to, const void *from, size_t bytes, Stream stream))                             \
   X(copyToHost, cuMemcpyDtoHAsync_v2, (void *to, DevicePointer from, size_t bytes, Stream stream)) \
@@ -99,6 +102,8 @@ struct Driver {
   /// "ptx" is libpe-ptx-cuda.so (runtime/device/ptx). Fails if there is no driver, it is older than
   /// CUDA 12.0, or there is no device.
   static Expected<const Driver *> open();
+  /// Opens the driver of the gpu-emulator target, libpe-ptx-cuda.so, once per process.
+  static Expected<const Driver *> openEmulator();
 
   /// Returns success, or an error with the operation (`doing`) and the driver's name and
   /// description of the error.

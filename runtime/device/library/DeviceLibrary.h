@@ -1,9 +1,9 @@
 //===- DeviceLibrary.h - Functions that GPU kernels call ------------------===//
 //
-// Freestanding code that is compiled twice: by clang for NVPTX, as bitcode that libpe-jit links
-// into a kernel module (runtime/jit/Ptx.cpp), and for the host, where the emulator runs it. Kernels
-// call the functions as `pe_gpu_*` (passes/ToGPU). Nothing here allocates, and the device build
-// includes no host library headers.
+// Freestanding code that clang compiles for NVPTX, as bitcode that libpe-jit links into a kernel
+// module (runtime/jit/Ptx.cpp). Kernels call the functions as `pe_gpu_*` (passes/ToGPU). Nothing
+// here allocates or includes headers of a host library. Host code includes this header for the
+// sizes of scratch memory.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_RUNTIME_DEVICE_LIBRARY_DEVICELIBRARY_H
@@ -18,7 +18,7 @@ using int64_t = long long;
 
 /// Unary and binary functions without an accurate PTX instruction, in f32 and f64:
 /// `pe_gpu_NAME_f32`, `pe_gpu_NAME_f64`. The device build calls libclc (with OpenCL's accuracy: at
-/// most 4 ulp, `pow` and `erf` 16 ulp), the host build the C++ library.
+/// most 4 ulp, `pow` and `erf` 16 ulp).
 // clang-format off
 #define PE_GPU_UNARY(X) \
   X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(exp) X(exp2) X(expm1) \

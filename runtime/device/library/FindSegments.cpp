@@ -25,15 +25,8 @@ struct PeGpuFindSegments {
   int64_t linkCount;
 };
 
-#ifdef __NVPTX__
 static int32_t threadIndex() { return __nvvm_read_ptx_sreg_tid_x(); }
 static void barrier() { __syncthreads(); }
-#else
-int32_t pe_emu_thread();
-void pe_emu_barrier(const char *where);
-static int32_t threadIndex() { return pe_emu_thread(); }
-static void barrier() { pe_emu_barrier("pe_gpu_find_segments"); }
-#endif
 
 } // extern "C"
 

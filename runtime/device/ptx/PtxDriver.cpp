@@ -1,12 +1,14 @@
 //===- PtxDriver.cpp - The functions of libcuda on the PTX machine --------===//
 //
-// libpe-ptx-cuda.so defines the functions of libcuda that pe uses. Its one device executes PTX on
-// the host (runtime/ptx). Device memory is host memory. The work of a stream runs in order when the
+// libpe-ptx-cuda.so defines the functions of libcuda that pe uses. Its devices execute PTX on the
+// host (runtime/ptx). Device memory is host memory. The work of a stream runs in order when the
 // stream is synchronized, so that code that relies on it earlier fails; the null stream runs
 // immediately. A fault of a kernel is the error of the next synchronization, and its description is
-// the text of the error.
+// the text of the error; nothing runs afterwards until the context is reset.
 //
-// $PE_PTX sets the device and the schedule: "chip=80,seed=7,ctas=4,limit=1000000".
+// $PE_PTX sets the devices and the schedule: "chip=80,seed=7,ctas=4,limit=1000000". Each chip adds
+// a device; without one there is one of sm_80. cuDeviceGet also takes the number of any chip, so
+// that the target gpu-emulator finds a device for its kernels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +31,7 @@ enum : Result {
   kInvalidValue = 1,
   kOutOfMemory = 2,
   kInvalidDevice = 101,
+  kInvalidContext = 201,
   kInvalidPtx = 218,
   kNotFound = 500,
   kLaunchFailed = 719
@@ -36,13 +39,16 @@ enum : Result {
 
 /// The settings of $PE_PTX.
 struct Settings {
-  uint64_t chip = 80, seed = 1, limit = 0, version = 13000;
+  std::vector<uint64_t> chips;
+  uint64_t seed = 1, limit = 0, version = 13000;
   uint64_t ctas = 0; // 0: chosen by the seed
 };
 
 /// Reads "chip=80,seed=7". Returns the problem, or an empty string.
 std::string readSettings(std::string_view text, Settings &settings) {
-  const std::pair<std::string_view, uint64_t *> known[] = {{"chip", &settings.chip},
+  settings = Settings();
+  uint64_t chip = 0;
+  const std::pair<std::string_view, uint64_t *> known[] = {{"chip", &chip},
                                                            {"seed", &settings.seed},
                                                            {"ctas", &settings.ctas},
                                                            {"limit", &settings.limit},
@@ -61,40 +67,58 @@ std::string readSettings(std::string_view text, Settings &settings) {
       return "PE_PTX: expected chip, seed, ctas, limit or version with a number, such as "
              "chip=80,seed=7; found '" +
              std::string(part) + "'";
+    if (setting->second == &chip)
+      settings.chips.push_back(chip);
   }
+  if (settings.chips.empty())
+    settings.chips = {80};
   return "";
 }
 
+struct DeviceState;
 struct StreamState {
+  DeviceState *device;
   std::vector<std::function<Result()>> work;
 };
 struct EventState {
   std::chrono::steady_clock::time_point time;
 };
 struct KernelState {
+  DeviceState *device;
   ptx::LoadedModule *module;
   const ptx::Kernel *kernel;
   unsigned dynamicShared = 0;
 };
 struct ModuleState {
+  DeviceState *device;
   std::unique_ptr<ptx::LoadedModule> loaded;
   std::vector<std::unique_ptr<KernelState>> kernels;
 };
 
-/// The device. Calls of threads take turns.
-struct Device {
+/// A device and its context.
+struct DeviceState {
+  int chip = 80;
+  Result failure = kSuccess;
+};
+
+/// All devices. They share memory. Calls of threads take turns.
+struct Machine {
   std::recursive_mutex mutex;
   ptx::Memory memory;
   Settings settings;
-  std::string fault; // describes wrong settings, or the launch that failed
-  Result failure = kSuccess;
+  std::map<DeviceId, DeviceState> devices; // those that were used
+  std::string fault;                       // describes wrong settings, or the launch that failed
   uint64_t launches = 0;
 };
-Device &device() {
-  static Device *theDevice = new Device(); // outlives users in other static objects
-  return *theDevice;
+Machine &machine() {
+  static Machine *theMachine = new Machine(); // outlives users in other static objects
+  return *theMachine;
 }
 using Lock = std::lock_guard<std::recursive_mutex>;
+
+/// The contexts that the thread has pushed, the current one last.
+thread_local std::vector<DeviceState *> contexts;
+DeviceState *current() { return contexts.empty() ? nullptr : contexts.back(); }
 
 template <typename State, typename Tag> State *stateOf(Tag *handle) {
   return reinterpret_cast<State *>(handle);
@@ -106,31 +130,50 @@ template <typename State, typename Tag> State *stateOf(Tag *handle) {
 // Device and modules
 //===----------------------------------------------------------------------===//
 
+namespace {
+
+constexpr int kChips[] = {80, 86, 87, 89, 90, 100, 103, 120};
+
+int sharedPerBlock(int chip) {
+  return chip == 80 ? 166912 : chip < 90 || chip >= 120 ? 101376 : 232448;
+}
+
+} // namespace
+
 extern "C" {
 
 Result cuInit(unsigned) {
+  const Lock lock(machine().mutex);
   const char *text = std::getenv("PE_PTX");
-  device().fault = readSettings(text ? text : "", device().settings);
-  return device().fault.empty() ? kSuccess : kInvalidValue;
+  machine().fault = readSettings(text ? text : "", machine().settings);
+  return machine().fault.empty() ? kSuccess : kInvalidValue;
 }
 Result cuDriverGetVersion(int *version) {
-  *version = int(device().settings.version);
+  *version = int(machine().settings.version);
   return kSuccess;
 }
 Result cuDeviceGetCount(int *count) {
-  *count = 1;
+  *count = int(machine().settings.chips.size());
   return kSuccess;
 }
 Result cuDeviceGet(DeviceId *id, int ordinal) {
+  const Lock lock(machine().mutex);
+  const auto &chips = machine().settings.chips;
+  const bool isListed = ordinal >= 0 && size_t(ordinal) < chips.size();
+  const int chip = isListed ? int(chips[size_t(ordinal)]) : ordinal;
+  if (!isListed && std::ranges::find(kChips, chip) == std::end(kChips))
+    return kInvalidDevice;
   *id = ordinal;
-  return ordinal == 0 ? kSuccess : kInvalidDevice;
+  machine().devices[ordinal].chip = chip;
+  return kSuccess;
 }
 Result cuDeviceGetName(char *name, int bytes, DeviceId) {
   std::strncpy(name, "PTX on the host", size_t(bytes));
   return kSuccess;
 }
-Result cuDeviceGetAttribute(int *value, int attribute, DeviceId) {
-  const int chip = int(device().settings.chip);
+Result cuDeviceGetAttribute(int *value, int attribute, DeviceId id) {
+  const Lock lock(machine().mutex);
+  const int chip = machine().devices[id].chip;
   switch (attribute) {
   case kComputeMajor:
     *value = chip / 10;
@@ -139,7 +182,7 @@ Result cuDeviceGetAttribute(int *value, int attribute, DeviceId) {
     *value = chip % 10;
     break;
   case kSharedPerBlockOptin:
-    *value = chip == 80 ? 166912 : chip < 90 || chip >= 120 ? 101376 : 232448;
+    *value = sharedPerBlock(chip);
     break;
   default:
     *value = int(ptx::Limits().multiprocessors);
@@ -147,19 +190,38 @@ Result cuDeviceGetAttribute(int *value, int attribute, DeviceId) {
   }
   return kSuccess;
 }
-Result cuDevicePrimaryCtxRetain(Context *context, DeviceId) {
-  *context = reinterpret_cast<Context>(&device());
+Result cuDevicePrimaryCtxRetain(Context *context, DeviceId id) {
+  const Lock lock(machine().mutex);
+  *context = reinterpret_cast<Context>(&machine().devices[id]);
   return kSuccess;
 }
 Result cuDevicePrimaryCtxRelease_v2(DeviceId) { return kSuccess; }
-Result cuCtxPushCurrent_v2(Context) { return kSuccess; }
-Result cuCtxPopCurrent_v2(Context *) { return kSuccess; }
+/// Forgets a fault and reads $PE_PTX again. Modules and memory stay.
+Result cuDevicePrimaryCtxReset_v2(DeviceId id) {
+  const Lock lock(machine().mutex);
+  machine().devices[id].failure = kSuccess;
+  machine().launches = 0;
+  return cuInit(0);
+}
+Result cuCtxPushCurrent_v2(Context context) {
+  contexts.push_back(reinterpret_cast<DeviceState *>(context));
+  return kSuccess;
+}
+Result cuCtxPopCurrent_v2(Context *context) {
+  if (contexts.empty())
+    return kInvalidContext;
+  *context = reinterpret_cast<Context>(contexts.back());
+  contexts.pop_back();
+  return kSuccess;
+}
 
 Result cuModuleLoadDataEx(Module *module, const void *image, unsigned count, int *options,
                           void **values) {
-  const Lock lock(device().mutex);
+  const Lock lock(machine().mutex);
+  if (!current())
+    return kInvalidContext;
   auto loaded =
-      ptx::LoadedModule::load(static_cast<const char *>(image), "kernel.ptx", device().memory);
+      ptx::LoadedModule::load(static_cast<const char *>(image), "kernel.ptx", machine().memory);
   if (!loaded) {
     const std::string text = loaded.error().render("ptx");
     size_t bytes = 0;
@@ -173,12 +235,12 @@ Result cuModuleLoadDataEx(Module *module, const void *image, unsigned count, int
       }
     return kInvalidPtx;
   }
-  auto *state = new ModuleState{*std::move(loaded), {}};
+  auto *state = new ModuleState{current(), *std::move(loaded), {}};
   *module = reinterpret_cast<Module>(state);
   return kSuccess;
 }
 Result cuModuleUnload(Module module) {
-  const Lock lock(device().mutex);
+  const Lock lock(machine().mutex);
   delete stateOf<ModuleState>(module);
   return kSuccess;
 }
@@ -187,7 +249,7 @@ Result cuModuleGetFunction(Kernel *kernel, Module module, const char *name) {
   const ptx::Kernel *found = state->loaded->kernel(name);
   if (!found)
     return kNotFound;
-  state->kernels.push_back(std::make_unique<KernelState>(state->loaded.get(), found));
+  state->kernels.push_back(std::make_unique<KernelState>(state->device, state->loaded.get(), found));
   *kernel = reinterpret_cast<Kernel>(state->kernels.back().get());
   return kSuccess;
 }
@@ -205,28 +267,31 @@ Result cuFuncSetAttribute(Kernel kernel, int attribute, int value) {
 
 namespace {
 
-/// Runs work now, or when the stream is synchronized.
+/// Runs work in the current context now, or when the stream is synchronized.
 Result submit(Stream stream, std::function<Result()> work) {
-  const Lock lock(device().mutex);
-  if (device().failure != kSuccess)
-    return device().failure;
+  const Lock lock(machine().mutex);
+  if (!current())
+    return kInvalidContext;
+  if (current()->failure != kSuccess)
+    return current()->failure;
   if (!stream)
     return work();
-  stateOf<StreamState>(stream)->work.push_back(std::move(work));
+  StreamState &state = *stateOf<StreamState>(stream);
+  if (state.device != current())
+    return kInvalidContext;
+  state.work.push_back(std::move(work));
   return kSuccess;
 }
 
 Result runKernel(const KernelState &kernel, const ptx::Launch &launch) {
   ptx::Limits limits;
-  int shared = 0;
-  cuDeviceGetAttribute(&shared, kSharedPerBlockOptin, 0);
-  limits.sharedPerBlock = uint32_t(shared);
+  limits.sharedPerBlock = uint32_t(sharedPerBlock(kernel.device->chip));
   Status status = kernel.module->run(kernel.kernel->function->name, launch, limits);
   if (status)
     return kSuccess;
-  device().fault = status.error().render("ptx");
+  machine().fault = status.error().render("ptx");
   // As on a device, nothing runs in this context after a fault.
-  return device().failure = kLaunchFailed;
+  return kernel.device->failure = kLaunchFailed;
 }
 
 } // namespace
@@ -236,7 +301,10 @@ extern "C" {
 Result cuLaunchKernel(Kernel kernel, unsigned gridX, unsigned gridY, unsigned gridZ,
                       unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,
                       Stream stream, void **arguments, void **) {
+  const Lock lock(machine().mutex);
   const KernelState &state = *stateOf<KernelState>(kernel);
+  if (state.device != current())
+    return kInvalidContext;
   // Above 48 KiB only what functionSetAttribute has allowed.
   if (sharedBytes > std::max(48u << 10, state.dynamicShared))
     return kInvalidValue;
@@ -249,25 +317,34 @@ Result cuLaunchKernel(Kernel kernel, unsigned gridX, unsigned gridY, unsigned gr
     const auto *from = static_cast<const std::byte *>(arguments[i]);
     call.parameters.emplace_back(from, from + parameters[i].bytes);
   }
-  call.schedule = ptx::Schedule::fromSeed(device().settings.seed + device().launches++);
-  if (device().settings.ctas)
-    call.schedule.ctasInFlight = unsigned(device().settings.ctas);
-  call.limit = device().settings.limit;
+  call.schedule = ptx::Schedule::fromSeed(machine().settings.seed + machine().launches++);
+  if (machine().settings.ctas)
+    call.schedule.ctasInFlight = unsigned(machine().settings.ctas);
+  call.limit = machine().settings.limit;
   return submit(stream, [&state, call = std::move(call)] { return runKernel(state, call); });
 }
 
 Result cuMemAlloc_v2(DevicePointer *pointer, size_t bytes) {
-  const Lock lock(device().mutex);
-  *pointer = device().memory.allocate(bytes);
+  const Lock lock(machine().mutex);
+  *pointer = machine().memory.allocate(bytes);
   return *pointer ? kSuccess : kOutOfMemory;
 }
 Result cuMemFree_v2(DevicePointer pointer) {
-  const Lock lock(device().mutex);
-  return device().memory.release(pointer) ? kSuccess : kInvalidValue;
+  const Lock lock(machine().mutex);
+  return machine().memory.release(pointer) ? kSuccess : kInvalidValue;
+}
+Result cuMemHostRegister_v2(void *memory, size_t bytes, unsigned) {
+  const Lock lock(machine().mutex);
+  machine().memory.adopt(reinterpret_cast<uint64_t>(memory), bytes);
+  return kSuccess;
+}
+Result cuMemHostUnregister(void *memory) {
+  const Lock lock(machine().mutex);
+  return machine().memory.release(reinterpret_cast<uint64_t>(memory)) ? kSuccess : kInvalidValue;
 }
 /// Returns true if the range is within an allocation.
 static bool isAllocated(DevicePointer at, size_t bytes) {
-  const ptx::Allocation *found = device().memory.find(at);
+  const ptx::Allocation *found = machine().memory.find(at);
   return found && found->contains(at, bytes);
 }
 Result cuMemcpyHtoDAsync_v2(DevicePointer to, const void *from, size_t bytes, Stream stream) {
@@ -311,18 +388,21 @@ Result cuMemsetD8Async(DevicePointer to, unsigned char value, size_t bytes, Stre
 }
 
 Result cuStreamCreate(Stream *stream, unsigned) {
-  *stream = reinterpret_cast<Stream>(new StreamState());
+  if (!current())
+    return kInvalidContext;
+  *stream = reinterpret_cast<Stream>(new StreamState{current(), {}});
   return kSuccess;
 }
 Result cuStreamSynchronize(Stream stream) {
-  const Lock lock(device().mutex);
+  const Lock lock(machine().mutex);
   if (!stream)
-    return device().failure;
+    return current() ? current()->failure : kInvalidContext;
+  StreamState &state = *stateOf<StreamState>(stream);
   std::vector<std::function<Result()>> work;
-  std::swap(work, stateOf<StreamState>(stream)->work);
+  std::swap(work, state.work);
   for (const auto &each : work) {
-    if (device().failure != kSuccess)
-      return device().failure;
+    if (state.device->failure != kSuccess)
+      return state.device->failure;
     if (const Result result = each(); result != kSuccess)
       return result;
   }
@@ -365,6 +445,9 @@ Result cuGetErrorName(Result error, const char **text) {
   case kInvalidDevice:
     *text = "CUDA_ERROR_INVALID_DEVICE";
     break;
+  case kInvalidContext:
+    *text = "CUDA_ERROR_INVALID_CONTEXT";
+    break;
   case kInvalidPtx:
     *text = "CUDA_ERROR_INVALID_PTX";
     break;
@@ -382,7 +465,7 @@ Result cuGetErrorName(Result error, const char **text) {
 }
 Result cuGetErrorString(Result error, const char **text) {
   const bool hasFault = error == kLaunchFailed || error == kInvalidValue;
-  *text = hasFault && !device().fault.empty() ? device().fault.c_str() : nullptr;
+  *text = hasFault && !machine().fault.empty() ? machine().fault.c_str() : nullptr;
   return kSuccess;
 }
 

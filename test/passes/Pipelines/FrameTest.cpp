@@ -41,9 +41,8 @@ tile.plan @affine attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
 }
 )";
 
-cpu::Executor compile(const std::string &target) {
-  const PlanRunner runner(kPlan, target, /*isTile=*/true);
-  return take(cpu::Executor::create(runner.getPlan(), runner.lookup, runner.code, runner.options));
+std::shared_ptr<const device::Runner> compile(const std::string &target) {
+  return PlanRunner(kPlan, target, /*isTile=*/true).makeRunner();
 }
 
 class FrameTest : public testing::TestWithParam<const char *> {
@@ -52,13 +51,13 @@ protected:
     Tensor x = Tensor::zeros(DType::F32, {2, 3});
     for (int64_t i = 0; i < x.numel(); ++i)
       x.data<float>()[i] = static_cast<float>(i);
-    const auto call = take(executor.forward({{"x", x}}, scalars, pool));
+    const auto call = take(runner->forward({{"x", x}}, scalars, pool));
     const std::span<const float> y = call->results().at("y").values<float>();
     return {y.begin(), y.end()};
   }
 
   cpu::ThreadPool pool{{.threads = 2}};
-  cpu::Executor executor = compile(GetParam());
+  std::shared_ptr<const device::Runner> runner = compile(GetParam());
 };
 
 } // namespace
@@ -78,7 +77,7 @@ TEST_P(FrameTest, ValuesOfTheCall) {
 TEST_P(FrameTest, UnknownParametersAreRefused) {
   plan::Scalars scalars;
   scalars.set("q_start", 1);
-  const auto call = executor.forward({{"x", Tensor::zeros(DType::F32, {2, 3})}}, scalars, pool);
+  const auto call = runner->forward({{"x", Tensor::zeros(DType::F32, {2, 3})}}, scalars, pool);
   ASSERT_FALSE(call);
   EXPECT_EQ(call.error().getMessage(), "expected the parameters factor, shift, found 'q_start'");
 }

@@ -3,11 +3,11 @@
 #include "passes/Pipelines/PlanRunner.h"
 
 #include "passes/Pipelines/Pipelines.h"
-#include "runtime/device/cpu/ObjectLoader.h"
-#include "runtime/device/emulator/Emulator.h"
-#include "runtime/device/emulator/EmulatorGuard.h"
+#include "runtime/device/cpu/Executor.h"
+#include "runtime/device/cuda/EmulatedRunner.h"
 #include "runtime/jit/Compilation.h"
 #include "runtime/jit/MachineCode.h"
+#include "runtime/jit/Ptx.h"
 
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/Support/TargetSelect.h"
@@ -34,7 +34,7 @@ PlanRunner::PlanRunner(const std::string &source, const std::string &target, boo
     }
     mlir::pe::buildTileToFunctionsPipeline(pm, compile);
     if (isEmulated)
-      mlir::pe::buildKernelsToEmulatorPipeline(pm);
+      mlir::pe::buildKernelsToLLVMPipeline(pm);
     else
       mlir::pe::buildFunctionsToLLVMPipeline(pm);
   }));
@@ -42,44 +42,83 @@ PlanRunner::PlanRunner(const std::string &source, const std::string &target, boo
   const auto text = module->getAttrOfType<mlir::StringAttr>(mlir::pe::kPlanAttr);
   bound = take(device::BoundPlan::create(take(plan::parsePlan(text.strref()))));
   module->removeAttr(mlir::pe::kPlanAttr);
-  module->removeAttr("pe.emulated_syncs");
+  if (isEmulated) {
+    ptx = take(jit::emitPtx(module, take(jit::parseChip("sm_80"))));
+    kernels = take(ptx::LoadedModule::load(ptx, "kernels.ptx", memory));
+    return;
+  }
   const auto machine = take(jit::createTargetMachine("x86-64-v3"));
   llvm::LLVMContext context;
   const auto translated = take(jit::translate(module, context, *machine));
-  const auto object =
-      take(cpu::loadObject(take(jit::emitObject(*translated, *machine)), emulator::findSymbol));
-  code = object;
-  lookup = [=](const std::string &name) { return object->lookup(name); };
-  if (isEmulated)
-    options.guard = std::make_shared<emulator::EmulatorGuard>();
+  code = take(cpu::loadObject(take(jit::emitObject(*translated, *machine))));
+}
+
+std::shared_ptr<const device::Runner> PlanRunner::makeRunner() const {
+  plan::Plan plan = getPlan();
+  if (kernels) {
+    plan.features = "sm_80";
+    return take(cuda::EmulatedRunner::create(std::move(plan), ptx));
+  }
+  const auto lookup = [this](const std::string &name) { return code->lookup(name); };
+  return std::make_shared<const cpu::Executor>(
+      take(cpu::Executor::create(std::move(plan), lookup, code)));
+}
+
+void PlanRunner::runOnCpu(size_t index, const std::vector<Tensor> &tensors,
+                          const device::SizeTable &frame) const {
+  const plan::Stage &stage = getPlan().stages[index];
+  std::vector<void *> pointers;
+  for (int buffer : stage.buffers)
+    pointers.push_back(const_cast<void *>(tensors[buffer].rawData()));
+  int64_t items = 0;
+  ASSERT_TRUE(bound.itemsOf(index, frame, items));
+  const auto function = reinterpret_cast<cpu::StageFunction>(code->lookup(stage.symbol));
+  ASSERT_TRUE(function) << stage.symbol;
+  for (int64_t item = 0; item < items; ++item)
+    function(pointers.data(), frame.data(), item);
+}
+
+void PlanRunner::runOnGpu(size_t index, const std::vector<Tensor> &tensors,
+                          const device::SizeTable &frame) const {
+  const plan::Stage &stage = getPlan().stages[index];
+  ptx::Launch launch;
+  std::vector<uint64_t> adopted;
+  for (int buffer : stage.buffers) {
+    const Tensor &tensor = tensors[buffer];
+    int64_t reach = tensor.numel() ? 1 : 0;
+    for (int64_t axis = 0; axis < tensor.rank() && reach; ++axis)
+      reach += (tensor.dim(axis) - 1) * tensor.strides()[axis];
+    const auto address = reinterpret_cast<uint64_t>(tensor.rawData());
+    if (reach > 0) {
+      memory.adopt(address, uint64_t(reach) * sizeOf(tensor.dtype()));
+      adopted.push_back(address);
+    }
+    launch.setParameter(launch.parameters.size(), address);
+  }
+  for (int word : stage.words)
+    if (getPlan().frame[word].kind == plan::FrameWord::Kind::Stride)
+      launch.setParameter(launch.parameters.size(), frame.data()[word]);
+    else
+      launch.setParameter(launch.parameters.size(), static_cast<int32_t>(frame.data()[word]));
+  int64_t items = 0;
+  ASSERT_TRUE(bound.itemsOf(index, frame, items));
+  launch.grid.x = static_cast<uint32_t>(items);
+  launch.block.x = static_cast<uint32_t>(stage.launch->threads);
+  launch.dynamicShared = static_cast<uint32_t>(stage.launch->sharedBytes);
+  if (items > 0) {
+    const Status status = kernels->run(stage.symbol, launch);
+    EXPECT_TRUE(status) << (status ? "" : status.error().getMessage());
+  }
+  for (uint64_t address : adopted)
+    memory.release(address);
 }
 
 void PlanRunner::run(const std::vector<Tensor> &tensors, const device::SizeTable &frame) const {
-  const std::vector<plan::Stage> &stages = getPlan().stages;
-  for (size_t i = 0; i < stages.size(); ++i) {
-    std::vector<void *> pointers;
-    std::vector<cpu::Region> regions;
-    for (int index : stages[i].buffers) {
-      pointers.push_back(const_cast<void *>(tensors[index].rawData()));
-      int64_t reach = tensors[index].numel() ? 1 : 0;
-      for (int64_t axis = 0; axis < tensors[index].rank() && reach; ++axis)
-        reach += (tensors[index].dim(axis) - 1) * tensors[index].strides()[axis];
-      regions.push_back(
-          {tensors[index].rawData(), reach * static_cast<int64_t>(sizeOf(tensors[index].dtype()))});
-    }
-    int64_t items = 0;
-    ASSERT_TRUE(bound.itemsOf(i, frame, items));
-    if (options.guard)
-      options.guard->begin(stages[i], regions, items, 1);
-    const auto function = reinterpret_cast<cpu::StageFunction>(lookup(stages[i].symbol));
-    ASSERT_TRUE(function) << stages[i].symbol;
-    for (int64_t item = 0; item < items; ++item)
-      function(pointers.data(), frame.data(), item);
-    if (options.guard) {
-      const Status status = options.guard->end(stages[i]);
-      EXPECT_TRUE(status) << (status ? "" : status.error().getMessage());
-    }
-  }
+  for (size_t i = 0; i < getPlan().stages.size(); ++i)
+    if (kernels)
+      runOnGpu(i, tensors, frame);
+    else
+      runOnCpu(i, tensors, frame);
 }
 
 } // namespace pe::test

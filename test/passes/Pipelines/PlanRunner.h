@@ -4,7 +4,9 @@
 #define PE_TEST_PASSES_PIPELINES_PLANRUNNER_H
 
 #include "runtime/device/common/BoundPlan.h"
-#include "runtime/device/cpu/Executor.h"
+#include "runtime/device/common/Runner.h"
+#include "runtime/device/cpu/ObjectLoader.h"
+#include "runtime/ptx/Machine.h"
 
 #include <gtest/gtest.h>
 
@@ -24,13 +26,23 @@ public:
   PlanRunner(const std::string &source, const std::string &target, bool isTile);
 
   const plan::Plan &getPlan() const { return bound.getPlan(); }
+  /// Returns a runner of calls.
+  std::shared_ptr<const device::Runner> makeRunner() const;
   /// Runs every stage on one tensor per buffer.
   void run(const std::vector<Tensor> &tensors, const device::SizeTable &frame) const;
 
-  std::shared_ptr<void> code;
-  std::function<void *(const std::string &)> lookup;
-  cpu::Executor::Options options;
   device::BoundPlan bound;
+
+private:
+  void runOnCpu(size_t stage, const std::vector<Tensor> &tensors,
+                const device::SizeTable &frame) const;
+  void runOnGpu(size_t stage, const std::vector<Tensor> &tensors,
+                const device::SizeTable &frame) const;
+
+  std::shared_ptr<cpu::LoadedCode> code;
+  std::string ptx;
+  mutable ptx::Memory memory;
+  std::unique_ptr<ptx::LoadedModule> kernels;
 };
 
 inline std::string nameOfTarget(const testing::TestParamInfo<const char *> &info) {

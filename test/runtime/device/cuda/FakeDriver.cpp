@@ -1,35 +1,40 @@
-//===- FakeDriver.cpp - A fake CUDA driver for tests ----------------------===//
+//===- FakeDriver.cpp - A CUDA driver that tests observe ------------------===//
 #include "FakeDriver.h"
 #include "runtime/device/cuda/Driver.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <set>
-#include <vector>
+#include <dlfcn.h>
 
+using namespace pe::cuda;
 using pe::test::FakeState;
 
 namespace {
 
-enum { kInvalidValue = 1, kOutOfMemory = 2, kInvalidPtx = 218, kNotFound = 500 };
-
-struct FakeStream {
-  std::vector<std::function<void()>> work;
-};
-struct FakeModule {
-  std::string text;
-  std::set<std::string> names;
-};
-struct FakeKernel {
-  std::string name;
-};
-struct FakeEvent {
-  double milliseconds = 0;
-};
+constexpr Result kOutOfMemory = 2;
 
 FakeState &state() {
   static FakeState *theState = new FakeState();
   return *theState;
+}
+
+/// The driver that executes the calls.
+const Driver &real() {
+  static const Driver *driver = [] {
+    void *library = dlopen(PE_PTX_DRIVER, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+      std::fprintf(stderr, "cannot open %s: %s\n", PE_PTX_DRIVER, dlerror());
+      std::abort();
+    }
+    auto *loaded = new Driver();
+#define FIND(name, symbol, arguments)                                                              \
+  loaded->name = reinterpret_cast<decltype(loaded->name)>(dlsym(library, #symbol));
+    PE_CUDA_FUNCTIONS(FIND)
+#undef FIND
+    return loaded;
+  }();
+  return *driver;
 }
 
 /// Returns a setting of $PE_FAKE_CUDA.
@@ -51,6 +56,9 @@ int enter(const char *function) {
   return at ? std::atoi(at + pattern.size()) : 0;
 }
 
+std::map<Kernel, pe::test::FakeLaunch> kernels;
+std::map<Event, float> times;
+
 #define ENTER                                                                                      \
   if (int error = enter(__func__))                                                                 \
     return error;
@@ -61,152 +69,108 @@ extern "C" {
 
 FakeState *peFakeState() { return &state(); }
 
-int cuInit(unsigned) { ENTER return 0; }
-int cuDriverGetVersion(int *version) {
+//===- Functions that only pass on ------------------------------------------------------------===//
+
+#define PASS(name, symbol, parameters, arguments)                                                  \
+  Result symbol parameters { ENTER return real().name arguments; }
+
+PASS(init, cuInit, (unsigned flags), (flags))
+PASS(deviceGet, cuDeviceGet, (DeviceId * device, int ordinal), (device, ordinal))
+PASS(contextRetain, cuDevicePrimaryCtxRetain, (Context * context, DeviceId device),
+     (context, device))
+PASS(contextRelease, cuDevicePrimaryCtxRelease_v2, (DeviceId device), (device))
+PASS(contextReset, cuDevicePrimaryCtxReset_v2, (DeviceId device), (device))
+PASS(contextPush, cuCtxPushCurrent_v2, (Context context), (context))
+PASS(contextPop, cuCtxPopCurrent_v2, (Context * context), (context))
+PASS(moduleLoad, cuModuleLoadDataEx,
+     (Module * module, const void *image, unsigned count, int *options, void **values),
+     (module, image, count, options, values))
+PASS(moduleUnload, cuModuleUnload, (Module module), (module))
+PASS(hostRegister, cuMemHostRegister_v2, (void *memory, size_t bytes, unsigned flags),
+     (memory, bytes, flags))
+PASS(hostUnregister, cuMemHostUnregister, (void *memory), (memory))
+PASS(copyToDevice, cuMemcpyHtoDAsync_v2,
+     (DevicePointer to, const void *from, size_t bytes, Stream stream), (to, from, bytes, stream))
+PASS(copyToHost, cuMemcpyDtoHAsync_v2, (void *to, DevicePointer from, size_t bytes, Stream stream),
+     (to, from, bytes, stream))
+PASS(copy2D, cuMemcpy2DAsync_v2, (const Copy2D *copy, Stream stream), (copy, stream))
+PASS(fill, cuMemsetD8Async, (DevicePointer to, unsigned char value, size_t bytes, Stream stream),
+     (to, value, bytes, stream))
+PASS(streamCreate, cuStreamCreate, (Stream * stream, unsigned flags), (stream, flags))
+PASS(streamDestroy, cuStreamDestroy_v2, (Stream stream), (stream))
+PASS(streamSynchronize, cuStreamSynchronize, (Stream stream), (stream))
+PASS(eventCreate, cuEventCreate, (Event * event, unsigned flags), (event, flags))
+PASS(eventDestroy, cuEventDestroy_v2, (Event event), (event))
+PASS(eventSynchronize, cuEventSynchronize, (Event event), (event))
+
+//===- Functions that this driver changes or records ------------------------------------------===//
+
+Result cuDriverGetVersion(int *version) {
   ENTER *version = setting("version", 12040);
   return 0;
 }
-int cuDeviceGetCount(int *count) {
+Result cuDeviceGetCount(int *count) {
   ENTER *count = setting("devices", 1);
   return 0;
 }
-int cuDeviceGet(int *device, int ordinal) {
-  ENTER *device = ordinal;
-  return 0;
-}
-int cuDeviceGetName(char *name, int bytes, int) {
+Result cuDeviceGetName(char *name, int bytes, DeviceId) {
   ENTER std::strncpy(name, "Imagined GPU", bytes);
   return 0;
 }
-int cuDeviceGetAttribute(int *value, int attribute, int) {
+Result cuDeviceGetAttribute(int *value, int attribute, DeviceId) {
   ENTER const int capability = setting("capability", 90);
-  *value = attribute == 75   ? capability / 10
-           : attribute == 76 ? capability % 10
-           : attribute == 97 ? setting("shared", 232448)
-                             : 4;
+  *value = attribute == kComputeMajor          ? capability / 10
+           : attribute == kComputeMinor        ? capability % 10
+           : attribute == kSharedPerBlockOptin ? setting("shared", 232448)
+                                               : 4;
   return 0;
 }
-int cuDevicePrimaryCtxRetain(void **context, int) {
-  ENTER *context = &state();
+Result cuModuleGetFunction(Kernel *kernel, Module module, const char *name) {
+  ENTER if (Result error = real().moduleFunction(kernel, module, name)) return error;
+  kernels[*kernel].kernel = name;
   return 0;
 }
-int cuDevicePrimaryCtxRelease_v2(int) { ENTER return 0; }
-int cuCtxPushCurrent_v2(void *) { ENTER return 0; }
-int cuCtxPopCurrent_v2(void **) { ENTER return 0; }
-int cuModuleLoadDataEx(FakeModule **module, const void *image, unsigned count, int *options,
-                       void **values) {
-  ENTER auto text = std::string(static_cast<const char *>(image));
-  if (text.find(".version") == std::string::npos) {
-    for (unsigned i = 0; i < count; ++i)
-      if (options[i] == 5)
-        std::strcpy(static_cast<char *>(values[i]), "expected .version");
-    return kInvalidPtx;
-  }
-  auto *loaded = new FakeModule{text, {}};
-  for (size_t at = 0; (at = text.find(".entry ", at)) != std::string::npos;) {
-    at += std::strlen(".entry ");
-    loaded->names.insert(text.substr(at, text.find('(', at) - at));
-  }
-  *module = loaded;
+Result cuFuncSetAttribute(Kernel kernel, int attribute, int value) {
+  ENTER kernels[kernel].reservedBytes = value;
+  return real().functionSetAttribute(kernel, attribute, value);
+}
+Result cuLaunchKernel(Kernel kernel, unsigned gridX, unsigned gridY, unsigned gridZ,
+                      unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,
+                      Stream stream, void **arguments, void **extra) {
+  ENTER pe::test::FakeLaunch launch = kernels[kernel];
+  launch.grid = gridX, launch.threads = blockX, launch.sharedBytes = sharedBytes;
+  state().launches.push_back(launch);
+  return real().launch(kernel, gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, stream,
+                       arguments, extra);
+}
+Result cuMemAlloc_v2(DevicePointer *pointer, size_t bytes) {
+  ENTER if (Result error = real().allocate(pointer, bytes)) return error;
+  state().allocations.insert(*pointer);
   return 0;
 }
-int cuModuleUnload(FakeModule *module) {
-  ENTER delete module;
+Result cuMemFree_v2(DevicePointer pointer) {
+  ENTER state().allocations.erase(pointer);
+  return real().release(pointer);
+}
+Result cuEventRecord(Event event, Stream) {
+  ENTER static float clock = 0;
+  times[event] = clock += 1.5f;
   return 0;
 }
-int cuModuleGetFunction(FakeKernel **kernel, FakeModule *module, const char *name) {
-  ENTER if (!module->names.contains(name)) return kNotFound;
-  *kernel = new FakeKernel{name}; // never freed
+Result cuEventElapsedTime(float *milliseconds, Event begin, Event end) {
+  ENTER *milliseconds = times[end] - times[begin];
   return 0;
 }
-int cuFuncSetAttribute(FakeKernel *kernel, int, int value) {
-  ENTER state().reserved[kernel -> name] = value;
+Result cuGetErrorName(Result error, const char **text) {
+  if (error != kOutOfMemory)
+    return real().errorName(error, text);
+  *text = "CUDA_ERROR_OUT_OF_MEMORY";
   return 0;
 }
-int cuLaunchKernel(FakeKernel *kernel, unsigned gridX, unsigned, unsigned, unsigned blockX,
-                   unsigned, unsigned, unsigned sharedBytes, FakeStream *stream, void **arguments,
-                   void **) {
-  ENTER if (gridX == 0) return kInvalidValue;
-  if (state().launcher)
-    stream->work.push_back(state().launcher(kernel->name, gridX, blockX, sharedBytes, arguments));
-  return 0;
-}
-int cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {
-  ENTER void *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  if (!memory)
-    return kOutOfMemory;
-  std::memset(memory, 0xFF, bytes); // device memory is not zeroed
-  *pointer = reinterpret_cast<uint64_t>(memory);
-  state().allocations[*pointer] = bytes;
-  return 0;
-}
-int cuMemFree_v2(uint64_t pointer) {
-  ENTER if (!state().allocations.erase(pointer)) return kInvalidValue;
-  std::free(reinterpret_cast<void *>(pointer));
-  return 0;
-}
-int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, FakeStream *stream) {
-  ENTER stream->work.push_back([=] { std::memcpy(reinterpret_cast<void *>(to), from, bytes); });
-  return 0;
-}
-int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, FakeStream *stream) {
-  ENTER stream->work.push_back([=] { std::memcpy(to, reinterpret_cast<void *>(from), bytes); });
-  return 0;
-}
-int cuMemcpy2DAsync_v2(const pe::cuda::Copy2D *copy, FakeStream *stream) {
-  ENTER if (copy->widthInBytes > copy->to.pitch || copy->widthInBytes > copy->from.pitch ||
-            copy->to.memoryType != 2 || copy->from.memoryType != 2) return kInvalidValue;
-  stream->work.push_back([one = *copy] {
-    for (size_t y = 0; y < one.height; ++y)
-      std::memcpy(reinterpret_cast<char *>(one.to.device) + y * one.to.pitch,
-                  reinterpret_cast<const char *>(one.from.device) + y * one.from.pitch,
-                  one.widthInBytes);
-  });
-  return 0;
-}
-int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, FakeStream *stream) {
-  ENTER stream->work.push_back([=] { std::memset(reinterpret_cast<void *>(to), value, bytes); });
-  return 0;
-}
-int cuStreamCreate(FakeStream **stream, unsigned) {
-  ENTER *stream = new FakeStream();
-  return 0;
-}
-int cuStreamDestroy_v2(FakeStream *stream) {
-  ENTER delete stream;
-  return 0;
-}
-int cuStreamSynchronize(FakeStream *stream) {
-  ENTER for (auto &work : stream->work) work();
-  stream->work.clear();
-  return 0;
-}
-int cuEventCreate(FakeEvent **event, unsigned) {
-  ENTER *event = new FakeEvent();
-  return 0;
-}
-int cuEventDestroy_v2(FakeEvent *event) {
-  ENTER delete event;
-  return 0;
-}
-int cuEventRecord(FakeEvent *event, FakeStream *) {
-  ENTER static double clock = 0;
-  event->milliseconds = clock += 1.5;
-  return 0;
-}
-int cuEventSynchronize(FakeEvent *) { ENTER return 0; }
-int cuEventElapsedTime(float *milliseconds, FakeEvent *begin, FakeEvent *end) {
-  ENTER *milliseconds = static_cast<float>(end->milliseconds - begin->milliseconds);
-  return 0;
-}
-int cuGetErrorName(int error, const char **text) {
-  *text = error == kOutOfMemory  ? "CUDA_ERROR_OUT_OF_MEMORY"
-          : error == kInvalidPtx ? "CUDA_ERROR_INVALID_PTX"
-                                 : "CUDA_ERROR_UNKNOWN";
-  return 0;
-}
-int cuGetErrorString(int error, const char **text) {
-  *text = error == kOutOfMemory ? "out of memory" : "an imagined error";
+Result cuGetErrorString(Result error, const char **text) {
+  if (error != kOutOfMemory)
+    return real().errorText(error, text);
+  *text = "out of memory";
   return 0;
 }
 

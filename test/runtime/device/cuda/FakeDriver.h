@@ -1,9 +1,8 @@
-//===- FakeDriver.h - A fake CUDA driver for tests --------------*- C++ -*-===//
+//===- FakeDriver.h - A CUDA driver that tests observe ----------*- C++ -*-===//
 //
-// libpe-fake-cuda.so defines the functions of libcuda that pe uses ($PE_CUDA_DRIVER selects it).
-// Device memory is host memory. The work of a stream runs, in order, when the stream is
-// synchronized, so that code that relies on it earlier fails. Kernels run through the `launcher`
-// that a test installs.
+// libpe-fake-cuda.so defines the functions of libcuda that pe uses ($PE_CUDA_DRIVER selects it). It
+// counts the calls, makes chosen ones fail, and passes the others on to libpe-ptx-cuda.so, which
+// executes the kernels on the host (runtime/device/ptx).
 //
 // $PE_FAKE_CUDA="version=11080,devices=0,capability=75,fail=cuMemAlloc_v2:2" changes its responses.
 //
@@ -13,25 +12,26 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 namespace pe::test {
 
-/// Copies the arguments and returns the work of the launch, to run later.
-using FakeLauncher =
-    std::function<std::function<void()>(const std::string &kernel, unsigned grid, unsigned threads,
-                                        unsigned sharedBytes, void **arguments)>;
+struct FakeLaunch {
+  std::string kernel;
+  unsigned grid = 0, threads = 0, sharedBytes = 0;
+  int reservedBytes = 0; // by cuFuncSetAttribute
+};
 
 struct FakeState {
-  FakeLauncher launcher;
-  std::map<uint64_t, size_t> allocations;
+  std::set<uint64_t> allocations;
+  std::vector<FakeLaunch> launches;
   /// The number of calls of each function.
   std::map<std::string, int> calls;
   /// Functions that fail, and their error codes.
   std::map<std::string, int> failures;
-  std::map<std::string, int> reserved; // shared memory by kernel
 };
 
 } // namespace pe::test
