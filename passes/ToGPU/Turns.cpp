@@ -41,8 +41,7 @@ void mlir::tile::gpu::takeTurns(FragmentKernel &k, ArrayRef<Turn> turns) {
     turn.work();
   // The barrier orders the stores of all threads before the release of one of them, and the release
   // is cumulative (PTX ISA, memory consistency model: causality order), so no other thread waits
-  // for the device. The fence marks the end of a thread's turn; a barrier would imply it.
-  b.create<LLVM::FenceOp>(LLVM::AtomicOrdering::acq_rel, "block");
+  // for the device.
   b.barrier();
   byOneThread([&](const Turn &turn) {
     b.create<LLVM::StoreOp>(b.toValue(turn.number + Num(1)), turn.ticket, /*alignment=*/4,

@@ -36,18 +36,35 @@ Places::Places(Warp &warp, const Step &step, Lanes lanes, uint32_t bytes, Access
     for (unsigned lane = 0; lane < kWarpSize; ++lane)
       addresses[lane] = base[lane] + uint64_t(step.imm);
   }
-  forEachLane(lanes, [&](unsigned lane) {
-    spaces[lane] = step.space;
-    if (step.space == Space::Generic) {
-      spaces[lane] = spaceOf(addresses[lane]);
-      addresses[lane] &= ~kWindowMask;
-    }
-    pointers[lane] = resolve(lane, bytes, access);
-  });
+  std::ranges::fill(spaces, step.space);
+  if (step.space == Space::Shared)
+    resolveShared(lanes, bytes, access);
+  else
+    forEachLane(lanes, [&](unsigned lane) {
+      if (step.space == Space::Generic) {
+        spaces[lane] = spaceOf(addresses[lane]);
+        addresses[lane] &= ~kWindowMask;
+      }
+      pointers[lane] = resolve(lane, bytes, access);
+    });
   if (access.isWrite && !access.isAtomic)
     warp.cta.run.progress();
   if (warp.cta.run.launch.countsAccesses)
     count(lanes, bytes);
+}
+
+void Places::resolveShared(Lanes lanes, uint32_t bytes, Access access) {
+  std::byte *memory = warp.cta.shared.data();
+  const uint64_t size = warp.cta.shared.size();
+  bool isRight = true;
+  forEachLane(lanes, [&](unsigned lane) {
+    const uint64_t address = addresses[lane];
+    isRight &= address <= size && bytes <= size - address && address % bytes == 0;
+    pointers[lane] = memory + address;
+  });
+  if (!isRight)
+    forEachLane(lanes, [&](unsigned lane) { within(lane, memory, size, bytes, access); });
+  warp.cta.shadow.access(warp, lanes, addresses, bytes, access);
 }
 
 std::byte *Places::resolve(unsigned lane, uint32_t bytes, Access access) {
@@ -55,7 +72,7 @@ std::byte *Places::resolve(unsigned lane, uint32_t bytes, Access access) {
   switch (spaces[lane]) {
   case Space::Shared: {
     std::byte *at = within(lane, warp.cta.shared.data(), warp.cta.shared.size(), bytes, access);
-    warp.cta.shadow.access(warp, lane, uint32_t(addresses[lane]), bytes, access);
+    warp.cta.shadow.access(warp, Lanes(1) << lane, addresses, bytes, access);
     return at;
   }
   case Space::Local:

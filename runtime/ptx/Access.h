@@ -31,6 +31,7 @@ public:
   Space space(unsigned lane) const { return spaces[lane]; }
 
 private:
+  void resolveShared(Lanes lanes, uint32_t bytes, Access access);
   std::byte *resolve(unsigned lane, uint32_t bytes, Access access);
   std::byte *within(unsigned lane, std::byte *memory, uint64_t size, uint32_t bytes, Access access);
   std::byte *global(unsigned lane, uint32_t bytes, Access access);

@@ -82,8 +82,9 @@ template <typename Element, typename Held> void load(Warp &warp, const Step &ste
   const uint32_t bytes = sizeof(Element) * step.count;
   const Places places(warp, step, lanes, bytes, {.isStrong = bool(step.flags & kStrong)});
   const uint32_t *list = warp.list(step);
+  const bool isPlain = step.space == Space::Shared && !(step.flags & kStrong);
   forEachLane(lanes, [&](unsigned lane) {
-    const std::byte *from = sourceOf(warp, step, places, lane, bytes);
+    const std::byte *from = isPlain ? places[lane] : sourceOf(warp, step, places, lane, bytes);
     for (unsigned i = 0; i < step.count; ++i) {
       Element element;
       std::memcpy(&element, from + i * sizeof(Element), sizeof(Element));

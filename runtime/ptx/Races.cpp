@@ -62,37 +62,70 @@ void SharedShadow::checkReads(Warp &warp, unsigned lane, uint32_t word, uint8_t 
   }
 }
 
-void SharedShadow::access(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes,
-                          Access kind) {
-  for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; ++word) {
-    const uint8_t touched = touchedBytes(word, address, bytes);
-    Word &last = words[word];
-    if (last.pending)
+[[gnu::always_inline]] inline void SharedShadow::readWord(Warp &warp, unsigned lane, uint32_t word,
+                                                          uint8_t touched, Access kind) {
+  const Word &last = words[word];
+  // Fast: the last write is of the lane itself or ordered before.
+  const bool isOrdered = last.warp == warp.number ? last.clock < warp.clock.now
+                                                  : last.clock <= warp.clock.own[last.warp];
+  if (!isOrdered)
+    checkWrite(warp, lane, word, touched, kind);
+  Read &mine = reads[size_t(word) * warpCount + warp.number];
+  Read now = {warp.clock.now, uint8_t(lane), touched, kind.isStrong};
+  if (mine.clock == now.clock) {
+    if (mine.lane == lane) {
+      now.touched |= mine.touched;
+    } else if (mine.touched & touched) {
+      now.touched &= mine.touched;
+      now.lane = kSeveral;
+    }
+  }
+  mine = now;
+}
+
+void SharedShadow::writeWord(Warp &warp, unsigned lane, uint32_t word, uint8_t touched,
+                             Access kind) {
+  checkWrite(warp, lane, word, touched, kind);
+  checkReads(warp, lane, word, touched, kind);
+  Word &last = words[word];
+  const bool isSame = last.clock == warp.clock.now && last.warp == warp.number &&
+                      last.lane == lane && last.isStrong == kind.isStrong;
+  last.clock = warp.clock.now, last.warp = uint8_t(warp.number), last.lane = uint8_t(lane);
+  last.touched = isSame ? last.touched | touched : touched;
+  last.isStrong = kind.isStrong;
+}
+
+[[gnu::always_inline]] inline void SharedShadow::access(Warp &warp, unsigned lane, uint32_t address,
+                                                        uint32_t bytes, Access kind) {
+  const uint32_t first = address / 4, end = (address + bytes + 3) / 4;
+  for (uint32_t word = first; word < end; ++word) {
+    if (words[word].pending)
       throw Fault{warp.describe(lane) + (kind.isWrite ? " writes" : " reads") +
                       " shared memory at byte " + std::to_string(word * 4) +
                       ", to which an asynchronous copy is in flight; expected cp.async.wait_group, "
                       "and a barrier, before",
                   0};
-    checkWrite(warp, lane, word, touched, kind);
-    if (kind.isWrite) {
-      checkReads(warp, lane, word, touched, kind);
-      const bool isSame = last.clock == warp.clock.now && last.warp == warp.number &&
-                          last.lane == lane && last.isStrong == kind.isStrong;
-      last = {warp.clock.now, uint8_t(warp.number),
-              uint8_t(lane),  uint8_t(isSame ? last.touched | touched : touched),
-              kind.isStrong,  0};
-      continue;
-    }
-    Read &mine = reads[size_t(word) * warpCount + warp.number];
-    Read now = {warp.clock.now, uint8_t(lane), touched, kind.isStrong};
-    if (mine.clock == now.clock && mine.lane == lane) {
-      now.touched |= mine.touched;
-    } else if (mine.clock == now.clock && (mine.touched & touched)) {
-      now.touched &= mine.touched;
-      now.lane = kSeveral;
-    }
-    mine = now;
+    // Accesses of 4 bytes and more are aligned.
+    const uint8_t touched = bytes >= 4 ? 15 : touchedBytes(word, address, bytes);
+    if (kind.isWrite)
+      writeWord(warp, lane, word, touched, kind);
+    else
+      readWord(warp, lane, word, touched, kind);
   }
+}
+
+void SharedShadow::access(Warp &warp, Lanes lanes, const uint64_t *addresses, uint32_t bytes,
+                          Access kind) {
+  uint64_t previous = ~uint64_t(0);
+  unsigned repeats = 0;
+  forEachLane(lanes, [&](unsigned lane) {
+    const uint64_t address = addresses[lane];
+    // After the second lane, further reads of one place change nothing.
+    repeats = address == previous && !kind.isWrite ? repeats + 1 : 0;
+    previous = address;
+    if (repeats < 2)
+      access(warp, lane, uint32_t(address), bytes, kind);
+  });
 }
 
 void SharedShadow::issue(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes) {

@@ -49,9 +49,9 @@ struct Access {
 class SharedShadow {
 public:
   void reset(uint32_t bytes, unsigned warpCount);
-  /// Records an access by a lane, and throws Fault if it races, or touches bytes to which an
-  /// asynchronous copy is in flight.
-  void access(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes, Access kind);
+  /// Records the accesses of one instruction by `lanes` at addresses[lane], and throws Fault if one
+  /// races, or touches bytes to which an asynchronous copy is in flight.
+  void access(Warp &warp, Lanes lanes, const uint64_t *addresses, uint32_t bytes, Access kind);
   /// An asynchronous copy by a lane to these bytes has been issued, or has landed.
   void issue(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes);
   void land(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes);
@@ -60,8 +60,8 @@ private:
   struct Word {
     uint32_t clock = 0; // of the last write; 0: none
     uint8_t warp = 0, lane = 0;
-    uint8_t touched = 0; // bytes, one bit each
-    bool isStrong = false;
+    uint8_t touched : 4 = 0; // bytes, one bit each
+    bool isStrong : 1 = false;
     uint8_t pending = 0; // copies in flight
   };
   /// The last read of a word by one warp.
@@ -72,6 +72,9 @@ private:
     bool isStrong = false;
   };
   static constexpr uint8_t kSeveral = 0xFF;
+  void access(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes, Access kind);
+  void readWord(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
+  void writeWord(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
   void checkWrite(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
   void checkReads(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
   [[noreturn]] void fail(Warp &warp, unsigned lane, uint32_t word, const char *verb,
