@@ -233,10 +233,10 @@ _lock = threading.RLock()
 
 
 def get_function(text: str, target: str, head_dim: int, value_dim: int, dtype: str, grad: bool,
-                 name: str = "program") -> Function:
-    """Returns the compiled function of a program. It is compiled once per process; libpe's cache on
-    disk serves later processes."""
-    key = (text, target, head_dim, value_dim, dtype)
+                 name: str = "program", device: int = 0) -> Function:
+    """Returns the compiled function of a program, for the chip of GPU `device` if the target is
+    "cuda". It is compiled once per process; libpe's cache on disk serves later processes."""
+    key = (text, target, head_dim, value_dim, dtype, device)
     found = _functions.get((*key, True)) or (None if grad else _functions.get((*key, False)))
     if found is not None:
         return found
@@ -244,7 +244,7 @@ def get_function(text: str, target: str, head_dim: int, value_dim: int, dtype: s
         found = _functions.get((*key, grad))
         if found is None:
             options = {"target": target, "head_dim": head_dim, "value_dim": value_dim,
-                       "dtype": dtype, "grad": int(grad)}
+                       "dtype": dtype, "grad": int(grad), "device": device}
             found = Function(_library.open_function(text, False, name, options))
             _functions[*key, grad] = found
         return found

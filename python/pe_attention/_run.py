@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,11 +51,27 @@ class Call(NamedTuple):
         return given
 
 
+@lru_cache(maxsize=64)
+def _first_of_its_kind(index: int) -> int:
+    """Returns the number of the first GPU with the compute capability of GPU `index`, so that equal
+    GPUs share compiled functions."""
+    capability = torch.cuda.get_device_capability(index)
+    return next(other for other in range(index + 1)
+                if torch.cuda.get_device_capability(other) == capability)
+
+
+def _gpu_of(tensor: torch.Tensor) -> int:
+    """Returns the number of the GPU to compile for, or 0 for other devices."""
+    if not tensor.is_cuda:
+        return 0
+    return _first_of_its_kind(tensor.device.index or 0)
+
+
 def function_of(tensors: Sequence[torch.Tensor], call: Call, grad: bool) -> Function:
     query, value = tensors[0], tensors[2]
     dtype = NAMES.get(query.dtype, str(query.dtype))
     function = get_function(call.program, call.target, int(query.shape[-1]), int(value.shape[-1]),
-                            dtype, grad)
+                            dtype, grad, device=_gpu_of(query))
     if len(tensors) != len(function.arguments):
         names = ", ".join(argument.name for argument in function.arguments)
         raise InputError(f"arguments: expected {len(function.arguments)} tensors ({names}), "
@@ -185,6 +202,23 @@ def _addresses(names: Sequence[str], tensors: list[torch.Tensor]) -> list[int]:
     return addresses
 
 
+def packed_for_gpu(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns the tensor, or a contiguous copy if kernels cannot read its rows in place.
+
+    The library would copy it too, but in up to thousands of copies where PyTorch starts one kernel:
+    the cotangent of a sum, for example, has only strides of 0."""
+    if tensor.is_contiguous():
+        return tensor
+    multiple = 16 // tensor.element_size()
+    strides = tensor.stride()
+    is_in_place = (tensor.dim() == 4 and tensor.data_ptr() % 16 == 0
+                   and (strides[-1] == 1 or tensor.shape[-1] == 1)
+                   and all([stride % multiple == 0
+                            for size, stride in zip(tensor.shape[:-1], strides[:-1], strict=True)
+                            if size > 1]))
+    return tensor if is_in_place else tensor.contiguous()
+
+
 Layout = tuple[tuple[Any, Any, torch.dtype], ...]
 
 
@@ -227,6 +261,10 @@ def known_forward(function: Function, tensors: Sequence[torch.Tensor], call: Cal
 def forward(function: Function, tensors: Sequence[torch.Tensor], call: Call, keep: bool,
             known: Forward | None = None) -> tuple[Forward, list[torch.Tensor]]:
     """Runs a call and returns the cached data of its layout with the outputs."""
+    if tensors[0].is_cuda:
+        packed = [packed_for_gpu(tensor) for tensor in tensors]
+        if any([one is not other for one, other in zip(packed, tensors, strict=True)]):
+            tensors, known = packed, None
     if known is None:
         known = known_forward(function, tensors, call, keep)
     if known is None:
@@ -267,6 +305,8 @@ def backward(function: Function, cotangents: Sequence[torch.Tensor | None],
              needs: Sequence[bool]) -> list[torch.Tensor]:
     given = [*tensors, *[cotangent.resolve_neg() if cotangent.is_neg() else cotangent
                          for cotangent in cotangents if cotangent is not None]]
+    if tensors[0].is_cuda:
+        given = [packed_for_gpu(tensor) for tensor in given]
     key = (tuple(needs), tuple([cotangent is None for cotangent in cotangents]),
            layout_of(given), *call[2:6])
     known: _Backward | None = function.backwards.get(key)

@@ -67,8 +67,9 @@ Expected<pe::CompileOptions> optionsOf(const pe_options &given,
     options.target = given.target;
   if (given.chip)
     options.chip = given.chip;
+  options.device = given.device;
   if (program.packaged && options.target != "reference") {
-    auto plan = program.packaged->find(options.target, options.chip);
+    auto plan = program.packaged->find(options);
     if (!plan)
       return plan.takeError();
     options.headDim = (*plan)->headDim;

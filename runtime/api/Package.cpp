@@ -75,14 +75,15 @@ std::string Package::variants() const {
   return list;
 }
 
-Expected<std::string> Package::choose(const std::string &target, const std::string &chip) const {
+Expected<std::string> Package::choose(const CompileOptions &options) const {
+  const auto &[target, chip] = std::tie(options.target, options.chip);
   if (target != "cuda" || !chip.empty()) {
     const std::string variant = target == "cuda" ? target + "-" + chip : target;
     if (plans.contains(variant))
       return variant;
     return makeError("expected a package compiled for ", variant, ", found one for ", variants());
   }
-  auto device = cuda::Device::open();
+  auto device = cuda::Device::open(options.device);
   if (!device)
     return device.takeError();
   std::string best;
@@ -100,25 +101,24 @@ Expected<std::string> Package::choose(const std::string &target, const std::stri
   return best;
 }
 
-Expected<const plan::Plan *> Package::find(const std::string &target,
-                                           const std::string &chip) const {
-  Expected<std::string> variant = choose(target, chip);
+Expected<const plan::Plan *> Package::find(const CompileOptions &options) const {
+  Expected<std::string> variant = choose(options);
   if (!variant)
     return variant.takeError();
   return &plans.at(*variant);
 }
 
-Expected<std::shared_ptr<const CompiledFunction>> Package::load(const std::string &target,
-                                                                const std::string &chip) const {
-  Expected<std::string> variant = choose(target, chip);
+Expected<std::shared_ptr<const CompiledFunction>>
+Package::load(const CompileOptions &options) const {
+  Expected<std::string> variant = choose(options);
   if (!variant)
     return variant.takeError();
   return loadOnce(*variant, "");
 }
 
-Expected<std::shared_ptr<const CompiledFunction>> Package::loadBias(const std::string &target,
-                                                                    const std::string &chip) const {
-  Expected<std::string> variant = choose(target, chip);
+Expected<std::shared_ptr<const CompiledFunction>>
+Package::loadBias(const CompileOptions &options) const {
+  Expected<std::string> variant = choose(options);
   if (!variant)
     return variant.takeError();
   const auto isOfBias = [](const auto &section) { return section.first.starts_with(kBias); };

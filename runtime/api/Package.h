@@ -17,6 +17,7 @@
 #ifndef PE_RUNTIME_API_PACKAGE_H
 #define PE_RUNTIME_API_PACKAGE_H
 
+#include "pe/pe.h"
 #include "runtime/api/Compiler.h"
 
 namespace pe::api {
@@ -36,23 +37,22 @@ public:
 
   /// Returns the targets as a list, for example "cpu, cuda-sm_80".
   std::string variants() const;
-  /// Returns the plan for a target without loading it. For cuda without a chip, selects the newest
-  /// one that the GPU of this machine can run. Errors name the targets in the package.
-  Expected<const plan::Plan *> find(const std::string &target, const std::string &chip) const;
+  /// Returns the plan for the target, chip and device of `options` without loading it. For cuda
+  /// without a chip, selects the newest one that the device can run. Errors name the targets in the
+  /// package.
+  Expected<const plan::Plan *> find(const CompileOptions &options) const;
   /// Selects a target like `find` and loads it. All callers share the loaded function.
-  Expected<std::shared_ptr<const CompiledFunction>> load(const std::string &target,
-                                                         const std::string &chip) const;
+  Expected<std::shared_ptr<const CompiledFunction>> load(const CompileOptions &options) const;
 
   /// Returns the function that computes the bias of every pair for a target, or null if the package
   /// does not contain it.
-  Expected<std::shared_ptr<const CompiledFunction>> loadBias(const std::string &target,
-                                                             const std::string &chip) const;
+  Expected<std::shared_ptr<const CompiledFunction>> loadBias(const CompileOptions &options) const;
 
 private:
   Status checkBias(const std::string &variant) const;
   Expected<std::shared_ptr<const CompiledFunction>> loadOnce(const std::string &variant,
                                                              const std::string &prefix) const;
-  Expected<std::string> choose(const std::string &target, const std::string &chip) const;
+  Expected<std::string> choose(const CompileOptions &options) const;
   std::map<std::string, Bundle> bundles; // by variant; section names do not include it
   std::map<std::string, plan::Plan> plans;
   mutable std::mutex mutex;

@@ -161,7 +161,7 @@ Expected<jit::CompileRequest> api::requestHere(const ProgramState &program,
                                                const CompileOptions &options) {
   jit::CompileRequest request = requestOf(program, options);
   if (request.target == "cuda" && request.chip.empty()) {
-    auto device = cuda::Device::open();
+    auto device = cuda::Device::open(options.device);
     if (!device)
       return device.takeError();
     request.chip = (*device)->compilationChip();
@@ -180,12 +180,12 @@ api::compileProgram(const ProgramState &program, const CompileOptions &options) 
     return request ? Compiler::instance().compile(*request) : request.takeError();
   }
   const std::string where = "file '" + program.source.name + "'";
-  auto plan = program.packaged->find(options.target, options.chip);
+  auto plan = program.packaged->find(options);
   if (!plan)
     return plan.takeError().within(where);
   if (Status s = checkPackage(**plan, options); !s)
     return s.takeError().within(where);
-  auto function = program.packaged->load(options.target, options.chip);
+  auto function = program.packaged->load(options);
   if (!function)
     return function.takeError().within(where);
   return function;

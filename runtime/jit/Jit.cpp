@@ -33,6 +33,12 @@ bool isForGpu(const CompileRequest &request) {
   return request.target == "cuda" || request.target == "gpu-emulator";
 }
 
+/// Returns the chip of a request for GPUs; the emulator's default is sm_80.
+Expected<Chip> chipOf(const CompileRequest &request) {
+  const bool isDefault = request.target == "gpu-emulator" && request.chip.empty();
+  return parseChip(isDefault ? "sm_80" : request.chip);
+}
+
 Status checkDepths(const CompileRequest &request) {
   for (auto [what, depth] :
        {std::pair{"head dim", request.headDim}, std::pair{"value dim", request.valueDim}})
@@ -68,8 +74,8 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   if (Status depths = checkDepths(request); !depths)
     return depths.takeError();
   mlir::pe::CompileOptions options;
-  if (request.target == "cuda" || (isGpu && !request.chip.empty())) {
-    auto chip = parseChip(request.chip);
+  if (isGpu) {
+    auto chip = chipOf(request);
     if (!chip)
       return chip.error();
     options.sharedBytes = chip->sharedBytes;
@@ -215,8 +221,7 @@ Expected<std::string> emitCode(mlir::ModuleOp module, const CompileRequest &requ
                                plan::Plan &plan) {
   if (!isForGpu(request))
     return emitMachineCode(module, request.features);
-  const bool isAnyChip = request.target == "gpu-emulator" && request.chip.empty();
-  auto chip = parseChip(isAnyChip ? "sm_80" : request.chip);
+  auto chip = chipOf(request);
   if (!chip)
     return chip.error();
   for (const plan::Stage &stage : plan.stages)
@@ -278,10 +283,12 @@ Expected<std::string> MlirJit::compileKernels(const Source &source) {
 }
 
 Expected<std::string> MlirJit::emit(const CompileRequest &request, EmitStage stage) {
-  if (stage == EmitStage::Ptx && request.target != "cuda")
-    return makeError("expected --target=cuda for PTX, found --target=", request.target);
-  if (stage == EmitStage::Object && request.target == "cuda")
-    return makeError("expected stage ptx for target cuda, found object; assemble PTX with ptxas");
+  if (stage == EmitStage::Ptx && !isForGpu(request))
+    return makeError("expected --target=cuda or gpu-emulator for PTX, found --target=",
+                     request.target);
+  if (stage == EmitStage::Object && isForGpu(request))
+    return makeError("expected stage ptx for target ", request.target,
+                     ", found object; assemble PTX with ptxas");
   if (stage == EmitStage::Object || stage == EmitStage::Ptx) {
     auto code = compile(request);
     if (!code)
@@ -312,7 +319,7 @@ Expected<std::string> MlirJit::emit(const CompileRequest &request, EmitStage sta
     return done.error();
   if (stage != EmitStage::LLVM)
     return compilation.print();
-  if (request.target == "cuda") // kernels in the LLVM and NVVM dialects
+  if (isForGpu(request)) // kernels in the LLVM and NVVM dialects
     return compilation.print();
   auto machine = createTargetMachine(request.features);
   if (!machine)

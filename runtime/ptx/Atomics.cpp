@@ -82,6 +82,7 @@ template <typename T> void atomic(Warp &warp, const Step &step, Lanes lanes) {
     const Space space = places.space(lane);
     const uint64_t key = keyOf(warp, space, places.address(lane));
     run.races.observe(warp, key, step.flags & kAcquire);
+    warp.lastPoll = run.executed;
     if (space == Space::Global) {
       run.strong.replace(warp.cta.number, places.address(lane), sizeof(T));
       warp.cta.stale.forget(places.address(lane));

@@ -38,6 +38,15 @@ Warp *Run::choose() {
   return nullptr;
 }
 
+/// Returns true if every warp that runs polls. Without strong loads, a warp is more likely to
+/// compute.
+bool Run::isStuck() const {
+  constexpr uint64_t kFarMore = 1000;
+  const uint64_t half = executed - launch.patience / 2;
+  return executed - lastEvent > kFarMore * launch.patience ||
+         std::ranges::all_of(candidates, [&](const Warp *warp) { return warp->lastPoll > half; });
+}
+
 uint64_t Run::lengthOfTurn() {
   if (launch.schedule.order != Schedule::Order::Random)
     return kLongestTurn;
@@ -59,7 +68,7 @@ void Run::execute() {
       reportWaits("all warps wait for each other");
     if (launch.limit && executed >= launch.limit)
       reportWaits("the limit of warp instructions is reached");
-    if (executed - lastEvent > launch.patience)
+    if (executed - lastEvent > launch.patience && isStuck())
       reportWaits("warps wait without end");
     try {
       if (warp->run(lengthOfTurn()) != Warp::Turn::Done)

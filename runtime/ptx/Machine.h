@@ -70,8 +70,8 @@ struct Launch {
   Schedule schedule;
   /// The greatest number of warp instructions; 0: no limit.
   uint64_t limit = 0;
-  /// Warp instructions of the grid without any write or finished wait, after which all warps are
-  /// reported as waiting for each other.
+  /// Warp instructions of the grid without any write or finished wait, after which warps that all
+  /// poll are reported as waiting for each other; a thousand times as many if some do not poll.
   uint64_t patience = 4'000'000;
   bool countsAccesses = false;
 

@@ -55,6 +55,7 @@ namespace {
 const std::byte *observe(Warp &warp, const Step &step, const Places &places, unsigned lane,
                          uint32_t bytes) {
   Run &run = warp.cta.run;
+  warp.lastPoll = run.executed;
   const uint64_t address = places.address(lane);
   if (places.space(lane) == Space::Global && !(step.flags & kCtaScope))
     if (const std::byte *old =

@@ -78,6 +78,7 @@ public:
   Cta &cta;
   const unsigned number; // in the CTA
   Lanes exited = 0;      // lanes that are done or do not exist
+  uint64_t lastPoll = 0; // Run::executed at the last strong load or atomic operation
   Lanes carry = 0;       // condition code of add.cc, sub.cc and mad.cc
   bool isDone = false;
   WarpClock clock;
@@ -196,6 +197,7 @@ public:
 private:
   void startCtas();
   Warp *choose();
+  bool isStuck() const;
   uint64_t lengthOfTurn();
   [[noreturn]] void reportWaits(const char *what);
   std::deque<std::unique_ptr<Cta>> inFlight;

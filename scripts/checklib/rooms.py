@@ -43,8 +43,6 @@ ROOMS = {
     # Scalar stages, and stages that cannot be fused, use the loops that define the tile ops.
     "passes/ToCPU": (("dialect", "passes/Schedule", "passes/Scalar", "passes/ToLoops"), True),
     "passes/ToGPU": (("dialect", "passes/Schedule", "passes/Scalar", "passes/ToLoops"), True),
-    # Operates on kernels, not on tile ops.
-    "passes/ToEmulator": ((), True),
     "passes/Pipelines": (("dialect", "passes", "runtime/plan", "runtime/include"), True),
     "runtime/jit": (
         ("dialect", "passes", "runtime/plan", "runtime/core", "runtime/include",

@@ -73,8 +73,6 @@ EXCEPTIONS = [
 ]
 # Whole rooms and files that are not checked, with the reason.
 UNCHECKED = {
-    "passes/ToEmulator": "replaced when kernels are judged by their PTX",
-    "runtime/device/emulator": "replaced when kernels are judged by their PTX",
     "tools/pe/GpuModel.cpp": "replaced by a model that a GPU calibrates",
     "tools/pe/GpuModel.h": "replaced by a model that a GPU calibrates",
     "passes/ToTile/PEToTile.cpp": "divided when the machine opens",

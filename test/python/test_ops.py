@@ -188,3 +188,17 @@ def test_selective_modes_see_the_operator() -> None:
         o = pe.attention(*inputs, mask=pe.causal)
     o.sum().backward()
     assert "pe.attention_forward.default" in seen
+
+
+def test_gpus_read_rows_in_place_or_a_contiguous_copy() -> None:
+    from pe_attention._run import packed_for_gpu
+    q = torch.randn(2, 6, 4, 16)
+    in_place = [q, q.transpose(1, 2), q[:1].expand(3, -1, -1, -1), q[..., :8]]
+    for tensor in in_place:
+        assert packed_for_gpu(tensor) is tensor
+    # The cotangent of a sum, columns, rows that are not aligned, and other ranks.
+    copied = [torch.ones(()).expand(2, 6, 4, 16), q.transpose(2, 3), q[..., 1:9],
+              torch.randn(2, 6, 4, 6)[..., :4], torch.randn(4, 3).T]
+    for tensor in copied:
+        packed = packed_for_gpu(tensor)
+        assert packed.is_contiguous() and torch.equal(packed, tensor)

@@ -196,7 +196,7 @@ class TextTest(TreeTest):
         self.expect_problem(self.check, "passes/a.cpp:5:", "'of its own'")
 
     def test_files_that_later_work_replaces_are_left(self):
-        self.write("passes/ToEmulator/a.cpp", "// What is behind.\n")
+        self.write("tools/pe/GpuModel.cpp", "// What is behind.\n")
         self.expect_clean(self.check)
 
 

@@ -139,8 +139,7 @@ void addFileOptions(CLI::App &app, FileOptions &options) {
   app.add_option("--chip", options.chip,
                  "GPU of --target=cuda: sm_80, sm_86, sm_89, sm_90a ..., also with a PTX version "
                  "(sm_80+ptx83); default when running: this machine's; for a package, a list. With "
-                 "--target=gpu-emulator, the GPU whose block sizes are used; default: block sizes "
-                 "that fit every GPU");
+                 "--target=gpu-emulator, the GPU that is emulated; default: sm_80");
   app.add_option(
       "--dtype", options.dtype,
       "Type of activations: f32; on GPUs and with --lowering=loops also bf16, f16 and tf32 (f32 "

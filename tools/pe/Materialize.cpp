@@ -70,7 +70,7 @@ Expected<std::shared_ptr<const api::CompiledFunction>> functionOf(const api::Pro
   if (options.target == "reference")
     return std::shared_ptr<const api::CompiledFunction>();
   if (program.packaged)
-    return program.packaged->loadBias(options.target, options.chip);
+    return program.packaged->loadBias(options);
   auto request = api::requestHere(program, options);
   if (!request)
     return request.takeError();

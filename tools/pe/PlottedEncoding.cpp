@@ -216,7 +216,7 @@ Status PlottedEncoding::probe() {
   looksAhead = std::count(allowed + kQuery + 1, allowed + kLength, 1.0) == kLength - kQuery - 1;
   std::string structure = call->structure;
   if (program->packaged)
-    if (auto plan = program->packaged->find("cpu", ""))
+    if (auto plan = program->packaged->find(CompileOptions()))
       structure = (*plan)->structure;
   shape = biasShapeOf(structure);
   if (shape == BiasShape::None && call->expected.hasBias)

@@ -3,6 +3,7 @@
 #include "runtime/core/Safetensors.h"
 #include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
+#include "tools/pe/KernelCounts.h"
 #include "tools/pe/Materialize.h"
 #include "tools/pe/Run.h"
 #include "tools/pe/Timing.h"
@@ -22,6 +23,7 @@ struct RunOptions : FileOptions {
   bool check = false, materialize = false;
   /// The values of flags with an optional value; empty if the flag is absent.
   std::string time, explain;
+  bool counts = false;
 };
 
 class Run {
@@ -90,7 +92,7 @@ Status Run::readInputsAndSizes() {
   options.valueDim = sizes.count("dv") ? sizes["dv"] : 64;
   // A package has a single type, to which the tensors are converted.
   if (options.dtype.empty() && program->packaged)
-    if (auto plan = program->packaged->find(options.target, options.chip))
+    if (auto plan = program->packaged->find({.target = options.target, .chip = options.chip}))
       options.dtype = nameOf((*plan)->dtype);
   const DType found = activationsOf(inputs, entry);
   if (options.dtype.empty() && found != DType::F32 && options.target == "cpu")
@@ -180,6 +182,9 @@ void Run::noteRowsWithoutKeys() const {
 }
 
 Status Run::compute() {
+  if (options.counts)
+    if (Status started = startCounting(); !started)
+      return started;
   const auto start = std::chrono::steady_clock::now();
   Status status = call();
   seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -270,6 +275,8 @@ Status Run::checkOptions() {
                      " (0: one per core), found ", options.threads);
   if (!options.explain.empty() && options.explain != "text" && options.explain != "json")
     return makeError("--explain: expected text or json, found '", options.explain, "'");
+  if (options.counts && options.target != "gpu-emulator")
+    return makeError("--count: expected --target=gpu-emulator, found --target=", options.target);
   if (options.time.empty())
     return Status::success();
   const char *end = options.time.data() + options.time.size();
@@ -314,6 +321,12 @@ Status Run::execute() {
     std::printf(
         "%s\n",
         (options.explain == "json" ? function->explainJson : function->explainText).c_str());
+  if (options.counts) {
+    auto table = takeCounts();
+    if (!table)
+      return table.error();
+    std::fputs(table->c_str(), stdout);
+  }
   if (repeats && function)
     if (Status timed = time(); !timed)
       return timed;
@@ -324,7 +337,7 @@ Status Run::execute() {
 /// Prints a summary of the call if no output was requested.
 void Run::noteResults() const {
   const bool isAsked = options.check || options.materialize || repeats || !options.out.empty() ||
-                       !options.explain.empty();
+                       !options.explain.empty() || options.counts;
   if (isAsked)
     return;
   std::string shapes;
@@ -368,6 +381,9 @@ Action addRun(CLI::App &app) {
   // These are flags, so their value must follow '='; the next word is not their value.
   app.add_flag("--time{15}", options->time,
                "Print one JSON line with medians over this many calls (default: 15)");
+  app.add_flag("--count", options->counts,
+               "Print what the kernels of --target=gpu-emulator execute and what their accesses "
+               "of memory cost");
   app.add_flag("--explain{text}", options->explain,
                "Print structure, kernel and cost, as text (default) or json");
   app.footer("Example: pe run examples/encodings/fire.mlir --random=1 --shape=b=1,h=8,sq=1024,d=64 "

@@ -14,24 +14,37 @@ using device::BoundCall;
 using device::CallContext;
 using device::Slot;
 
-Expected<std::shared_ptr<const CudaRunner>> CudaRunner::create(plan::Plan plan,
-                                                               const std::string &ptx, int device) {
+Expected<std::shared_ptr<const CudaRunner>> CudaRunner::create(plan::Plan plan, std::string ptx) {
   auto bound = device::BoundPlan::create(std::move(plan));
   if (!bound)
     return bound.takeError();
-  std::shared_ptr<CudaRunner> runner(new CudaRunner(*std::move(bound), ptx));
-  if (auto module = runner->moduleOn(device); !module)
-    return module.takeError();
-  return std::shared_ptr<const CudaRunner>(std::move(runner));
+  return std::shared_ptr<const CudaRunner>(new CudaRunner(*std::move(bound), std::move(ptx)));
 }
 
-Expected<const LoadedModule *> CudaRunner::moduleOn(int device) const {
+/// Refuses to load modules while a graph is captured, which would invalidate the capture.
+static Status checkNoCapture(const Device &device, Stream stream) {
+  const Device::Current current(device);
+  if (Status s = current.status(); !s)
+    return s;
+  int status = 0; // CU_STREAM_CAPTURE_STATUS_NONE
+  if (Status s = device.driver.check(device.driver.streamCapture(stream, &status),
+                                     "reading the state of a stream");
+      !s || status == 0)
+    return s;
+  return makeError("the first call on a device loads its kernels, which is not allowed while a "
+                   "graph is captured; call the function once before the capture")
+      .of(ErrorKind::Device);
+}
+
+Expected<const LoadedModule *> CudaRunner::moduleOn(int device, Stream stream) const {
   std::lock_guard lock(mutex);
   if (auto found = modules.find(device); found != modules.end())
     return found->second.get();
   auto opened = Device::open(device, driver);
   if (!opened)
     return opened.takeError();
+  if (Status s = checkNoCapture(**opened, stream); !s)
+    return s.takeError();
   auto module = LoadedModule::load(*opened, ptx, getPlan());
   if (!module)
     return module.takeError();
@@ -142,14 +155,14 @@ Status CudaRunner::afterStage(const BoundCall &, char *) const { return Status::
 Status CudaRunner::run(const BoundCall &call, const CallContext &context) const {
   if (Status s = check(call); !s)
     return s;
-  auto module = moduleOn(context.device);
+  const auto stream = static_cast<Stream>(context.stream);
+  auto module = moduleOn(context.device, stream);
   if (!module)
     return module.takeError();
   const Driver &d = (*module)->device->driver;
   const Device::Current current(*(*module)->device);
   if (Status s = current.status(); !s)
     return s;
-  const auto stream = static_cast<Stream>(context.stream);
   char *first = BoundCall::firstByte(context.workspace);
   if (Status s = clear(call, first, d, stream); !s)
     return s;
@@ -253,7 +266,7 @@ private:
 } // namespace
 
 Expected<std::unique_ptr<device::Runner::Queue>> CudaRunner::openQueue() const {
-  auto module = moduleOn(0);
+  auto module = moduleOn(0, nullptr);
   if (!module)
     return module.takeError();
   auto queue = std::make_unique<DeviceQueue>((*module)->device);

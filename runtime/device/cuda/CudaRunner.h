@@ -19,9 +19,8 @@ namespace pe::cuda {
 
 class CudaRunner : public device::Runner {
 public:
-  /// Loads the kernels on `device`. The first call on another device loads them there.
-  static Expected<std::shared_ptr<const CudaRunner>> create(plan::Plan plan, const std::string &ptx,
-                                                            int device = 0);
+  /// Checks the plan. The first call on a device loads the kernels there; no other device is used.
+  static Expected<std::shared_ptr<const CudaRunner>> create(plan::Plan plan, std::string ptx);
 
   const device::BoundPlan &bound() const override { return plan; }
   using Runner::run;
@@ -33,7 +32,8 @@ protected:
   CudaRunner(device::BoundPlan plan, std::string ptx, const Driver *driver = nullptr)
       : plan(std::move(plan)), ptx(std::move(ptx)), driver(driver) {}
   Expected<std::unique_ptr<Queue>> openQueue() const override;
-  Expected<const LoadedModule *> moduleOn(int device) const;
+  /// Returns the kernels on a device. `stream` is the stream of the call that needs them.
+  Expected<const LoadedModule *> moduleOn(int device, Stream stream) const;
   /// Called before and after the launch of a stage.
   virtual Status beforeStage(const device::BoundCall &call, size_t stage, char *first) const;
   virtual Status afterStage(const device::BoundCall &call, char *first) const;

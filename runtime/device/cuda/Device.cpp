@@ -2,7 +2,11 @@
 
 #include "runtime/device/cuda/Device.h"
 
+#include "runtime/core/Hash.h"
+
 #include <charconv>
+#include <map>
+#include <tuple>
 
 namespace pe::cuda {
 
@@ -25,8 +29,6 @@ Expected<std::shared_ptr<const Device>> Device::open(int ordinal, const Driver *
                                   {&device->sharedPerBlock, kSharedPerBlockOptin}})
     if (status)
       status = d.check(d.deviceAttribute(field, attribute, id), "reading device attributes");
-  if (status)
-    status = d.check(d.contextRetain(&device->context, id), "starting the device");
   if (!status)
     return status.takeError();
   if (device->computeMajor < 8)
@@ -39,6 +41,16 @@ Expected<std::shared_ptr<const Device>> Device::open(int ordinal, const Driver *
 Device::~Device() {
   if (context)
     driver.contextRelease(id);
+}
+
+Result Device::enter() const {
+  {
+    std::lock_guard lock(mutex);
+    if (!context)
+      if (const Result result = driver.contextRetain(&context, id))
+        return result;
+  }
+  return driver.contextPush(context);
 }
 
 std::string Device::compilationChip() const {
@@ -82,6 +94,51 @@ DeviceMemory::~DeviceMemory() {
   device->driver.release(address);
 }
 
+/// Checks that the driver accepts the version of the PTX ISA that `ptx` is in.
+static Status checkVersion(const Device &device, const std::string &ptx, const std::string &chip) {
+  // The first release of CUDA with each version of the PTX ISA (PTX ISA, release notes).
+  constexpr std::pair<double, int> kFirst[] = {
+      {8.0, 12000}, {8.1, 12010}, {8.2, 12020}, {8.3, 12030}, {8.4, 12040},
+      {8.5, 12050}, {8.6, 12070}, {8.7, 12080}, {8.8, 12090}, {9.0, 13000}};
+  constexpr std::string_view kDirective = ".version ";
+  const size_t at = ptx.find(kDirective);
+  double version = 0;
+  if (at != std::string::npos)
+    std::from_chars(ptx.data() + at + kDirective.size(), ptx.data() + ptx.size(), version);
+  for (const auto &[isa, driver] : kFirst)
+    if (version == isa && device.driver.version < driver)
+      return makeError("kernels for ", chip, " are PTX ", ptx.substr(at + kDirective.size(), 3),
+                       ", which requires a driver for CUDA ", versionText(driver),
+                       " or newer, found one for CUDA ", versionText(device.driver.version),
+                       "; update the driver, or compile for an older chip")
+          .of(ErrorKind::Device);
+  return Status::success();
+}
+
+/// Loads a module into the current context, or returns the one that is loaded already.
+static Expected<Module> loadOnce(const Device &device, const std::string &ptx) {
+  static std::mutex mutex;
+  static auto *loaded = new std::map<std::tuple<const Driver *, DeviceId, std::string>, Module>;
+  std::lock_guard lock(mutex);
+  const Driver &d = device.driver;
+  Sha256 hash;
+  hash.update(ptx);
+  const auto key = std::make_tuple(&d, device.id, hash.finish());
+  if (auto found = loaded->find(key); found != loaded->end())
+    return found->second;
+  Module module = nullptr;
+  std::string log(8192, '\0');
+  int options[] = {kErrorLog, kErrorLogBytes};
+  void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
+  if (Status s =
+          d.check(d.moduleLoad(&module, ptx.c_str(), 2, options, values), "loading the kernels");
+      !s) {
+    log.resize(log.find('\0') == std::string::npos ? log.size() : log.find('\0'));
+    return makeError(s.error().getMessage(), log.empty() ? "" : ": " + log).of(ErrorKind::Device);
+  }
+  return (*loaded)[key] = module;
+}
+
 Expected<std::shared_ptr<const LoadedModule>>
 LoadedModule::load(std::shared_ptr<const Device> device, const std::string &ptx,
                    const plan::Plan &plan) {
@@ -90,25 +147,21 @@ LoadedModule::load(std::shared_ptr<const Device> device, const std::string &ptx,
     return makeError("the kernels were compiled for ", plan.features, ", found ", device->name,
                      " (", device->chip(), "); compile them for this chip")
         .of(ErrorKind::Device);
+  if (Status s = checkVersion(*device, ptx, plan.features); !s)
+    return s.takeError();
   std::shared_ptr<LoadedModule> loaded(new LoadedModule(device));
   Device::Current current(*device);
   if (Status s = current.status(); !s)
     return s.takeError();
-  std::string log(8192, '\0');
-  int options[] = {kErrorLog, kErrorLogBytes};
-  void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
-  if (Status s = d.check(d.moduleLoad(&loaded->module, ptx.c_str(), 2, options, values),
-                         "loading the kernels");
-      !s) {
-    log.resize(log.find('\0') == std::string::npos ? log.size() : log.find('\0'));
-    return makeError(s.error().getMessage(), log.empty() ? "" : ": " + log).of(ErrorKind::Device);
-  }
+  auto module = loadOnce(*device, ptx);
+  if (!module)
+    return module.takeError();
   for (const plan::Stage &stage : plan.stages) {
     Kernel kernel = nullptr;
     if (!stage.launch)
       return makeError("expected a launch configuration for stage '", stage.symbol,
                        "' in the plan, found none");
-    if (Status s = d.check(d.moduleFunction(&kernel, loaded->module, stage.symbol.c_str()),
+    if (Status s = d.check(d.moduleFunction(&kernel, *module, stage.symbol.c_str()),
                            "finding kernel '" + stage.symbol + "'");
         !s)
       return s.takeError();
@@ -125,13 +178,6 @@ LoadedModule::load(std::shared_ptr<const Device> device, const std::string &ptx,
     loaded->kernels.push_back(kernel);
   }
   return std::shared_ptr<const LoadedModule>(std::move(loaded));
-}
-
-LoadedModule::~LoadedModule() {
-  if (!module)
-    return;
-  Device::Current current(*device);
-  device->driver.moduleUnload(module);
 }
 
 } // namespace pe::cuda

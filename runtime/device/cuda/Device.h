@@ -7,11 +7,13 @@
 #include "runtime/plan/Plan.h"
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 namespace pe::cuda {
 
-/// A device and its primary context, which all users of the device in this process share.
+/// A device and its primary context, which all users of the device in this process share. The
+/// context is created when it is first made current: reading attributes takes no device memory.
 class Device {
 public:
   /// Opens a device of `driver`; null: of Driver::open().
@@ -37,8 +39,7 @@ public:
   /// Makes the context of a device current during its lifetime.
   class Current {
   public:
-    explicit Current(const Device &device)
-        : device(device), result(device.driver.contextPush(device.context)) {}
+    explicit Current(const Device &device) : device(device), result(device.enter()) {}
     ~Current() {
       Context previous;
       if (result == 0)
@@ -58,7 +59,10 @@ public:
 private:
   friend class Current;
   Device(const Driver &driver, DeviceId id) : driver(driver), id(id) {}
-  Context context = nullptr;
+  /// Makes the context current, and creates it first if necessary.
+  Result enter() const;
+  mutable std::mutex mutex;
+  mutable Context context = nullptr;
 };
 
 /// An allocation on a device.
@@ -84,22 +88,20 @@ private:
   DevicePointer address = 0;
 };
 
-/// The kernels of a plan, loaded from PTX.
+/// The kernels of a plan, loaded from PTX. The driver's module stays loaded until the process ends,
+/// because kernels in flight and captured graphs use its code; the same PTX is loaded once.
 class LoadedModule {
 public:
-  /// Loads the kernels. Fails if the driver rejects the PTX (the error contains its log), a kernel
-  /// is missing, or a kernel needs more shared memory than the device has.
+  /// Loads the kernels. Fails if the driver is too old for the PTX or rejects it (the error
+  /// contains its log), a kernel is missing, or a kernel needs more shared memory than the device
+  /// has.
   static Expected<std::shared_ptr<const LoadedModule>>
   load(std::shared_ptr<const Device> device, const std::string &ptx, const plan::Plan &plan);
-  ~LoadedModule();
-  LoadedModule(const LoadedModule &) = delete;
-
   const std::shared_ptr<const Device> device;
   std::vector<Kernel> kernels; // by stage
 
 private:
   explicit LoadedModule(std::shared_ptr<const Device> device) : device(std::move(device)) {}
-  Module module = nullptr;
 };
 
 } // namespace pe::cuda

@@ -9,11 +9,12 @@
 #include <optional>
 
 namespace pe::cuda {
-namespace {
 
 std::string versionText(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
+
+namespace {
 
 /// A driver that is opened at most once. Failures are retried, because a driver may be installed
 /// later.
@@ -33,6 +34,8 @@ Expected<Driver> load(void *library, const std::string &path) {
         .of(ErrorKind::Device);
   PE_CUDA_FUNCTIONS(PE_CUDA_FIND)
 #undef PE_CUDA_FIND
+  driver.takeCounts =
+      reinterpret_cast<decltype(driver.takeCounts)>(dlsym(library, "pePtxTakeCounts"));
   if (Status s = driver.check(driver.init(0), "starting the NVIDIA driver"); !s)
     return s.takeError();
   if (Status s = driver.check(driver.driverVersion(&driver.version), "reading its version"); !s)
@@ -52,13 +55,14 @@ Expected<Driver> load(void *library, const std::string &path) {
 } // namespace
 
 static Expected<const Driver *> openOnce(OnceOpened &once, const std::string &path,
-                                         const std::string &missing) {
+                                         const char *missing, const char *advice) {
   std::lock_guard lock(once.mutex);
   if (once.driver)
     return &*once.driver;
   void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
-    return makeError(missing, ": cannot open ", path, " (", dlerror(), ")").of(ErrorKind::Device);
+    return makeError(missing, ": cannot open ", path, " (", dlerror(), "); ", advice)
+        .of(ErrorKind::Device);
   Expected<Driver> loaded = load(library, path);
   if (!loaded)
     return loaded.takeError();
@@ -72,14 +76,14 @@ Expected<const Driver *> Driver::open() {
   std::string path = chosen && *chosen ? chosen : "libcuda.so.1";
   if (path == "ptx")
     path = emulatorPath();
-  return openOnce(opened, path,
-                  "no NVIDIA driver on this machine; install it, or use --target=cpu or "
-                  "gpu-emulator");
+  return openOnce(opened, path, "no NVIDIA driver on this machine",
+                  "install the driver, or use --target=cpu or gpu-emulator");
 }
 
 Expected<const Driver *> Driver::openEmulator() {
   static OnceOpened opened;
-  return openOnce(opened, emulatorPath(), "no emulator of GPUs in this installation");
+  return openOnce(opened, emulatorPath(), "no emulator of GPUs in this installation",
+                  "build the target pe-ptx-cuda, or install all libraries of pe");
 }
 
 Status Driver::check(Result result, const std::string &doing) const {

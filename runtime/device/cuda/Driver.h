@@ -65,7 +65,6 @@ enum ModuleOption { kErrorLog = 5, kErrorLogBytes = 6 };
   X(contextPop, cuCtxPopCurrent_v2, (Context * context))                                           \
   X(moduleLoad, cuModuleLoadDataEx,                                                                \
     (Module * module, const void *image, unsigned count, int *options, void **values))             \
-  X(moduleUnload, cuModuleUnload, (Module module))                                                 \
   X(moduleFunction, cuModuleGetFunction, (Kernel * kernel, Module module, const char *name))       \
   X(functionSetAttribute, cuFuncSetAttribute, (Kernel kernel, int attribute, int value))           \
   X(launch, cuLaunchKernel,                                                                        \
@@ -82,6 +81,7 @@ enum ModuleOption { kErrorLog = 5, kErrorLogBytes = 6 };
   X(copy2D, cuMemcpy2DAsync_v2, (const Copy2D *copy, Stream stream))                               \
   X(fill, cuMemsetD8Async, (DevicePointer to, unsigned char value, size_t bytes, Stream stream))   \
   X(streamCreate, cuStreamCreate, (Stream * stream, unsigned flags))                               \
+  X(streamCapture, cuStreamIsCapturing, (Stream stream, int *status))                              \
   X(streamDestroy, cuStreamDestroy_v2, (Stream stream))                                            \
   X(streamSynchronize, cuStreamSynchronize, (Stream stream))                                       \
   X(eventCreate, cuEventCreate, (Event * event, unsigned flags))                                   \
@@ -97,6 +97,9 @@ struct Driver {
   PE_CUDA_FUNCTIONS(PE_CUDA_MEMBER)
 #undef PE_CUDA_MEMBER
   int version = 0; // 12040 for CUDA 12.4
+  /// Of drivers that execute PTX on the host, else null: returns the counts since the last call
+  /// (the format is in runtime/device/ptx/PtxDriver.cpp), and counts from now on if `isCounting`.
+  const char *(*takeCounts)(int isCounting) = nullptr;
 
   /// Opens and initializes the driver once per process: $PE_CUDA_DRIVER if set, else libcuda.so.1.
   /// "ptx" is libpe-ptx-cuda.so (runtime/device/ptx). Fails if there is no driver, it is older than
@@ -109,6 +112,9 @@ struct Driver {
   /// description of the error.
   Status check(Result result, const std::string &doing) const;
 };
+
+/// Returns "12.4" for 12040.
+std::string versionText(int version);
 
 /// The oldest driver that accepts the PTX that pe emits.
 inline constexpr int kOldestDriver = 12000;

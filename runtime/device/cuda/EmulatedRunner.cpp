@@ -82,7 +82,7 @@ EmulatedRunner::create(plan::Plan plan, const std::string &ptx, device::HostOpti
   const std::string &name = runner->getPlan().features;
   const std::string_view digits = std::string_view(name).substr(name.find_first_of("0123456789"));
   std::from_chars(digits.data(), digits.data() + digits.size(), runner->chip);
-  if (auto module = runner->moduleOn(runner->chip); !module)
+  if (auto module = runner->moduleOn(runner->chip, nullptr); !module)
     return module.takeError();
   return std::shared_ptr<const EmulatedRunner>(std::move(runner));
 }

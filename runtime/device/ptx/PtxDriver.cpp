@@ -91,6 +91,7 @@ struct KernelState {
 };
 struct ModuleState {
   DeviceState *device;
+  std::string text;
   std::unique_ptr<ptx::LoadedModule> loaded;
   std::vector<std::unique_ptr<KernelState>> kernels;
 };
@@ -109,6 +110,9 @@ struct Machine {
   std::map<DeviceId, DeviceState> devices; // those that were used
   std::string fault;                       // describes wrong settings, or the launch that failed
   uint64_t launches = 0;
+  bool isCounting = false;
+  std::vector<ModuleState *> modules; // never unloaded
+  std::string counts;                 // as returned last
 };
 Machine &machine() {
   static Machine *theMachine = new Machine(); // outlives users in other static objects
@@ -235,13 +239,10 @@ Result cuModuleLoadDataEx(Module *module, const void *image, unsigned count, int
       }
     return kInvalidPtx;
   }
-  auto *state = new ModuleState{current(), *std::move(loaded), {}};
+  auto *state =
+      new ModuleState{current(), static_cast<const char *>(image), *std::move(loaded), {}};
+  machine().modules.push_back(state);
   *module = reinterpret_cast<Module>(state);
-  return kSuccess;
-}
-Result cuModuleUnload(Module module) {
-  const Lock lock(machine().mutex);
-  delete stateOf<ModuleState>(module);
   return kSuccess;
 }
 Result cuModuleGetFunction(Kernel *kernel, Module module, const char *name) {
@@ -249,7 +250,8 @@ Result cuModuleGetFunction(Kernel *kernel, Module module, const char *name) {
   const ptx::Kernel *found = state->loaded->kernel(name);
   if (!found)
     return kNotFound;
-  state->kernels.push_back(std::make_unique<KernelState>(state->device, state->loaded.get(), found));
+  state->kernels.push_back(
+      std::make_unique<KernelState>(state->device, state->loaded.get(), found));
   *kernel = reinterpret_cast<Kernel>(state->kernels.back().get());
   return kSuccess;
 }
@@ -321,7 +323,40 @@ Result cuLaunchKernel(Kernel kernel, unsigned gridX, unsigned gridY, unsigned gr
   if (machine().settings.ctas)
     call.schedule.ctasInFlight = unsigned(machine().settings.ctas);
   call.limit = machine().settings.limit;
+  call.countsAccesses = machine().isCounting;
   return submit(stream, [&state, call = std::move(call)] { return runKernel(state, call); });
+}
+
+/// Returns a line per line of PTX that was executed since the last call: kernel or function, line,
+/// executions, wavefronts of shared memory and the least number of them, sectors of global memory
+/// and the least number of them, and the instruction, separated by tabs. Counts wavefronts and
+/// sectors from now on if `isCounting`.
+const char *pePtxTakeCounts(int isCounting) {
+  const Lock lock(machine().mutex);
+  machine().counts.clear();
+  machine().isCounting = isCounting;
+  for (ModuleState *module : machine().modules) {
+    std::vector<std::string_view> lines;
+    for (std::string_view rest = module->text; !rest.empty();) {
+      lines.push_back(rest.substr(0, rest.find('\n')));
+      rest.remove_prefix(std::min(lines.back().size() + 1, rest.size()));
+    }
+    for (const ptx::LineCounts &line : module->loaded->takeCounts()) {
+      const ptx::Function *function = nullptr; // the last one that begins before the line
+      for (const ptx::Function &other : module->loaded->module().functions)
+        if (other.line <= line.line && (!function || other.line > function->line))
+          function = &other;
+      machine().counts += function ? function->name : "?";
+      for (const uint64_t count : {uint64_t(line.line), line.executions, line.wavefronts,
+                                   line.leastWavefronts, line.sectors, line.leastSectors})
+        machine().counts += "\t" + std::to_string(count);
+      std::string source(size_t(line.line) <= lines.size() ? lines[size_t(line.line) - 1] : "");
+      source.erase(0, source.find_first_not_of(" \t"));
+      std::ranges::replace(source, '\t', ' ');
+      machine().counts += "\t" + source + "\n";
+    }
+  }
+  return machine().counts.c_str();
 }
 
 Result cuMemAlloc_v2(DevicePointer *pointer, size_t bytes) {
@@ -406,6 +441,11 @@ Result cuStreamSynchronize(Stream stream) {
     if (const Result result = each(); result != kSuccess)
       return result;
   }
+  return kSuccess;
+}
+/// Graphs are not captured.
+Result cuStreamIsCapturing(Stream, int *status) {
+  *status = 0;
   return kSuccess;
 }
 Result cuStreamDestroy_v2(Stream stream) {

@@ -102,9 +102,10 @@ void pe_last_error_info(pe_error_info *info);
 /*===-- Functions ---------------------------------------------------------===*/
 
 /* Selects what to compile or to take from a package. Zero and NULL mean the default: the only
-   public function; "cpu"; for cuda, this machine's GPU; the depths and the type of a package, or
-   64, 64 and PE_F32 for a source. With `grad` a source is compiled with gradients, and a package
-   without them is an error; a package with gradients provides them in either case. */
+   public function; "cpu"; for cuda, the chip of the GPU with the number `device`; the depths and
+   the type of a package, or 64, 64 and PE_F32 for a source. With `grad` a source is compiled with
+   gradients, and a package without them is an error; a package with gradients provides them in
+   either case. */
 typedef struct pe_options {
   uint64_t size; /* sizeof(pe_options); identifies the version of the struct */
   const char *entry;
@@ -113,6 +114,7 @@ typedef struct pe_options {
   int64_t head_dim, value_dim;
   pe_dtype dtype; /* PE_F32, PE_BF16, PE_F16 or PE_TF32; for "reference" PE_F32 or PE_F64 */
   int32_t grad;
+  int32_t device; /* for cuda without a chip: the number of the GPU */
 } pe_options;
 
 /* Opens a file: a source (compiled by libpe-jit.so) or a package. `options` may be NULL. */

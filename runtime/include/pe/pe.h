@@ -54,8 +54,10 @@ struct CompileOptions {
   /// "reference": the float64 reference, for sources only (f32 tensors, or f64 with dtype F64).
   std::string target = "cpu";
   /// For cuda: "sm_80", "sm_86", "sm_89", "sm_90a" ..., optionally with a PTX version as in
-  /// "sm_80+ptx83". Empty: this machine's GPU.
+  /// "sm_80+ptx83". Empty: the chip of `device`. For gpu-emulator: empty is sm_80.
   std::string chip;
+  /// The number of the GPU to compile for, if `chip` is empty.
+  int device = 0;
   /// The CPU to compile for: "x86-64-v3" (AVX2) or "x86-64-v4" (AVX-512). Empty: this machine.
   std::string features;
   /// Columns of q and k, and columns of v: multiples of 8 from 8 to 256.

@@ -187,6 +187,18 @@ TEST(Barriers, SpinWithoutEnd) {
                   "warps wait without end: warp 0 of CTA 0 at line ");
 }
 
+TEST(Barriers, LongComputationWhileOthersPoll) {
+  Launch launch = blockOf(64);
+  launch.patience = 2'000;
+  EXPECT_EQ(failure("setp.lt.u32 %c0, %t, 32; @%c0 bra WAIT;\nmov.u32 %r1, 0;\n"
+                    "NEXT: add.u32 %r1, %r1, 1; setp.lt.u32 %c1, %r1, 50000; @%c1 bra NEXT;\n"
+                    "mov.u32 %r2, 7; st.relaxed.gpu.global.b32 [%p], %r2; bra END;\n"
+                    "WAIT: ld.relaxed.gpu.global.b32 %r1, [%p];\nsetp.ne.u32 %c0, %r1, 7;\n"
+                    "@%c0 bra WAIT;\nEND:",
+                    launch),
+            "");
+}
+
 TEST(Barriers, PollingByAtomicOperations) {
   Launch launch = blockOf(32);
   launch.patience = 20'000;

@@ -26,6 +26,7 @@ namespace {
 FakeState &fake() {
   static FakeState *state = [] {
     setenv("PE_CUDA_DRIVER", PE_FAKE_CUDA_DRIVER, 1);
+    setenv("PE_PTX", "chip=90,chip=90", 1); // two devices
     void *library = dlopen(PE_FAKE_CUDA_DRIVER, RTLD_NOW);
     auto *get =
         reinterpret_cast<FakeState *(*)()>(library ? dlsym(library, "peFakeState") : nullptr);
@@ -103,6 +104,8 @@ protected:
     fake().failures.clear();
     fake().calls.clear();
     fake().launches.clear();
+    fake().retained.clear();
+    fake().isCapturing = false;
   }
   cpu::ThreadPool pool{{.threads = 1}};
 };
@@ -164,28 +167,33 @@ TEST_F(CudaTest, AbsentCotangentsAreZeroAndEmptyCallsWork) {
 
 TEST_F(CudaTest, ReportsDriverErrors) {
   Compiled compiled = compile("nope", DType::F32, 16);
-  auto broken = cuda::CudaRunner::create(compiled.plan, "no PTX");
+  const TensorMap arguments =
+      inputsOf(compiled, plan::CallSizes{1, 1, 1, 8, 8}.values(16, 16), false);
+  // Kernels are loaded by the first call.
+  const auto firstCall = [&](const plan::Plan &plan, const std::string &ptx) {
+    return (*cuda::CudaRunner::create(plan, ptx))->forward(arguments, {}, pool);
+  };
+  auto broken = firstCall(compiled.plan, "no PTX");
   ASSERT_FALSE(broken);
   EXPECT_NE(broken.error().getMessage().find("CUDA_ERROR_INVALID_PTX"), std::string::npos);
-  EXPECT_NE(broken.error().getMessage().find("expected .version"), std::string::npos);
+  EXPECT_NE(broken.error().getMessage().find("expected '.version'"), std::string::npos);
   plan::Plan other = compiled.plan;
   other.features = "sm_100";
-  auto foreign = cuda::CudaRunner::create(other, compiled.ptx);
+  auto foreign = firstCall(other, compiled.ptx);
   ASSERT_FALSE(foreign);
   EXPECT_NE(foreign.error().getMessage().find("compiled for sm_100, found Imagined GPU (sm_90)"),
             std::string::npos);
   other = compiled.plan;
   other.stages[0].symbol = "absent";
-  EXPECT_FALSE(cuda::CudaRunner::create(other, compiled.ptx));
+  EXPECT_FALSE(firstCall(other, compiled.ptx));
   other = compiled.plan;
   other.stages[0].launch->sharedBytes = 1 << 20;
-  EXPECT_FALSE(cuda::CudaRunner::create(other, compiled.ptx));
+  EXPECT_FALSE(firstCall(other, compiled.ptx));
 
   auto runner = cuda::CudaRunner::create(compiled.plan, compiled.ptx);
   ASSERT_TRUE(runner);
-  TensorMap arguments = inputsOf(compiled, plan::CallSizes{1, 1, 1, 8, 8}.values(16, 16), false);
   for (const char *function : {"cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuLaunchKernel",
-                               "cuStreamCreate", "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize"}) {
+                               "cuCtxPushCurrent_v2", "cuStreamCreate", "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize"}) {
     fake().failures = {{function, 2}};
     auto call = (*runner)->forward(arguments, {}, pool);
     ASSERT_FALSE(call) << function;
@@ -219,17 +227,19 @@ protected:
     device->driver.streamCreate(&stream, 0);
   }
   void TearDown() override {
-    device->driver.streamDestroy(stream);
+    if (stream)
+      device->driver.streamDestroy(stream);
     pe_close(function);
   }
-  void open(const std::string &encoding, DType dtype) {
+  void open(const std::string &encoding, DType dtype, const char *chip = "sm_80", int number = 0) {
     compiled = compile(encoding, dtype, 16);
     const std::string file =
         std::string(PE_TEST_SOURCE_DIR) + "/examples/encodings/" + encoding + ".mlir";
     pe_options options = {};
     options.size = sizeof(options);
     options.target = "cuda";
-    options.chip = "sm_80";
+    options.chip = chip;
+    options.device = number;
     options.head_dim = options.value_dim = 16;
     options.dtype = static_cast<pe_dtype>(dtype);
     options.grad = 1;
@@ -260,7 +270,8 @@ protected:
     }
     return views;
   }
-  int run(int32_t half, const std::vector<View> &views, const std::vector<Scalar> &scalars = {}) {
+  int run(int32_t half, const std::vector<View> &views, const std::vector<Scalar> &scalars = {},
+          int number = 0) {
     pe_context context = {};
     context.size = sizeof(context);
     const auto count = static_cast<int32_t>(views.size());
@@ -268,10 +279,13 @@ protected:
       return 1;
     context.workspace = allocate(static_cast<size_t>(context.workspace_bytes));
     context.stream = stream;
+    context.device = number;
     fake().calls.clear();
     return pe_run(function, half, views.data(), count, scalars.data(), int32_t(scalars.size()),
                   &context);
   }
+
+  std::vector<View> smallCall();
 
   Compiled compiled;
   pe_function *function = nullptr;
@@ -296,7 +310,8 @@ TEST_F(CudaCallsTest, OnlyLaunchKernels) {
   std::vector<View> views = given;
   for (const char *name : {"o", "attention_lse"})
     views.push_back(add(name, given));
-  ASSERT_EQ(run(PE_FORWARD, views, {{"k_start", 5}}), 0) << pe_last_error();
+  for (int call = 0; call < 2; ++call) // the first one loads the kernels
+    ASSERT_EQ(run(PE_FORWARD, views, {{"k_start", 5}}), 0) << pe_last_error();
   for (const auto &[name, count] : fake().calls)
     EXPECT_TRUE(name == "cuLaunchKernel" || name == "cuMemsetD8Async" || name.starts_with("cuCtx"))
         << name;
@@ -367,6 +382,54 @@ TEST_F(CudaCallsTest, ViewsGiveTheSameBits) {
     std::fill_n(all.strides, 4, 0);
     EXPECT_EQ(run(PE_BACKWARD, views), 0) << "a few copies are made";
   }
+}
+
+/// Returns views of q, k, v and o of a small call.
+std::vector<View> CudaCallsTest::smallCall() {
+  const TensorMap arguments =
+      inputsOf(compiled, plan::CallSizes{1, 1, 1, 8, 8}.values(16, 16), false);
+  std::vector<View> views = upload(arguments);
+  views.push_back(add("o", views));
+  return views;
+}
+
+TEST_F(CudaCallsTest, OnlyTheDeviceOfTheCallHasAContext) {
+  device.reset();
+  stream = nullptr;
+  fake().retained.clear();
+  open("nope", DType::F32, /*chip=*/nullptr, /*number=*/1);
+  EXPECT_EQ(fake().retained, std::vector<int>()) << "opening needs no context";
+  device = *cuda::Device::open(1);
+  ASSERT_EQ(run(PE_FORWARD, smallCall(), {}, 1), 0) << pe_last_error();
+  EXPECT_FALSE(fake().retained.empty());
+  for (int retained : fake().retained)
+    EXPECT_EQ(retained, 1);
+}
+
+TEST_F(CudaCallsTest, TheFirstCallInACaptureIsRefused) {
+  open("alibi", DType::F32);
+  const std::vector<View> views = smallCall();
+  fake().isCapturing = true;
+  EXPECT_EQ(run(PE_FORWARD, views), 1);
+  EXPECT_NE(std::string(pe_last_error()).find("call the function once before the capture"),
+            std::string::npos)
+      << pe_last_error();
+  EXPECT_EQ(fake().calls["cuModuleLoadDataEx"], 0);
+  EXPECT_TRUE(fake().launches.empty());
+  fake().isCapturing = false;
+  EXPECT_EQ(run(PE_FORWARD, views), 0) << pe_last_error();
+  fake().isCapturing = true;
+  EXPECT_EQ(run(PE_FORWARD, views), 0) << "the kernels are loaded: " << pe_last_error();
+}
+
+TEST_F(CudaCallsTest, ModulesOutliveFunctions) {
+  open("t5", DType::F32);
+  ASSERT_EQ(run(PE_PREPARE | PE_FORWARD, smallCall()), 0) << pe_last_error();
+  pe_close(function); // the kernels in flight stay loaded
+  EXPECT_EQ(device->driver.streamSynchronize(stream), 0);
+  open("t5", DType::F32);
+  ASSERT_EQ(run(PE_PREPARE | PE_FORWARD, smallCall()), 0) << pe_last_error();
+  EXPECT_EQ(fake().calls["cuModuleLoadDataEx"], 0) << "the same PTX is loaded once";
 }
 
 TEST_F(CudaCallsTest, ErrorsPrecedeTheLaunch) {

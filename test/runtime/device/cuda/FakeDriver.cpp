@@ -76,8 +76,6 @@ FakeState *peFakeState() { return &state(); }
 
 PASS(init, cuInit, (unsigned flags), (flags))
 PASS(deviceGet, cuDeviceGet, (DeviceId * device, int ordinal), (device, ordinal))
-PASS(contextRetain, cuDevicePrimaryCtxRetain, (Context * context, DeviceId device),
-     (context, device))
 PASS(contextRelease, cuDevicePrimaryCtxRelease_v2, (DeviceId device), (device))
 PASS(contextReset, cuDevicePrimaryCtxReset_v2, (DeviceId device), (device))
 PASS(contextPush, cuCtxPushCurrent_v2, (Context context), (context))
@@ -85,7 +83,6 @@ PASS(contextPop, cuCtxPopCurrent_v2, (Context * context), (context))
 PASS(moduleLoad, cuModuleLoadDataEx,
      (Module * module, const void *image, unsigned count, int *options, void **values),
      (module, image, count, options, values))
-PASS(moduleUnload, cuModuleUnload, (Module module), (module))
 PASS(hostRegister, cuMemHostRegister_v2, (void *memory, size_t bytes, unsigned flags),
      (memory, bytes, flags))
 PASS(hostUnregister, cuMemHostUnregister, (void *memory), (memory))
@@ -125,6 +122,10 @@ Result cuDeviceGetAttribute(int *value, int attribute, DeviceId) {
                                                : 4;
   return 0;
 }
+Result cuDevicePrimaryCtxRetain(Context *context, DeviceId device) {
+  ENTER state().retained.push_back(device);
+  return real().contextRetain(context, device);
+}
 Result cuModuleGetFunction(Kernel *kernel, Module module, const char *name) {
   ENTER if (Result error = real().moduleFunction(kernel, module, name)) return error;
   kernels[*kernel].kernel = name;
@@ -151,6 +152,10 @@ Result cuMemAlloc_v2(DevicePointer *pointer, size_t bytes) {
 Result cuMemFree_v2(DevicePointer pointer) {
   ENTER state().allocations.erase(pointer);
   return real().release(pointer);
+}
+Result cuStreamIsCapturing(Stream, int *status) {
+  ENTER *status = state().isCapturing;
+  return 0;
 }
 Result cuEventRecord(Event event, Stream) {
   ENTER static float clock = 0;

@@ -32,6 +32,10 @@ struct FakeState {
   std::map<std::string, int> calls;
   /// Functions that fail, and their error codes.
   std::map<std::string, int> failures;
+  /// The devices whose contexts were retained.
+  std::vector<int> retained;
+  /// All streams are being captured.
+  bool isCapturing = false;
 };
 
 } // namespace pe::test

@@ -204,8 +204,9 @@ std::string kernelOf(const std::string &name, int operands, const std::string &t
   for (int i = 0; i < operands; ++i) {
     const std::string n = std::to_string(i), comma = i ? ", " : "";
     parameters += "%p" + n + ": !llvm.ptr, ";
-    loads += "    %a" + n + " = llvm.getelementptr %p" + n + "[%t] : (!llvm.ptr, i32) -> !llvm.ptr, " +
-             type + "\n    %x" + n + " = llvm.load %a" + n + " : !llvm.ptr -> " + type + "\n";
+    loads += "    %a" + n + " = llvm.getelementptr %p" + n +
+             "[%t] : (!llvm.ptr, i32) -> !llvm.ptr, " + type + "\n    %x" + n + " = llvm.load %a" +
+             n + " : !llvm.ptr -> " + type + "\n";
     values += comma + "%x" + n;
     types += comma + type;
   }
@@ -222,8 +223,21 @@ std::string kernelOf(const std::string &name, int operands, const std::string &t
 /// numbers, zeros, infinities and NaN.
 template <typename T> void checkFunctions(const std::string &type, double ulp) {
   using Limits = std::numeric_limits<T>;
-  std::vector<T> x = {0, T(-0.0), 1, -1, Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(),
-                      T(1e-6), T(0.5), T(-0.25), T(3), T(-7.5), T(20), T(0.999), T(100)};
+  std::vector<T> x = {0,
+                      T(-0.0),
+                      1,
+                      -1,
+                      Limits::infinity(),
+                      -Limits::infinity(),
+                      Limits::quiet_NaN(),
+                      T(1e-6),
+                      T(0.5),
+                      T(-0.25),
+                      T(3),
+                      T(-7.5),
+                      T(20),
+                      T(0.999),
+                      T(100)};
   std::mt19937_64 random(5);
   std::normal_distribution<double> normal(0, 3);
   while (x.size() < 128)
