@@ -13,6 +13,7 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <random>
+#include <set>
 
 using namespace pe;
 
@@ -219,79 +220,77 @@ std::string kernelOf(const std::string &name, int operands, const std::string &t
          function + "(" + types + ") -> " + type + "\n";
 }
 
-/// Checks every function against the host's within the accuracy that OpenCL requires, at ordinary
-/// numbers, zeros, infinities and NaN.
-template <typename T> void checkFunctions(const std::string &type, double ulp) {
+/// Returns ordinary numbers, zeros, infinities and NaN.
+template <typename T> std::vector<T> drawNumbers() {
   using Limits = std::numeric_limits<T>;
-  std::vector<T> x = {0,
-                      T(-0.0),
-                      1,
-                      -1,
-                      Limits::infinity(),
-                      -Limits::infinity(),
-                      Limits::quiet_NaN(),
-                      T(1e-6),
-                      T(0.5),
-                      T(-0.25),
-                      T(3),
-                      T(-7.5),
-                      T(20),
-                      T(0.999),
-                      T(100)};
+  std::vector<T> x;
+  for (const double number :
+       {0.0, -0.0, 1.0, -1.0, 1e-6, 0.5, -0.25, 3.0, -7.5, 20.0, 0.999, 100.0})
+    x.push_back(T(number));
+  for (const T number : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()})
+    x.push_back(number);
   std::mt19937_64 random(5);
   std::normal_distribution<double> normal(0, 3);
   while (x.size() < 128)
     x.push_back(T(normal(random)));
-  std::vector<T> y(x.rbegin(), x.rend()), out(x.size());
-  using Unary = T (*)(T);
-  using Binary = T (*)(T, T);
-  const std::vector<std::pair<std::string, Unary>> unary = {
-#define PE_ENTRY(name) {#name, [](T a) { return T(std::name(a)); }},
-      PE_GPU_UNARY(PE_ENTRY)};
-  const std::vector<std::pair<std::string, Binary>> binary = {
-      {"pow", [](T a, T b) { return T(std::pow(a, b)); }},
-      {"atan2", [](T a, T b) { return T(std::atan2(a, b)); }},
-      {"fmod", [](T a, T b) { return T(std::fmod(a, b)); }}};
+  return x;
+}
+
+/// The functions of the host by name; unary ones ignore the second number.
+template <typename T> std::vector<std::pair<std::string, T (*)(T, T)>> hostFunctions() {
+#define PE_UNARY_ENTRY(name) {#name, [](T a, T) { return T(std::name(a)); }},
+#define PE_BINARY_ENTRY(name) {#name, [](T a, T b) { return T(std::name(a, b)); }},
+  return {PE_GPU_UNARY(PE_UNARY_ENTRY) PE_GPU_BINARY(PE_BINARY_ENTRY)};
+}
+
+bool isBinary(const std::string &name) {
+#define PE_NAME(name) #name,
+  const std::set<std::string> names = {PE_GPU_BINARY(PE_NAME)};
+  return names.contains(name);
+}
+
+/// Checks a result within `ulp` units in the last place.
+template <typename T> void expectNear(T found, T wanted, double ulp) {
+  using Limits = std::numeric_limits<T>;
+  if (std::isnan(wanted))
+    EXPECT_TRUE(std::isnan(found)) << found;
+  else if (std::isinf(wanted))
+    EXPECT_EQ(found, wanted);
+  else
+    EXPECT_LE(std::abs(double(found) - double(wanted)),
+              ulp * std::max<double>(std::abs(wanted) * Limits::epsilon(), Limits::min()))
+        << found << " instead of " << wanted;
+}
+
+/// Checks every function against the host's within the accuracy that OpenCL requires.
+template <typename T> void checkFunctions(const std::string &type) {
+  const std::vector<T> x = drawNumbers<T>(), y(x.rbegin(), x.rend());
+  std::vector<T> out(x.size());
   std::string text;
-  for (const auto &[name, function] : unary)
-    text += kernelOf(name, 1, type);
-  for (const auto &[name, function] : binary)
-    text += kernelOf(name, 2, type);
+  for (const auto &[name, function] : hostFunctions<T>())
+    text += kernelOf(name, isBinary(name) ? 2 : 1, type);
   ptx::Memory memory;
   const auto kernels = load(text, memory);
   ASSERT_TRUE(kernels);
-  for (const auto *values : {&x, &y, &out})
-    memory.adopt(reinterpret_cast<uint64_t>(values->data()), values->size() * sizeof(T));
-  const auto run = [&](const std::string &name, std::initializer_list<const T *> arguments,
-                       auto expected) {
+  for (const T *values : {x.data(), y.data(), static_cast<const T *>(out.data())})
+    memory.adopt(reinterpret_cast<uint64_t>(values), x.size() * sizeof(T));
+  for (const auto &[name, function] : hostFunctions<T>()) {
     ptx::Launch launch;
     launch.block.x = uint32_t(x.size());
-    for (const T *argument : arguments)
-      launch.setParameter(launch.parameters.size(), argument);
+    launch.setParameter(0, x.data());
+    if (isBinary(name))
+      launch.setParameter(1, y.data());
     launch.setParameter(launch.parameters.size(), out.data());
     const Status status = kernels->run(name + "_" + type, launch);
     ASSERT_TRUE(status) << status.error().getMessage();
-    const double allowed = name == "pow" || name.starts_with("erf") ? 16 : ulp;
     for (size_t i = 0; i < x.size(); ++i) {
-      const T wanted = expected(i);
       SCOPED_TRACE(name + "_" + type + " of " + std::to_string(x[i]) + ", " + std::to_string(y[i]));
-      if (std::isnan(wanted))
-        EXPECT_TRUE(std::isnan(out[i])) << out[i];
-      else if (std::isinf(wanted))
-        EXPECT_EQ(out[i], wanted);
-      else
-        EXPECT_LE(std::abs(double(out[i]) - double(wanted)),
-                  allowed * std::max<double>(std::abs(wanted) * Limits::epsilon(), Limits::min()))
-            << out[i] << " instead of " << wanted;
+      expectNear(out[i], function(x[i], y[i]), name == "pow" || name.starts_with("erf") ? 16 : 4);
     }
-  };
-  for (const auto &[name, function] : unary)
-    run(name, {x.data()}, [&](size_t i) { return function(x[i]); });
-  for (const auto &[name, function] : binary)
-    run(name, {x.data(), y.data()}, [&](size_t i) { return function(x[i], y[i]); });
+  }
 }
 
-TEST(DeviceLibraryTest, FunctionsOfF32) { checkFunctions<float>("f32", 4); }
-TEST(DeviceLibraryTest, FunctionsOfF64) { checkFunctions<double>("f64", 4); }
+TEST(DeviceLibraryTest, FunctionsOfF32) { checkFunctions<float>("f32"); }
+TEST(DeviceLibraryTest, FunctionsOfF64) { checkFunctions<double>("f64"); }
 
 } // namespace
