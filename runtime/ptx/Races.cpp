@@ -16,6 +16,7 @@ void SharedShadow::reset(uint32_t bytes, unsigned warps) {
   warpCount = warps;
   words.assign((bytes + 3) / 4, Word());
   reads.assign(words.size() * warps, Read());
+  readClocks.assign(words.size() * warps, 0);
 }
 
 void SharedShadow::fail(Warp &warp, unsigned lane, uint32_t word, const char *verb,
@@ -50,13 +51,14 @@ void SharedShadow::checkWrite(Warp &warp, unsigned lane, uint32_t word, uint8_t 
 
 void SharedShadow::checkReads(Warp &warp, unsigned lane, uint32_t word, uint8_t touched,
                               Access kind) {
-  const Read *of = &reads[size_t(word) * warpCount];
   for (unsigned other = 0; other < warpCount; ++other) {
-    const Read &read = of[other];
+    const size_t at = other * words.size() + word;
+    const Read &read = reads[at];
     if (!(read.touched & touched) || (read.isStrong && kind.isStrong))
       continue;
-    const bool isOrdered = other == warp.number ? read.lane == lane || read.clock < warp.clock.now
-                                                : read.clock <= warp.clock.own[other];
+    const bool isOrdered = other == warp.number
+                               ? read.lane == lane || readClocks[at] < warp.clock.now
+                               : readClocks[at] <= warp.clock.own[other];
     if (!isOrdered)
       fail(warp, lane, word, "overwrites what is read by", other, read.lane);
   }
@@ -70,9 +72,10 @@ void SharedShadow::checkReads(Warp &warp, unsigned lane, uint32_t word, uint8_t 
                                                   : last.clock <= warp.clock.own[last.warp];
   if (!isOrdered)
     checkWrite(warp, lane, word, touched, kind);
-  Read &mine = reads[size_t(word) * warpCount + warp.number];
-  Read now = {warp.clock.now, uint8_t(lane), touched, kind.isStrong};
-  if (mine.clock == now.clock) {
+  const size_t at = warp.number * words.size() + word;
+  const Read &mine = reads[at];
+  Read now = {uint8_t(lane), touched, kind.isStrong};
+  if (std::exchange(readClocks[at], warp.clock.now) == warp.clock.now) {
     if (mine.lane == lane) {
       now.touched |= mine.touched;
     } else if (mine.touched & touched) {
@@ -80,7 +83,7 @@ void SharedShadow::checkReads(Warp &warp, unsigned lane, uint32_t word, uint8_t 
       now.lane = kSeveral;
     }
   }
-  mine = now;
+  reads[at] = now;
 }
 
 void SharedShadow::writeWord(Warp &warp, unsigned lane, uint32_t word, uint8_t touched,
@@ -114,24 +117,42 @@ void SharedShadow::writeWord(Warp &warp, unsigned lane, uint32_t word, uint8_t t
   }
 }
 
+/// Records weak reads of whole words.
+void SharedShadow::readWords(Warp &warp, Lanes lanes, const uint64_t *addresses, uint32_t count) {
+  const uint32_t now = warp.clock.now;
+  uint32_t *const clocks = readClocks.data() + warp.number * words.size();
+  Read *const of = reads.data() + warp.number * words.size();
+  constexpr uint8_t kWhole = 15;
+  forEachLane(lanes, [&](unsigned lane) {
+    const auto first = uint32_t(addresses[lane] / 4);
+    for (uint32_t word = first; word < first + count; ++word) {
+      // A word that several lanes have read since the warp synchronized has not been written since.
+      Read &mine = of[word];
+      const bool isKnown = clocks[word] == now && mine.touched == kWhole && !mine.isStrong;
+      if (isKnown && (mine.lane == kSeveral || mine.lane == lane))
+        continue;
+      if (isKnown)
+        mine.lane = kSeveral;
+      else
+        access(warp, lane, word * 4, 4, Access());
+    }
+  });
+}
+
 void SharedShadow::access(Warp &warp, Lanes lanes, const uint64_t *addresses, uint32_t bytes,
                           Access kind) {
-  uint64_t previous = ~uint64_t(0);
-  unsigned repeats = 0;
-  forEachLane(lanes, [&](unsigned lane) {
-    const uint64_t address = addresses[lane];
-    // After the second lane, further reads of one place change nothing.
-    repeats = address == previous && !kind.isWrite ? repeats + 1 : 0;
-    previous = address;
-    if (repeats < 2)
-      access(warp, lane, uint32_t(address), bytes, kind);
-  });
+  if (!kind.isWrite && !kind.isStrong && bytes % 4 == 0)
+    return readWords(warp, lanes, addresses, bytes / 4);
+  forEachLane(lanes,
+              [&](unsigned lane) { access(warp, lane, uint32_t(addresses[lane]), bytes, kind); });
 }
 
 void SharedShadow::issue(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes) {
   access(warp, lane, address, bytes, {.isWrite = true});
-  for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; ++word)
+  for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; ++word) {
     ++words[word].pending;
+    readClocks[warp.number * words.size() + word] = 0; // the next read finds the copy
+  }
 }
 
 void SharedShadow::land(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes) {

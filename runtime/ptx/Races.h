@@ -64,15 +64,15 @@ private:
     bool isStrong : 1 = false;
     uint8_t pending = 0; // copies in flight
   };
-  /// The last read of a word by one warp.
+  /// The last read of a word by one warp, except for its clock.
   struct Read {
-    uint32_t clock = 0;
     uint8_t lane = 0; // kSeveral: several lanes have read all bytes of `touched`
-    uint8_t touched = 0;
-    bool isStrong = false;
+    uint8_t touched : 4 = 0;
+    bool isStrong : 1 = false;
   };
   static constexpr uint8_t kSeveral = 0xFF;
   void access(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes, Access kind);
+  void readWords(Warp &warp, Lanes lanes, const uint64_t *addresses, uint32_t count);
   void readWord(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
   void writeWord(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
   void checkWrite(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
@@ -80,7 +80,9 @@ private:
   [[noreturn]] void fail(Warp &warp, unsigned lane, uint32_t word, const char *verb,
                          unsigned otherWarp, unsigned otherLane) const;
   std::vector<Word> words;
-  std::vector<Read> reads; // by word and warp
+  // By warp and word: a warp reads neighbouring words. Clocks are separate to keep entries small.
+  std::vector<uint32_t> readClocks;
+  std::vector<Read> reads;
   unsigned warpCount = 0;
 };
 
