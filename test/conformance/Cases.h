@@ -35,6 +35,8 @@ struct EncodingFile {
   /// True if the encoding is not tested at positions of 10^6, because it computes products of
   /// positions in f32 or its gradients cancel.
   bool isEarlyOnly = false;
+  /// The greatest head dim at which the blocks of f32 fit the shared memory of GPUs.
+  int64_t greatestGpuDepth = 256;
   /// True for an entry @embed. Its calls are embeddingCalls(), whose head dim is the token width.
   bool isEmbedding = false;
   /// True if the encoding reads a table over positions or distances, or exceeds the range of f16 at

@@ -174,11 +174,15 @@ void runCase(const Arguments &arguments, Suite &suite,
   const EncodingFile &file = encodingFiles()[encoding];
   const bool isExact = arguments.subject.dtype == DType::F32;
   const bool isExtreme = call.isFar || call.isLate;
-  if ((!isExact && isExtreme) || (file.isEarlyOnly && call.isLate)) {
+  const bool isOnGpu =
+      arguments.subject.target == "gpu-emulator" || arguments.subject.target == "cuda";
+  const bool fits = !isExact || !isOnGpu || call.headDim <= file.greatestGpuDepth;
+  if ((!isExact && isExtreme) || (file.isEarlyOnly && call.isLate) || !fits) {
     if (!arguments.failuresOnly)
-      std::printf("%s %s: not compared in %s\n", std::string(file.name).c_str(),
+      std::printf("%s %s: not compared in %s%s\n", std::string(file.name).c_str(),
                   std::string(call.name).c_str(),
-                  std::string(nameOf(arguments.subject.dtype)).c_str());
+                  std::string(nameOf(arguments.subject.dtype)).c_str(),
+                  fits ? "" : ", because it needs more shared memory than a GPU has");
     return;
   }
   for (size_t number = 0; number < subjects.size(); ++number) {
