@@ -26,7 +26,8 @@ Space spaceOf(uint64_t address) {
 } // namespace
 
 Places::Places(Warp &warp, const Step &step, Lanes lanes, uint32_t bytes, Access access)
-    : warp(warp), step(step) {
+    : lanes(lanes), warp(warp), step(step) {
+  access.places = this;
   if (step.width == 4) { // 32-bit addresses wrap
     const uint32_t *base = warp.lanes<uint32_t>(step.a);
     for (unsigned lane = 0; lane < kWarpSize; ++lane)
@@ -71,7 +72,8 @@ std::byte *Places::resolve(unsigned lane, uint32_t bytes, Access access) {
   Run &run = warp.cta.run;
   switch (spaces[lane]) {
   case Space::Shared: {
-    std::byte *at = within(lane, warp.cta.shared.data(), warp.cta.shared.size(), bytes, access);
+    std::byte *at = pointers[lane] =
+        within(lane, warp.cta.shared.data(), warp.cta.shared.size(), bytes, access);
     warp.cta.shadow.access(warp, Lanes(1) << lane, addresses, bytes, access);
     return at;
   }
@@ -124,8 +126,9 @@ std::byte *Places::global(unsigned lane, uint32_t bytes, Access access) {
                     run.memory.describe(address) + ", expected an address that is a multiple of " +
                     std::to_string(bytes),
                 0};
+  pointers[lane] = reinterpret_cast<std::byte *>(address);
   run.races.access(warp, lane, *last, address, bytes, access);
-  return reinterpret_cast<std::byte *>(address);
+  return pointers[lane];
 }
 
 uint64_t keyOf(const Warp &warp, Space space, uint64_t address) {

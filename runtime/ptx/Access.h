@@ -27,6 +27,9 @@ public:
 
   std::byte *operator[](unsigned lane) const { return pointers[lane]; }
   uint64_t address(unsigned lane) const { return addresses[lane]; }
+  const Warp &ofWarp() const { return warp; }
+  const Step &ofStep() const { return step; }
+  const Lanes lanes;
   /// The space of a lane's address, which is never Generic.
   Space space(unsigned lane) const { return spaces[lane]; }
 

@@ -95,11 +95,31 @@ template <typename Element, typename Held> void load(Warp &warp, const Step &ste
   });
 }
 
+/// Returns true if a store leaves the lane's bytes as they are, or as a lower lane stores them.
+template <typename Element, typename Held> bool isSilent(const Places &places, unsigned lane) {
+  const Warp &warp = places.ofWarp();
+  const uint32_t *list = warp.list(places.ofStep());
+  unsigned before = lane;
+  for (unsigned other = 0; other < lane; ++other)
+    if ((places.lanes >> other & 1) && places[other] == places[lane])
+      before = other;
+  for (unsigned i = 0; i < places.ofStep().count; ++i) {
+    const Held *const values = warp.lanes<Held>(list[i]);
+    Element now = Element(values[lane]), old = Element(values[before]);
+    if (before == lane)
+      std::memcpy(&old, places[lane] + i * sizeof(Element), sizeof(Element));
+    if (std::memcmp(&old, &now, sizeof(Element)) != 0)
+      return false;
+  }
+  return true;
+}
+
 template <typename Element, typename Held> void store(Warp &warp, const Step &step, Lanes lanes) {
   const uint32_t bytes = sizeof(Element) * step.count;
   Run &run = warp.cta.run;
   const bool isStrong = step.flags & kStrong;
-  const Places places(warp, step, lanes, bytes, {.isWrite = true, .isStrong = isStrong});
+  const Places places(warp, step, lanes, bytes,
+                      {.isWrite = true, .isStrong = isStrong, .isSilent = isSilent<Element, Held>});
   const uint32_t *list = warp.list(step);
   forEachLane(lanes, [&](unsigned lane) {
     const bool isGlobal = places.space(lane) == Space::Global;

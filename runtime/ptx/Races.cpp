@@ -36,20 +36,21 @@ static uint8_t touchedBytes(uint64_t word, uint64_t address, uint32_t bytes) {
   return uint8_t(((1u << (end - begin)) - 1) << (begin - word * 4));
 }
 
-void SharedShadow::checkWrite(Warp &warp, unsigned lane, uint32_t word, uint8_t touched,
+bool SharedShadow::checkWrite(Warp &warp, unsigned lane, uint32_t word, uint8_t touched,
                               Access kind) {
   const Word &last = words[word];
   if (!(last.touched & touched) || (last.isStrong && kind.isStrong))
-    return;
+    return true;
   const bool isOrdered = last.warp == warp.number ? last.lane == lane || last.clock < warp.clock.now
                                                   : last.clock <= warp.clock.own[last.warp];
-  if (!isOrdered)
-    fail(warp, lane, word,
-         kind.isWrite ? "overwrites what was written by" : "reads what was written by", last.warp,
-         last.lane);
+  if (isOrdered || kind.changesNothing(lane))
+    return isOrdered;
+  fail(warp, lane, word,
+       kind.isWrite ? "overwrites what was written by" : "reads what was written by", last.warp,
+       last.lane);
 }
 
-void SharedShadow::checkReads(Warp &warp, unsigned lane, uint32_t word, uint8_t touched,
+bool SharedShadow::checkReads(Warp &warp, unsigned lane, uint32_t word, uint8_t touched,
                               Access kind) {
   for (unsigned other = 0; other < warpCount; ++other) {
     const size_t at = other * words.size() + word;
@@ -59,9 +60,13 @@ void SharedShadow::checkReads(Warp &warp, unsigned lane, uint32_t word, uint8_t 
     const bool isOrdered = other == warp.number
                                ? read.lane == lane || readClocks[at] < warp.clock.now
                                : readClocks[at] <= warp.clock.own[other];
-    if (!isOrdered)
-      fail(warp, lane, word, "overwrites what is read by", other, read.lane);
+    if (isOrdered)
+      continue;
+    if (kind.changesNothing(lane))
+      return false;
+    fail(warp, lane, word, "overwrites what is read by", other, read.lane);
   }
+  return true;
 }
 
 [[gnu::always_inline]] inline void SharedShadow::readWord(Warp &warp, unsigned lane, uint32_t word,
@@ -88,8 +93,8 @@ void SharedShadow::checkReads(Warp &warp, unsigned lane, uint32_t word, uint8_t 
 
 void SharedShadow::writeWord(Warp &warp, unsigned lane, uint32_t word, uint8_t touched,
                              Access kind) {
-  checkWrite(warp, lane, word, touched, kind);
-  checkReads(warp, lane, word, touched, kind);
+  if (!checkWrite(warp, lane, word, touched, kind) || !checkReads(warp, lane, word, touched, kind))
+    return;
   Word &last = words[word];
   const bool isSame = last.clock == warp.clock.now && last.warp == warp.number &&
                       last.lane == lane && last.isStrong == kind.isStrong;
@@ -267,21 +272,28 @@ void GlobalRaces::access(Warp &warp, unsigned lane, Allocation &allocation, uint
                          uint32_t bytes, Access kind) {
   Mark now{first + warp.clock.number, warp.clock.now & Mark::kClockMask, uint8_t(lane), 0,
            kind.isStrong};
+  // Returns false if the access is not ordered but changes nothing.
   auto check = [&](uint64_t bits, const char *verb) {
     const Mark before = Mark::from(bits);
     const bool isConcern = before.warp >= first && (before.touched & now.touched) &&
                            !(kind.isStrong && before.isStrong);
-    if (isConcern && !isOrdered(warp, lane, before))
+    if (!isConcern || isOrdered(warp, lane, before))
+      return true;
+    if (!kind.changesNothing(lane))
       fail(warp, lane, address, verb, before);
+    return false;
   };
   for (uint64_t at = address & ~uint64_t(3); at < address + bytes; at += 4) {
     GlobalWord &word = allocation.word(at);
     const uint8_t touched = touchedBytes(at / 4, address, bytes);
     now.touched = touched, now.lane = uint8_t(lane);
-    check(word.writer,
-          kind.isWrite ? "overwrites what was written by" : "reads what was written by");
-    if (kind.isWrite)
-      check(word.reader, "overwrites what is read by");
+    if (!check(word.writer,
+               kind.isWrite ? "overwrites what was written by" : "reads what was written by"))
+      continue;
+    // A converged warp has completed its loads when it stores.
+    const bool isOfWarp = Mark::from(word.reader).warp == now.warp;
+    if (kind.isWrite && !isOfWarp && !check(word.reader, "overwrites what is read by"))
+      continue;
     uint64_t &last = kind.isWrite ? word.writer : word.reader;
     const Mark before = Mark::from(last);
     if (before.warp == now.warp && before.clock == now.clock && before.isStrong == now.isStrong) {

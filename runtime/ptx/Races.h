@@ -23,6 +23,7 @@
 
 namespace pe::ptx {
 
+class Places;
 class Warp;
 
 /// The clocks of all warps of a launch, by number in the launch; missing ones are 0.
@@ -43,6 +44,11 @@ struct Access {
   bool isWrite = false;
   bool isStrong = false;
   bool isAtomic = false; // a write that may leave the value as it is
+  const Places *places = nullptr;
+  /// Returns true if the lane's write leaves its bytes as they are. Such a write does not race.
+  bool (*isSilent)(const Places &places, unsigned lane) = nullptr;
+
+  bool changesNothing(unsigned lane) const { return isSilent && isSilent(*places, lane); }
 };
 
 /// The last accesses of each word of shared memory.
@@ -75,8 +81,9 @@ private:
   void readWords(Warp &warp, Lanes lanes, const uint64_t *addresses, uint32_t count);
   void readWord(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
   void writeWord(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
-  void checkWrite(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
-  void checkReads(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
+  /// Throws Fault for a race, unless the access changes nothing; then returns false.
+  bool checkWrite(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
+  bool checkReads(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
   [[noreturn]] void fail(Warp &warp, unsigned lane, uint32_t word, const char *verb,
                          unsigned otherWarp, unsigned otherLane) const;
   std::vector<Word> words;

@@ -61,6 +61,31 @@ TEST(Races, GlobalMemoryBetweenWarps) {
   EXPECT_CONTAINS(failure("st.global.b32 [%p], %t;", blockOf(32, 2)), "race in global memory");
 }
 
+TEST(Races, GlobalMemoryBetweenLanes) {
+  // Lanes that add to one word lose additions.
+  EXPECT_CONTAINS(failure("ld.global.b32 %r1, [%p]; add.u32 %r1, %r1, %t;\n"
+                          "st.global.b32 [%p], %r1;"),
+                  "k.ptx:3: k: race in global memory");
+  EXPECT_CONTAINS(failure("st.global.b32 [%pt], %t;\nld.global.b32 %r1, [%p];"),
+                  "k.ptx:3: k: race in global memory");
+  // A converged warp has completed its loads when one lane stores.
+  EXPECT_EQ(failure("ld.global.b32 %r1, [%p]; setp.eq.u32 %c0, %t, 0; @%c0 st.global.b32 [%p], 7;"),
+            "");
+  EXPECT_EQ(failure("st.global.b32 [%pt], %t; bar.warp.sync -1; ld.global.b32 %r1, [%p];"), "");
+}
+
+TEST(Races, StoresOfTheSameValueDoNotRace) {
+  const std::string shared = ".shared .align 4 .b8 s[128]; mov.u32 %r2, s; and.b32 %r3, %t, ";
+  for (const std::string place : {"st.shared.b32 [%r2], ", "st.global.b32 [%p], "}) {
+    EXPECT_EQ(failure(shared + "0; " + place + "%r3;", blockOf(64)), "");
+    EXPECT_CONTAINS(failure(shared + "1;\n" + place + "%r3;", blockOf(64)), "k.ptx:3: k: race in ");
+  }
+  // Lanes of one instruction, and of words that other lanes have changed.
+  EXPECT_EQ(failure(shared + "28; add.u32 %r4, %r2, %r3; st.shared.b32 [%r4], %r3;"), "");
+  EXPECT_CONTAINS(failure(shared + "28; add.u32 %r4, %r2, %r3;\nst.shared.b32 [%r4], %t;"),
+                  "k.ptx:3: k: race in shared memory");
+}
+
 //===----------------------------------------------------------------------===//
 // Asynchronous copies
 //===----------------------------------------------------------------------===//
