@@ -10,6 +10,7 @@ const std::vector<FileKind> &fileKinds() {
   static const std::vector<FileKind> kinds = [] {
     std::vector<FileKind> all = readerKinds();
     all.push_back(sourceKind());
+    all.push_back(ptxKind());
     return all;
   }();
   return kinds;

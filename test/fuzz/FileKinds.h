@@ -22,6 +22,8 @@ struct Corpus {
   std::vector<std::string> sources;
   /// Packages of compiled programs.
   std::vector<std::string> packages;
+  /// PTX of other compilers (test/runtime/ptx/foreign).
+  std::vector<std::string> kernels;
 };
 
 struct FileKind {
@@ -36,11 +38,12 @@ struct FileKind {
 };
 
 /// Returns all kinds: sources, safetensors, plans, signatures and programs of packages, entire
-/// packages, checkpoints, logs, inputs of `pe plot` and configurations.
+/// packages, checkpoints, logs, inputs of `pe plot`, configurations and PTX.
 const std::vector<FileKind> &fileKinds();
 /// Returns the kinds whose readers need no compiler.
 std::vector<FileKind> readerKinds();
 FileKind sourceKind();
+FileKind ptxKind();
 
 /// Returns "" for success and for errors with a clear one-line message.
 std::string judgeMessage(const Status &status);

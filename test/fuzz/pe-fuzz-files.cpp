@@ -107,6 +107,7 @@ Corpus readCorpus(const std::string &packages) {
   constexpr uint64_t kGenerated = 60;
   Corpus corpus;
   corpus.packages = readAll(packages, ".pepkg");
+  corpus.kernels = readAll(PE_TEST_SOURCE_DIR "/test/runtime/ptx/foreign", ".ptx");
   corpus.sources = readAll(PE_TEST_SOURCE_DIR "/examples/encodings", ".mlir");
   for (uint64_t seed = 1; seed <= kGenerated; ++seed)
     corpus.sources.push_back(printProgram(generateProgram(seed)));
