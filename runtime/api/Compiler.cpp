@@ -58,7 +58,8 @@ static Expected<std::shared_ptr<const device::Runner>> makeRunner(plan::Plan pla
   return std::make_shared<const cpu::Executor>(*std::move(executor));
 }
 
-Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bundle) {
+Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bundle,
+                                                               const std::string &target) {
   Expected<plan::Plan> plan = plan::parsePlan(section(bundle, "plan"));
   if (!plan)
     return plan.takeError();
@@ -69,6 +70,8 @@ Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bun
         .of(ErrorKind::Compile);
   if (plan->target.empty())
     return makeError("expected a plan with a target, found none");
+  if (target == "gpu-emulator" && plan->target == "cuda")
+    plan->target = target;
   auto runner = makeRunner(*std::move(plan), section(bundle, "object"));
   if (!runner)
     return runner.takeError();

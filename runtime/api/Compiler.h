@@ -82,8 +82,10 @@ private:
 std::string digestOf(const Bundle &bundle);
 
 /// Loads a function from the sections of a bundle ("plan", "object", their "digest", "explain.txt",
-/// "explain.json"). Fails if the digest does not match plan and code.
-Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bundle);
+/// "explain.json"). Fails if the digest does not match plan and code. With the target
+/// "gpu-emulator", kernels for cuda run on the emulator.
+Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bundle,
+                                                               const std::string &target = "");
 
 /// Converts floating tensors to the element types of the buffers of the plan.
 Expected<TensorMap> asPlanned(const TensorMap &tensors, const plan::Plan &plan);

@@ -77,6 +77,17 @@ std::string Package::variants() const {
 
 Expected<std::string> Package::choose(const CompileOptions &options) const {
   const auto &[target, chip] = std::tie(options.target, options.chip);
+  // "cuda-sm_100" is newer than "cuda-sm_90a".
+  const auto age = [](const std::string &name) { return std::atoi(name.c_str() + 8); };
+  if (target == "gpu-emulator" && !plans.contains(target)) { // the emulator runs kernels for GPUs
+    std::string oldest;
+    for (const auto &[variant, plan] : plans)
+      if (plan.target == "cuda" && (chip.empty() || plan.features == chip) &&
+          (oldest.empty() || age(variant) < age(oldest)))
+        oldest = variant;
+    if (!oldest.empty())
+      return oldest;
+  }
   if (target != "cuda" || !chip.empty()) {
     const std::string variant = target == "cuda" ? target + "-" + chip : target;
     if (plans.contains(variant))
@@ -90,8 +101,6 @@ Expected<std::string> Package::choose(const CompileOptions &options) const {
   for (const auto &[variant, plan] : plans) {
     if (plan.target != "cuda" || !(*device)->runs(plan.features))
       continue;
-    // "cuda-sm_100" is newer than "cuda-sm_90a".
-    const auto age = [](const std::string &name) { return std::atoi(name.c_str() + 8); };
     if (best.empty() || age(variant) >= age(best))
       best = variant;
   }
@@ -113,7 +122,7 @@ Package::load(const CompileOptions &options) const {
   Expected<std::string> variant = choose(options);
   if (!variant)
     return variant.takeError();
-  return loadOnce(*variant, "");
+  return loadOnce(*variant, "", options.target);
 }
 
 Expected<std::shared_ptr<const CompiledFunction>>
@@ -127,7 +136,7 @@ Package::loadBias(const CompileOptions &options) const {
     return std::shared_ptr<const CompiledFunction>();
   if (Status status = checkBias(*variant); !status)
     return status.takeError().within("target " + *variant);
-  return loadOnce(*variant, kBias);
+  return loadOnce(*variant, kBias, options.target);
 }
 
 /// Checks that the bias sections belong to this function. The results of another one would have
@@ -155,16 +164,17 @@ Status Package::checkBias(const std::string &variant) const {
 }
 
 Expected<std::shared_ptr<const CompiledFunction>>
-Package::loadOnce(const std::string &variant, const std::string &prefix) const {
+Package::loadOnce(const std::string &variant, const std::string &prefix,
+                  const std::string &target) const {
   std::lock_guard lock(mutex);
-  auto &known = loaded[variant + "/" + prefix];
+  auto &known = loaded[target + "/" + variant + "/" + prefix];
   if (known)
     return known;
   Bundle sections;
   for (const auto &[name, content] : bundles.at(variant))
     if (name.starts_with(prefix))
       sections[name.substr(prefix.size())] = content;
-  auto function = loadFunction(sections);
+  auto function = loadFunction(sections, target);
   if (!function)
     return function.takeError().within("target " + variant);
   return known = *std::move(function);

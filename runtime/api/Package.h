@@ -38,8 +38,8 @@ public:
   /// Returns the targets as a list, for example "cpu, cuda-sm_80".
   std::string variants() const;
   /// Returns the plan for the target, chip and device of `options` without loading it. For cuda
-  /// without a chip, selects the newest one that the device can run. Errors name the targets in the
-  /// package.
+  /// without a chip, selects the newest one that the device can run; for gpu-emulator, one for cuda
+  /// if the package has none of its own. Errors name the targets in the package.
   Expected<const plan::Plan *> find(const CompileOptions &options) const;
   /// Selects a target like `find` and loads it. All callers share the loaded function.
   Expected<std::shared_ptr<const CompiledFunction>> load(const CompileOptions &options) const;
@@ -50,13 +50,13 @@ public:
 
 private:
   Status checkBias(const std::string &variant) const;
-  Expected<std::shared_ptr<const CompiledFunction>> loadOnce(const std::string &variant,
-                                                             const std::string &prefix) const;
+  Expected<std::shared_ptr<const CompiledFunction>>
+  loadOnce(const std::string &variant, const std::string &prefix, const std::string &target) const;
   Expected<std::string> choose(const CompileOptions &options) const;
   std::map<std::string, Bundle> bundles; // by variant; section names do not include it
   std::map<std::string, plan::Plan> plans;
   mutable std::mutex mutex;
-  /// Loaded functions, by variant and prefix.
+  /// Loaded functions, by target, variant and prefix.
   mutable std::map<std::string, std::shared_ptr<const CompiledFunction>> loaded;
 };
 

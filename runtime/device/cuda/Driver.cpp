@@ -83,7 +83,7 @@ Expected<const Driver *> Driver::open() {
 Expected<const Driver *> Driver::openEmulator() {
   static OnceOpened opened;
   return openOnce(opened, emulatorPath(), "no emulator of GPUs in this installation",
-                  "build the target pe-ptx-cuda, or install all libraries of pe");
+                  "build it with `make build`, or install all libraries of pe");
 }
 
 Status Driver::check(Result result, const std::string &doing) const {
