@@ -39,7 +39,7 @@ public:
   std::string variants() const;
   /// Returns the plan for the target, chip and device of `options` without loading it. For cuda
   /// without a chip, selects the newest one that the device can run; for gpu-emulator, one for cuda
-  /// if the package has none of its own. Errors name the targets in the package.
+  /// if the package has no other. Errors name the targets in the package.
   Expected<const plan::Plan *> find(const CompileOptions &options) const;
   /// Selects a target like `find` and loads it. All callers share the loaded function.
   Expected<std::shared_ptr<const CompiledFunction>> load(const CompileOptions &options) const;

@@ -196,8 +196,9 @@ int pe_workspace(const pe_function *function, int32_t half, const pe_view *views
    call with these arguments. It suffices to pass the arguments that determine its sizes. */
 int pe_shape(const pe_function *function, const pe_view *arguments, int32_t count, pe_view *tensor);
 /* Runs the halves. Neither allocates nor waits: on a GPU the work has been started on the stream
-   when the function returns (the first call on a device loads the kernels), on the host it is
-   complete. */
+   when the function returns (the first call on a device loads the kernels, which a graph capture
+   does not allow, so call once before capturing), on the host it is complete. Loaded kernels stay
+   until the process ends, so that pe_close is safe while they run or a graph contains them. */
 int pe_run(const pe_function *function, int32_t half, const pe_view *views, int32_t count,
            const pe_scalar *scalars, int32_t scalar_count, const pe_context *context);
 
