@@ -233,6 +233,41 @@ Expected<std::string> emitCode(mlir::ModuleOp module, const CompileRequest &requ
   return emitPtx(module, *chip);
 }
 
+/// Adds the kernels that use shared memory to an explanation: CTAs, threads, bytes of shared
+/// memory, and how many CTAs of a multiprocessor their threads and shared memory allow.
+void explainKernels(const plan::Plan &plan, const Chip &chip, std::string &text,
+                    std::string &json) {
+  auto parsed = llvm::json::parse(json);
+  if (!parsed || !parsed->getAsObject()) {
+    llvm::consumeError(parsed.takeError());
+    return;
+  }
+  llvm::json::Array kernels;
+  text += "kernels for " + chip.name + "\n";
+  for (const plan::Stage &stage : plan.stages) {
+    if (!stage.launch || stage.launch->sharedBytes == 0)
+      continue;
+    // Of the shared memory of a multiprocessor, each CTA takes 1 KiB more than it asks for.
+    constexpr int kReserved = 1024;
+    const int byMemory = (chip.sharedBytes + kReserved) / (stage.launch->sharedBytes + kReserved);
+    const int ctas = std::min(byMemory, chip.threads / stage.launch->threads);
+    text += "  " + stage.symbol + ": " + stage.items + " CTAs of " +
+            std::to_string(stage.launch->threads) + " threads and " +
+            std::to_string(stage.launch->sharedBytes) + " bytes of shared memory; at most " +
+            std::to_string(ctas) + " on a multiprocessor\n";
+    kernels.push_back(llvm::json::Object{{"name", stage.symbol},
+                                         {"ctas", stage.items},
+                                         {"threads", stage.launch->threads},
+                                         {"shared_bytes", stage.launch->sharedBytes},
+                                         {"ctas_per_multiprocessor", ctas}});
+  }
+  llvm::json::Object &object = *parsed->getAsObject();
+  object["chip"] = chip.name;
+  object["kernels"] = std::move(kernels);
+  json.clear();
+  llvm::raw_string_ostream(json) << llvm::json::Value(std::move(object));
+}
+
 Expected<CompiledCode> MlirJit::compile(const CompileRequest &request) {
   auto options = optionsOf(request);
   if (!options)
@@ -261,6 +296,8 @@ Expected<CompiledCode> MlirJit::compile(const CompileRequest &request) {
   if (!object)
     return object.error();
   code.object = std::move(*object);
+  if (isForGpu(request))
+    explainKernels(code.plan, *chipOf(request), code.explainText, code.explainJson);
   return code;
 }
 

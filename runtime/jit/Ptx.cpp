@@ -26,15 +26,17 @@ namespace {
 
 struct KnownChip {
   const char *name;
-  int lowestPtx, usualPtx, sharedBytes;
+  int lowestPtx, usualPtx, sharedBytes, threads;
 };
 
 /// The chips that support the instructions of the kernels (mma.sync for bf16, cp.async), with the
 /// lowest PTX versions that LLVM 22 accepts.
 constexpr KnownChip kChips[] = {
-    {"sm_80", 70, 80, 166912},   {"sm_86", 71, 80, 101376},  {"sm_89", 78, 80, 101376},
-    {"sm_90", 78, 80, 232448},   {"sm_90a", 80, 80, 232448}, {"sm_100", 86, 86, 232448},
-    {"sm_100a", 86, 86, 232448}, {"sm_103", 88, 88, 232448}, {"sm_120", 87, 87, 101376},
+    {"sm_80", 70, 80, 166912, 2048},   {"sm_86", 71, 80, 101376, 1536},
+    {"sm_89", 78, 80, 101376, 1536},   {"sm_90", 78, 80, 232448, 2048},
+    {"sm_90a", 80, 80, 232448, 2048},  {"sm_100", 86, 86, 232448, 2048},
+    {"sm_100a", 86, 86, 232448, 2048}, {"sm_103", 88, 88, 232448, 2048},
+    {"sm_120", 87, 87, 101376, 1536},
 };
 
 /// PTX versions that LLVM 22 emits.
@@ -152,7 +154,7 @@ Expected<Chip> parseChip(const std::string &text) {
                      ", found ", found);
   }
   if (version.empty() && !llvm::StringRef(text).contains('+'))
-    return Chip{known->name, known->usualPtx, known->sharedBytes};
+    return Chip{known->name, known->usualPtx, known->sharedBytes, known->threads};
   int ptx = 0;
   if (!version.consume_front("ptx") || version.getAsInteger(10, ptx) ||
       !llvm::is_contained(kPtxVersions, ptx) || ptx < known->lowestPtx)
@@ -161,7 +163,7 @@ Expected<Chip> parseChip(const std::string &text) {
         listOf(llvm::make_filter_range(kPtxVersions, [&](int v) { return v >= known->lowestPtx; }),
                [](int v) { return "ptx" + std::to_string(v); }),
         " after '", known->name, "+', found '", text, "'");
-  return Chip{known->name, ptx, known->sharedBytes};
+  return Chip{known->name, ptx, known->sharedBytes, known->threads};
 }
 
 /// Combines two consecutive xors into a lop3 instruction, which LLVM does not do.

@@ -22,6 +22,7 @@ struct Chip {
   std::string name;    // "sm_90a"
   int ptx = 0;         // major * 10 + minor
   int sharedBytes = 0; // the limit of one CTA
+  int threads = 0;     // of a multiprocessor
 };
 
 /// Parses "sm_80" or "sm_80+ptx83". Reports an unknown chip, or a version that the chip or LLVM
