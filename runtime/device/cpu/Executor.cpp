@@ -14,8 +14,7 @@ using device::CallContext;
 using plan::Stage;
 
 Expected<Executor> Executor::create(plan::Plan plan, const SymbolLookup &lookup,
-                                    std::shared_ptr<void> code,
-                                    device::HostOptions options) {
+                                    std::shared_ptr<void> code, device::HostOptions options) {
   Expected<BoundPlan> bound = BoundPlan::create(std::move(plan));
   if (!bound)
     return bound.takeError();

@@ -28,8 +28,7 @@ class Executor : public device::Runner {
 public:
   /// Creates an executor, which keeps `code` alive.
   static Expected<Executor> create(plan::Plan plan, const SymbolLookup &lookup,
-                                   std::shared_ptr<void> code,
-                                   device::HostOptions options = {});
+                                   std::shared_ptr<void> code, device::HostOptions options = {});
 
   const device::BoundPlan &bound() const override { return plan; }
   using Runner::run;

@@ -192,9 +192,9 @@ TEST_F(CudaTest, ReportsDriverErrors) {
 
   auto runner = cuda::CudaRunner::create(compiled.plan, compiled.ptx);
   ASSERT_TRUE(runner);
-  for (const char *function : {"cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuLaunchKernel",
-                               "cuCtxPushCurrent_v2", "cuStreamCreate", "cuMemcpyDtoHAsync_v2",
-                               "cuStreamSynchronize"}) {
+  for (const char *function :
+       {"cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuLaunchKernel", "cuCtxPushCurrent_v2",
+        "cuStreamCreate", "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize"}) {
     fake().failures = {{function, 2}};
     auto call = (*runner)->forward(arguments, {}, pool);
     ASSERT_FALSE(call) << function;
