@@ -115,17 +115,23 @@ static Status checkVersion(const Device &device, const std::string &ptx, const s
   return Status::success();
 }
 
-/// Loads a module into the current context, or returns the one that is loaded already.
-static Expected<Module> loadOnce(const Device &device, const std::string &ptx) {
+/// Loads a module into the current context, or returns the one that is loaded already. The context
+/// of a loaded module is never released.
+static Expected<Module> loadOnce(const std::shared_ptr<const Device> &device,
+                                 const std::string &ptx) {
+  struct Loaded {
+    Module module = nullptr;
+    std::shared_ptr<const Device> device;
+  };
   static std::mutex mutex;
-  static auto *loaded = new std::map<std::tuple<const Driver *, DeviceId, std::string>, Module>;
+  static auto *loaded = new std::map<std::tuple<const Driver *, DeviceId, std::string>, Loaded>;
   std::lock_guard lock(mutex);
-  const Driver &d = device.driver;
+  const Driver &d = device->driver;
   Sha256 hash;
   hash.update(ptx);
-  const auto key = std::make_tuple(&d, device.id, hash.finish());
+  const auto key = std::make_tuple(&d, device->id, hash.finish());
   if (auto found = loaded->find(key); found != loaded->end())
-    return found->second;
+    return found->second.module;
   Module module = nullptr;
   std::string log(8192, '\0');
   int options[] = {kErrorLog, kErrorLogBytes};
@@ -136,7 +142,8 @@ static Expected<Module> loadOnce(const Device &device, const std::string &ptx) {
     log.resize(log.find('\0') == std::string::npos ? log.size() : log.find('\0'));
     return makeError(s.error().getMessage(), log.empty() ? "" : ": " + log).of(ErrorKind::Device);
   }
-  return (*loaded)[key] = module;
+  (*loaded)[key] = {module, device};
+  return module;
 }
 
 Expected<std::shared_ptr<const LoadedModule>>
@@ -153,7 +160,7 @@ LoadedModule::load(std::shared_ptr<const Device> device, const std::string &ptx,
   Device::Current current(*device);
   if (Status s = current.status(); !s)
     return s.takeError();
-  auto module = loadOnce(*device, ptx);
+  auto module = loadOnce(device, ptx);
   if (!module)
     return module.takeError();
   for (const plan::Stage &stage : plan.stages) {

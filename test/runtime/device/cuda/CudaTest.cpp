@@ -104,8 +104,7 @@ protected:
     fake().failures.clear();
     fake().calls.clear();
     fake().launches.clear();
-    fake().retained.clear();
-    fake().isCapturing = false;
+    fake().retained.clear(), fake().isCapturing = false;
   }
   cpu::ThreadPool pool{{.threads = 1}};
 };
@@ -385,7 +384,6 @@ TEST_F(CudaCallsTest, ViewsGiveTheSameBits) {
   }
 }
 
-/// Returns views of q, k, v and o of a small call.
 std::vector<View> CudaCallsTest::smallCall() {
   const TensorMap arguments =
       inputsOf(compiled, plan::CallSizes{1, 1, 1, 8, 8}.values(16, 16), false);
@@ -428,6 +426,8 @@ TEST_F(CudaCallsTest, ModulesOutliveFunctions) {
   ASSERT_EQ(run(PE_PREPARE | PE_FORWARD, smallCall()), 0) << pe_last_error();
   pe_close(function); // the kernels in flight stay loaded
   EXPECT_EQ(device->driver.streamSynchronize(stream), 0);
+  // The contexts stay.
+  EXPECT_EQ(fake().calls["cuDevicePrimaryCtxRelease_v2"], 0);
   open("t5", DType::F32);
   ASSERT_EQ(run(PE_PREPARE | PE_FORWARD, smallCall()), 0) << pe_last_error();
   EXPECT_EQ(fake().calls["cuModuleLoadDataEx"], 0) << "the same PTX is loaded once";
