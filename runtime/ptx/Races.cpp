@@ -79,7 +79,8 @@ bool SharedShadow::checkReads(Warp &warp, unsigned lane, uint32_t word, uint8_t 
     checkWrite(warp, lane, word, touched, kind);
   const size_t at = warp.number * words.size() + word;
   const Read &mine = reads[at];
-  Read now = {uint8_t(lane), touched, kind.isStrong};
+  const bool isChanged = last.warp == warp.number && last.clock == warp.clock.now;
+  Read now = {uint8_t(lane), touched, kind.isStrong, isChanged};
   if (std::exchange(readClocks[at], warp.clock.now) == warp.clock.now) {
     if (mine.lane == lane) {
       now.touched |= mine.touched;
@@ -101,6 +102,7 @@ void SharedShadow::writeWord(Warp &warp, unsigned lane, uint32_t word, uint8_t t
   last.clock = warp.clock.now, last.warp = uint8_t(warp.number), last.lane = uint8_t(lane);
   last.touched = isSame ? last.touched | touched : touched;
   last.isStrong = kind.isStrong;
+  reads[warp.number * words.size() + word].isChanged = true;
 }
 
 [[gnu::always_inline]] inline void SharedShadow::access(Warp &warp, unsigned lane, uint32_t address,
@@ -131,9 +133,11 @@ void SharedShadow::readWords(Warp &warp, Lanes lanes, const uint64_t *addresses,
   forEachLane(lanes, [&](unsigned lane) {
     const auto first = uint32_t(addresses[lane] / 4);
     for (uint32_t word = first; word < first + count; ++word) {
-      // A word that several lanes have read since the warp synchronized has not been written since.
+      // Other warps have not written a word that was read since the warp synchronized: that would
+      // have been a race.
       Read &mine = of[word];
-      const bool isKnown = clocks[word] == now && mine.touched == kWhole && !mine.isStrong;
+      const bool isKnown =
+          clocks[word] == now && mine.touched == kWhole && !mine.isStrong && !mine.isChanged;
       if (isKnown && (mine.lane == kSeveral || mine.lane == lane))
         continue;
       if (isKnown)

@@ -75,6 +75,7 @@ private:
     uint8_t lane = 0; // kSeveral: several lanes have read all bytes of `touched`
     uint8_t touched : 4 = 0;
     bool isStrong : 1 = false;
+    bool isChanged : 1 = false; // by the warp itself, since it synchronized
   };
   static constexpr uint8_t kSeveral = 0xFF;
   void access(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes, Access kind);

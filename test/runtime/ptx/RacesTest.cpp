@@ -43,6 +43,19 @@ TEST(Races, SharedMemoryBetweenLanes) {
             "");
 }
 
+TEST(Races, AReadDoesNotHideALaterWrite) {
+  const std::string own = ".shared .align 4 .b8 s[128]; mov.u32 %r2, s; mad.lo.u32 %r3, %t, 4, "
+                          "%r2; xor.b32 %r4, %t, 1; mad.lo.u32 %r4, %r4, 4, %r2;\n"
+                          "ld.shared.b32 %r1, [%r3]; ";
+  const std::string other = "\nld.shared.b32 %r5, [%r4];";
+  for (const std::string change :
+       {"st.shared.b32 [%r3], %t;", "st.shared.b32 [%r3], %t; ld.shared.b32 %r1, [%r3];",
+        "cvt.u16.u32 %h0, %t; st.shared.b8 [%r3], %h0;"})
+    EXPECT_CONTAINS(failure(own + change + other), "reads what was written by");
+  EXPECT_EQ(failure(own + "st.shared.b32 [%r3], %t; bar.warp.sync -1;" + other), "");
+  EXPECT_EQ(failure(own + other), "");
+}
+
 TEST(Races, BytesOfOneWordDoNotRace) {
   EXPECT_EQ(
       failure(".shared .align 4 .b8 s[128]; mov.u32 %r2, s; add.u32 %r2, %r2, %t; cvt.u16.u32 "
