@@ -37,9 +37,8 @@ std::string digestOf(const Bundle &bundle) {
   return digestOf(section(bundle, "plan"), section(bundle, "object"));
 }
 
-/// Loads the code for the target of the plan.
-static Expected<std::shared_ptr<const device::Runner>> makeRunner(plan::Plan plan,
-                                                                  const std::string &code) {
+Expected<std::shared_ptr<const device::Runner>> makeRunner(plan::Plan plan, const std::string &code,
+                                                           device::HostOptions options) {
   using Result = Expected<std::shared_ptr<const device::Runner>>;
   const auto result = [](auto runner) -> Result {
     return runner ? Result(*std::move(runner)) : Result(runner.takeError());
@@ -47,12 +46,12 @@ static Expected<std::shared_ptr<const device::Runner>> makeRunner(plan::Plan pla
   if (plan.target == "cuda")
     return result(cuda::CudaRunner::create(std::move(plan), code));
   if (plan.target == "gpu-emulator")
-    return result(cuda::EmulatedRunner::create(std::move(plan), code));
+    return result(cuda::EmulatedRunner::create(std::move(plan), code, std::move(options)));
   auto object = cpu::loadObject(code);
   if (!object)
     return object.takeError();
   const auto lookup = [&](const std::string &symbol) { return (*object)->lookup(symbol); };
-  auto executor = cpu::Executor::create(std::move(plan), lookup, *object);
+  auto executor = cpu::Executor::create(std::move(plan), lookup, *object, std::move(options));
   if (!executor)
     return executor.takeError();
   return std::make_shared<const cpu::Executor>(*std::move(executor));

@@ -11,6 +11,7 @@
 
 #include "runtime/api/DiskCache.h"
 #include "runtime/api/JitLibrary.h"
+#include "runtime/device/common/HostMemory.h"
 #include "runtime/device/common/Runner.h"
 #include "runtime/device/cpu/ObjectLoader.h"
 
@@ -80,6 +81,10 @@ private:
 /// Returns the SHA-256 of the sections "plan" and "object". It ties them together, because the code
 /// relies on the plan to pass the buffers that it was compiled for.
 std::string digestOf(const Bundle &bundle);
+
+/// Loads the code of a plan for its target. `options` are for targets that compute on the host.
+Expected<std::shared_ptr<const device::Runner>> makeRunner(plan::Plan plan, const std::string &code,
+                                                           device::HostOptions options = {});
 
 /// Loads a function from the sections of a bundle ("plan", "object", their "digest", "explain.txt",
 /// "explain.json"). Fails if the digest does not match plan and code. With the target

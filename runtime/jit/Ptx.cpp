@@ -2,6 +2,7 @@
 #include "runtime/jit/Ptx.h"
 
 #include "runtime/jit/MachineCode.h"
+#include "runtime/plan/Chips.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -23,21 +24,6 @@
 
 namespace pe::jit {
 namespace {
-
-struct KnownChip {
-  const char *name;
-  int lowestPtx, usualPtx, sharedBytes, threads;
-};
-
-/// The chips that support the instructions of the kernels (mma.sync for bf16, cp.async), with the
-/// lowest PTX versions that LLVM 22 accepts.
-constexpr KnownChip kChips[] = {
-    {"sm_80", 70, 80, 166912, 2048},   {"sm_86", 71, 80, 101376, 1536},
-    {"sm_89", 78, 80, 101376, 1536},   {"sm_90", 78, 80, 232448, 2048},
-    {"sm_90a", 80, 80, 232448, 2048},  {"sm_100", 86, 86, 232448, 2048},
-    {"sm_100a", 86, 86, 232448, 2048}, {"sm_103", 88, 88, 232448, 2048},
-    {"sm_120", 87, 87, 101376, 1536},
-};
 
 /// PTX versions that LLVM 22 emits.
 constexpr int kPtxVersions[] = {70, 71, 72, 73, 74, 75, 76, 77, 78, 80,
@@ -145,16 +131,18 @@ private:
 
 Expected<Chip> parseChip(const std::string &text) {
   auto [name, version] = llvm::StringRef(text).split('+');
-  const auto *known =
-      llvm::find_if(kChips, [&, n = name](const KnownChip &chip) { return n == chip.name; });
-  if (known == std::end(kChips)) {
+  const auto *known = llvm::find_if(plan::kChips, [&, n = name](const plan::Chip &chip) {
+    return n == llvm::StringRef(chip.name);
+  });
+  if (known == std::end(plan::kChips)) {
     const std::string found = name.empty() ? "none; give --chip=sm_90" : "'" + name.str() + "'";
-    return makeError("expected a chip of ",
-                     listOf(kChips, [](const KnownChip &chip) { return std::string(chip.name); }),
-                     ", found ", found);
+    return makeError(
+        "expected a chip of ",
+        listOf(plan::kChips, [](const plan::Chip &chip) { return std::string(chip.name); }),
+        ", found ", found);
   }
   if (version.empty() && !llvm::StringRef(text).contains('+'))
-    return Chip{known->name, known->usualPtx, known->sharedBytes, known->threads};
+    return Chip{std::string(known->name), known->usualPtx, known->sharedBytes, known->threads};
   int ptx = 0;
   if (!version.consume_front("ptx") || version.getAsInteger(10, ptx) ||
       !llvm::is_contained(kPtxVersions, ptx) || ptx < known->lowestPtx)
@@ -162,8 +150,8 @@ Expected<Chip> parseChip(const std::string &text) {
         "expected a PTX version of ",
         listOf(llvm::make_filter_range(kPtxVersions, [&](int v) { return v >= known->lowestPtx; }),
                [](int v) { return "ptx" + std::to_string(v); }),
-        " after '", known->name, "+', found '", text, "'");
-  return Chip{known->name, ptx, known->sharedBytes, known->threads};
+        " after '", std::string(known->name), "+', found '", text, "'");
+  return Chip{std::string(known->name), ptx, known->sharedBytes, known->threads};
 }
 
 /// Combines two consecutive xors into a lop3 instruction, which LLVM does not do.

@@ -3,10 +3,8 @@
 #include "conformance/Subject.h"
 
 #include "pe/pe.h"
-#include "runtime/device/cpu/Executor.h"
-#include "runtime/device/cpu/ObjectLoader.h"
+#include "runtime/api/Compiler.h"
 #include "runtime/device/cpu/ThreadPool.h"
-#include "runtime/device/cuda/EmulatedRunner.h"
 #include "runtime/reference/Reference.h"
 
 #include <dlfcn.h>
@@ -161,33 +159,14 @@ public:
     auto code = jit.compile(request);
     if (!code)
       return code.takeError();
-    auto runner = makeRunner(std::move(code->plan), code->object);
+    auto runner = api::makeRunner(std::move(code->plan), code->object,
+                                  {.poison = true, .beforeStage = options.spoil});
     if (!runner)
       return runner.takeError();
     return std::make_unique<PoisonedFunction>(*std::move(runner), std::move(code->explainJson));
   }
 
 private:
-  Expected<std::shared_ptr<const device::Runner>> makeRunner(plan::Plan plan,
-                                                             const std::string &code) const {
-    const device::HostOptions execution{.poison = true, .beforeStage = options.spoil};
-    if (options.target == "gpu-emulator") {
-      auto runner = cuda::EmulatedRunner::create(std::move(plan), code, execution);
-      if (!runner)
-        return runner.takeError();
-      return std::shared_ptr<const device::Runner>(*std::move(runner));
-    }
-    auto object = cpu::loadObject(code);
-    if (!object)
-      return object.takeError();
-    auto executor = cpu::Executor::create(
-        std::move(plan), [&](const std::string &symbol) { return (*object)->lookup(symbol); },
-        *object, execution);
-    if (!executor)
-      return executor.takeError();
-    return std::make_shared<const cpu::Executor>(*std::move(executor));
-  }
-
   jit::Jit &jit;
   SubjectOptions options;
 };

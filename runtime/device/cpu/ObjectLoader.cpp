@@ -46,7 +46,7 @@ uint64_t alignTo(uint64_t value, uint64_t alignment) {
 
 class ObjectLoader {
 public:
-  ObjectLoader(std::string_view bytes, SymbolSource extra) : bytes(bytes), extra(extra) {}
+  explicit ObjectLoader(std::string_view bytes) : bytes(bytes) {}
 
   Expected<std::shared_ptr<LoadedCode>> load() {
     using Step = Status (ObjectLoader::*)();
@@ -110,7 +110,6 @@ private:
   char *stubOf(uint32_t symbol);
 
   std::string_view bytes;
-  SymbolSource extra;
   std::vector<Section> sections;
   std::vector<Symbol> symbols;
   std::shared_ptr<LoadedCode> code;
@@ -232,10 +231,7 @@ Status ObjectLoader::resolveSymbols() {
     if (entry.st_shndx == SHN_UNDEF) {
       if (symbol.name.empty())
         continue;
-      if (extra)
-        symbol.address = static_cast<char *>(extra(symbol.name));
-      if (!symbol.address)
-        symbol.address = static_cast<char *>(findRuntimeSymbol(symbol.name));
+      symbol.address = static_cast<char *>(findRuntimeSymbol(symbol.name));
       if (!symbol.address && symbol.name != "_GLOBAL_OFFSET_TABLE_")
         return makeError("expected calls of only pe's runtime and the C library, found '",
                          symbol.name, "'");
@@ -399,8 +395,8 @@ Status ObjectLoader::protect() {
   return Status::success();
 }
 
-Expected<std::shared_ptr<LoadedCode>> loadObject(std::string_view bytes, SymbolSource extra) {
-  return ObjectLoader(bytes, extra).load();
+Expected<std::shared_ptr<LoadedCode>> loadObject(std::string_view bytes) {
+  return ObjectLoader(bytes).load();
 }
 
 } // namespace pe::cpu

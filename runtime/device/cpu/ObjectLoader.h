@@ -40,12 +40,8 @@ private:
   std::map<std::string, void *> symbols;
 };
 
-/// Returns the address of a symbol, or null if it is unknown.
-using SymbolSource = void *(*)(const std::string &name);
-
-/// Loads the object. Undefined symbols are resolved by `extra` first.
-Expected<std::shared_ptr<LoadedCode>> loadObject(std::string_view bytes,
-                                                 SymbolSource extra = nullptr);
+/// Loads the object.
+Expected<std::shared_ptr<LoadedCode>> loadObject(std::string_view bytes);
 
 } // namespace pe::cpu
 

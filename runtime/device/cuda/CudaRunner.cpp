@@ -141,8 +141,6 @@ Status CudaRunner::launch(const BoundCall &call, char *first, const LoadedModule
                                    arguments.data(), nullptr);
     if (result)
       return d.check(result, "starting kernel '" + stage.symbol + "'");
-    if (Status s = afterStage(call, first); !s)
-      return s;
   }
   return Status::success();
 }
@@ -150,7 +148,7 @@ Status CudaRunner::launch(const BoundCall &call, char *first, const LoadedModule
 Status CudaRunner::beforeStage(const BoundCall &, size_t, char *) const {
   return Status::success();
 }
-Status CudaRunner::afterStage(const BoundCall &, char *) const { return Status::success(); }
+Status CudaRunner::beforeCopies(const BoundCall &, char *) const { return Status::success(); }
 
 Status CudaRunner::run(const BoundCall &call, const CallContext &context) const {
   if (Status s = check(call); !s)
@@ -164,11 +162,15 @@ Status CudaRunner::run(const BoundCall &call, const CallContext &context) const 
   if (Status s = current.status(); !s)
     return s;
   char *first = BoundCall::firstByte(context.workspace);
+  if (Status s = beforeCopies(call, first); !s)
+    return s;
   if (Status s = clear(call, first, d, stream); !s)
     return s;
   if (Status s = copyPacked(call, first, /*isBefore=*/true, d, stream); !s)
     return s;
   if (Status s = launch(call, first, **module, stream); !s)
+    return s;
+  if (Status s = beforeCopies(call, first); !s)
     return s;
   return copyPacked(call, first, /*isBefore=*/false, d, stream);
 }

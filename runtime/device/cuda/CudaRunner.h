@@ -34,9 +34,10 @@ protected:
   Expected<std::unique_ptr<Queue>> openQueue() const override;
   /// Returns the kernels on a device. `stream` is the stream of the call that needs them.
   Expected<const LoadedModule *> moduleOn(int device, Stream stream) const;
-  /// Called before and after the launch of a stage.
+  /// Called before the launch of a stage.
   virtual Status beforeStage(const device::BoundCall &call, size_t stage, char *first) const;
-  virtual Status afterStage(const device::BoundCall &call, char *first) const;
+  /// Called before the clears and copies that precede the stages, and before the copies after them.
+  virtual Status beforeCopies(const device::BoundCall &call, char *first) const;
 
 private:
   Status check(const device::BoundCall &call) const;

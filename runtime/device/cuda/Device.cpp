@@ -3,6 +3,7 @@
 #include "runtime/device/cuda/Device.h"
 
 #include "runtime/core/Hash.h"
+#include "runtime/plan/Chips.h"
 
 #include <charconv>
 #include <map>
@@ -54,10 +55,10 @@ Result Device::enter() const {
 }
 
 std::string Device::compilationChip() const {
-  std::string best = "sm_80";
-  for (const char *chip : {"sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120"})
-    if (runs(chip))
-      best = chip;
+  std::string best;
+  for (const plan::Chip &chip : plan::kChips) // from old to new
+    if (chip.name.back() <= '9' && runs(std::string(chip.name)))
+      best = chip.name;
   return best;
 }
 

@@ -98,7 +98,7 @@ struct Driver {
 #undef PE_CUDA_MEMBER
   int version = 0; // 12040 for CUDA 12.4
   /// Of drivers that execute PTX on the host, else null: returns the counts since the last call
-  /// (the format is in runtime/device/ptx/PtxDriver.cpp), and counts from now on if `isCounting`.
+  /// (the format is in runtime/device/ptx/PtxCounts.cpp), and counts from now on if `isCounting`.
   const char *(*takeCounts)(int isCounting) = nullptr;
 
   /// Opens and initializes the driver once per process: $PE_CUDA_DRIVER if set, else libcuda.so.1.

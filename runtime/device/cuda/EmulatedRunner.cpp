@@ -3,9 +3,9 @@
 #include "runtime/device/cuda/EmulatedRunner.h"
 
 #include "runtime/device/common/ValueChecks.h"
+#include "runtime/plan/Chips.h"
 
 #include <algorithm>
-#include <charconv>
 
 namespace pe::cuda {
 
@@ -79,9 +79,9 @@ EmulatedRunner::create(plan::Plan plan, const std::string &ptx, device::HostOpti
   std::shared_ptr<EmulatedRunner> runner(
       new EmulatedRunner(*std::move(bound), ptx, **driver, std::move(options)));
   // The driver numbers devices by chip.
-  const std::string &name = runner->getPlan().features;
-  const std::string_view digits = std::string_view(name).substr(name.find_first_of("0123456789"));
-  std::from_chars(digits.data(), digits.data() + digits.size(), runner->chip);
+  for (const plan::Chip &chip : plan::kChips)
+    if (chip.name == runner->getPlan().features)
+      runner->chip = chip.capability;
   if (auto module = runner->moduleOn(runner->chip, nullptr); !module)
     return module.takeError();
   return std::shared_ptr<const EmulatedRunner>(std::move(runner));
@@ -103,7 +103,7 @@ Status EmulatedRunner::beforeStage(const BoundCall &call, size_t stage, char *fi
   return Registration::current().replace(driver, std::move(ranges));
 }
 
-Status EmulatedRunner::afterStage(const BoundCall &call, char *first) const {
+Status EmulatedRunner::beforeCopies(const BoundCall &call, char *first) const {
   std::vector<Registration::Range> ranges = {{first, call.usedBytes()}};
   for (size_t i = 0; i < call.slotCount(); ++i)
     if (call.slot(i).view >= 0 && call.slot(i).place != Slot::Place::Nowhere) {
@@ -121,15 +121,12 @@ Status EmulatedRunner::run(const BoundCall &call, const CallContext &context) co
   std::lock_guard lock(memory.turn);
   if (options.poison)
     device::poisonOnHost(call, first, *context.pool);
-  Status status = afterStage(call, first);
-  if (status) {
-    CallContext onDevice = context;
-    onDevice.stream = nullptr;
-    onDevice.device = chip;
-    status = CudaRunner::run(call, onDevice);
-    if (!status)
-      driver.contextReset(chip);
-  }
+  CallContext onDevice = context;
+  onDevice.stream = nullptr;
+  onDevice.device = chip;
+  Status status = CudaRunner::run(call, onDevice);
+  if (!status)
+    driver.contextReset(chip);
   memory.clear(driver);
   return status;
 }

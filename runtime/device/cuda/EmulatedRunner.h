@@ -28,7 +28,7 @@ public:
 protected:
   Expected<std::unique_ptr<Queue>> openQueue() const override;
   Status beforeStage(const device::BoundCall &call, size_t stage, char *first) const override;
-  Status afterStage(const device::BoundCall &call, char *first) const override;
+  Status beforeCopies(const device::BoundCall &call, char *first) const override;
 
 private:
   class Registration;
