@@ -17,6 +17,7 @@ void SharedShadow::reset(uint32_t bytes, unsigned warps) {
   words.assign((bytes + 3) / 4, Word());
   reads.assign(words.size() * warps, Read());
   readClocks.assign(words.size() * warps, 0);
+  wholeReads.assign(words.size() * warps, WholeRead());
 }
 
 void SharedShadow::fail(Warp &warp, unsigned lane, uint32_t word, const char *verb,
@@ -41,8 +42,8 @@ bool SharedShadow::checkWrite(Warp &warp, unsigned lane, uint32_t word, uint8_t 
   const Word &last = words[word];
   if (!(last.touched & touched) || (last.isStrong && kind.isStrong))
     return true;
-  const bool isOrdered = last.warp == warp.number ? last.lane == lane || last.clock < warp.clock.now
-                                                  : last.clock <= warp.clock.own[last.warp];
+  const bool isOrdered =
+      (last.warp == warp.number && last.lane == lane) || last.clock <= warp.clock.own[last.warp];
   if (isOrdered || kind.changesNothing(lane))
     return isOrdered;
   fail(warp, lane, word,
@@ -54,33 +55,30 @@ bool SharedShadow::checkReads(Warp &warp, unsigned lane, uint32_t word, uint8_t 
                               Access kind) {
   for (unsigned other = 0; other < warpCount; ++other) {
     const size_t at = other * words.size() + word;
+    // Returns true if a read of the other warp is not ordered before.
+    auto races = [&](uint32_t clock, uint8_t reader) {
+      return clock > warp.clock.own[other] && !(other == warp.number && reader == lane);
+    };
+    const WholeRead whole = wholeReads[at];
     const Read &read = reads[at];
-    if (!(read.touched & touched) || (read.isStrong && kind.isStrong))
-      continue;
-    const bool isOrdered = other == warp.number
-                               ? read.lane == lane || readClocks[at] < warp.clock.now
-                               : readClocks[at] <= warp.clock.own[other];
-    if (isOrdered)
+    const bool isConcern = (read.touched & touched) && !(read.isStrong && kind.isStrong);
+    const bool racesWhole = races(whole.clock(), whole.lane());
+    if (!racesWhole && !(isConcern && races(readClocks[at], read.lane)))
       continue;
     if (kind.changesNothing(lane))
       return false;
-    fail(warp, lane, word, "overwrites what is read by", other, read.lane);
+    fail(warp, lane, word, "overwrites what is read by", other,
+         racesWhole ? whole.lane() : read.lane);
   }
   return true;
 }
 
-[[gnu::always_inline]] inline void SharedShadow::readWord(Warp &warp, unsigned lane, uint32_t word,
-                                                          uint8_t touched, Access kind) {
-  const Word &last = words[word];
-  // Fast: the last write is of the lane itself or ordered before.
-  const bool isOrdered = last.warp == warp.number ? last.clock < warp.clock.now
-                                                  : last.clock <= warp.clock.own[last.warp];
-  if (!isOrdered)
-    checkWrite(warp, lane, word, touched, kind);
+void SharedShadow::readWord(Warp &warp, unsigned lane, uint32_t word, uint8_t touched,
+                            Access kind) {
+  checkWrite(warp, lane, word, touched, kind);
   const size_t at = warp.number * words.size() + word;
   const Read &mine = reads[at];
-  const bool isChanged = last.warp == warp.number && last.clock == warp.clock.now;
-  Read now = {uint8_t(lane), touched, kind.isStrong, isChanged};
+  Read now = {uint8_t(lane), touched, kind.isStrong};
   if (std::exchange(readClocks[at], warp.clock.now) == warp.clock.now) {
     if (mine.lane == lane) {
       now.touched |= mine.touched;
@@ -102,19 +100,22 @@ void SharedShadow::writeWord(Warp &warp, unsigned lane, uint32_t word, uint8_t t
   last.clock = warp.clock.now, last.warp = uint8_t(warp.number), last.lane = uint8_t(lane);
   last.touched = isSame ? last.touched | touched : touched;
   last.isStrong = kind.isStrong;
-  reads[warp.number * words.size() + word].isChanged = true;
+}
+
+void SharedShadow::expectLanded(Warp &warp, unsigned lane, uint32_t word, Access kind) const {
+  if (words[word].pending)
+    throw Fault{warp.describe(lane) + (kind.isWrite ? " writes" : " reads") +
+                    " shared memory at byte " + std::to_string(word * 4) +
+                    ", to which an asynchronous copy is in flight; expected cp.async.wait_group, "
+                    "and a barrier, before",
+                0};
 }
 
 [[gnu::always_inline]] inline void SharedShadow::access(Warp &warp, unsigned lane, uint32_t address,
                                                         uint32_t bytes, Access kind) {
   const uint32_t first = address / 4, end = (address + bytes + 3) / 4;
   for (uint32_t word = first; word < end; ++word) {
-    if (words[word].pending)
-      throw Fault{warp.describe(lane) + (kind.isWrite ? " writes" : " reads") +
-                      " shared memory at byte " + std::to_string(word * 4) +
-                      ", to which an asynchronous copy is in flight; expected cp.async.wait_group, "
-                      "and a barrier, before",
-                  0};
+    expectLanded(warp, lane, word, kind);
     // Accesses of 4 bytes and more are aligned.
     const uint8_t touched = bytes >= 4 ? 15 : touchedBytes(word, address, bytes);
     if (kind.isWrite)
@@ -126,24 +127,28 @@ void SharedShadow::writeWord(Warp &warp, unsigned lane, uint32_t word, uint8_t t
 
 /// Records weak reads of whole words.
 void SharedShadow::readWords(Warp &warp, Lanes lanes, const uint64_t *addresses, uint32_t count) {
-  const uint32_t now = warp.clock.now;
-  uint32_t *const clocks = readClocks.data() + warp.number * words.size();
-  Read *const of = reads.data() + warp.number * words.size();
-  constexpr uint8_t kWhole = 15;
+  const Word *const written = words.data();
+  WholeRead *const read = wholeReads.data() + warp.number * words.size();
+  const uint32_t *const own = warp.clock.own.data();
+  const uint32_t now = warp.clock.now, several = WholeRead::at(now, kSeveral).bits;
+  uint32_t isUnordered = 0; // a write or a copy in flight
+  forEachLane(lanes, [&](unsigned lane) {
+    const uint32_t mine = WholeRead::at(now, lane).bits;
+    const auto first = uint32_t(addresses[lane] / 4);
+    for (uint32_t word = first; word < first + count; ++word) {
+      const Word last = written[word];
+      isUnordered |= uint32_t(last.clock > own[last.warp]) | last.pending;
+      const uint32_t others = (read[word].bits ^ mine) - 1; // < 63: by others, in this clock
+      read[word].bits = others < 63 ? several : mine;
+    }
+  });
+  if (!isUnordered)
+    return;
   forEachLane(lanes, [&](unsigned lane) {
     const auto first = uint32_t(addresses[lane] / 4);
     for (uint32_t word = first; word < first + count; ++word) {
-      // Other warps have not written a word that was read since the warp synchronized: that would
-      // have been a race.
-      Read &mine = of[word];
-      const bool isKnown =
-          clocks[word] == now && mine.touched == kWhole && !mine.isStrong && !mine.isChanged;
-      if (isKnown && (mine.lane == kSeveral || mine.lane == lane))
-        continue;
-      if (isKnown)
-        mine.lane = kSeveral;
-      else
-        access(warp, lane, word * 4, 4, Access());
+      expectLanded(warp, lane, word, Access());
+      checkWrite(warp, lane, word, 15, Access());
     }
   });
 }
@@ -158,10 +163,8 @@ void SharedShadow::access(Warp &warp, Lanes lanes, const uint64_t *addresses, ui
 
 void SharedShadow::issue(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes) {
   access(warp, lane, address, bytes, {.isWrite = true});
-  for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; ++word) {
+  for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; ++word)
     ++words[word].pending;
-    readClocks[warp.number * words.size() + word] = 0; // the next read finds the copy
-  }
 }
 
 void SharedShadow::land(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes) {
@@ -312,7 +315,7 @@ void GlobalRaces::access(Warp &warp, unsigned lane, Allocation &allocation, uint
   }
 }
 
-void GlobalRaces::syncWarp(Warp &warp) { ++warp.clock.now; }
+void GlobalRaces::advance(Warp &warp) { warp.clock.own[warp.number] = warp.clock.now++; }
 
 namespace {
 
@@ -346,7 +349,7 @@ void GlobalRaces::barrier(const std::vector<Warp *> &arrivals, const std::vector
     warp->clock.others = join(warp->clock.others, others);
   }
   for (Warp *warp : arrivals)
-    ++warp->clock.now;
+    advance(*warp);
 }
 
 Knowledge GlobalRaces::all(const Warp &warp) const {
@@ -374,14 +377,14 @@ void GlobalRaces::learn(Warp &warp, const Knowledge &knowledge) {
 void GlobalRaces::fence(Warp &warp) {
   learn(warp, std::exchange(warp.clock.pending, nullptr));
   warp.clock.fenced = all(warp);
-  ++warp.clock.now;
+  advance(warp);
 }
 
 void GlobalRaces::publish(Warp &warp, uint64_t key, bool isRelease, bool isAtomic) {
   Knowledge news = warp.clock.fenced;
   if (isRelease) {
     news = all(warp);
-    ++warp.clock.now;
+    advance(warp);
   }
   // An atomic operation continues the release sequence of the value that it replaces.
   Knowledge &at = published[key];

@@ -31,12 +31,13 @@ using Knowledge = std::shared_ptr<const std::vector<uint32_t>>;
 
 /// The clock of a warp and what it knows about others.
 struct WarpClock {
-  uint64_t number = 0;            // in the launch
-  uint32_t now = 1;               // advances at each synchronization
-  std::array<uint32_t, 32> own{}; // clocks of the warps of its CTA, by number in the CTA
-  Knowledge others;               // of warps of other CTAs
-  Knowledge fenced;               // at the last fence; a later relaxed store publishes it
-  Knowledge pending;              // read by relaxed loads: known after the next fence
+  uint64_t number = 0; // in the launch
+  uint32_t now = 1;    // advances at each synchronization
+  /// Clocks of the warps of its CTA, by number in the CTA; of itself, the one before `now`.
+  std::array<uint32_t, 32> own{};
+  Knowledge others;  // of warps of other CTAs
+  Knowledge fenced;  // at the last fence; a later relaxed store publishes it
+  Knowledge pending; // read by relaxed loads: known after the next fence
 };
 
 /// The kind of an access of memory.
@@ -75,9 +76,16 @@ private:
     uint8_t lane = 0; // kSeveral: several lanes have read all bytes of `touched`
     uint8_t touched : 4 = 0;
     bool isStrong : 1 = false;
-    bool isChanged : 1 = false; // by the warp itself, since it synchronized
   };
-  static constexpr uint8_t kSeveral = 0xFF;
+  static constexpr uint8_t kSeveral = kWarpSize;
+  /// A weak read of a whole word by a lane, or kSeveral. Clocks have 26 bits here: of a warp that
+  /// synchronizes more often, races with such reads may be missed.
+  struct WholeRead {
+    uint32_t bits = 0; // 0: none
+    static WholeRead at(uint32_t clock, uint32_t lane) { return {clock << 6 | lane}; }
+    uint32_t clock() const { return bits >> 6; }
+    uint8_t lane() const { return bits & 63; }
+  };
   void access(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes, Access kind);
   void readWords(Warp &warp, Lanes lanes, const uint64_t *addresses, uint32_t count);
   void readWord(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
@@ -85,12 +93,14 @@ private:
   /// Throws Fault for a race, unless the access changes nothing; then returns false.
   bool checkWrite(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
   bool checkReads(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
+  void expectLanded(Warp &warp, unsigned lane, uint32_t word, Access kind) const;
   [[noreturn]] void fail(Warp &warp, unsigned lane, uint32_t word, const char *verb,
                          unsigned otherWarp, unsigned otherLane) const;
   std::vector<Word> words;
-  // By warp and word: a warp reads neighbouring words. Clocks are separate to keep entries small.
+  // By warp and word: a warp reads neighbouring words.
+  std::vector<WholeRead> wholeReads;
+  std::vector<Read> reads; // all others; their clocks are separate to keep entries small
   std::vector<uint32_t> readClocks;
-  std::vector<Read> reads;
   unsigned warpCount = 0;
 };
 
@@ -141,7 +151,7 @@ public:
   /// A barrier orders all accesses of these warps before it ahead of those after it.
   void barrier(const std::vector<Warp *> &arrivals, const std::vector<Warp *> &leaving);
   /// Orders the lanes of a warp.
-  void syncWarp(Warp &warp);
+  static void syncWarp(Warp &warp) { advance(warp); }
 
   /// A fence of device scope: a later strong store publishes what precedes the fence, and what
   /// strong loads have read before it is ordered before later accesses.
@@ -153,6 +163,7 @@ public:
 
 private:
   struct Mark;
+  static void advance(Warp &warp);
   bool isOrdered(const Warp &warp, unsigned lane, const Mark &before) const;
   [[noreturn]] void fail(Warp &warp, unsigned lane, uint64_t address, const char *verb,
                          const Mark &before) const;

@@ -207,7 +207,7 @@ static const Call kCalls[] = {
     {"long_uneven", 1, 3, 1, 777, 1000, 40, 72, {}, 1.0, true},
     // The CPU's backward pass splits these rows into two or three parts (cpu_schedule, part_rows).
     {"two_parts", 1, 1, 1, 1024, 130, 16, 24, {}, 1.0, true},
-    {"three_parts", 2, 1, 1, 1025, 1100, 16, 24, {}, 1.0, true},
+    {"three_parts", 1, 1, 1, 1025, 1100, 16, 24, {}, 1.0, true},
     {"parts_grouped", 1, 6, 2, 400, 300, 16, 24, {}, 1.0, true},
     {"parts_shard", 1, 2, 1, 700, 500, 16, 24, shard(300, 211, 2, 8), 1.0, true},
 };

@@ -3,11 +3,12 @@
 //   pe-conformance --target=cpu|loops|gpu-emulator|cuda|reference [--features=x86-64-v3]
 //                  [--dtype=f32|bf16|f16|tf32] [--encoding=a,b] [--call=a,b]
 //                  [--loops=turn|all|NAMES] [--permissions]
-//                  [--threads=1,1,3] [--seed=N] [--root=DIR] [--poison] [--quick] [--turn=K/N]
-//                  [--verbose] [--failures] [--list]
+//                  [--threads=1,1,3] [--seed=N] [--root=DIR] [--poison] [--quick [--with=a,b]]
+//                  [--turn=K/N] [--verbose] [--failures] [--list]
 //
 // --loops selects the blocks and owners (Cases.cpp) of target loops: two per encoding in rotation,
 // all, or a list such as 16x16-rows. --permissions skips the blocks that an algorithm may skip.
+// --quick omits long calls, except for those of --with.
 // --turn=K/N runs large calls, and numbers of threads other than the first, only in every N-th
 // case, so that N runs with K from 0 to N-1 cover the table. Small calls always run. --poison fills
 // fresh buffers with NaN. The user's disk cache is not used. Prints a line per case, all tensors of
@@ -35,7 +36,8 @@ struct Arguments {
   std::string root = PE_TEST_SOURCE_DIR;
   std::vector<std::string> encodings;
   std::vector<std::string> calls;
-  std::vector<std::string> loops; // empty: in rotation
+  std::vector<std::string> longCalls; // that run in spite of --quick
+  std::vector<std::string> loops;     // empty: in rotation
   std::vector<int> threads = {1, 1, 2, 3};
   uint64_t seed = 1;
   Turn turn;
@@ -74,6 +76,8 @@ Status parseOption(const std::string &option, Arguments &arguments) {
     arguments.encodings = splitList(value);
   else if (name == "--call")
     arguments.calls = splitList(value);
+  else if (name == "--with")
+    arguments.longCalls = splitList(value);
   else if (name == "--seed")
     arguments.seed = std::strtoull(value.c_str(), nullptr, 10);
   else if (name == "--loops")
@@ -106,6 +110,12 @@ Status parseOption(const std::string &option, Arguments &arguments) {
 
 bool isChosen(const std::vector<std::string> &names, std::string_view name) {
   return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Returns true for the long calls that --quick omits.
+bool isTooLong(const Arguments &arguments, const Call &call) {
+  return arguments.quick && call.isLong &&
+         std::ranges::find(arguments.longCalls, call.name) == arguments.longCalls.end();
 }
 
 /// Returns one subject, or for target loops one per choice of blocks and owner.
@@ -226,7 +236,7 @@ int runTable(const Arguments &arguments) {
   for (size_t encoding = 0; encoding < encodingFiles().size(); ++encoding)
     for (const Call &call : callsOf(encodingFiles()[encoding]))
       if (isChosen(arguments.encodings, encodingFiles()[encoding].name) &&
-          isChosen(arguments.calls, call.name) && !(arguments.quick && call.isLong))
+          isChosen(arguments.calls, call.name) && !isTooLong(arguments, call))
         runCase(arguments, suite, *subjects, encoding, call, counts);
   const SuiteTimes &times = suite.times();
   std::printf("%d cases, %d failed (%.0f s compiling, %.0f s in the reference, %.0f s running)\n",
