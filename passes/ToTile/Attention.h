@@ -135,6 +135,7 @@ public:
 struct Attention {
   std::string name; // the prefix of its stages
   Value q, k, v, o; // as the kernel reads them, after rotations
+  Value oRest;      // the output minus its rounded value, or null (softmax)
   Value lse;        // log-sum-exp without the terms that depend only on the query (softmax)
   Value lseResult;  // log-sum-exp with all terms, or the log of the mass left (stick-breaking)
   Value mass;       // snapshots of the mass left (stick-breaking)

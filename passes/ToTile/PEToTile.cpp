@@ -82,6 +82,7 @@ private:
   void noteWindow(const DifferenceRange &range);
   std::optional<StringRef> returned(Value value);
   void createResults(Lowered &lowered);
+  void createRest(Lowered &lowered, ArrayRef<TermOp> terms);
   void createMass(Attention &a);
   void createSides(Lowered &lowered, const DifferenceRange &later);
   LogicalResult createTerms(Lowered &lowered, const DifferenceRange &range);
@@ -279,6 +280,31 @@ void FunctionLowering::createResults(Lowered &lowered) {
     createMass(a);
 }
 
+/// Keeps what rounding to 16 bits takes from the output if gradients of parameters are summed over
+/// the pairs: large numbers of both signs cancel there only if the row constant is accurate.
+void FunctionLowering::createRest(Lowered &lowered, ArrayRef<TermOp> terms) {
+  Attention &a = lowered.attention;
+  if (!options.grad || !a.isSoftmax || a.content || activation.getIntOrFloatBitWidth() != 16)
+    return;
+  auto isFloat = [](Value capture) {
+    auto type = dyn_cast<ShapedType>(capture.getType());
+    return type && isa<FloatType>(type.getElementType());
+  };
+  AttentionOp op = lowered.op;
+  SmallVector<Value> functions(op.getPrologues());
+  llvm::append_range(functions, op.getContents());
+  for (Value function : {Value(op.getRotation()), Value(op.getScore()), Value(op.getSink())})
+    if (function)
+      functions.push_back(function);
+  const bool hasParameters = llvm::any_of(functions, [&](Value function) {
+    return llvm::any_of(function.getDefiningOp()->getOperands(), isFloat);
+  });
+  if (hasParameters ||
+      llvm::any_of(terms, [&](TermOp term) { return llvm::any_of(term.getCaptures(), isFloat); }))
+    a.oRest =
+        context->buffer(a.name + "_output_rest", Role::Residual, {"b", "hq", "r", "e"}, activation);
+}
+
 /// Snapshots of the mass left, where gradients are wanted.
 void FunctionLowering::createMass(Attention &a) {
   SmallVector<StringRef> extents = {"b", "hq", "kb", "r"};
@@ -424,6 +450,7 @@ LogicalResult FunctionLowering::createTerms(Lowered &lowered, const DifferenceRa
   if (failed(contents))
     return failure();
   lowered.contents = std::move(*contents);
+  createRest(lowered, *terms);
   return success();
 }
 

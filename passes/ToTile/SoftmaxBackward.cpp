@@ -19,8 +19,12 @@ namespace {
 
 /// Returns -delta, plus the cotangent of log-sum-exp if given. It is added to <dO, V>.
 Value emitRowConstant(TileBuilder &t, const Attention &a, Value dO) {
-  Value product = t.map({t.load(a.o, {"r", "e"}), dO}, {"r", "e"},
-                        [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
+  Value o = t.load(a.o, {"r", "e"});
+  if (a.oRest)
+    o = t.map({o, t.load(a.oRest, {"r", "e"})}, {"r", "e"},
+              [](Scalar &s, ValueRange in) { return s.add(in[0], in[1]); });
+  Value product =
+      t.map({o, dO}, {"r", "e"}, [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
   Value delta = t.reduce(Reduction::Add, "e", product);
   if (!a.dLse)
     return t.map({delta}, {"r"}, [](Scalar &s, ValueRange in) { return s.neg(in[0]); });

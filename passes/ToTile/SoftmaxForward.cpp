@@ -115,6 +115,12 @@ void mlir::tile::emitSoftmaxForward(TileBuilder &plan, const Attention &a) {
     a.content->storeForward(t, out, m, inverse, stream.getResults().drop_front(3));
   else
     t.store(out, a.o);
+  if (a.oRest) {
+    Type element = cast<BufferType>(a.oRest.getType()).getElementType();
+    Value rest = t.map({out, t.rounded(out, element)}, {"r", "e"},
+                       [](Scalar &x, ValueRange in) { return x.sub(in[0], in[1]); });
+    t.store(rest, a.oRest);
+  }
   // In natural units, and minus infinity for a row without keys, so that results can be merged.
   auto lse = [&](ValueRange sums) {
     return t.map(sums, {"r"}, [&](Scalar &s, ValueRange in) {

@@ -14,6 +14,7 @@
 // CHECK: tile.buffer "o" result {strided} : <[b, hq, r, e], bf16>
 // CHECK: tile.buffer "d_o" cotangent {strided} : <[b, hq, r, e], bf16>
 // CHECK: tile.buffer "attention_lse" residual : <[b, hq, r], f32>
+// CHECK: %[[REST:.*]] = tile.buffer "attention_output_rest" residual : <[b, hq, r, e], bf16>
 // CHECK: tile.stage @attention_forward
 // CHECK: %[[Q:.*]] = tile.load %{{.*}} -> <[r, d], bf16>
 // CHECK: tile.stream
@@ -22,12 +23,16 @@
 // CHECK: arith.mulf
 // CHECK: arith.truncf %{{.*}} : f32 to bf16
 // CHECK: tile.dot {{.*}} : <[r, c], bf16>, <[c, e], bf16> -> <[r, e], f32>
+// The forward stage stores the output minus its rounded value; the row constant adds it again.
+// CHECK: tile.store %{{.*}}, %[[REST]]
 // CHECK: tile.stage @attention_backward
+// CHECK: tile.load %[[REST]] : {{.*}} -> <[r, e], bf16>
 // CHECK: arith.extf %{{.*}} : bf16 to f32
 // HALF: tile.buffer "q" argument {strided} : <[b, hq, r, d], f16>
 
 // tf32: tensors are f32. Operands of a contraction are rounded when they are loaded or computed,
 // and scores are scaled after the contraction.
+// TF32-NOT: output_rest
 // TF32: tile.buffer "q" argument {strided} : <[b, hq, r, d], f32>
 // TF32: tile.buffer "o" result {strided} : <[b, hq, r, e], f32>
 // TF32: tile.stage @attention_forward
