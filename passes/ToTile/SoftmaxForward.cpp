@@ -111,16 +111,16 @@ void mlir::tile::emitSoftmaxForward(TileBuilder &plan, const Attention &a) {
   Value out = t.map({o, inverse, l}, {"r", "e"}, [](Scalar &s, ValueRange in) {
     return s.select(sawKey(s, in[2]), s.mul(in[0], in[1]), s.number(0.0));
   });
-  if (a.content)
-    a.content->storeForward(t, out, m, inverse, stream.getResults().drop_front(3));
-  else
-    t.store(out, a.o);
   if (a.oRest) {
     Type element = cast<BufferType>(a.oRest.getType()).getElementType();
     Value rest = t.map({out, t.rounded(out, element)}, {"r", "e"},
                        [](Scalar &x, ValueRange in) { return x.sub(in[0], in[1]); });
     t.store(rest, a.oRest);
   }
+  if (a.content)
+    a.content->storeForward(t, out, m, inverse, stream.getResults().drop_front(3));
+  else
+    t.store(out, a.o);
   // In natural units, and minus infinity for a row without keys, so that results can be merged.
   auto lse = [&](ValueRange sums) {
     return t.map(sums, {"r"}, [&](Scalar &s, ValueRange in) {
