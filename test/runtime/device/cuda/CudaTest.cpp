@@ -308,7 +308,7 @@ TEST_F(CudaCallsTest, OnlyLaunchKernels) {
 
   const std::vector<View> given = upload(arguments);
   std::vector<View> views = given;
-  for (const char *name : {"o", "attention_lse"})
+  for (const char *name : {"o", "attention_lse", "attention_output_rest"})
     views.push_back(add(name, given));
   for (int call = 0; call < 2; ++call) // the first one loads the kernels
     ASSERT_EQ(run(PE_FORWARD, views, {{"k_start", 5}}), 0) << pe_last_error();
