@@ -4,6 +4,7 @@
 #include "passes/ToGPU/Maps.h"
 #include "passes/ToLoops/ScalarStage.h"
 #include "passes/ToLoops/StageFunction.h"
+#include "runtime/device/library/Refine.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
@@ -252,8 +253,25 @@ void lowerLoops(StageOp stage, MutableArrayRef<LoopCode> loops, unsigned number)
   fn.finish(stage, items, /*sharedBytes=*/0);
 }
 
-/// Adds global memory for finding segments (peGpuSegmentsScratch in runtime/device/library), in
-/// f64.
+/// A size expression as a number of peGpuSegmentsScratch.
+struct SizeText {
+  SizeText(std::string text) : text(std::move(text)) {}
+  SizeText(int64_t number) : text(std::to_string(number)) {}
+  friend SizeText operator+(const SizeText &a, const SizeText &b) {
+    SizeText sum(a.text + "+" + b.text);
+    sum.isSum = true;
+    return sum;
+  }
+  friend SizeText operator*(const SizeText &a, const SizeText &b) {
+    return a.asFactor() + "*" + b.asFactor();
+  }
+  std::string asFactor() const { return isSum ? "(" + text + ")" : text; }
+
+  std::string text;
+  bool isSum = false;
+};
+
+/// Adds global memory for finding segments.
 Value segmentsScratch(StageOp stage, FindSegmentsOp op) {
   auto extentOf = [](Value buffer, unsigned fromLast) {
     auto extents = cast<BufferType>(buffer.getType()).getExtents();
@@ -263,15 +281,11 @@ Value segmentsScratch(StageOp stage, FindSegmentsOp op) {
   std::string width = "1";
   for (size_t i = 1; i < op.getLinks().size(); i += 2)
     width = "max(" + width + "," + extentOf(op.getLinks()[i], 1) + ")";
-  const std::string room = "(" + extentOf(op.getCoefficients(), 2) + "+1)";
-  // Interval bounds and counts per thread, two sweeps of knots and values.
-  std::string size = std::to_string(5 * kThreads) + "+2*" + room + "*(" + width + "+1)";
-  if (op.getDegree() != 1) // refineScratch of runtime/device/library/Refine.h
-    size += "+" + std::to_string(4 * kThreads + 32 * 16 * 2 + 64 + 1) + "*" + width + "+5*" + room +
-            "+32";
+  const SizeText ends = SizeText(extentOf(op.getCoefficients(), 2)) + 1;
+  const SizeText size = peGpuSegmentsScratch<SizeText>(op.getDegree(), width, ends);
   OpBuilder builder(stage);
   auto plan = stage->getParentOfType<PlanOp>();
-  auto type = BufferType::get(stage.getContext(), builder.getStringAttr(size),
+  auto type = BufferType::get(stage.getContext(), builder.getStringAttr(size.text),
                               Float64Type::get(stage.getContext()));
   return BufferOp::create(builder, stage.getLoc(), type,
                           (plan.getSymName() + "_" + stage.getSymName() + "_scratch").str(),
@@ -285,7 +299,7 @@ void lowerFindSegments(StageOp stage, FindSegmentsOp op) {
   SmallVector<Value> buffers = buffersOf(op, stage);
   Value scratch = segmentsScratch(stage, op);
   buffers.push_back(scratch);
-  KernelFunction fn(stage, "", buffers, kThreads, b);
+  KernelFunction fn(stage, "", buffers, kPeGpuSegmentsThreads, b);
   Type i64 = b.getI64Type();
   auto pointerType = LLVM::LLVMPointerType::get(b.getContext());
   SmallVector<Value> words;
@@ -306,7 +320,7 @@ void lowerFindSegments(StageOp stage, FindSegmentsOp op) {
         word, b.create<LLVM::GEPOp>(pointerType, i64, block,
                                     ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)}));
   b.create<LLVM::CallOp>(fn.declare("pe_gpu_find_segments", {pointerType, pointerType, b.i32()}),
-                         ValueRange{block, generic(scratch), b.integer(kThreads)});
+                         ValueRange{block, generic(scratch), b.integer(kPeGpuSegmentsThreads)});
   fn.finish(stage, "1", /*sharedBytes=*/0);
 }
 

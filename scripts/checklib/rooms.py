@@ -16,7 +16,10 @@ ROOMS = {
     "runtime/core": (("runtime/include", "runtime/plan"), False),
     # A machine that executes PTX: errors, and conversions of types.
     "runtime/ptx": (("runtime/include", "runtime/core"), False),
-    "runtime/device": (("runtime/include", "runtime/plan", "runtime/core", "runtime/ptx"), False),
+    # Freestanding functions that GPU kernels call. The pass that emits the calls uses their sizes.
+    "runtime/device/library": ((), False),
+    "runtime/device": (("runtime/include", "runtime/plan", "runtime/core", "runtime/ptx",
+                        "runtime/device/library"), False),
     "runtime/reference": (("runtime/include", "runtime/plan", "runtime/core"), False),
     "runtime/api": (
         ("runtime/include", "runtime/plan", "runtime/core", "runtime/device", "runtime/reference",
@@ -42,7 +45,8 @@ ROOMS = {
     "passes/ToLoops": (("dialect", "passes/Scalar"), True),
     # Scalar stages, and stages that cannot be fused, use the loops that define the tile ops.
     "passes/ToCPU": (("dialect", "passes/Schedule", "passes/Scalar", "passes/ToLoops"), True),
-    "passes/ToGPU": (("dialect", "passes/Schedule", "passes/Scalar", "passes/ToLoops"), True),
+    "passes/ToGPU": (("dialect", "passes/Schedule", "passes/Scalar", "passes/ToLoops",
+                      "runtime/device/library"), True),
     "passes/Pipelines": (("dialect", "passes", "runtime/plan", "runtime/include"), True),
     "runtime/jit": (
         ("dialect", "passes", "runtime/plan", "runtime/core", "runtime/include",

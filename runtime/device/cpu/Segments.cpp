@@ -166,7 +166,7 @@ std::vector<double> scratchOf(std::span<const Link> links, const PeFindSegments 
   int64_t width = 1;
   for (const Link &link : links)
     width = std::max(width, link.outputs);
-  return std::vector<double>(segments::refineScratch(1, width, width, call.capacity));
+  return std::vector<double>(segments::refineScratch(1, width, call.capacity + 1));
 }
 
 /// Extends `interval` to contain the finite elements of `values`.

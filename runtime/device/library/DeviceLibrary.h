@@ -2,8 +2,8 @@
 //
 // Freestanding code that clang compiles for NVPTX, as bitcode that libpe-jit links into a kernel
 // module (runtime/jit/Ptx.cpp). Kernels call the functions as `pe_gpu_*` (passes/ToGPU). Nothing
-// here allocates or includes headers of a host library. Host code includes this header for the
-// sizes of scratch memory.
+// here allocates or includes headers of a host library. Host code includes these headers for the
+// sizes of scratch memory (peGpuSegmentsScratch in Refine.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_RUNTIME_DEVICE_LIBRARY_DEVICELIBRARY_H
@@ -42,19 +42,12 @@ struct PeGpuFindSegments;
 
 /// Computes the same as `pe_find_segments` (runtime/device/cpu/Segments.h) from the same argument
 /// block. Every thread of one CTA of `threads` threads must call it with the same arguments.
-/// `scratch` is global memory of peGpuSegmentsScratch(capacity, widest link) doubles or more, plus
-/// pe::segments::refineScratch (Refine.h) doubles if the degree is not 1.
+/// `scratch` is global memory of peGpuSegmentsScratch (Refine.h) doubles or more.
 void pe_gpu_find_segments(const PeGpuFindSegments *call, double *scratch, int32_t threads);
 
 } // extern "C"
 
 /// The largest number of threads of the CTA.
 inline constexpr int64_t kPeGpuSegmentsThreads = 128;
-/// Returns the number of doubles needed to find `capacity` segments of a chain with links of at
-/// most `width` outputs: product bounds per thread, counts per thread, and two sweeps of knots and
-/// values.
-constexpr int64_t peGpuSegmentsScratch(int64_t capacity, int64_t width) {
-  return 5 * kPeGpuSegmentsThreads + 2 * (capacity + 1) * (width + 1);
-}
 
 #endif // PE_RUNTIME_DEVICE_LIBRARY_DEVICELIBRARY_H

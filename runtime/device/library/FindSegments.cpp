@@ -327,7 +327,7 @@ void Finder::run() {
     return writeLines(h);
   pe::segments::Refiner<CtaPlatform> refiner({thread, threads}, links, call.linkCount, call.heads,
                                              call.capacity, call.tolerance,
-                                             at + 2 * maxKnots * (width + 1));
+                                             scratch + pe::segments::sweepScratch(width, maxKnots));
   if (call.degree == 0)
     return writeConstants(refiner, h);
   if (!refiner.run(h.knots, h.count - 1))

@@ -83,11 +83,17 @@ inline void fitNodes(const double *values, double *coefficients) {
   coefficients[1] = oddInner - coefficients[3] * p;
 }
 
-/// Returns the doubles of scratch for `threads` threads, `heads` outputs, links of at most `width`
-/// outputs and tables of `capacity` pieces.
-constexpr int64_t refineScratch(int64_t threads, int64_t heads, int64_t width, int64_t capacity) {
-  return threads * 4 * width + kBatch * kPoints * 2 * heads + kScalePoints * heads + heads +
-         5 * (capacity + 1) + kBatch;
+/// Returns the doubles of scratch of a Refiner for `threads` threads, links of at most `width`
+/// outputs and tables of `ends` - 1 pieces. `Number` is an integer, or an expression of a pass.
+template <typename Number>
+constexpr Number refineScratch(int64_t threads, Number width, Number ends) {
+  return (4 * threads + kBatch * kPoints * 2 + kScalePoints + 1) * width + 5 * ends + kBatch;
+}
+
+/// Returns the doubles of scratch of the sweeps over kinks in pe_gpu_find_segments: bounds of
+/// products and counts per thread, and two sweeps of knots and values.
+template <typename Number> constexpr Number sweepScratch(Number width, Number ends) {
+  return 5 * kPeGpuSegmentsThreads + 2 * ends * (width + 1);
 }
 
 /// Splits cells and fits cubics. `Platform` provides thread(), threads(), barrier(), and erf, exp,
@@ -432,5 +438,15 @@ void Refiner<Platform>::writeCubics(float *knots, float *coefficients) {
 }
 
 } // namespace pe::segments
+
+/// Returns the doubles of scratch of pe_gpu_find_segments for pieces of degree `degree`. For
+/// `width`, `ends` and `Number` see refineScratch.
+template <typename Number>
+constexpr Number peGpuSegmentsScratch(int64_t degree, Number width, Number ends) {
+  const Number sweeps = pe::segments::sweepScratch(width, ends);
+  if (degree == 1)
+    return sweeps;
+  return sweeps + pe::segments::refineScratch(kPeGpuSegmentsThreads, width, ends);
+}
 
 #endif // PE_RUNTIME_DEVICE_LIBRARY_REFINE_H

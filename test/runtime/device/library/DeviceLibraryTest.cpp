@@ -89,8 +89,7 @@ struct Call {
       inputs = outputs;
       widest = std::max(widest, outputs);
     }
-    scratch.resize(peGpuSegmentsScratch(capacity, widest) +
-                   pe::segments::refineScratch(kPeGpuSegmentsThreads, widest, widest, capacity));
+    scratch.resize(peGpuSegmentsScratch(degree, widest, capacity + 1));
   }
 };
 
