@@ -210,6 +210,7 @@ static const Call kCalls[] = {
     {"three_parts", 1, 1, 1, 1025, 1100, 16, 24, {}, 1.0, true},
     {"parts_grouped", 1, 6, 2, 400, 300, 16, 24, {}, 1.0, true},
     {"parts_shard", 1, 2, 1, 700, 500, 16, 24, shard(300, 211, 2, 8), 1.0, true},
+    {"deep", 1, 2, 1, 70, 130, 128, 128, shard(60, 0, 0, 2), 1.0, true},
 };
 
 /// Returns a call with B, S and Dm of the tokens.

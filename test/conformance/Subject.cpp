@@ -71,6 +71,7 @@ template <typename Request> void setTarget(Request &request, const SubjectOption
     request.target = options.target;
   else
     request.lowering = options.target;
+  request.chip = options.chip;
   request.loops = options.loops;
 }
 

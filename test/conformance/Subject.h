@@ -45,6 +45,8 @@ struct SubjectOptions {
   std::string target = "cpu";
   /// The machine to compile for; empty for the host.
   std::string features;
+  /// The GPU to compile for; empty for the target's default.
+  std::string chip;
   /// The type of activations; GPU targets also support BF16 and F16.
   DType dtype = DType::F32;
   /// Fills every fresh buffer with NaN, so that elements that no stage writes cannot look correct.
