@@ -1,0 +1,76 @@
+//===- PtxTest.cpp - LLVM dialect to PTX ----------------------------------===//
+#include "runtime/jit/Ptx.h"
+#include "runtime/jit/Compilation.h"
+
+#include <gtest/gtest.h>
+
+using namespace pe;
+
+namespace {
+
+/// Emits the PTX of `module` for sm_80.
+Expected<std::string> emit(const std::string &module) {
+  jit::Compilation compilation(jit::getRegistry());
+  if (Status parsed = compilation.parse({module, "kernels.mlir", ""}); !parsed)
+    return parsed.error();
+  return jit::emitPtx(compilation.getModule(), *jit::parseChip("sm_80"));
+}
+
+std::string inKernels(const std::string &functions) {
+  return "gpu.module @kernels {\n" + functions + "}\n";
+}
+
+/// Returns a kernel that stores (i + k) * s for every k below `count`.
+std::string products(const std::string &name, int count) {
+  std::string text = "llvm.func @" + name + "(%out: !llvm.ptr<1>, %i: i32, %s: i32) ";
+  text += "attributes {gpu.kernel, nvvm.kernel} {\n";
+  for (int k = 0; k < count; ++k) {
+    const std::string n = std::to_string(k);
+    text += "%c" + n + " = llvm.mlir.constant(" + n + " : i32) : i32\n";
+    text += "%a" + n + " = llvm.add %i, %c" + n + " : i32\n";
+    text += "%m" + n + " = llvm.mul %a" + n + ", %s : i32\n";
+    text +=
+        "%p" + n + " = llvm.getelementptr %out[" + n + "] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32\n";
+    text += "llvm.store %m" + n + ", %p" + n + " : i32, !llvm.ptr<1>\n";
+  }
+  return text + "llvm.return\n}\n";
+}
+
+/// Returns the number of multiplications in the PTX of a kernel of emitted text.
+int countProducts(const std::string &ptx, const std::string &name) {
+  const size_t begin = ptx.find(".entry " + name + "("), end = ptx.find("\n}", begin);
+  if (begin == std::string::npos)
+    return -1;
+  int count = 0;
+  for (size_t at = ptx.find("mul.lo", begin); at < end; at = ptx.find("mul.lo", at + 1))
+    ++count;
+  return count;
+}
+
+// Strength reduction replaces products by sums, and is quadratic in the number of products: it is
+// skipped in kernels of more than 8192 instructions, and only in these.
+TEST(Ptx, OnlyLongKernelsSkipStrengthReduction) {
+  constexpr int kFew = 100, kMany = 2600;
+  auto ptx = emit(inKernels(products("short", kFew) + products("long", kMany)));
+  ASSERT_TRUE(ptx) << ptx.error().getMessage();
+  EXPECT_LE(countProducts(*ptx, "short"), 2);
+  EXPECT_GE(countProducts(*ptx, "long"), kMany - 1);
+}
+
+TEST(Ptx, DefectsOfPe) {
+  auto empty = emit("module {}\n");
+  ASSERT_FALSE(empty);
+  EXPECT_EQ(empty.error().getMessage(), "the pipelines left no kernels; this is a defect of pe");
+  auto unknown = emit(inKernels(R"(
+    llvm.func @kernel() attributes {gpu.kernel, nvvm.kernel} {
+      llvm.call @pe_gpu_absent() : () -> ()
+      llvm.return
+    }
+    llvm.func @pe_gpu_absent()
+  )"));
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().getMessage(),
+            "the device library has no function pe_gpu_absent; this is a defect of pe");
+}
+
+} // namespace
