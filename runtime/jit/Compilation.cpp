@@ -102,26 +102,13 @@ std::string Compilation::print() {
 
 namespace {
 
-Expected<DType> dtypeOf(Type type, const std::string &place) {
-  if (auto dtype = mlir::pe::dtypeOf(type))
-    return *dtype;
-  std::string name;
-  llvm::raw_string_ostream(name) << type;
-  return makeError("expected element type f32, bf16, f16, i32 or i64, found ", name).at(place);
-}
-
-Expected<ValueInfo> describeValue(Value value, DictionaryAttr attributes, Location location) {
+ValueInfo describeValue(Value value, DictionaryAttr attributes, Location location) {
   ValueInfo info;
   info.location = placeOf(location);
   if (auto name = attributes ? attributes.getAs<StringAttr>("pe.name") : StringAttr())
     info.name = name.str();
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  if (!type)
-    return makeError("expected a ranked tensor for ", info.name).at(info.location);
-  auto dtype = dtypeOf(type.getElementType(), info.location);
-  if (!dtype)
-    return dtype.error();
-  info.dtype = *dtype;
+  auto type = cast<RankedTensorType>(value.getType());
+  info.dtype = *mlir::pe::dtypeOf(type.getElementType());
   for (int64_t size : type.getShape())
     info.dims.push_back(ShapedType::isDynamic(size) ? -1 : size);
   for (std::string &extent : mlir::pe::namedExtents(value))
@@ -137,31 +124,21 @@ Expected<ValueInfo> describeValue(Value value, DictionaryAttr attributes, Locati
 
 } // namespace
 
-Expected<EntryInfo> describeEntry(ModuleOp module, const std::string &entry) {
+EntryInfo describeEntry(ModuleOp module, const std::string &entry) {
   func::FuncOp function;
   for (auto candidate : module.getOps<func::FuncOp>())
     if (candidate.isPublic() && (entry.empty() || candidate.getName() == entry))
       function = candidate;
-  if (!function)
-    return makeError("expected a public function", entry.empty() ? "" : " @", entry,
-                     ", found none");
   EntryInfo info;
   info.name = function.getName().str();
   info.location = placeOf(function.getLoc());
-  for (BlockArgument argument : function.getArguments()) {
-    auto value = describeValue(argument, function.getArgAttrDict(argument.getArgNumber()),
-                               argument.getLoc());
-    if (!value)
-      return value.error();
-    info.arguments.push_back(std::move(*value));
-  }
+  for (BlockArgument argument : function.getArguments())
+    info.arguments.push_back(describeValue(
+        argument, function.getArgAttrDict(argument.getArgNumber()), argument.getLoc()));
   Operation *terminator = function.getBody().front().getTerminator();
-  for (auto [index, result] : llvm::enumerate(terminator->getOperands())) {
-    auto value = describeValue(result, function.getResultAttrDict(index), result.getLoc());
-    if (!value)
-      return value.error();
-    info.results.push_back(std::move(*value));
-  }
+  for (auto [index, result] : llvm::enumerate(terminator->getOperands()))
+    info.results.push_back(
+        describeValue(result, function.getResultAttrDict(index), result.getLoc()));
   for (const mlir::pe::Requirement &required : mlir::pe::requirementsOf(function))
     info.requirements.push_back({required.size, required.least, required.what});
   for (const mlir::pe::ValueRequirement &required : mlir::pe::valueRequirementsOf(function))

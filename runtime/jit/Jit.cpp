@@ -65,8 +65,6 @@ mlir::tile::LoopOptions convert(const LoopOptions &loops) {
 /// Checks the request and converts it to options of the pipelines.
 Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   const bool isGpu = isForGpu(request);
-  if (request.target != "cpu" && !isGpu)
-    return makeError("expected target cpu, cuda or gpu-emulator, found ", request.target);
   const bool takesNarrow = isGpu || request.lowering == "loops";
   if (request.dtype != DType::F32 && !(takesNarrow && isNarrow(request.dtype)))
     return makeError("expected dtype ", takesNarrow ? "f32, bf16, f16 or tf32" : "f32",
@@ -114,11 +112,8 @@ Expected<Description> MlirJit::describe(const Source &source) {
   });
   if (!prepared)
     return prepared.error();
-  auto entry = describeEntry(compilation.getModule(), source.entry);
-  if (!entry)
-    return entry.error();
   Description description;
-  description.entry = std::move(*entry);
+  description.entry = describeEntry(compilation.getModule(), source.entry);
   auto function = compilation.getModule().lookupSymbol<mlir::func::FuncOp>(description.entry.name);
   description.program = mlir::pe::exportProgram(function);
   return description;

@@ -42,7 +42,7 @@ Error fromLLVM(const char *doing, llvm::Error error) {
 
 /// Registers NVPTX and sets the option for 32-bit pointers to shared memory. In LLVM, this option
 /// is global to the process.
-const llvm::Target *findTarget(std::string &problem) {
+const llvm::Target &findTarget() {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeNVPTXTargetInfo();
@@ -53,20 +53,14 @@ const llvm::Target *findTarget(std::string &problem) {
     if (auto found = options.find("nvptx-short-ptr"); found != options.end())
       static_cast<llvm::cl::opt<bool> *>(found->second)->setValue(true);
   });
-  return llvm::TargetRegistry::lookupTarget(llvm::Triple("nvptx64-nvidia-cuda"), problem);
+  std::string problem; // none, because the target is linked
+  return *llvm::TargetRegistry::lookupTarget(llvm::Triple("nvptx64-nvidia-cuda"), problem);
 }
 
-Expected<std::unique_ptr<llvm::TargetMachine>> createMachine(const Chip &chip) {
-  std::string problem;
-  const llvm::Target *target = findTarget(problem);
-  if (!target)
-    return makeError("this LLVM has no back end for NVIDIA GPUs: ", problem);
-  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+std::unique_ptr<llvm::TargetMachine> createMachine(const Chip &chip) {
+  return std::unique_ptr<llvm::TargetMachine>(findTarget().createTargetMachine(
       llvm::Triple("nvptx64-nvidia-cuda"), chip.name, "+ptx" + std::to_string(chip.ptx),
       llvm::TargetOptions(), std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
-  if (!machine)
-    return makeError("LLVM cannot generate code for ", chip.name);
-  return machine;
 }
 
 /// Links the functions of the device library that the kernels call.
@@ -188,21 +182,19 @@ Expected<std::string> emitPtx(mlir::ModuleOp module, const Chip &chip) {
   auto kernels = module.lookupSymbol<mlir::gpu::GPUModuleOp>("kernels");
   if (!kernels)
     return makeError("the pipelines left no kernels; this is a defect of pe");
-  auto machine = createMachine(chip);
-  if (!machine)
-    return machine.takeError();
+  const std::unique_ptr<llvm::TargetMachine> machine = createMachine(chip);
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> translated = mlir::translateModuleToLLVMIR(kernels, context);
   if (!translated)
     return makeError("cannot translate the kernels to LLVM IR");
-  translated->setTargetTriple((*machine)->getTargetTriple());
-  translated->setDataLayout((*machine)->createDataLayout());
+  translated->setTargetTriple(machine->getTargetTriple());
+  translated->setDataLayout(machine->createDataLayout());
   for (llvm::Function &function : *translated)
     if (!function.isDeclaration())
       function.addFnAttr("denormal-fp-math-f32", "preserve-sign"); // mul.ftz and so on
   if (Status linked = linkLibrary(*translated); !linked)
     return linked.takeError();
-  if (Status optimised = optimise(*translated, **machine); !optimised)
+  if (Status optimised = optimise(*translated, *machine); !optimised)
     return optimised.takeError();
   joinExclusiveOrs(*translated);
   LongKernels longKernels(*translated);
@@ -210,7 +202,7 @@ Expected<std::string> emitPtx(mlir::ModuleOp module, const Chip &chip) {
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager passes;
-  if ((*machine)->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
+  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
     return makeError("LLVM cannot write PTX");
   passes.run(*translated);
   return text.str().str();

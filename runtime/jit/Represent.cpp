@@ -87,10 +87,8 @@ Expected<RepresentedProgram> represent(const RepresentRequest &request) {
   });
   if (!prepared)
     return prepared.error();
-  auto before = describeEntry(compilation.getModule(), request.source.entry);
-  if (!before)
-    return before.error();
-  auto function = compilation.getModule().lookupSymbol<mlir::func::FuncOp>(before->name);
+  const EntryInfo before = describeEntry(compilation.getModule(), request.source.entry);
+  auto function = compilation.getModule().lookupSymbol<mlir::func::FuncOp>(before.name);
   auto derived = mlir::pe::representByInterpolation(function, request.length, request.heads);
   if (mlir::failed(derived))
     return compilation.takeError("cannot represent the program");
@@ -100,12 +98,10 @@ Expected<RepresentedProgram> represent(const RepresentRequest &request) {
   Parameters parameters;
   for (const NamedNumbers &given : request.parameters)
     parameters[given.name] = {given.shape, given.numbers};
-  if (Status checked = check(*derived, *before, parameters); !checked)
+  if (Status checked = check(*derived, before, parameters); !checked)
     return checked.error();
-  auto after = describeEntry(compilation.getModule(), request.source.entry);
-  if (!after)
-    return after.error();
-  result.parameters = derive(*derived, *after, parameters);
+  const EntryInfo after = describeEntry(compilation.getModule(), request.source.entry);
+  result.parameters = derive(*derived, after, parameters);
   return result;
 }
 

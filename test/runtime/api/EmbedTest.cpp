@@ -333,6 +333,7 @@ TEST(Embed, LoopsAcceptOptions) {
   EXPECT_EQ(messageOf(options), "expected dtype f32 on target cpu, found bf16");
   options.dtype = DType::F32;
   EXPECT_EQ(messageOf(options), "expected lowering loops with loop options, found cpu");
+  EXPECT_EQ(messageOf({.lowering = "vectors"}), "expected lowering cpu or loops, found vectors");
   options.lowering = "loops";
   options.loops.blockRows = 0;
   EXPECT_NE(messageOf(options).find("expected blocks of at least 1 x 1, found 0 x 3"),

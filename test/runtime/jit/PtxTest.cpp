@@ -61,6 +61,9 @@ TEST(Ptx, DefectsOfPe) {
   auto empty = emit("module {}\n");
   ASSERT_FALSE(empty);
   EXPECT_EQ(empty.error().getMessage(), "the pipelines left no kernels; this is a defect of pe");
+  auto foreign = emit(inKernels("func.func @kernel(%x: f32) { return }\n"));
+  ASSERT_FALSE(foreign);
+  EXPECT_EQ(foreign.error().getMessage(), "cannot translate the kernels to LLVM IR");
   auto unknown = emit(inKernels(R"(
     llvm.func @kernel() attributes {gpu.kernel, nvvm.kernel} {
       llvm.call @pe_gpu_absent() : () -> ()
