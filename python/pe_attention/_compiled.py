@@ -129,8 +129,10 @@ class Compiled:
         if function.has_gradients:
             outputs += [t for t in function.saved if "backward" in t.read_by]
             outputs += function.kept_tables
+        # NumPy has no bf16, which a saved tensor may have.
         made = [(t, _arrays.empty(t.name, t.dtype, t.shape_in(sizes),
-                                  as_torch and t in function.results)) for t in outputs]
+                                  as_torch and (t in function.results or t.dtype == "bf16")))
+                for t in outputs]
         _run(function, _library.PREPARE | _library.FORWARD,
              [*zip(names, arguments, strict=True), *((t.name, array) for t, array in made)],
              scalars)

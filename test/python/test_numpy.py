@@ -114,7 +114,11 @@ def test_emulated_kernels_in_bf16(inputs: dict[str, Any]) -> None:
                for n, a in inputs.items()}
     results = fn(**tensors)
     assert results["o"].dtype == torch.bfloat16
-    close(results["o"], expected({n: t.float().numpy() for n, t in tensors.items()})[0], 1e-2)
+    o, gradients = expected({n: t.float().numpy() for n, t in tensors.items()})
+    close(results["o"], o, 1e-2)
+    found = results.backward(d_o=torch.ones_like(results["o"]))
+    for name, gradient in zip(("d_q", "d_k", "d_v", "d_slopes"), gradients, strict=True):
+        close(found[name], gradient, 2e-2)
     with pytest.raises(pe.InputError, match="q: expected numbers of bf16, found f32"):
         fn(**inputs)
 
