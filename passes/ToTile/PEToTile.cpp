@@ -108,8 +108,10 @@ private:
              return isa<MergeOp>(use.getOwner()) && use.getOperandNumber() % 2 == 1;
            });
   }
-  bool isFloating(BlockArgument argument) {
-    return isa<FloatType>(cast<ShapedType>(argument.getType()).getElementType());
+  /// Returns true for tensors of floating-point numbers.
+  static bool isFloating(Value value) {
+    auto type = dyn_cast<ShapedType>(value.getType());
+    return type && isa<FloatType>(type.getElementType());
   }
 
   func::FuncOp function;
@@ -280,16 +282,12 @@ void FunctionLowering::createResults(Lowered &lowered) {
     createMass(a);
 }
 
-/// Keeps what rounding to 16 bits takes from the output if gradients of parameters are summed over
-/// the pairs: large numbers of both signs cancel there only if the row constant is accurate.
+/// Keeps the part of the output that rounding to 16 bits removes, if gradients of parameters are
+/// summed over the pairs: large numbers of both signs cancel only if the row constant is accurate.
 void FunctionLowering::createRest(Lowered &lowered, ArrayRef<TermOp> terms) {
   Attention &a = lowered.attention;
   if (!options.grad || !a.isSoftmax || a.content || activation.getIntOrFloatBitWidth() != 16)
     return;
-  auto isFloat = [](Value capture) {
-    auto type = dyn_cast<ShapedType>(capture.getType());
-    return type && isa<FloatType>(type.getElementType());
-  };
   AttentionOp op = lowered.op;
   SmallVector<Value> functions(op.getPrologues());
   llvm::append_range(functions, op.getContents());
@@ -297,10 +295,11 @@ void FunctionLowering::createRest(Lowered &lowered, ArrayRef<TermOp> terms) {
     if (function)
       functions.push_back(function);
   const bool hasParameters = llvm::any_of(functions, [&](Value function) {
-    return llvm::any_of(function.getDefiningOp()->getOperands(), isFloat);
+    return llvm::any_of(function.getDefiningOp()->getOperands(), isFloating);
   });
-  if (hasParameters ||
-      llvm::any_of(terms, [&](TermOp term) { return llvm::any_of(term.getCaptures(), isFloat); }))
+  if (hasParameters || llvm::any_of(terms, [&](TermOp term) {
+        return llvm::any_of(term.getCaptures(), isFloating);
+      }))
     a.oRest =
         context->buffer(a.name + "_output_rest", Role::Residual, {"b", "hq", "r", "e"}, activation);
 }

@@ -78,8 +78,8 @@ private:
     bool isStrong : 1 = false;
   };
   static constexpr uint8_t kSeveral = kWarpSize;
-  /// A weak read of a whole word by a lane, or kSeveral. Clocks have 26 bits here: of a warp that
-  /// synchronizes more often, races with such reads may be missed.
+  /// A weak read of a whole word by a lane, or kSeveral. Clocks have 26 bits here: races with such
+  /// reads may be missed if the warp synchronizes more often.
   struct WholeRead {
     uint32_t bits = 0; // 0: none
     static WholeRead at(uint32_t clock, uint32_t lane) { return {clock << 6 | lane}; }

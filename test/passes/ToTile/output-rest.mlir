@@ -1,4 +1,4 @@
-// Attentions that do not store what rounding takes from a 16-bit output (dtype.mlir has one that does).
+// Attentions that do not store the part of a 16-bit output that rounding removes; dtype.mlir has one that does.
 // RUN: pe-opt %s --split-input-file --pe-to-tile-pipeline="dtype=bf16 grad=true" | FileCheck %s
 // RUN: pe-opt %s --split-input-file --pe-to-tile-pipeline="dtype=bf16" | FileCheck %s --check-prefix=FORWARD
 // CHECK-NOT: output_rest
