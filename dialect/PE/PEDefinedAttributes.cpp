@@ -19,8 +19,8 @@ namespace {
 /// Attributes that passes set on operations of pe, and on other operations.
 constexpr StringLiteral kNotes[] = {"pe.dropped", "pe.positions"};
 constexpr StringLiteral kNotesElsewhere[] = {
-    "pe.absent", "pe.decay",   "pe.emulated_syncs", "pe.frame_words",  "pe.gradient_of", "pe.init",
-    "pe.min",    "pe.monitor", "pe.plan",           "pe.shared_bytes", "pe.stage"};
+    "pe.absent", "pe.decay",   "pe.frame_words", "pe.gradient_of",  "pe.init", "pe.listing",
+    "pe.min",    "pe.monitor", "pe.plan",        "pe.shared_bytes", "pe.stage"};
 
 /// Attribute names that users try, and what to use instead.
 struct Advice {

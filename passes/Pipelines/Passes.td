@@ -20,6 +20,23 @@ def PEExportPlanPass : Pass<"pe-export-plan", "::mlir::ModuleOp"> {
   }];
 }
 
+def PELocateTileOpsPass : Pass<"pe-locate-tile-ops", "::mlir::ModuleOp"> {
+  let summary = "gives every tile op its line in the printed program as location";
+  let description = [{
+    Prints the module, replaces the location of each op by `"tile":LINE:COLUMN` in that text, and keeps the text as the module
+    attribute `pe.listing`. The lowering to kernels copies locations, so that the line tables of PTX name the tile op of
+    every instruction.
+
+    ```mlir
+    tile.plan @attention { ... tile.stage @forward { ... } }
+    ==>
+    module attributes {pe.listing = "tile.plan @attention {
+ ..."} { tile.plan @attention { ... } loc("tile":1:1) }
+    ```
+    Tested by test/passes/Pipelines/locate-tile-ops.mlir.
+  }];
+}
+
 def PEEmitStageEntriesPass : Pass<"pe-emit-stage-entries", "::mlir::ModuleOp"> {
   let summary = "gives every stage the runtime's calling convention";
   let description = [{

@@ -4,6 +4,7 @@
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
@@ -53,6 +54,8 @@ void mlir::pe::buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOpti
     pm.addPass(createCSEPass()); // merges the loads of a panel that several terms use
     pm.addPass(tile::createPEHoistRowValuesPass());
     pm.addPass(tile::createPEDivideLoopsPass());
+    if (options.lineTables)
+      pm.addPass(createPELocateTileOpsPass());
     pm.addPass(tile::createPETileToGpuPass());
   } else {
     tile::PEScheduleCpuPassOptions schedule;
@@ -85,9 +88,14 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                               llvm::cl::desc("Shared memory of a CTA, in bytes"),
                               llvm::cl::init(mlir::tile::kLeastSharedBytes)};
 
+  Option<bool> lineTables{
+      *this, "line-tables",
+      llvm::cl::desc("Give the code of GPU kernels the lines of their tile ops"),
+      llvm::cl::init(false)};
+
   mlir::pe::CompileOptions get(StringRef lowering) const {
-    return {entry,          headDim, valueDim, grad,        earlyExit,  features,
-            lowering.str(), dtype,   {},       materialize, sharedBytes};
+    return {entry,          headDim, valueDim, grad,        earlyExit,   features,
+            lowering.str(), dtype,   {},       materialize, sharedBytes, lineTables};
   }
 };
 
@@ -100,7 +108,7 @@ static void registerPEToGpu() {
         buildPEPipeline(pm, options.get("gpu"));
         buildPEToTilePipeline(pm, options.get("gpu"));
         buildTileToFunctionsPipeline(pm, options.get("gpu"));
-        mlir::pe::buildKernelsToLLVMPipeline(pm);
+        mlir::pe::buildKernelsToLLVMPipeline(pm, options.get("gpu"));
       });
 }
 
@@ -125,13 +133,18 @@ void mlir::pe::registerPEPipelines() {
   registerPEToGpu();
 }
 
-void mlir::pe::buildKernelsToLLVMPipeline(OpPassManager &pm) {
+void mlir::pe::buildKernelsToLLVMPipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(createConvertMathToLLVMPass());
   pm.addPass(createArithToLLVMConversionPass());
   pm.addPass(createConvertControlFlowToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(createCSEPass());
+  if (options.lineTables) {
+    LLVM::DIScopeForLLVMFuncOpPassOptions lines;
+    lines.emissionKind = LLVM::DIEmissionKind::DebugDirectivesOnly;
+    pm.addPass(LLVM::createDIScopeForLLVMFuncOpPass(lines));
+  }
 }
 
 void mlir::pe::buildFunctionsToLLVMPipeline(OpPassManager &pm) {

@@ -30,6 +30,10 @@ namespace mlir::pe {
 constexpr const char *kStageAttr = "pe.stage";
 /// Holds the exported plan of a module, as JSON.
 constexpr const char *kPlanAttr = "pe.plan";
+/// Holds the tile program that the line tables of a module refer to.
+constexpr const char *kListingAttr = "pe.listing";
+/// The file name in those line tables.
+constexpr const char *kListingName = "tile";
 
 struct CompileOptions {
   std::string entry; // if empty, the only public function
@@ -43,6 +47,7 @@ struct CompileOptions {
   tile::LoopOptions loops;            // if `lowering` is loops
   bool materialize = false; // compute the bias and the rotation's tables instead of attention
   int64_t sharedBytes = tile::kLeastSharedBytes; // shared memory of a CTA, if `lowering` is gpu
+  bool lineTables = false; // give the code of GPU kernels the lines of their tile ops
 };
 
 /// Checks and inlines the source (pe -> pe); biases become terms of one class each.
@@ -52,7 +57,7 @@ void buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options);
 /// Lowers tile stages to functions over memrefs or to GPU kernels, and exports the plan.
 void buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options);
 /// Lowers the kernels of a gpu.module to the LLVM and NVVM dialects.
-void buildKernelsToLLVMPipeline(OpPassManager &pm);
+void buildKernelsToLLVMPipeline(OpPassManager &pm, const CompileOptions &options);
 
 /// Lowers functions over memrefs to the LLVM dialect with the runtime's calling convention.
 void buildFunctionsToLLVMPipeline(OpPassManager &pm);

@@ -9,6 +9,7 @@ using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
 void mlir::tile::gpu::emitOp(Scope &scope, Operation *op) {
+  const LocationScope location(scope.k.b, op->getLoc());
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](ConstantOp o) { emitConstant(scope, o); })
       .Case<PositionOp, IndexOp>([&](auto o) { emitIndices(scope, o); })

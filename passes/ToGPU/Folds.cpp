@@ -203,9 +203,11 @@ void OuterFolds::addStep(Step &step, const Num &number, const Num &total) {
   Value isFirst = b.compare(arith::CmpIPredicate::eq, number, 0);
   Value isLast = b.compare(arith::CmpIPredicate::eq, number + Num(1), total);
   SmallVector<Registers> sums;
-  for (unsigned index : order)
+  for (unsigned index : order) {
+    const LocationScope location(b, stream.getYielded(index).getLoc());
     sums.push_back(addTo(step, outer[index], spacesOf(stream.getResult(index)),
                          step.registers(stream.getYielded(index)), isFirst));
+  }
   Value never = b.create<arith::ConstantOp>(b.getBoolAttr(false));
   for (const LineSum &line : step.takeLines())
     write(step, line.buffer, line.spaces, addTo(step, line.buffer, line.spaces, line.sums, never));

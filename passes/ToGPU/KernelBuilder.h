@@ -2,8 +2,8 @@
 //
 // `KernelBuilder` is a builder with the few operations of kernels: special registers, shared and
 // global memory by byte offsets of 32 bits, asynchronous copies, matrix fragments, shuffles,
-// barriers, and counted loops that carry values. It creates only operations that both the emulator
-// and the translation to PTX support.
+// barriers, and counted loops that carry values. It creates only operations that the translation to
+// PTX supports.
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_KERNELBUILDER_H
 #define PE_PASSES_TOGPU_KERNELBUILDER_H
@@ -126,6 +126,23 @@ private:
   Value warpExtreme(Value f32, NVVM::ReduxKind kind);
   Value at(Value base, Type type, const Num &bytes);
   Value shuffle(Value value, Value lane, NVVM::ShflKind kind);
+};
+
+/// Gives the code that a builder emits the location of a tile op, for its lifetime. Line tables
+/// (pe-locate-tile-ops) attribute instructions to the ops by it.
+class LocationScope {
+public:
+  LocationScope(KernelBuilder &builder, Location location)
+      : builder(builder), outer(builder.getLoc()) {
+    builder.setLoc(location);
+  }
+  ~LocationScope() { builder.setLoc(outer); }
+  LocationScope(const LocationScope &) = delete;
+  LocationScope &operator=(const LocationScope &) = delete;
+
+private:
+  KernelBuilder &builder;
+  const Location outer;
 };
 
 } // namespace mlir::tile::gpu

@@ -218,6 +218,7 @@ std::string LoopCode::items() const {
 void LoopCode::write(KernelFunction &function, Value block) {
   fn = &function;
   KernelBuilder &b = fn->b;
+  const LocationScope location(b, loop.getLoc());
   // A grid has up to 2^31 CTAs of many threads each, so indices are i64.
   Value total = fn->wideProduct(parallelExtents());
   Value index = b.create<arith::AddIOp>(b.create<arith::MulIOp>(block, b.wide(kThreads)),

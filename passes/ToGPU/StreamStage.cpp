@@ -33,6 +33,7 @@ void StreamStage::loadOwners() {
       return;
     Panel panel = k.shared.makePanel(k.schedule.ownerBlock(), k.depthOf(s),
                                      elementOf(loadOp.getValue()), /*copies=*/1);
+    const LocationScope location(b, loadOp.getLoc());
     copyPanel(k, panel, loadOp, around.place(), k.item.ownerBase);
     around.setPanel(loadOp.getValue(), panel);
     any = true;
@@ -66,7 +67,7 @@ void StreamStage::declareInner() {
       if (k.isInnerSide(spacesOf(map.getResult(0))))
         innerRoundings.push_back(map);
       else
-        emitMap(around, map);
+        emitOp(around, map);
       return;
     }
     // A value of the head changes with the step if columns own.
@@ -112,13 +113,19 @@ StepPlace StreamStage::placeOf(const Num &n) {
 
 void StreamStage::startCopies(const Num &n) {
   Step step(around, placeOf(n));
-  for (auto &[value, panel] : innerPanels)
+  for (auto &[value, panel] : innerPanels) {
+    const LocationScope location(b, value.getLoc());
     copyPanel(k, panel.at(n % Num(kCopies)), value.getDefiningOp<LoadOp>(), step.place(),
               step.at.base);
-  for (auto &[table, window] : windows)
+  }
+  for (auto &[table, window] : windows) {
+    const LocationScope location(b, table.getLoc());
     copyWindow(k, table, window.at(n % Num(kCopies)), step.place(), step.at.base);
-  for (auto &[table, panel] : vectors)
+  }
+  for (auto &[table, panel] : vectors) {
+    const LocationScope location(b, table.getLoc());
     copyVectors(k, table, panel.at(n % Num(kCopies)), step.place(), step.at.base);
+  }
 }
 
 void StreamStage::startNextCopies(const Num &n) {
@@ -151,6 +158,7 @@ Value StreamStage::isFullBlock(const StepPlace &at, const RowBounds &bounds) {
 void StreamStage::awaitCopies(const Num &n) {
   b.waitForCopies(0);
   for (MapOp map : innerRoundings) {
+    const LocationScope location(b, map.getLoc());
     const Panel panel = innerPanels.find(map.getInputs()[0])->second.at(n % Num(kCopies));
     mapChunks(k, map, panel, panel);
   }

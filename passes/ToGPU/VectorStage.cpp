@@ -140,7 +140,8 @@ void VectorStage::run() {
   // Lanes of rows that do not exist compute the last row and store nothing.
   Value exists = b.less(index, fn.size(extent));
   (overRows ? place.r : place.c) = minOf(index, fn.size(extent) - Num(1));
-  for (Operation &op : stage.getBody().front())
+  for (Operation &op : stage.getBody().front()) {
+    const LocationScope location(b, op.getLoc());
     llvm::TypeSwitch<Operation *>(&op)
         .Case<LoadOp, PositionOp, IndexOp, ReduceOp, MapOp>([&](auto o) { emit(o); })
         .Case([&](ConstantOp o) {
@@ -150,6 +151,7 @@ void VectorStage::run() {
           values[o.getValue()] = Registers(registersOf(type.getSpaces()), number);
         })
         .Case([&](StoreOp o) { b.ifThen(exists, [&] { emit(o); }); });
+  }
   std::string items = std::string("b*") + (byKeyHead ? "hkv" : "hq") + "*ceildiv(" + extent.str() +
                       "," + std::to_string(kRows) + ")";
   fn.finish(stage, items, /*sharedBytes=*/0);

@@ -40,6 +40,7 @@ jit::CompileRequest api::requestOf(const ProgramState &state, const CompileOptio
   request.earlyExit = options.earlyExit;
   request.lowering = options.lowering;
   request.loops = options.loops;
+  request.lineTables = options.lineTables;
   return request;
 }
 

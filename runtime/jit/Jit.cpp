@@ -91,6 +91,10 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   if (options.lowering != "loops" && request.loops != LoopOptions())
     return makeError("expected lowering loops with loop options, found ", options.lowering);
   options.loops = convert(request.loops);
+  if (request.lineTables && !isGpu)
+    return makeError("expected target cuda or gpu-emulator with line tables, found ",
+                     request.target);
+  options.lineTables = request.lineTables;
   options.features = request.features;
   if (options.features.empty()) {
     auto baseline = hostBaseline();
@@ -181,7 +185,7 @@ Expected<Explanation> lower(Compilation &compilation, const CompileRequest &requ
     return lowered.error();
   auto convert = [&](mlir::OpPassManager &pm) {
     if (isForGpu(request))
-      mlir::pe::buildKernelsToLLVMPipeline(pm);
+      mlir::pe::buildKernelsToLLVMPipeline(pm, options);
     else
       mlir::pe::buildFunctionsToLLVMPipeline(pm);
   };

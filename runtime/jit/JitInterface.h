@@ -22,7 +22,7 @@
 
 namespace pe::jit {
 
-inline constexpr int kJitAbiVersion = 9;
+inline constexpr int kJitAbiVersion = 10;
 
 /// Names of the results of a function compiled with `materialize`.
 inline constexpr const char *kBias = "pe.bias", *kCosine = "pe.cosine", *kSine = "pe.sine";
@@ -67,6 +67,9 @@ struct CompileRequest {
   bool materialize = false;
   /// The options of the "loops" lowering.
   LoopOptions loops = {};
+  /// GPUs: the PTX names the tile op of every instruction, by .loc directives. Their lines are
+  /// those of the tile program that follows the kernels in comments.
+  bool lineTables = false;
 };
 
 using pe::EntryInfo;

@@ -1,6 +1,7 @@
 //===- Ptx.cpp - GPU kernels to PTX ---------------------------------------===//
 #include "runtime/jit/Ptx.h"
 
+#include "passes/Pipelines/Pipelines.h"
 #include "runtime/jit/MachineCode.h"
 #include "runtime/plan/Chips.h"
 
@@ -178,6 +179,19 @@ static void joinExclusiveOrs(llvm::Module &module) {
       op->eraseFromParent();
 }
 
+/// Returns the tile program that the line tables refer to as comments, one per line; empty if there
+/// are no line tables.
+static std::string listingOf(mlir::ModuleOp module) {
+  auto listing = module->getAttrOfType<mlir::StringAttr>(mlir::pe::kListingAttr);
+  if (!listing)
+    return "";
+  std::string text = std::string("// ") + mlir::pe::kListingName + "\n";
+  unsigned number = 0;
+  for (llvm::StringRef line : llvm::split(listing.getValue().rtrim(), '\n'))
+    text += "// " + std::to_string(++number) + ": " + line.str() + "\n";
+  return text;
+}
+
 Expected<std::string> emitPtx(mlir::ModuleOp module, const Chip &chip) {
   auto kernels = module.lookupSymbol<mlir::gpu::GPUModuleOp>("kernels");
   if (!kernels)
@@ -205,7 +219,7 @@ Expected<std::string> emitPtx(mlir::ModuleOp module, const Chip &chip) {
   if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
     return makeError("LLVM cannot write PTX");
   passes.run(*translated);
-  return text.str().str();
+  return text.str().str() + listingOf(module);
 }
 
 } // namespace pe::jit

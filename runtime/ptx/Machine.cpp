@@ -178,9 +178,11 @@ Status LoadedModule::run(std::string_view name, const Launch &launch, const Limi
     try {
       grid.execute();
     } catch (const Fault &fault) {
-      status = makeError(std::string(name), ": ", fault.message)
-                   .at(parsed->file + ":" +
-                       std::to_string(fault.line ? fault.line : found->function->line))
+      const int line = fault.line ? fault.line : found->function->line;
+      const std::string source = parsed->sourceOf(line);
+      status = makeError(std::string(name), ": ", fault.message,
+                         source.empty() ? "" : " (line " + source + " of the source)")
+                   .at(parsed->file + ":" + std::to_string(line))
                    .of(ErrorKind::Compile);
     }
     executed += grid.executed;

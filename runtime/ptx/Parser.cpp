@@ -108,7 +108,7 @@ bool Parser::skipDebugInformation() {
   if (token.kind != Token::Kind::Dotted)
     return false;
   if (token.text == ".loc")
-    return skipLocation(), true;
+    return parseLocation(), true;
   if (token.text == ".pragma")
     return skipPragma(), true;
   if (token.text == ".section")
@@ -116,23 +116,29 @@ bool Parser::skipDebugInformation() {
   if (token.text != ".file")
     return false;
   lexer.take();
-  takeCount(lexer, "the number of a file", 0, std::numeric_limits<int64_t>::max());
+  const uint64_t number =
+      takeCount(lexer, "the number of a file", 0, std::numeric_limits<int>::max());
   if (lexer.peek().kind != Token::Kind::Text)
     lexer.failExpected("the name of a file in quotes");
-  lexer.take();
+  const std::string_view quoted = lexer.take().text;
+  module.files[static_cast<int>(number)] = quoted.substr(1, quoted.size() - 2);
   while (lexer.accept(",")) // its time and size
     takeConstant(lexer);
   return true;
 }
 
-/// Skips `.loc 1 20 3, function_name $L__info_string0, inlined_at 1 12 3`.
-void Parser::skipLocation() {
-  lexer.take();
-  for (int n = 0; n < 3; ++n)
+/// Reads `.loc 1 20 3, function_name $L__info_string0, inlined_at 1 12 3`, but skips what follows
+/// the column.
+void Parser::parseLocation() {
+  SourceLine source{lexer.take().line};
+  for (int *number : {&source.file, &source.sourceLine, static_cast<int *>(nullptr)}) {
     if (lexer.peek().kind != Token::Kind::Integer)
       lexer.failExpected("file, line and column as three integers after '.loc'");
-    else
-      lexer.take();
+    const uint64_t bits = lexer.take().bits;
+    if (number)
+      *number = static_cast<int>(std::min<uint64_t>(bits, std::numeric_limits<int>::max()));
+  }
+  function.sourceLines.push_back(source);
   while (lexer.accept(",")) {
     const Token word = lexer.expectName("'function_name' or 'inlined_at'");
     if (word.text == "function_name") {

@@ -40,7 +40,7 @@ private:
   void parseAddressSize();
   void parseModuleItem();
   bool skipDebugInformation();
-  void skipLocation();
+  void parseLocation();
   void skipSection();
   void skipPragma();
   void parseFunction(bool isExtern);

@@ -56,4 +56,26 @@ const Function *Module::function(std::string_view name) const {
   return nullptr;
 }
 
+const Function *Module::functionAt(int line) const {
+  const Function *found = nullptr; // the last one that begins before the line
+  for (const Function &function : functions)
+    if (function.line <= line && (!found || function.line > found->line))
+      found = &function;
+  return found;
+}
+
+std::string Module::sourceOf(int line) const {
+  const Function *function = functionAt(line);
+  if (!function)
+    return "";
+  auto after = std::ranges::upper_bound(function->sourceLines, line, {}, &SourceLine::line);
+  if (after == function->sourceLines.begin())
+    return "";
+  const SourceLine &source = *std::prev(after);
+  const auto file = files.find(source.file);
+  return file == files.end() || source.sourceLine == 0
+             ? ""
+             : file->second + ":" + std::to_string(source.sourceLine);
+}
+
 } // namespace pe::ptx

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -120,6 +121,13 @@ struct Variable {
   int line = 0;
 };
 
+/// A .loc directive: the source line of the statements that follow it.
+struct SourceLine {
+  int line = 0; // of the directive
+  int file = 0; // a number of Module::files
+  int sourceLine = 0;
+};
+
 struct Function {
   std::string name;
   bool isEntry = false;
@@ -133,6 +141,7 @@ struct Function {
   /// parser renames a variable of an inner scope whose name occurs again.
   std::vector<Variable> variables;
   std::vector<Statement> statements;
+  std::vector<SourceLine> sourceLines;         // ascending by line
   std::unordered_map<std::string, int> labels; // to the index of the statement that follows
   std::unordered_map<std::string, std::vector<std::string>> branchTargets;
   std::array<int, 3> requiredThreads{}; // .reqntid; zeros if absent
@@ -144,8 +153,13 @@ struct Module {
   int major = 0, minor = 0; // .version
   std::string chip;         // .target: "sm_90a"
   std::vector<Variable> variables;
-  std::vector<Function> functions; // a definition replaces its declarations
+  std::vector<Function> functions;  // a definition replaces its declarations
+  std::map<int, std::string> files; // of .loc directives, by number
   const Function *function(std::string_view name) const;
+  /// Returns the function whose text contains a line, or null if there is none.
+  const Function *functionAt(int line) const;
+  /// Returns "FILE:LINE" of the source of a line of PTX, or "" if no .loc directive states it.
+  std::string sourceOf(int line) const;
 };
 
 /// Parses PTX text. Errors have the location "FILE:LINE" and state what was expected and found.

@@ -140,6 +140,9 @@ Action addCompile(CLI::App &app) {
                  "Stage to write: pe, tile, llvm, object, ptx (cuda) or package")
       ->required()
       ->check(oneOf({"pe", "tile", "llvm", "object", "ptx", "package"}));
+  addSwitch(app, "--line-tables", options->lineTables,
+            "Name the tile op of every instruction in PTX, by .loc directives; the tile program "
+            "follows in comments");
   app.add_option("-o", options->out, "Output file; default: standard output");
   addSwitch(app, "--materialize", options->materialize,
             "Add the function that pe run --materialize calls to a package (10 to 25 kB)");

@@ -188,6 +188,7 @@ CompileOptions compileOptionsOf(const FileOptions &options) {
   result.grad = options.grad;
   result.earlyExit = options.earlyExit;
   result.lowering = options.lowering;
+  result.lineTables = options.lineTables;
   return result;
 }
 

@@ -225,10 +225,11 @@ void printCounts(const std::string &text, const ptx::LoadedModule &module) {
     source.erase(0, source.find_first_not_of(" \t"));
     std::ranges::replace(source, '\t', ' ');
     const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
-    std::printf("%6d  %10llu  %10llu  %6llu  %10llu  %6llu  %.70s\n", counts.line,
+    const std::string place = module.module().sourceOf(counts.line);
+    std::printf("%6d  %10llu  %10llu  %6llu  %10llu  %6llu  %.70s%s%s\n", counts.line,
                 number(counts.executions), number(counts.wavefronts),
                 number(counts.leastWavefronts), number(counts.sectors), number(counts.leastSectors),
-                source.c_str());
+                source.c_str(), place.empty() ? "" : "  // ", place.c_str());
   }
 }
 

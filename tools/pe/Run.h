@@ -20,6 +20,7 @@ struct FileOptions {
   int64_t headDim = 64, valueDim = 64;
   bool grad = false;
   bool earlyExit = true;
+  bool lineTables = false;
 };
 
 /// Adds FILE, --entry, --target, --chip, --dtype and the developer's --features, --lowering.

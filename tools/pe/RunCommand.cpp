@@ -140,6 +140,7 @@ Status Run::compile() {
   CompileOptions chosen = compileOptionsOf(options);
   if (options.target == "reference")
     chosen.dtype = DType::F32;
+  chosen.lineTables = options.counts && !program->packaged;
   auto compiled = api::compileProgram(*program, chosen);
   if (!compiled)
     return compiled.error();

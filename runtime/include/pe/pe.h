@@ -75,6 +75,10 @@ struct CompileOptions {
   std::string lowering = "cpu";
   /// Options of the lowering "loops".
   LoopOptions loops = {};
+  /// GPUs: names the tile op of every instruction in the PTX, by .loc directives. Their lines are
+  /// those of the tile program, which follows the kernels in comments. The instructions are the
+  /// same with and without it.
+  bool lineTables = false;
 };
 
 /// The sizes of random inputs.

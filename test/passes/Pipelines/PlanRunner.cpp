@@ -34,7 +34,7 @@ PlanRunner::PlanRunner(const std::string &source, const std::string &target, boo
     }
     mlir::pe::buildTileToFunctionsPipeline(pm, compile);
     if (isEmulated)
-      mlir::pe::buildKernelsToLLVMPipeline(pm);
+      mlir::pe::buildKernelsToLLVMPipeline(pm, {});
     else
       mlir::pe::buildFunctionsToLLVMPipeline(pm);
   }));

@@ -106,6 +106,12 @@ TEST(Control, Trap) {
             "k.ptx:3: k: thread (9, 0, 0) of CTA (0, 0, 0) reaches a trap");
 }
 
+TEST(Control, ErrorsNameTheSource) {
+  EXPECT_CONTAINS(
+      runText(kernelOf(".loc 3 17 5\ntrap;") + ".file 3 \"add.py\"", blockOf(32), 32).error,
+      "reaches a trap (line add.py:17 of the source)");
+}
+
 //===----------------------------------------------------------------------===//
 // Barriers
 //===----------------------------------------------------------------------===//

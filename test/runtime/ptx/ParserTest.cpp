@@ -226,6 +226,20 @@ TEST(Parser, DebugInformationIsSkipped) {
   EXPECT_EQ(module.functions.size(), 1u);
 }
 
+TEST(Parser, LocationsNameTheSourceOfTheLinesBelow) {
+  Module module = parsed(".func f() {\nret;\n.loc 2 7 3\nret;\n.loc 1 9 1\nret;\nret; }\n"
+                         ".func g() {\nret; }\n.file 1 \"a.cu\" .file 2 \"b.h\"");
+  const int first = module.functions[0].line;
+  const char *const expected[] = {"", "", "b.h:7", "b.h:7", "a.cu:9", "a.cu:9", "a.cu:9", "", ""};
+  for (int n = 0; n < 9; ++n)
+    EXPECT_EQ(module.sourceOf(first + n), expected[n]) << n;
+  EXPECT_EQ(module.functionAt(first + 7)->name, "g");
+  EXPECT_EQ(module.functionAt(first - 1), nullptr);
+  // Line 0 means no line, and a file may be missing.
+  EXPECT_EQ(parsed(".func f() { .loc 1 0 3\nret; } .file 1 \"a.cu\"").sourceOf(4), "");
+  EXPECT_EQ(parsed(".func f() { .loc 1 5 3\nret; }").sourceOf(4), "");
+}
+
 /// The directory of this file holds texts of other compilers.
 Module parsedFile(const std::string &name) {
   const std::string source = __FILE__;
