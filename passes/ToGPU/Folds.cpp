@@ -75,26 +75,12 @@ OuterFolds::OuterFolds(StageOp stage, const GpuSchedule &schedule)
       std::string("ceildiv(") + (rows ? "c," : "r,") + std::to_string(schedule.innerBlock) + ")";
   tickets = make("_tickets", {"b", rows ? "hkv" : "hq", blocks},
                  IntegerType::get(stage.getContext(), 32), true);
-  // Inner blocks that no CTA visits get no sum, so results stored from sums start as zeros.
+  SmallVector<Value> results;
   for (Operation *op : foldOps)
     if (auto store = dyn_cast<StoreOp>(op))
-      clear(store.getBuffer().getDefiningOp<BufferOp>());
-}
-
-/// Clears a buffer. A buffer in pe's memory is cleared before the first launch. A view of the
-/// caller's memory may have gaps, so a stage before this one writes each of its elements.
-void OuterFolds::clear(BufferOp buffer) {
-  if (!buffer.getStrided())
-    return buffer.setZero(true);
-  ImplicitLocOpBuilder b(stage.getLoc(), stage);
-  auto type = buffer.getBuffer().getType();
-  auto cleared = b.create<StageOp>(b.getStringAttr("clear_" + buffer.getName()), stage.getPhase(),
-                                   b.getStrArrayAttr({}), /*pairs=*/Value());
-  b.setInsertionPointToStart(&cleared.getBody().emplaceBlock());
-  SmallVector<Value> at = addElementLoop(b, b.getLoc(), buffer.getBuffer());
-  Value zero = b.create<arith::ConstantOp>(cast<TypedAttr>(b.getZeroAttr(type.getElementType())));
-  b.create<WriteOp>(zero, buffer.getBuffer(), at);
-  b.create<YieldOp>();
+      results.push_back(store.getBuffer());
+  if (!results.empty())
+    clearUnvisitedBlocks(stage, schedule, results);
 }
 
 namespace {

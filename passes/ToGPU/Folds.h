@@ -34,8 +34,6 @@ private:
                   Value isFirst);
   void write(Step &step, Value buffer, const SpaceSet &spaces, const Registers &registers);
 
-  void clear(BufferOp buffer);
-
   StageOp stage;
   StreamOp stream;
   llvm::DenseMap<unsigned, Value> outer; // stream result -> buffer of its sum
@@ -44,6 +42,10 @@ private:
   SmallVector<Value> buffers;
   SmallVector<Operation *> ownerOps, foldOps;
 };
+
+/// Adds a launch before the stage that fills the inner blocks of `results` that no CTA of the stage
+/// visits with zeros. They get no sum, but results are stored from sums. (UnvisitedBlocks.cpp)
+void clearUnvisitedBlocks(StageOp stage, const GpuSchedule &schedule, ArrayRef<Value> results);
 
 /// Adds a value over pairs to buffer [b, hq, r] or [b, hq, c]; `sums` are the lane's sums for its
 /// rows or columns (`spaces`). On the owner side, to which only this CTA adds, they are added

@@ -18,7 +18,7 @@ FragmentKernel::FragmentKernel(StageOp stage, const GpuSchedule &schedule, Kerne
       layout{schedule.ownerTiles, schedule.innerBlock, schedule.warps, isPermuted}, sums(sums),
       shared(function), thread(b.threadIndex()), lane(thread % Num(32)), warp(thread / Num(32)),
       g(lane / Num(4)), t(lane % Num(4)), rows(fn.size("r")), columns(fn.size("c")),
-      mask(keptPairs()), item(decode(takeItem(itemCounter))), reach(findReach()) {}
+      mask(stage, schedule, fn), item(decode(takeItem(itemCounter))), reach(findReach()) {}
 
 Interval<Num> FragmentKernel::findReach() const {
   Value buffer = getStage().getReach();
@@ -31,33 +31,32 @@ Interval<Num> FragmentKernel::findReach() const {
   return {columns - read(0), read(1)};
 }
 
-CallPairs FragmentKernel::keptPairs() const {
-  CallPairs kept;
-  kept.rowStart = fn.size("q_start"), kept.columnStart = fn.size("k_start");
+CallPairs::CallPairs(StageOp stage, const GpuSchedule &schedule, KernelFunction &fn)
+    : rowStart(fn.size("q_start")), columnStart(fn.size("k_start")) {
+  KernelBuilder &b = fn.b;
   // The distance of row 0 from column 0 plus an end of the mask, computed in 64 bits and clamped to
   // the range of any call (rows and columns are far below 2^30), so that later sums fit in 32 bits.
   constexpr int64_t kFar = int64_t(1) << 30;
   auto fromStarts = [&](int64_t end) {
     Type i64 = b.getI64Type();
     auto wide = [&](int64_t n) { return b.create<arith::ConstantOp>(b.getI64IntegerAttr(n)); };
-    Value apart =
-        b.create<arith::SubIOp>(b.create<arith::ExtSIOp>(i64, b.toValue(kept.rowStart)),
-                                b.create<arith::ExtSIOp>(i64, b.toValue(kept.columnStart)));
+    Value apart = b.create<arith::SubIOp>(b.create<arith::ExtSIOp>(i64, b.toValue(rowStart)),
+                                          b.create<arith::ExtSIOp>(i64, b.toValue(columnStart)));
     Value sum = b.create<arith::AddIOp>(apart, wide(std::clamp(end, -4 * kFar, 4 * kFar)));
     sum = b.create<arith::MaxSIOp>(b.create<arith::MinSIOp>(sum, wide(kFar)), wide(-kFar));
     return b.fromValue(b.create<arith::TruncIOp>(b.i32(), sum));
   };
-  const MaskBand band = getStage().getBand();
+  const MaskBand band = stage.getBand();
   if (band.lower)
-    kept.lower = fromStarts(*band.lower);
+    lower = fromStarts(*band.lower);
   if (band.upper)
-    kept.upper = fromStarts(*band.upper);
-  kept.keepsSomething = band.keepsSomething();
+    upper = fromStarts(*band.upper);
+  keepsSomething = band.keepsSomething();
+  const bool rowsOwn = getOwner(stage) == Owner::Rows;
   const int64_t owners = schedule.ownerBlock(), inners = schedule.innerBlock;
   // Rows at negative positions attend to nothing.
-  kept.rows = {maxOf(Num(0), Num(0) - kept.rowStart), rows, rowsOwn ? owners : inners};
-  kept.columns = {0, columns, rowsOwn ? inners : owners};
-  return kept;
+  rows = {maxOf(Num(0), Num(0) - rowStart), fn.size("r"), rowsOwn ? owners : inners};
+  columns = {0, fn.size("c"), rowsOwn ? inners : owners};
 }
 
 //===- The work item ---------------------------------------------------------------===//

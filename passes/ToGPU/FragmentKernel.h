@@ -28,6 +28,9 @@ namespace mlir::tile::gpu {
 /// The pairs that exist and that the mask keeps, in the kernel's blocks, and the positions of row 0
 /// and column 0.
 struct CallPairs : KeptPairs<Num> {
+  /// Computes the pairs that a stage keeps, in blocks of its schedule.
+  CallPairs(StageOp stage, const GpuSchedule &schedule, KernelFunction &function);
+
   Num rowStart, columnStart;
 };
 
@@ -107,7 +110,6 @@ public:
   }
 
 private:
-  CallPairs keptPairs() const;
   Interval<Num> findReach() const;
   Num takeItem(Value itemCounter);
   WorkItem decode(const Num &number) const;

@@ -78,6 +78,11 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
   StringRef over = cast<StringAttr>(stage.getOver().getValue().back()).getValue();
   if (!rows && over != "hkv")
     return refuse(stage, "columns can own only a stage over hkv");
+  for (ReduceOp reduce : stage.getBody().front().getOps<ReduceOp>())
+    if (!rows && reduce->isBeforeInBlock(stage.getStream()))
+      return reduce.emitOpError(
+          "expected no reduction over the depths of rows before a stream that "
+          "columns own; run pe-hoist-row-values first");
   return success();
 }
 

@@ -72,6 +72,12 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   if (Status depths = checkDepths(request); !depths)
     return depths.takeError();
   mlir::pe::CompileOptions options;
+  if (isGpu && request.lowering != "cpu")
+    return makeError("expected target cpu with lowering ", request.lowering, ", found ",
+                     request.target);
+  if (isGpu && !request.features.empty())
+    return makeError("expected target cpu with features ", request.features, ", found ",
+                     request.target);
   if (isGpu) {
     auto chip = chipOf(request);
     if (!chip)

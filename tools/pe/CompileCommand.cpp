@@ -4,6 +4,8 @@
 #include "tools/pe/Commands.h"
 #include "tools/pe/Run.h"
 
+#include <algorithm>
+
 #include <unistd.h>
 
 namespace pe::cli {
@@ -29,13 +31,20 @@ std::vector<std::string> splitList(const std::string &text) {
   return parts;
 }
 
-/// Returns the targets of a package, with one entry per chip for cuda.
+/// Returns the targets of a package, with one entry per chip for cuda. Options of the CPU and of
+/// GPUs apply to those targets of the list that they are for.
 Expected<std::vector<CompileOptions>> targetsOf(const CompileCommandOptions &options) {
   std::vector<CompileOptions> targets;
-  for (const std::string &target : splitList(options.target))
+  const std::vector<std::string> names = splitList(options.target);
+  const auto has = [&](const char *name) { return std::ranges::find(names, name) != names.end(); };
+  for (const std::string &target : names)
     for (const std::string &chip : splitList(target == "cuda" ? options.chip : "")) {
       FileOptions one = options;
       one.target = target;
+      if (has("cpu") && target != "cpu")
+        one.features.clear(), one.lowering = "cpu";
+      if (has("cuda") && target == "cpu")
+        one.lineTables = false;
       one.chip = chip;
       if (Status checked = checkTarget(one); !checked)
         return checked.takeError();

@@ -168,6 +168,11 @@ Status checkTarget(const FileOptions &options) {
   if (!options.chip.empty() && !isGpu)
     return makeError("--chip: expected it with --target=cuda or gpu-emulator, found --target=",
                      options.target);
+  if (isGpu && !options.features.empty())
+    return makeError("--features: expected it with --target=cpu, found --target=", options.target);
+  if (isGpu && options.lowering != "cpu")
+    return makeError("--lowering=", options.lowering, ": expected it with --target=cpu, found ",
+                     "--target=", options.target);
   const bool takesNarrow = isGpu || options.target == "reference" || options.lowering == "loops";
   const Expected<DType> dtype = parseDType(options.dtype.empty() ? "f32" : options.dtype);
   if (!dtype || !(*dtype == DType::F32 || (takesNarrow && isNarrow(*dtype))))

@@ -7,6 +7,10 @@
 // RUN: not pe-opt %t/diagonals.mlir --pe-schedule-gpu=set=inner_block=48 --pe-tile-to-gpu 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=BLOCKS
 // RUN: not pe-opt %t/columns.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=COLUMNS
+// RUN: not pe-opt %examples/nope.mlir --pe-to-tile-pipeline=grad=1 --pe-schedule-gpu --pe-tile-to-gpu 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=HOIST
+// HOIST: nope.mlir:{{[0-9:]+}} error: 'tile.reduce' op expected no reduction over the depths of rows before a stream
+// HOIST-SAME: that columns own; run pe-hoist-row-values first
 
 // DEPTH: error: no GPU kernel can compute this: expected head and value dims to be multiples of 8 from 8 to 256,
 // DEPTH-SAME: found 12

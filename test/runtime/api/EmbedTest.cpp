@@ -334,6 +334,12 @@ TEST(Embed, LoopsAcceptOptions) {
   options.dtype = DType::F32;
   EXPECT_EQ(messageOf(options), "expected lowering loops with loop options, found cpu");
   EXPECT_EQ(messageOf({.lowering = "vectors"}), "expected lowering cpu or loops, found vectors");
+  EXPECT_EQ(messageOf({.target = "gpu-emulator", .lowering = "loops"}),
+            "expected target cpu with lowering loops, found gpu-emulator");
+  EXPECT_EQ(messageOf({.target = "gpu-emulator", .features = "x86-64-v3"}),
+            "expected target cpu with features x86-64-v3, found gpu-emulator");
+  EXPECT_EQ(messageOf({.lineTables = true}),
+            "expected target cuda or gpu-emulator with line tables, found cpu");
   options.lowering = "loops";
   options.loops.blockRows = 0;
   EXPECT_NE(messageOf(options).find("expected blocks of at least 1 x 1, found 0 x 3"),

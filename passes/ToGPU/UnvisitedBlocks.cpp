@@ -1,0 +1,57 @@
+//===- UnvisitedBlocks.cpp - zeros where a stage stores nothing -----------===//
+//
+// Only the last CTA that visits an inner block stores results there (Folds.h). A block without kept
+// pairs, such as that of queries before all keys, has no visitor. A warp per block tests that and
+// fills the block, so that a call in which all blocks have visitors writes nothing here. The grid
+// covers all blocks because work items depend on shapes only, and the test on positions too.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToGPU/Folds.h"
+
+#include "dialect/Tile/Owner.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::gpu;
+
+void mlir::tile::gpu::clearUnvisitedBlocks(StageOp stage, const GpuSchedule &schedule,
+                                           ArrayRef<Value> results) {
+  constexpr int64_t kWarps = 4;
+  const bool rowsAreInner = getOwner(stage) == Owner::Columns;
+  const StringRef side = rowsAreInner ? "r" : "c", headName = rowsAreInner ? "hq" : "hkv";
+  const int64_t block = schedule.innerBlock;
+  KernelBuilder b(stage.getLoc(), stage.getContext());
+  KernelFunction fn(stage, "_clear", results, kWarps * 32, b);
+  const CallPairs pairs(stage, schedule, fn);
+  const Num thread = b.threadIndex(), lane = thread % Num(32);
+  const Num unit = b.blockIndex() * Num(kWarps) + thread / Num(32);
+  const Num extent = fn.size(side), heads = fn.size(headName), blocks = ceilDiv(extent, Num(block));
+  const Num number = unit % blocks, rest = unit / blocks;
+  Place place;
+  place.b = rest / heads;
+  (rowsAreInner ? place.hq : place.hkv) = rest % heads;
+  const Interval<Num> visitors =
+      rowsAreInner ? pairs.columnBlocksOf(number) : pairs.rowBlocksOf(number);
+  Value isUnvisited = b.compare(arith::CmpIPredicate::eq, visitors.begin, visitors.end);
+  b.ifThen(b.both(b.less(place.b, fn.size("b")), isUnvisited), [&] {
+    const Num first = number * Num(block);
+    b.loop(first, minOf(first + Num(block), extent), 1, [&](Num index) {
+      (rowsAreInner ? place.r : place.c) = index;
+      for (Value result : results) {
+        auto type = cast<BufferType>(result.getType());
+        const Type element = type.getElementType();
+        const StringRef last = type.getExtents().back().getValue();
+        const Num depth = last == side ? Num(1) : fn.size(last);
+        b.loop(lane, depth, 32, [&](Num at) {
+          Value offset = b.wide(at * Num(element.getIntOrFloatBitWidth() / 8));
+          Value zero = b.create<arith::ConstantOp>(cast<TypedAttr>(b.getZeroAttr(element)));
+          b.store(zero, b.moved(fn.address(result, place), offset));
+        });
+      }
+    });
+  });
+  const std::string perHead = "ceildiv(" + side.str() + "," + std::to_string(block) + ")";
+  fn.finish(stage,
+            "ceildiv(b*" + headName.str() + "*" + perHead + "," + std::to_string(kWarps) + ")",
+            /*sharedBytes=*/0);
+}
