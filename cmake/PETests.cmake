@@ -6,18 +6,28 @@ find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 # `ninja pe-tests` builds every test program.
 add_custom_target(pe-tests)
 
+# Compiles tests without optimization, which takes more than half of their compile time. The libraries
+# under test are optimized.
+function(pe_compile_test_code name)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
+endfunction()
+
 if(PE_PRECOMPILED_HEADERS)
   pe_add_headers(PETestHeaders TestHeaders.h)
   pe_configure_target(PETestHeaders)
+  pe_compile_test_code(PETestHeaders)
   target_link_libraries(PETestHeaders PRIVATE GTest::gtest)
 endif()
 
-# pe_add_unittest(NAME sources... [MLIR] [LINK libs...] [ARGS args...] [SHARDS n] [TIMEOUT seconds])
+# pe_add_unittest(NAME sources... [MLIR | OPTIMIZED] [LINK libs...] [ARGS args...] [SHARDS n] [TIMEOUT seconds])
 # Adds a GoogleTest program build/test/bin/NAME and one ctest of this name, or n that split its cases
-# and run in parallel. With MLIR, the sources may include MLIR's headers. The working directory is
+# and run in parallel. With MLIR, the sources may include MLIR's headers. Without MLIR and OPTIMIZED
+# (for tests that compute much), they are compiled without optimization. The working directory is
 # test/tmp in the build directory.
 function(pe_add_unittest name)
-  cmake_parse_arguments(ARG "MLIR" "SHARDS;TIMEOUT" "LINK;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR;OPTIMIZED" "SHARDS;TIMEOUT" "LINK;ARGS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   if(ARG_MLIR)
     pe_configure_mlir_target(${name})
@@ -25,7 +35,12 @@ function(pe_add_unittest name)
     target_link_libraries(${name} PRIVATE MLIR)
   else()
     pe_configure_target(${name})
-    pe_reuse_headers(${name} PETestHeaders)
+    if(ARG_OPTIMIZED)
+      pe_reuse_headers(${name} PERuntimeHeaders)
+    else()
+      pe_compile_test_code(${name})
+      pe_reuse_headers(${name} PETestHeaders)
+    endif()
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/bin)
   set_target_properties(${name} PROPERTIES BUILD_RPATH "$ORIGIN/../../lib")
