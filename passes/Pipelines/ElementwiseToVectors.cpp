@@ -8,6 +8,7 @@
 
 #include "dialect/Math/ScalarOps.h"
 #include "passes/Scalar/OpShape.h"
+#include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/MathFunctions.h"
 #include "passes/ToCPU/VectorMath.h"
 #include "passes/Transforms/ScalarVjp.h"
@@ -59,8 +60,8 @@ LogicalResult check(func::FuncOp function) {
 
 /// The vector width of the target and its method for exp2.
 struct Target {
-  int64_t lanes = 8;
-  Exp2Flavour exp2 = Exp2Flavour::Bits;
+  int64_t lanes;
+  Exp2Flavour exp2;
 };
 
 /// Emits the loop over arrays for a scalar function.
@@ -203,14 +204,10 @@ struct PEElementwiseToVectorsPass
   using Base::Base;
 
   void runOnOperation() override {
-    std::optional<CpuTarget> cpu = parseCpuTarget(features);
-    if (!cpu) {
-      getOperation().emitError("expected features x86-64-v3 or x86-64-v4, found ") << features;
+    const Machine *cpu = findMachine(getOperation(), machine, /*isGpu=*/false);
+    if (!cpu)
       return signalPassFailure();
-    }
-    Target target;
-    if (*cpu == CpuTarget::V4)
-      target = {.lanes = 16, .exp2 = Exp2Flavour::ScaleF};
+    const Target target = {cpu->lanes, cpu->hasScaleF ? Exp2Flavour::ScaleF : Exp2Flavour::Bits};
     for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
       if (llvm::any_of(function.getArgumentTypes(), llvm::IsaPred<TensorType>)) {
         function.emitError("expected a scalar function such as (f32) -> f32 or (f32, f32) -> f32, "

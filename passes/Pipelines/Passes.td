@@ -89,7 +89,7 @@ def PEElementwiseToVectorsPass : Pass<"pe-elementwise-to-vectors", "::mlir::Modu
     ```
     Tested by test/passes/Pipelines/elementwise-to-vectors.mlir and test/runtime/train/ActivationsTest.cpp.
   }];
-  let options = [Option<"features", "features", "std::string", "\"x86-64-v3\"", "x86-64-v3 or x86-64-v4">];
+  let options = [Option<"machine", "machine", "std::string", "\"x86-64-v3\"", "a CPU of runtime/plan/Machine.h">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
                            "::mlir::vector::VectorDialect"];

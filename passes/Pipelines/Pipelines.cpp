@@ -49,7 +49,8 @@ void mlir::pe::buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOpti
     pm.addPass(tile::createPETileToLoopsPass(options.loops));
   } else if (options.lowering == "gpu") {
     tile::PEScheduleGpuPassOptions schedule;
-    schedule.sharedBytes = options.sharedBytes;
+    if (!options.machine.empty())
+      schedule.machine = options.machine;
     pm.addPass(tile::createPEScheduleGpuPass(schedule));
     pm.addPass(createCSEPass()); // merges the loads of a panel that several terms use
     pm.addPass(tile::createPEHoistRowValuesPass());
@@ -59,7 +60,8 @@ void mlir::pe::buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOpti
     pm.addPass(tile::createPETileToGpuPass());
   } else {
     tile::PEScheduleCpuPassOptions schedule;
-    schedule.features = options.features;
+    if (!options.machine.empty())
+      schedule.machine = options.machine;
     pm.addPass(tile::createPEScheduleCpuPass(schedule));
     pm.addPass(tile::createPETileToCpuPass());
   }
@@ -82,20 +84,17 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   Option<bool> materialize{*this, "materialize",
                            llvm::cl::desc("Compute the bias and the rotation's tables only"),
                            llvm::cl::init(false)};
-  Option<std::string> features{*this, "features", llvm::cl::desc("x86-64-v3 or x86-64-v4"),
-                               llvm::cl::init("x86-64-v3")};
-  Option<int64_t> sharedBytes{*this, "shared-bytes",
-                              llvm::cl::desc("Shared memory of a CTA, in bytes"),
-                              llvm::cl::init(mlir::tile::kLeastSharedBytes)};
-
+  Option<std::string> machine{*this, "machine",
+                              llvm::cl::desc("A CPU or GPU of runtime/plan/Machine.h; default: "
+                                             "that of pe-schedule-cpu or pe-schedule-gpu")};
   Option<bool> lineTables{
       *this, "line-tables",
       llvm::cl::desc("Give the code of GPU kernels the lines of their tile ops"),
       llvm::cl::init(false)};
 
   mlir::pe::CompileOptions get(StringRef lowering) const {
-    return {entry,          headDim, valueDim, grad,        earlyExit,   features,
-            lowering.str(), dtype,   {},       materialize, sharedBytes, lineTables};
+    return {entry, headDim, valueDim,    grad,    earlyExit, lowering.str(),
+            dtype, {},      materialize, machine, lineTables};
   }
 };
 

@@ -41,13 +41,12 @@ struct CompileOptions {
   int64_t valueDim = 64;
   bool grad = false;
   bool earlyExit = true;
-  std::string features = "x86-64-v3"; // or x86-64-v4
-  std::string lowering = "cpu";       // or loops, gpu
-  std::string dtype = "f32";          // of activations; or bf16, f16, tf32
-  tile::LoopOptions loops;            // if `lowering` is loops
-  bool materialize = false; // compute the bias and the rotation's tables instead of attention
-  int64_t sharedBytes = tile::kLeastSharedBytes; // shared memory of a CTA, if `lowering` is gpu
-  bool lineTables = false; // give the code of GPU kernels the lines of their tile ops
+  std::string lowering = "cpu"; // or loops, gpu
+  std::string dtype = "f32";    // of activations; or bf16, f16, tf32
+  tile::LoopOptions loops;      // if `lowering` is loops
+  bool materialize = false;     // compute the bias and the rotation's tables instead of attention
+  std::string machine = "";     // of runtime/plan/Machine.h; if empty, the default of the schedule
+  bool lineTables = false;      // give the code of GPU kernels the lines of their tile ops
 };
 
 /// Checks and inlines the source (pe -> pe); biases become terms of one class each.

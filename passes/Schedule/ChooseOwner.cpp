@@ -19,12 +19,20 @@ static bool addsInPlace(StreamOp stream) {
       .wasInterrupted();
 }
 
-Owner mlir::tile::chooseOwner(StageOp stage, Machine machine) {
+const Machine *mlir::tile::findMachine(Operation *op, StringRef name, bool isGpu) {
+  const Machine *machine = ::pe::plan::findMachine(name);
+  if (machine && machine->isGpu == isGpu)
+    return machine;
+  op->emitError("expected machine ") << ::pe::plan::namesOf(isGpu, " or ") << ", found " << name;
+  return nullptr;
+}
+
+Owner mlir::tile::chooseOwner(StageOp stage, const Machine &machine) {
   StreamOp stream = stage.getStream();
   // If columns own the loops, the sums of a column block stay in the cache, and row state is packed
   // in memory for the next block.
   const bool sumsRows = hasColumnFold(stream) || addsInPlace(stream);
-  if (machine == Machine::Cpu)
+  if (!machine.isGpu)
     return sumsRows ? Owner::Columns : Owner::Rows;
   // Row carries are in registers, which live only as long as the work item.
   return hasColumnFold(stream) && !stream.getNumCarries() ? Owner::Columns : Owner::Rows;

@@ -33,14 +33,6 @@ constexpr Field kFields[] = {
 
 } // namespace
 
-std::optional<CpuTarget> mlir::tile::parseCpuTarget(StringRef name) {
-  if (name == "x86-64-v3")
-    return CpuTarget::V3;
-  if (name == "x86-64-v4")
-    return CpuTarget::V4;
-  return std::nullopt;
-}
-
 int64_t CpuSchedule::keyUnit() const { return std::lcm(std::lcm(keyRows, columnRows), sweepKeys); }
 
 DictionaryAttr CpuSchedule::toAttr(MLIRContext *context) const {

@@ -20,10 +20,6 @@ namespace mlir::tile {
 /// (any target), `ScaleF` is a single AVX-512 instruction.
 enum class Exp2Flavour { Bits, ScaleF };
 
-/// x86-64-v3 (AVX2 and FMA, 16 registers) or x86-64-v4 (AVX-512, 32 registers).
-enum class CpuTarget { V3, V4 };
-std::optional<CpuTarget> parseCpuTarget(llvm::StringRef name);
-
 /// The `cpu_schedule` attribute of a stage with a stream.
 struct CpuSchedule {
   static constexpr llvm::StringLiteral kAttribute = "cpu_schedule";

@@ -16,9 +16,6 @@
 
 namespace mlir::tile {
 
-/// The shared memory, in bytes, that a CTA can have on every chip from sm_80 on.
-inline constexpr int64_t kLeastSharedBytes = 99 * 1024;
-
 /// The `gpu_schedule` attribute of a stage with a stream.
 struct GpuSchedule {
   static constexpr llvm::StringLiteral kAttribute = "gpu_schedule";

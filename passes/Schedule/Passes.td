@@ -22,7 +22,7 @@ def PEScheduleCpuPass : Pass<"pe-schedule-cpu", "::mlir::ModuleOp"> {
     Example: test/passes/Schedule/schedule-cpu.mlir
   }];
   let options = [
-    Option<"features", "features", "std::string", "\"x86-64-v3\"", "x86-64-v3 or x86-64-v4">,
+    Option<"machine", "machine", "std::string", "\"x86-64-v3\"", "a CPU of runtime/plan/Machine.h">,
     ListOption<"set", "set", "std::string", "entries to override, NAME=VALUE">
   ];
 }
@@ -31,9 +31,9 @@ def PEScheduleGpuPass : Pass<"pe-schedule-gpu", "::mlir::ModuleOp"> {
   let summary = "Choose the block sizes and warps of stages with a stream for GPUs";
   let description = [{
     Writes the attributes `gpu_schedule` (passes/Schedule/GpuSchedule.h) and `owner` (dialect/Tile/Owner.h) on every stage
-    that has a stream and no `gpu_schedule` yet, and `key_block` on plans with buffers per block of keys. A chip whose CTAs
-    have more shared memory than the 99 KiB of every chip (`shared-bytes`) gets larger blocks of f32 owners. `set` overrides
-    single entries, for measurements and tests: `set=warps=8,owner_tiles=2`.
+    that has a stream and no `gpu_schedule` yet, and `key_block` on plans with buffers per block of keys. The
+    `machine` is a chip of runtime/plan/Machine.h; one with less shared memory than sm_80 gets smaller blocks of f32 owners. `set`
+    overrides single entries, for measurements and tests: `set=warps=8,owner_tiles=2`.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }
@@ -44,8 +44,7 @@ def PEScheduleGpuPass : Pass<"pe-schedule-gpu", "::mlir::ModuleOp"> {
   }];
   let options = [
     ListOption<"set", "set", "std::string", "entries to override, NAME=NUMBER">,
-    Option<"sharedBytes", "shared-bytes", "int64_t", "::mlir::tile::kLeastSharedBytes",
-           "shared memory of a CTA, in bytes">
+    Option<"machine", "machine", "std::string", "\"sm_86\"", "a GPU of runtime/plan/Machine.h">
   ];
 }
 

@@ -9,16 +9,20 @@
 #include "dialect/Tile/Owner.h"
 #include "passes/Schedule/CpuSchedule.h"
 #include "passes/Schedule/GpuSchedule.h"
+#include "runtime/plan/Machine.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
 namespace mlir::tile {
 
-enum class Machine { Cpu, Gpu };
+using ::pe::plan::Machine;
+
+/// Returns the CPU or GPU with this name. Emits an error at `op` and returns null if there is none.
+const Machine *findMachine(Operation *op, StringRef name, bool isGpu);
 
 /// Chooses whether rows or columns own the loops of a stage with a stream on `machine`.
-Owner chooseOwner(StageOp stage, Machine machine);
+Owner chooseOwner(StageOp stage, const Machine &machine);
 
 /// Returns true if the scalar code for one pair has more than a thousand operations. That code is
 /// repeated for every key and vector of a tile, or every pair of a thread: large tiles would save
@@ -29,16 +33,16 @@ bool hasLongScalarCode(StageOp stage);
 bool isFunctionCall(Operation *op);
 
 /// Chooses the schedule of a stage with a stream.
-CpuSchedule chooseCpuSchedule(StageOp stage, CpuTarget target);
+CpuSchedule chooseCpuSchedule(StageOp stage, const Machine &machine);
 
 /// Chooses the schedule of a stage without a stream.
-CpuLoops chooseCpuLoops(StageOp stage, CpuTarget target);
+CpuLoops chooseCpuLoops(StageOp stage, const Machine &machine);
 
 /// Returns the number of keys between snapshots, which is the inner block of every stage with
 /// snapshots: as many as a panel of 8 KiB holds.
 int64_t chooseGpuKeyBlock(PlanOp plan);
-/// Chooses the GPU schedule of a stage with a stream for CTAs with `sharedBytes` of shared memory.
-GpuSchedule chooseGpuSchedule(StageOp stage, int64_t sharedBytes);
+/// Chooses the GPU schedule of a stage with a stream.
+GpuSchedule chooseGpuSchedule(StageOp stage, const Machine &machine);
 
 /// Returns true if the stage reads or writes a buffer with one entry per block of keys (extent
 /// `kb`).

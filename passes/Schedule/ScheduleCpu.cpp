@@ -31,33 +31,34 @@ bool mlir::tile::isFunctionCall(Operation *op) {
               math::FmaOp, math::CopySignOp, math::SqrtOp>(op);
 }
 
-CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, CpuTarget target) {
+CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, const Machine &machine) {
   auto plan = stage->getParentOfType<PlanOp>();
   CpuSchedule schedule;
-  if (target == CpuTarget::V4) {
-    schedule.lanes = 16;
+  schedule.lanes = machine.lanes;
+  schedule.exp2 = machine.hasScaleF ? Exp2Flavour::ScaleF : Exp2Flavour::Bits;
+  if (machine.registers >= 32) {
     schedule.keyRows = 8;
     schedule.depthRows = 8;
     schedule.columnVectors = 4;
     schedule.unroll = 1;
-    schedule.exp2 = Exp2Flavour::ScaleF;
   }
   if (hasLongScalarCode(stage))
     schedule.queryVectors = schedule.keyRows = schedule.sweepKeys = 1;
   schedule.keyBlock = plan.getKeyBlock().value_or(schedule.keyBlock);
   // Rows of a work item: few enough that their packed queries and outputs stay in the second-level
   // cache and that there are items for every thread.
-  constexpr int64_t kRowFloats = 1 << 13, kMostRows = 128;
+  constexpr int64_t kMostRows = 128;
+  const int64_t floats = machine.l2Bytes / 64; // a sixteenth of the cache
   int64_t rows =
-      std::min<int64_t>(kMostRows, kRowFloats / std::max(plan.getHeadDim(), plan.getValueDim()));
+      std::min<int64_t>(kMostRows, floats / std::max(plan.getHeadDim(), plan.getValueDim()));
   schedule.queryBlock = std::max<int64_t>(1, rows / schedule.stripRows()) * schedule.stripRows();
   return schedule;
 }
 
-CpuLoops mlir::tile::chooseCpuLoops(StageOp stage, CpuTarget target) {
+CpuLoops mlir::tile::chooseCpuLoops(StageOp stage, const Machine &machine) {
   constexpr int64_t kRows = 8;
   CpuLoops loops;
-  loops.lanes = target == CpuTarget::V4 ? 32 : 16; // two vectors of f32, four of f64
+  loops.lanes = 2 * machine.lanes; // two vectors of f32, four of f64
   // Computing a short row takes less time than reading the sizes of the call, unless it calls
   // functions, so one call computes several rows.
   auto over = stage.getOver().getAsValueRange<StringAttr>();
@@ -102,33 +103,31 @@ FailureOr<DictionaryAttr> override(DictionaryAttr attr, ArrayRef<std::string> va
 struct PEScheduleCpuPass : tile::impl::PEScheduleCpuPassBase<PEScheduleCpuPass> {
   using Base::Base;
   void runOnOperation() override {
-    std::optional<CpuTarget> target = parseCpuTarget(features);
-    if (!target) {
-      getOperation().emitError("expected features x86-64-v3 or x86-64-v4, found ") << features;
+    const Machine *cpu = findMachine(getOperation(), machine, /*isGpu=*/false);
+    if (!cpu)
       return signalPassFailure();
-    }
     for (PlanOp plan : getOperation().getOps<PlanOp>())
-      if (failed(schedule(plan, *target)))
+      if (failed(schedule(plan, *cpu)))
         return signalPassFailure();
   }
 
 private:
-  LogicalResult schedule(PlanOp plan, CpuTarget target) {
+  LogicalResult schedule(PlanOp plan, const Machine &cpu) {
     // Loads of a strip from a table of distances may go beyond the last row.
     auto padding = static_cast<int64_t>(plan.getDistancePadding());
     for (StageOp stage : plan.getOps<StageOp>()) {
       if (!stage.getStream() && !stage->hasAttr(CpuLoops::kAttribute))
-        stage->setAttr(CpuLoops::kAttribute, chooseCpuLoops(stage, target).toAttr(&getContext()));
+        stage->setAttr(CpuLoops::kAttribute, chooseCpuLoops(stage, cpu).toAttr(&getContext()));
       if (stage->hasAttr(CpuSchedule::kAttribute) || !stage.getStream())
         continue;
-      DictionaryAttr attr = chooseCpuSchedule(stage, target).toAttr(&getContext());
+      DictionaryAttr attr = chooseCpuSchedule(stage, cpu).toAttr(&getContext());
       FailureOr<DictionaryAttr> final =
           override(attr, SmallVector<std::string>(set.begin(), set.end()));
       if (failed(final) || failed(CpuSchedule::fromAttr(*final)))
         return stage.emitOpError("expected `set` to override entries of cpu_schedule with valid "
                                  "values, key_block and query_block with multiples of their tiles");
       stage->setAttr(CpuSchedule::kAttribute, *final);
-      setOwner(stage, chooseOwner(stage, Machine::Cpu));
+      setOwner(stage, chooseOwner(stage, cpu));
       LDBG() << stage.getSymName() << ": " << *final << ", owner "
              << stage->getAttr(kOwnerAttribute)
              << (hasLongScalarCode(stage) ? ", one row at a time because of long scalar code" : "")

@@ -110,7 +110,7 @@ static GpuSchedule chooseForVectors(GpuSchedule schedule, const StageTraits &tra
   return schedule;
 }
 
-GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage, int64_t sharedBytes) {
+GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage, const Machine &machine) {
   auto plan = stage->getParentOfType<PlanOp>();
   const StageTraits traits(stage);
   const int64_t depth = largestDepthOf(plan);
@@ -124,14 +124,14 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage, int64_t sharedBytes) {
       !(traits.hasSnapshots && traits.carried > 2); // the third is the log of the remaining mass
   if (!traits.isWide && !traits.sumsColumns && !traits.isLong && !traits.hasVectors && hasRoom)
     schedule.ownerTiles = 2;
-  // Chips with 99 KiB of shared memory fit half as many f32 owners as those with 163 KiB or more.
-  constexpr int64_t kRoomForOwners = 160 * 1024;
+  // Chips with less shared memory than sm_80 fit half as many f32 owners.
+  const bool isSmall = machine.sharedBytes < ::pe::plan::findMachine("sm_80")->sharedBytes;
   if (traits.hasVectors && depth > (traits.isWide ? 32 : 64))
-    return chooseForVectors(schedule, traits, depth, sharedBytes < kRoomForOwners);
+    return chooseForVectors(schedule, traits, depth, isSmall);
   const bool isLarge =
       depth > (traits.hasSnapshots || (traits.hasSegments && traits.sumsColumns) ? 32 : 64);
   const bool needsSquares = traits.hasDiagonals && schedule.innerBlock > 32;
-  if (traits.isWide && isLarge && !needsSquares && sharedBytes < kRoomForOwners)
+  if (traits.isWide && isLarge && !needsSquares && isSmall)
     schedule.warps = 2;
   return schedule;
 }
@@ -141,17 +141,20 @@ namespace {
 struct PEScheduleGpuPass : tile::impl::PEScheduleGpuPassBase<PEScheduleGpuPass> {
   using Base::Base;
   void runOnOperation() override {
+    const Machine *gpu = findMachine(getOperation(), machine, /*isGpu=*/true);
+    if (!gpu)
+      return signalPassFailure();
     for (PlanOp plan : getOperation().getOps<PlanOp>())
-      if (failed(schedule(plan)))
+      if (failed(schedule(plan, *gpu)))
         return signalPassFailure();
   }
 
 private:
-  LogicalResult schedule(PlanOp plan) {
+  LogicalResult schedule(PlanOp plan, const Machine &gpu) {
     for (StageOp stage : plan.getOps<StageOp>()) {
       if (stage->hasAttr(GpuSchedule::kAttribute) || !stage.getStream())
         continue;
-      NamedAttrList entries(chooseGpuSchedule(stage, sharedBytes).toAttr(&getContext()));
+      NamedAttrList entries(chooseGpuSchedule(stage, gpu).toAttr(&getContext()));
       bool isValid = true;
       for (StringRef text : set) {
         auto [name, value] = text.split('=');
@@ -166,7 +169,7 @@ private:
                                  "in their ranges, found ")
                << llvm::join(set, ",");
       stage->setAttr(GpuSchedule::kAttribute, attr);
-      setOwner(stage, chooseOwner(stage, Machine::Gpu));
+      setOwner(stage, chooseOwner(stage, gpu));
       LDBG() << stage.getSymName() << ": " << attr << ", owner " << stage->getAttr(kOwnerAttribute)
              << " for " << describeTraits(StageTraits(stage)) << " of depth "
              << largestDepthOf(plan) << (set.empty() ? "" : ", with entries of `set`");

@@ -82,7 +82,7 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
     auto chip = chipOf(request);
     if (!chip)
       return chip.error();
-    options.sharedBytes = chip->sharedBytes;
+    options.machine = chip->machine->name;
   }
   options.entry = request.source.entry;
   options.headDim = request.headDim;
@@ -101,12 +101,11 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
     return makeError("expected target cuda or gpu-emulator with line tables, found ",
                      request.target);
   options.lineTables = request.lineTables;
-  options.features = request.features;
-  if (options.features.empty()) {
-    auto baseline = hostBaseline();
+  if (!isGpu) {
+    auto baseline = baselineOf(request.features);
     if (!baseline)
       return baseline.error();
-    options.features = *baseline;
+    options.machine = (*baseline)->name;
   }
   return options;
 }
@@ -230,17 +229,18 @@ Expected<std::string> emitCode(mlir::ModuleOp module, const CompileRequest &requ
   if (!chip)
     return chip.error();
   for (const plan::Stage &stage : plan.stages)
-    if (stage.launch && stage.launch->sharedBytes > chip->sharedBytes)
+    if (stage.launch && stage.launch->sharedBytes > chip->machine->sharedBytes)
       return makeError("kernel '", stage.symbol, "' needs ", stage.launch->sharedBytes,
-                       " bytes of shared memory, expected at most ", chip->sharedBytes, " on ",
-                       chip->name, "; choose a smaller head dim or a 16-bit dtype");
-  plan.features = chip->name;
+                       " bytes of shared memory, expected at most ", chip->machine->sharedBytes,
+                       " on ", chip->machine->name,
+                       "; choose a smaller head dim or a 16-bit dtype");
+  plan.features = chip->machine->name;
   return emitPtx(module, *chip);
 }
 
 /// Adds the kernels that use shared memory to an explanation: CTAs, threads, bytes of shared
 /// memory, and how many CTAs of a multiprocessor their threads and shared memory allow.
-void explainKernels(const plan::Plan &plan, const Chip &chip, std::string &text,
+void explainKernels(const plan::Plan &plan, const plan::Machine &chip, std::string &text,
                     std::string &json) {
   auto parsed = llvm::json::parse(json);
   if (!parsed || !parsed->getAsObject()) {
@@ -248,7 +248,7 @@ void explainKernels(const plan::Plan &plan, const Chip &chip, std::string &text,
     return;
   }
   llvm::json::Array kernels;
-  text += "kernels for " + chip.name + "\n";
+  text += "kernels for " + std::string(chip.name) + "\n";
   for (const plan::Stage &stage : plan.stages) {
     if (!stage.launch || stage.launch->sharedBytes == 0)
       continue;
@@ -267,7 +267,7 @@ void explainKernels(const plan::Plan &plan, const Chip &chip, std::string &text,
                                          {"ctas_per_multiprocessor", ctas}});
   }
   llvm::json::Object &object = *parsed->getAsObject();
-  object["chip"] = chip.name;
+  object["chip"] = std::string(chip.name);
   object["kernels"] = std::move(kernels);
   json.clear();
   llvm::raw_string_ostream(json) << llvm::json::Value(std::move(object));
@@ -291,7 +291,7 @@ Expected<CompiledCode> MlirJit::compile(const CompileRequest &request) {
   code.explainJson = std::move(explanation->json);
   code.plan = std::move(*plan);
   code.plan.target = request.target;
-  code.plan.features = options->features;
+  code.plan.features = options->machine;
   code.plan.dtype = request.dtype;
   code.plan.structure = std::move(explanation->line);
   code.plan.diagnostics = compilation.getDiagnostics().getRemarks();
@@ -302,7 +302,7 @@ Expected<CompiledCode> MlirJit::compile(const CompileRequest &request) {
     return object.error();
   code.object = std::move(*object);
   if (isForGpu(request))
-    explainKernels(code.plan, *chipOf(request), code.explainText, code.explainJson);
+    explainKernels(code.plan, *chipOf(request)->machine, code.explainText, code.explainJson);
   return code;
 }
 
@@ -310,11 +310,11 @@ Expected<std::string> MlirJit::compileKernels(const Source &source) {
   Compilation compilation(getRegistry());
   if (Status parsed = compilation.parse(source); !parsed)
     return parsed.error();
-  auto baseline = hostBaseline();
+  auto baseline = baselineOf("");
   if (!baseline)
     return baseline.error();
   mlir::pe::PEElementwiseToVectorsPassOptions vectors;
-  vectors.features = *baseline;
+  vectors.machine = (*baseline)->name;
   Status lowered = compilation.run([&](mlir::OpPassManager &pm) {
     pm.addPass(mlir::pe::createPEElementwiseToVectorsPass(vectors));
     mlir::pe::buildFunctionsToLLVMPipeline(pm);

@@ -13,17 +13,29 @@ static Error fromLLVM(const char *doing, llvm::Error error) {
   return makeError(doing, ": ", llvm::toString(std::move(error)));
 }
 
-Expected<std::string> hostBaseline() {
+/// Returns the best CPU whose features this machine has, or null.
+static const plan::Machine *hostBaseline() {
   llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
-  auto has = [&](std::initializer_list<const char *> names) {
-    return llvm::all_of(names, [&](const char *name) { return features.lookup(name); });
-  };
-  if (!has({"avx2", "fma", "bmi2"}))
+  const plan::Machine *best = nullptr;
+  for (const plan::Machine &machine : plan::kMachines)
+    if (!machine.isGpu && llvm::all_of(llvm::split(llvm::StringRef(machine.needs), ' '),
+                                       [&](llvm::StringRef name) { return features.lookup(name); }))
+      best = &machine;
+  return best;
+}
+
+Expected<const plan::Machine *> baselineOf(const std::string &features) {
+  if (features.empty()) {
+    if (const plan::Machine *best = hostBaseline())
+      return best;
     return makeError("expected a CPU with AVX2 and FMA (x86-64-v3), found ",
                      llvm::sys::getHostCPUName().str());
-  if (has({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}))
-    return std::string("x86-64-v4");
-  return std::string("x86-64-v3");
+  }
+  const plan::Machine *machine = plan::findMachine(features);
+  if (!machine || machine->isGpu)
+    return makeError("expected features ", plan::namesOf(/*isGpu=*/false, " or "), ", found ",
+                     features);
+  return machine;
 }
 
 Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const std::string &features) {
@@ -31,8 +43,8 @@ Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const std::st
   if (!builder)
     return fromLLVM("cannot describe this machine to LLVM", builder.takeError());
   if (!features.empty()) {
-    if (features != "x86-64-v3" && features != "x86-64-v4")
-      return makeError("expected features x86-64-v3 or x86-64-v4, found ", features);
+    if (auto baseline = baselineOf(features); !baseline)
+      return baseline.takeError();
     builder->setCPU(features);
     builder->getFeatures() = llvm::SubtargetFeatures();
   }

@@ -4,6 +4,8 @@
 
 #include "runtime/jit/JitInterface.h"
 
+#include "runtime/plan/Machine.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -14,9 +16,9 @@ namespace pe::jit {
 /// Creates the target machine of an x86-64 baseline, or of this machine if `features` is empty.
 Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const std::string &features);
 
-/// Returns the highest baseline that this machine supports, "x86-64-v4" or "x86-64-v3". Fails on
-/// machines below v3.
-Expected<std::string> hostBaseline();
+/// Returns the CPU called `features`, or the best one that this machine supports if `features` is
+/// empty.
+Expected<const plan::Machine *> baselineOf(const std::string &features);
 
 /// Translates a module in the LLVM dialect to optimized LLVM IR.
 Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::LLVMContext &context,

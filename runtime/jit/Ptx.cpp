@@ -3,7 +3,6 @@
 
 #include "passes/Pipelines/Pipelines.h"
 #include "runtime/jit/MachineCode.h"
-#include "runtime/plan/Chips.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -60,7 +59,7 @@ const llvm::Target &findTarget() {
 
 std::unique_ptr<llvm::TargetMachine> createMachine(const Chip &chip) {
   return std::unique_ptr<llvm::TargetMachine>(findTarget().createTargetMachine(
-      llvm::Triple("nvptx64-nvidia-cuda"), chip.name, "+ptx" + std::to_string(chip.ptx),
+      llvm::Triple("nvptx64-nvidia-cuda"), chip.machine->name, "+ptx" + std::to_string(chip.ptx),
       llvm::TargetOptions(), std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
@@ -126,18 +125,13 @@ private:
 
 Expected<Chip> parseChip(const std::string &text) {
   auto [name, version] = llvm::StringRef(text).split('+');
-  const auto *known = llvm::find_if(plan::kChips, [&, n = name](const plan::Chip &chip) {
-    return n == llvm::StringRef(chip.name);
-  });
-  if (known == std::end(plan::kChips)) {
+  const plan::Machine *known = plan::findMachine(name);
+  if (!known || !known->isGpu) {
     const std::string found = name.empty() ? "none; give --chip=sm_90" : "'" + name.str() + "'";
-    return makeError(
-        "expected a chip of ",
-        listOf(plan::kChips, [](const plan::Chip &chip) { return std::string(chip.name); }),
-        ", found ", found);
+    return makeError("expected a chip of ", plan::namesOf(/*isGpu=*/true), ", found ", found);
   }
   if (version.empty() && !llvm::StringRef(text).contains('+'))
-    return Chip{std::string(known->name), known->usualPtx, known->sharedBytes, known->threads};
+    return Chip{known, known->usualPtx};
   int ptx = 0;
   if (!version.consume_front("ptx") || version.getAsInteger(10, ptx) ||
       !llvm::is_contained(kPtxVersions, ptx) || ptx < known->lowestPtx)
@@ -146,7 +140,7 @@ Expected<Chip> parseChip(const std::string &text) {
         listOf(llvm::make_filter_range(kPtxVersions, [&](int v) { return v >= known->lowestPtx; }),
                [](int v) { return "ptx" + std::to_string(v); }),
         " after '", std::string(known->name), "+', found '", text, "'");
-  return Chip{std::string(known->name), ptx, known->sharedBytes, known->threads};
+  return Chip{known, ptx};
 }
 
 /// Combines two consecutive xors into a lop3 instruction, which LLVM does not do.

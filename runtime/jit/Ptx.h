@@ -9,6 +9,7 @@
 #define PE_RUNTIME_JIT_PTX_H
 
 #include "pe/Error.h"
+#include "runtime/plan/Machine.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringRef.h"
@@ -19,10 +20,8 @@ namespace pe::jit {
 
 /// A chip and the PTX version emitted for it.
 struct Chip {
-  std::string name;    // "sm_90a"
-  int ptx = 0;         // major * 10 + minor
-  int sharedBytes = 0; // the limit of one CTA
-  int threads = 0;     // of a multiprocessor
+  const plan::Machine *machine = nullptr;
+  int ptx = 0; // major * 10 + minor
 };
 
 /// Parses "sm_80" or "sm_80+ptx83". Reports an unknown chip, or a version that the chip or LLVM

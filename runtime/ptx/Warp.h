@@ -9,7 +9,7 @@
 #ifndef PE_RUNTIME_PTX_WARP_H
 #define PE_RUNTIME_PTX_WARP_H
 
-#include "runtime/ptx/Machine.h"
+#include "runtime/ptx/LoadedModule.h"
 #include "runtime/ptx/Races.h"
 
 #include <array>

@@ -40,7 +40,9 @@ ROOMS = {
     "passes/Analysis": (("dialect",), True),
     "passes/Transforms": (("dialect", "passes/Analysis"), True),
     "passes/ToTile": (("dialect", "passes/Analysis", "passes/Transforms", "passes/Scalar"), True),
-    "passes/Schedule": (("dialect",), True),
+    # Schedules choose by the machine, but never by the number of cores of a product.
+    "runtime/plan/Machine.h": (("runtime/include",), False),
+    "passes/Schedule": (("dialect", "runtime/plan/Machine.h"), True),
     "passes/Scalar": (("dialect",), True),
     "passes/ToLoops": (("dialect", "passes/Scalar"), True),
     # Scalar stages, and stages that cannot be fused, use the loops that define the tile ops.

@@ -2,7 +2,7 @@
 
 #include "fuzz/FileKinds.h"
 #include "fuzz/Mutations.h"
-#include "runtime/ptx/Machine.h"
+#include "runtime/ptx/LoadedModule.h"
 
 #include <algorithm>
 

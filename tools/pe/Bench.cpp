@@ -47,13 +47,13 @@ struct BenchOptions {
 
 /// Prints the predicted cycles of the main loops (pe bench --target=cuda --model).
 Status modelKernels(const BenchOptions &options) {
-  auto rates = ratesOf(options.chip);
-  if (!rates)
-    return rates.takeError();
+  auto gpu = findProduct(options.chip);
+  if (!gpu)
+    return gpu.takeError();
   std::printf("predicted, not measured: %s (%s), %s, head dim %lld; one pass of a CTA through the "
               "main loop\n",
-              rates->name, rates->product, options.dtype.c_str(),
-              static_cast<long long>(options.headDim));
+              std::string(gpu->product->machine).c_str(), std::string(gpu->product->name).c_str(),
+              options.dtype.c_str(), static_cast<long long>(options.headDim));
   std::printf("%-16s %-9s %5s %5s %5s %5s %5s %7s %9s %-8s %10s %8s\n", "encoding", "kernel",
               "instr", "mma", "ex2", "shr", "cta", "cycles", "serial", "busiest", "roofline",
               "serial");
@@ -75,7 +75,7 @@ Status modelKernels(const BenchOptions &options) {
     for (const auto &[kernel, counts] : LoopCounts::ofKernels(*ptx)) {
       const bool isBackward = kernel.find("backward") != std::string::npos;
       const int cta = threads.at(kernel);
-      const Prediction p = predict(counts, cta, *rates);
+      const Prediction p = predict(counts, cta, *gpu);
       std::printf("%-16s %-9s %5lld %5lld %5lld %5lld %5d %7.0f %9.0f %-8s %5.0f TF/s %3.0f TF/s\n",
                   name.c_str(), isBackward ? "backward" : "forward",
                   static_cast<long long>(counts.instructions),
@@ -95,7 +95,8 @@ Status modelKernels(const BenchOptions &options) {
   }
   if (options.json.empty())
     return Status::success();
-  const nlohmann::ordered_json file = {{"chip", rates->name}, {"predicted", true}, {"rows", rows}};
+  const nlohmann::ordered_json file = {
+      {"chip", gpu->product->machine}, {"predicted", true}, {"rows", rows}};
   return writeFileAtomically(options.json, file.dump(2) + "\n");
 }
 

@@ -22,15 +22,15 @@ struct Findings {
 
 void findCpu(Findings &found) {
   const cpu::CpuInfo &host = cpu::hostCpu();
-  found.json["cpu"] = {{"name", host.name}, {"kernels", cpu::nameOf(host.level)}};
-  if (host.level == cpu::Level::Unsupported) {
+  found.json["cpu"] = {{"name", host.name}, {"kernels", host.level()}};
+  if (!host.machine) {
     found.problems.emplace_back("pe needs AVX2 and FMA (x86-64-v3)");
     found.json["cpu"]["problem"] = found.problems.back();
     return;
   }
   cpu::ThreadPool pool;
   found.json["cpu"]["threads"] = pool.threads();
-  found.json["cpu"]["peak_gflops"] = cpu::measureFmaPeak(pool, host.level);
+  found.json["cpu"]["peak_gflops"] = cpu::measureFmaPeak(pool, host.machine);
 }
 
 void findCompiler(Findings &found) {

@@ -8,13 +8,6 @@
 namespace pe::cli {
 namespace {
 
-constexpr ChipRates kChips[] = {
-    {"sm_80", "A100 SXM", 108, 1.41, 1024, 64, 64},
-    {"sm_86", "RTX 3090", 82, 1.70, 256, 128, 64},
-    {"sm_89", "RTX 4090", 128, 2.52, 256, 128, 64},
-    {"sm_90", "H100 SXM", 132, 1.755, 1280, 128, 64},
-};
-
 bool startsWith(const std::string &text, std::initializer_list<const char *> prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),
                      [&](const char *prefix) { return text.starts_with(prefix); });
@@ -207,26 +200,34 @@ std::map<std::string, int> LoopCounts::threadsOf(const std::string &ptx) {
   return threads;
 }
 
-Expected<ChipRates> ratesOf(const std::string &chip) {
+double ModelledGpu::matrixPerCycle() const {
+  for (const plan::MatrixOp &op : machine->matrix)
+    if (op.form == plan::Form::Warp)
+      return op.perCycle;
+  return 0;
+}
+
+Expected<ModelledGpu> findProduct(const std::string &chip) {
   std::string known;
-  for (const ChipRates &rates : kChips) {
-    if (chip == rates.name || chip == std::string(rates.name) + "a")
-      return rates;
-    known += (known.empty() ? "" : ", ") + std::string(rates.name);
+  for (const plan::Product &product : plan::kProducts) {
+    if (chip == product.machine || chip == std::string(product.machine) + "a")
+      return ModelledGpu{&product, plan::findMachine(product.machine)};
+    known += (known.empty() ? "" : ", ") + std::string(product.machine);
   }
   return makeError("expected a chip whose rates are known (", known, "), found '", chip, "'");
 }
 
-Prediction predict(const LoopCounts &counts, int threads, const ChipRates &rates) {
+Prediction predict(const LoopCounts &counts, int threads, const ModelledGpu &gpu) {
   const double warps = threads / 32.0;
-  const double matrix = counts.matrix * 16.0 * 8 * 16 / rates.matrixProducts;
-  const std::pair<const char *, double> units[] = {{"matrix", matrix},
-                                                   {"issue", counts.instructions / 4.0},
-                                                   {"fma", counts.fma * 32 / rates.fma},
-                                                   {"alu", counts.alu * 32 / rates.alu},
-                                                   {"special", counts.special * 32 / 16.0},
-                                                   {"shared", static_cast<double>(counts.shared)},
-                                                   {"global", static_cast<double>(counts.global)}};
+  const double matrix = counts.matrix * 16.0 * 8 * 16 / gpu.matrixPerCycle();
+  const std::pair<const char *, double> units[] = {
+      {"matrix", matrix},
+      {"issue", counts.instructions / 4.0},
+      {"fma", counts.fma * 32.0 / gpu.machine->floatsPerCycle},
+      {"alu", counts.alu * 32.0 / gpu.machine->integersPerCycle},
+      {"special", counts.special * 32.0 / gpu.machine->specialPerCycle},
+      {"shared", static_cast<double>(counts.shared)},
+      {"global", static_cast<double>(counts.global)}};
   Prediction result;
   for (const auto &[name, cycles] : units)
     if (cycles * warps > result.rooflineCycles) {
@@ -238,7 +239,7 @@ Prediction predict(const LoopCounts &counts, int threads, const ChipRates &rates
   result.serialCycles =
       warps * (matrix + arithmetic + units[4].second + units[5].second + units[6].second);
   const double work = 2.0 * counts.matrix * 16 * 8 * 16 * warps;
-  const double perCycle = rates.multiprocessors * rates.gigahertz * 1e9 * 1e-12;
+  const double perCycle = gpu.product->cores * gpu.product->gigahertz * 1e9 * 1e-12;
   result.rooflineTeraflops = work / result.rooflineCycles * perCycle;
   result.serialTeraflops = work / result.serialCycles * perCycle;
   return result;

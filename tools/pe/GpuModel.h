@@ -7,14 +7,16 @@
 //   serial     nothing overlaps: the units run one after another
 //
 // A real kernel lies in between. Not modelled: register allocation, latencies, bank conflicts,
-// memory beyond the multiprocessor, ptxas optimizations. Rates are per multiprocessor and cycle,
-// from the vendor's tables; `mma.sync` on sm_90 reaches about 5/8 of the wgmma rate (assumed).
+// memory beyond the multiprocessor, ptxas optimizations. Rates are those of runtime/plan/Machine.h,
+// per multiprocessor and cycle.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_TOOLS_PE_GPUMODEL_H
 #define PE_TOOLS_PE_GPUMODEL_H
 
 #include "pe/Error.h"
+#include "runtime/plan/Machine.h"
+#include "runtime/plan/Product.h"
 
 #include <map>
 #include <string>
@@ -39,22 +41,23 @@ struct LoopCounts {
   static std::map<std::string, int> threadsOf(const std::string &ptx);
 };
 
-/// Rates of a multiprocessor per cycle.
-struct ChipRates {
-  const char *name;
-  const char *product;
-  double multiprocessors, gigahertz;
-  double matrixProducts; // multiply-adds of 16-bit numbers by mma.sync with f32 sums
-  double fma, alu;       // lanes
+/// A product and the rates of its multiprocessors.
+struct ModelledGpu {
+  const plan::Product *product;
+  const plan::Machine *machine;
+
+  /// Returns the multiply-adds of mma.sync on 16-bit elements, per cycle.
+  double matrixPerCycle() const;
 };
-Expected<ChipRates> ratesOf(const std::string &chip);
+/// Returns the product with a chip, "sm_90" or "sm_90a".
+Expected<ModelledGpu> findProduct(const std::string &chip);
 
 struct Prediction {
   double rooflineCycles = 0, serialCycles = 0; // of a CTA's pass through the loop
   std::string busiest;
   double rooflineTeraflops = 0, serialTeraflops = 0; // of the useful work, without masked blocks
 };
-Prediction predict(const LoopCounts &counts, int threads, const ChipRates &rates);
+Prediction predict(const LoopCounts &counts, int threads, const ModelledGpu &gpu);
 
 } // namespace pe::cli
 

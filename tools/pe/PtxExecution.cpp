@@ -6,7 +6,7 @@
 #include "runtime/core/File.h"
 #include "runtime/core/Safetensors.h"
 #include "runtime/plan/JsonReader.h"
-#include "runtime/ptx/Machine.h"
+#include "runtime/ptx/LoadedModule.h"
 #include "tools/pe/PtxOptions.h"
 
 #include <algorithm>

@@ -173,11 +173,11 @@ Expected<Timing> timeCalls(const api::CompiledFunction &function, const TensorMa
         pairs ? *pairs : countPairs(plan, *sizes) * sizes->batch * sizes->queryHeads;
     timing.forwardFlops = 2.0 * (plan.headDim + plan.valueDim) * scores;
     timing.backwardFlops = 2.0 * (3 * plan.headDim + 2 * plan.valueDim) * scores;
-    cpu::Level level = timing.hasPeak ? cpu::levelOf(plan.features) : cpu::Level::Unsupported;
+    const plan::Machine *machine = cpu::machineOf(plan.features);
     medians = timeAgainst(
         call,
         [&] {
-          const double peak = timing.hasPeak ? cpu::measureFmaPeak(pool, level, 1) * 1e9 : 1;
+          const double peak = timing.hasPeak ? cpu::measureFmaPeak(pool, machine, 1) * 1e9 : 1;
           return std::pair(timing.forwardFlops / peak, timing.backwardFlops / peak);
         },
         repeats);

@@ -60,6 +60,7 @@ Expected<BoundPlan> BoundPlan::create(plan::Plan plan) {
       bound.boundBuffers[plan.findBuffer(plan.frame[i].name)].strideWords.push_back(
           static_cast<int>(i));
   bound.plan = std::move(plan);
+  bound.machine = plan::findMachine(bound.plan.features);
   bound.identity = std::make_shared<const char>();
   bound.findUses();
   bound.findGroups();

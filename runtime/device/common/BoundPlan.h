@@ -15,6 +15,7 @@
 #define PE_RUNTIME_DEVICE_COMMON_BOUNDPLAN_H
 
 #include "runtime/core/Tensor.h"
+#include "runtime/plan/Machine.h"
 #include "runtime/plan/Plan.h"
 #include "runtime/plan/ShapeBinder.h"
 
@@ -125,6 +126,8 @@ public:
 
   const plan::Plan &getPlan() const { return plan; }
   const plan::FrameLayout &getLayout() const { return layout; }
+  /// Returns the machine that the code is for, or null if the plan does not name one.
+  const plan::Machine *getMachine() const { return machine; }
   /// A token that identifies this function and its copies while a reference to it exists.
   const std::shared_ptr<const void> &getIdentity() const { return identity; }
 
@@ -198,6 +201,7 @@ private:
 
   plan::Plan plan;
   plan::FrameLayout layout;
+  const plan::Machine *machine = nullptr;
   std::shared_ptr<const void> identity;
   std::vector<BoundBuffer> boundBuffers;
   std::vector<BoundStage> boundStages;

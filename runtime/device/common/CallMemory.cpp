@@ -27,25 +27,25 @@ int64_t reachOf(const View &view) {
 }
 
 /// Returns true if a CPU reads the view more slowly than a copy of it, including the copy itself.
-/// Rows with a stride of a multiple of 1 KiB share so few cache sets that data that is read
-/// repeatedly is evicted in between: in the forward half the keys and values of a head, which every
-/// block of queries reads; in the backward half its queries and cotangents, which every block of
-/// keys reads. Measured with `pe bench --views` ([B, S, H, D] with 8, 12 and 16 heads of 64;
-/// decision 28).
+/// Rows whose stride is a multiple of a quarter of a way (1 KiB on x86) share so few sets of the
+/// first-level cache that data that is read repeatedly is evicted in between: in the forward half
+/// the keys and values of a head, which every block of queries reads; in the backward half its
+/// queries and cotangents, which every block of keys reads. Measured with `pe bench --views` ([B,
+/// S, H, D] with 8, 12 and 16 heads of 64; decision 28).
 bool BoundCall::areRowsColliding(size_t index) const {
-  constexpr int64_t kBytes = 1024, kManyReads = 512;
-  constexpr int64_t kPageBytes = 4096, kManyReadsOfPages = 192; // all rows share one set of L1
+  constexpr int64_t kManyReads = 512, kManyReadsOfOneSet = 192;
+  const int64_t way = plan.getMachine() ? plan.getMachine()->l1WayBytes : 0;
   const Buffer &buffer = plan.getPlan().buffers[index];
   const View &view = viewAt(slots[index].view);
   const bool isInput = buffer.role == Role::Argument || buffer.role == Role::Cotangent;
-  if (plan.getPlan().target != "cpu" || !isInput || view.rank < 2 || isContiguous(view) ||
+  if (way == 0 || !isInput || view.rank < 2 || isContiguous(view) ||
       plan.buffers()[index].strideWords.empty())
     return false;
   const size_t rows = static_cast<size_t>(view.rank) - 2;
   const bool isReadAgain = (halves & (buffer.shape[rows] == "c" ? kForward : kBackward)) != 0;
   const int64_t bytes = view.strides[rows] * static_cast<int64_t>(sizeOf(buffer.dtype));
-  const int64_t least = bytes % kPageBytes == 0 ? kManyReadsOfPages : kManyReads;
-  return isReadAgain && bytes % kBytes == 0 && std::min(sizes.queries, sizes.keys) >= least;
+  const int64_t least = bytes % way == 0 ? kManyReadsOfOneSet : kManyReads;
+  return isReadAgain && bytes % (way / 4) == 0 && std::min(sizes.queries, sizes.keys) >= least;
 }
 
 /// Uses the caller's view in place and writes its strides to the frame.

@@ -45,9 +45,9 @@ static CpuInfo detect() {
   // The builtin also checks that the operating system saves the wide registers.
   __builtin_cpu_init();
   if (__builtin_cpu_supports("x86-64-v4"))
-    info.level = Level::V4;
+    info.machine = plan::findMachine("x86-64-v4");
   else if (__builtin_cpu_supports("x86-64-v3"))
-    info.level = Level::V3;
+    info.machine = plan::findMachine("x86-64-v3");
   info.hasAvx512Bf16 = __builtin_cpu_supports("avx512bf16");
   const auto add = [&](bool present, const char *name) {
     if (present)
@@ -77,16 +77,13 @@ std::string CpuInfo::fingerprint() const {
   return text;
 }
 
-const char *nameOf(Level level) {
-  return level == Level::V4 ? "x86-64-v4" : level == Level::V3 ? "x86-64-v3" : "x86-64";
-}
+std::string CpuInfo::level() const { return machine ? std::string(machine->name) : "x86-64"; }
 
-Level levelOf(const std::string &features) {
-  if (features == nameOf(Level::V3))
-    return Level::V3;
-  if (features == nameOf(Level::V4))
-    return Level::V4;
-  return features.empty() ? hostCpu().level : Level::Unsupported;
+const plan::Machine *machineOf(const std::string &features) {
+  if (features.empty())
+    return hostCpu().machine;
+  const plan::Machine *machine = plan::findMachine(features);
+  return machine && !machine->isGpu ? machine : nullptr;
 }
 
 /// Returns the number of cores that the control group quota allows, rounded up, or a large number

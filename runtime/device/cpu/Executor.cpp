@@ -19,9 +19,10 @@ Expected<Executor> Executor::create(plan::Plan plan, const SymbolLookup &lookup,
   if (!bound)
     return bound.takeError();
   const plan::Plan &checked = bound->getPlan();
-  if (levelOf(checked.features) > hostCpu().level)
+  if (const plan::Machine *machine = machineOf(checked.features);
+      machine && !hostCpu().runs(*machine))
     return makeError("the code was compiled for ", checked.features,
-                     ", but this processor has only ", nameOf(hostCpu().level),
+                     ", but this processor has only ", hostCpu().level(),
                      "; compile it for this machine");
   Executor executor;
   for (const Stage &stage : checked.stages) {

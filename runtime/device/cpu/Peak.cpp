@@ -76,13 +76,13 @@ double measureOnce(ParallelFor &pool, void (*loop)(long), double lanes) {
 
 } // namespace
 
-double measureFmaPeak(ParallelFor &pool, Level level, int repeats) {
-  if (level == Level::Unsupported || level > hostCpu().level)
+double measureFmaPeak(ParallelFor &pool, const plan::Machine *machine, int repeats) {
+  if (!machine || !hostCpu().runs(*machine))
     return 0;
   double best = 0;
   for (int i = 0; i < repeats; ++i)
-    best = std::max(best, level == Level::V4 ? measureOnce(pool, runAvx512, 16)
-                                             : measureOnce(pool, runAvx2, 8));
+    best = std::max(best, machine->lanes == 16 ? measureOnce(pool, runAvx512, 16)
+                                               : measureOnce(pool, runAvx2, 8));
   return best;
 }
 

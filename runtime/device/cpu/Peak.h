@@ -14,9 +14,10 @@
 
 namespace pe::cpu {
 
-/// Returns the GFLOP/s of fp32 FMAs with the widest vectors of `level` on all threads of `pool` at
-/// once: the best of `repeats` rounds of about 10 ms each, or 0 if this machine lacks the level.
-double measureFmaPeak(ParallelFor &pool, Level level, int repeats = 5);
+/// Returns the GFLOP/s of fp32 FMAs with the vectors of a CPU on all threads of `pool` at once: the
+/// best of `repeats` rounds of about 10 ms each, or 0 if `machine` is null or the host cannot run
+/// its code.
+double measureFmaPeak(ParallelFor &pool, const plan::Machine *machine, int repeats = 5);
 
 /// Returns the bytes per second, read plus written, of copies larger than all caches on all threads
 /// of `pool`: the best of `repeats` rounds, or 0 if the buffers cannot be allocated.

@@ -3,7 +3,7 @@
 #include "runtime/device/cuda/Device.h"
 
 #include "runtime/core/Hash.h"
-#include "runtime/plan/Chips.h"
+#include "runtime/plan/Machine.h"
 
 #include <charconv>
 #include <map>
@@ -56,8 +56,8 @@ Result Device::enter() const {
 
 std::string Device::compilationChip() const {
   std::string best;
-  for (const plan::Chip &chip : plan::kChips) // from old to new
-    if (chip.name.back() <= '9' && runs(std::string(chip.name)))
+  for (const plan::Machine &chip : plan::kMachines) // from old to new
+    if (chip.isGpu && chip.name.back() <= '9' && runs(std::string(chip.name)))
       best = chip.name;
   return best;
 }

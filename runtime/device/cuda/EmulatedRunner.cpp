@@ -3,7 +3,7 @@
 #include "runtime/device/cuda/EmulatedRunner.h"
 
 #include "runtime/device/common/ValueChecks.h"
-#include "runtime/plan/Chips.h"
+#include "runtime/plan/Machine.h"
 
 #include <algorithm>
 
@@ -79,9 +79,8 @@ EmulatedRunner::create(plan::Plan plan, const std::string &ptx, device::HostOpti
   std::shared_ptr<EmulatedRunner> runner(
       new EmulatedRunner(*std::move(bound), ptx, **driver, std::move(options)));
   // The driver numbers devices by chip.
-  for (const plan::Chip &chip : plan::kChips)
-    if (chip.name == runner->getPlan().features)
-      runner->chip = chip.capability;
+  if (const plan::Machine *chip = plan::findMachine(runner->getPlan().features))
+    runner->chip = chip->capability;
   if (auto module = runner->moduleOn(runner->chip, nullptr); !module)
     return module.takeError();
   return std::shared_ptr<const EmulatedRunner>(std::move(runner));

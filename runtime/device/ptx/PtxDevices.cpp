@@ -2,7 +2,7 @@
 
 #include "runtime/device/ptx/PtxState.h"
 
-#include "runtime/plan/Chips.h"
+#include "runtime/plan/Machine.h"
 
 #include <cstring>
 
@@ -29,7 +29,7 @@ Result cuDeviceGet(DeviceId *id, int ordinal) {
   const auto &chips = machine().settings.chips;
   const bool isListed = ordinal >= 0 && size_t(ordinal) < chips.size();
   const int chip = isListed ? int(chips[size_t(ordinal)]) : ordinal;
-  if (!isListed && !plan::chipOf(chip))
+  if (!isListed && !plan::findChip(chip))
     return kInvalidDevice;
   *id = ordinal;
   machine().devices[ordinal].chip = chip;

@@ -2,7 +2,7 @@
 
 #include "runtime/device/ptx/PtxState.h"
 
-#include "runtime/plan/Chips.h"
+#include "runtime/plan/Machine.h"
 
 #include <algorithm>
 #include <charconv>
@@ -23,8 +23,8 @@ std::vector<DeviceState *> &contexts() {
 DeviceState *current() { return contexts().empty() ? nullptr : contexts().back(); }
 
 int sharedPerBlock(int chip) {
-  const plan::Chip *known = plan::chipOf(chip);
-  return known ? known->sharedBytes : plan::kChips[0].sharedBytes;
+  const plan::Machine *known = plan::findChip(chip);
+  return (known ? known : plan::findMachine("sm_80"))->sharedBytes;
 }
 
 /// Reads "chip=80,seed=7". Returns the problem, or an empty string.

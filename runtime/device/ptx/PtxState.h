@@ -16,7 +16,7 @@
 #define PE_RUNTIME_DEVICE_PTX_PTXSTATE_H
 
 #include "runtime/device/cuda/Driver.h"
-#include "runtime/ptx/Machine.h"
+#include "runtime/ptx/LoadedModule.h"
 
 #include <chrono>
 #include <functional>

@@ -6,7 +6,7 @@
 #include "runtime/device/common/BoundPlan.h"
 #include "runtime/device/common/Runner.h"
 #include "runtime/device/cpu/ObjectLoader.h"
-#include "runtime/ptx/Machine.h"
+#include "runtime/ptx/LoadedModule.h"
 
 #include <gtest/gtest.h>
 

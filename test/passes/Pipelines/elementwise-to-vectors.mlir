@@ -2,7 +2,7 @@
 // lanes with a masked remainder. The pass derives the gradient. Other functions stay unchanged.
 //
 // RUN: pe-opt %s --split-input-file --verify-diagnostics --pe-elementwise-to-vectors | FileCheck %s
-// RUN: pe-opt %s --split-input-file --verify-diagnostics --pe-elementwise-to-vectors=features=x86-64-v4 \
+// RUN: pe-opt %s --split-input-file --verify-diagnostics --pe-elementwise-to-vectors=machine=x86-64-v4 \
 // RUN:   | FileCheck %s --check-prefix=V4
 
 // CHECK-NOT: func.func @square(

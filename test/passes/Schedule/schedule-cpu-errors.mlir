@@ -1,4 +1,4 @@
-// RUN: not pe-opt %S/schedule-cpu.mlir --pe-schedule-cpu=features=x86-64-v2 2>&1 | FileCheck %s --check-prefix=FEATURES
+// RUN: not pe-opt %S/schedule-cpu.mlir --pe-schedule-cpu=machine=x86-64-v2 2>&1 | FileCheck %s --check-prefix=FEATURES
 // RUN: not pe-opt %S/schedule-cpu.mlir --pe-schedule-cpu=set=key_blocks=32 2>&1 | FileCheck %s --check-prefix=SET
 // RUN: not pe-opt %S/schedule-cpu.mlir --pe-schedule-cpu=set=exp2=fast 2>&1 | FileCheck %s --check-prefix=SET
 // RUN: not pe-opt %S/schedule-cpu.mlir --pe-schedule-cpu=set=key_block=33 2>&1 | FileCheck %s --check-prefix=SET
@@ -18,6 +18,6 @@ tile.plan @kept attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %m = tile.buffer "mass" residual : !tile.buffer<[b, hq, kb, r], f32>
 }
 
-// FEATURES: error: expected features x86-64-v3 or x86-64-v4, found x86-64-v2
+// FEATURES: error: expected machine x86-64-v3 or x86-64-v4, found x86-64-v2
 // SET: error: 'tile.stage' op expected `set` to override entries of cpu_schedule with valid values,
 // SET-SAME: key_block and query_block with multiples of their tiles

@@ -1,5 +1,5 @@
 // RUN: pe-opt %s --pe-schedule-cpu | FileCheck %s
-// RUN: pe-opt %s --pe-schedule-cpu=features=x86-64-v4 | FileCheck %s --check-prefix=V4
+// RUN: pe-opt %s --pe-schedule-cpu=machine=x86-64-v4 | FileCheck %s --check-prefix=V4
 // RUN: pe-opt %s --pe-schedule-cpu="set=query_vectors=3,query_block=48,key_block=32" | FileCheck %s --check-prefix=SET
 // RUN: sed 's/head_dim = 64/head_dim = 256/' %s | pe-opt --pe-schedule-cpu | FileCheck %s --check-prefix=DEEP
 
@@ -11,7 +11,7 @@
 // RUN:   | FileCheck %s --check-prefix=NO-KEYS
 
 // RUN: pe-opt %examples/alibi.mlir --pe-to-tile-pipeline --pe-schedule-cpu | FileCheck %s --check-prefix=PAD
-// RUN: pe-opt %examples/relative_table.mlir --pe-to-tile-pipeline --pe-schedule-cpu=features=x86-64-v4 \
+// RUN: pe-opt %examples/relative_table.mlir --pe-to-tile-pipeline --pe-schedule-cpu=machine=x86-64-v4 \
 // RUN:   | FileCheck %s --check-prefix=PAD-V4
 
 // A strip of rows loads entire vectors from the table of distances, beyond the last row.

@@ -9,7 +9,7 @@
 // RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="grad=true head-dim=128 value-dim=128" --pe-schedule-gpu \
 // RUN:   | FileCheck %s --check-prefix=SMALL
 // RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="grad=true head-dim=128 value-dim=128" \
-// RUN:   --pe-schedule-gpu=shared-bytes=166912 | FileCheck %s --check-prefix=LARGE
+// RUN:   --pe-schedule-gpu=machine=sm_80 | FileCheck %s --check-prefix=LARGE
 // RUN: pe run %examples/t5.mlir --target=gpu-emulator --chip=sm_80 --random=1 \
 // RUN:   --shape=b=1,h=2,hkv=1,sq=70,sk=70,d=128,dv=128 --grad --check 2>&1 | FileCheck %s --check-prefix=RUNS
 // RUN: pe run %examples/stick_breaking.mlir --target=gpu-emulator --chip=sm_90a --random=1 \

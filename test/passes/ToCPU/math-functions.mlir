@@ -2,7 +2,7 @@
 // kernel has 512 cosines per vector of rows, and as many sines in its backward. (Sums of more than
 // 16 cosines are loops.)
 //
-// RUN: pe-opt %s --pe-prepare --pe-to-cpu="grad=1 features=x86-64-v4" -o %t.mlir
+// RUN: pe-opt %s --pe-prepare --pe-to-cpu="grad=1 machine=x86-64-v4" -o %t.mlir
 // RUN: FileCheck %s --input-file=%t.mlir
 // RUN: pe-opt %s --pe-prepare --pe-to-tile-pipeline=grad=1 --pe-schedule-cpu | FileCheck %s --check-prefix=TILE
 // RUN: pe-opt %s --pe-prepare --pe-to-tile-pipeline=grad=1 --pe-schedule-gpu | FileCheck %s --check-prefix=GPU
@@ -11,7 +11,7 @@
 // RUN:   | FileCheck %s --check-prefix=VALUE
 //
 // A few functions are inlined.
-// RUN: pe-opt %examples/fire_gelu.mlir --pe-prepare --pe-to-cpu="grad=1 features=x86-64-v4" \
+// RUN: pe-opt %examples/fire_gelu.mlir --pe-prepare --pe-to-cpu="grad=1 machine=x86-64-v4" \
 // RUN:   | FileCheck %s --check-prefix=FEW
 // FEW-NOT: noinline
 

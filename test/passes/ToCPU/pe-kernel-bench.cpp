@@ -86,7 +86,7 @@ void lower(jit::Compilation &compilation, const Options &options, const std::str
     }
     if (lowering == "cpu") {
       mlir::tile::PEScheduleCpuPassOptions schedule;
-      schedule.features = features;
+      schedule.machine = features;
       llvm::SmallVector<llvm::StringRef> parts;
       llvm::StringRef(set).split(parts, ',', -1, false);
       for (llvm::StringRef part : parts)

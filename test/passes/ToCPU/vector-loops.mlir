@@ -1,5 +1,5 @@
-// RUN: pe-opt %s --pe-schedule-cpu=features=x86-64-v4 --pe-tile-to-cpu --split-input-file | FileCheck %s
-// RUN: pe-opt %s --pe-schedule-cpu=features=x86-64-v4 --split-input-file | FileCheck %s --check-prefix=SCHEDULE
+// RUN: pe-opt %s --pe-schedule-cpu=machine=x86-64-v4 --pe-tile-to-cpu --split-input-file | FileCheck %s
+// RUN: pe-opt %s --pe-schedule-cpu=machine=x86-64-v4 --split-input-file | FileCheck %s --check-prefix=SCHEDULE
 
 // Loops of scalar stages, vectorized along their last index (passes/ToCPU/VectorLoops.h).
 

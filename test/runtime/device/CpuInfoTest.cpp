@@ -9,30 +9,46 @@
 
 using namespace pe::cpu;
 
-TEST(CpuInfo, LevelsRoundTrip) {
-  EXPECT_EQ(levelOf("x86-64-v3"), Level::V3);
-  EXPECT_EQ(levelOf("x86-64-v4"), Level::V4);
-  EXPECT_EQ(levelOf(""), hostCpu().level);
+TEST(CpuInfo, MachinesByName) {
+  EXPECT_EQ(machineOf("x86-64-v3")->lanes, 8);
+  EXPECT_EQ(machineOf("x86-64-v4")->lanes, 16);
+  EXPECT_EQ(machineOf("sm_80"), nullptr);
+  EXPECT_EQ(machineOf("x86-64-v2"), nullptr);
+  EXPECT_EQ(machineOf(""), hostCpu().machine);
 }
 
-TEST(CpuInfo, LevelAndFeaturesAgree) {
+TEST(CpuInfo, RunsItsLevelAndLower) {
+  CpuInfo cpu;
+  EXPECT_FALSE(cpu.runs(*machineOf("x86-64-v3")));
+  EXPECT_EQ(cpu.level(), "x86-64");
+  cpu.machine = machineOf("x86-64-v3");
+  EXPECT_TRUE(cpu.runs(*machineOf("x86-64-v3")));
+  EXPECT_FALSE(cpu.runs(*machineOf("x86-64-v4")));
+  cpu.machine = machineOf("x86-64-v4");
+  EXPECT_TRUE(cpu.runs(*machineOf("x86-64-v3")));
+  EXPECT_EQ(cpu.level(), "x86-64-v4");
+}
+
+TEST(CpuInfo, MachineAndFeaturesAgree) {
   const auto has = [](const char *name) {
     const auto &features = hostCpu().features;
     return std::find(features.begin(), features.end(), name) != features.end();
   };
-  if (hostCpu().level >= Level::V3)
+  if (hostCpu().machine)
     EXPECT_TRUE(has("avx2") && has("fma"));
-  EXPECT_EQ(hostCpu().level == Level::V4, has("avx512f") && has("avx512vl") && has("avx512bw"));
+  EXPECT_EQ(hostCpu().runs(*machineOf("x86-64-v4")),
+            has("avx512f") && has("avx512vl") && has("avx512bw"));
   EXPECT_NE(hostCpu().fingerprint().find(hostCpu().name), std::string::npos);
 }
 
-TEST(Peak, IsPlausibleAndNeedsTheLevel) {
-  if (hostCpu().level == Level::Unsupported)
+TEST(Peak, IsPlausibleAndNeedsTheMachine) {
+  if (!hostCpu().machine)
     GTEST_SKIP() << "this processor has no AVX2";
   ThreadPool one({.threads = 1});
-  const double single = measureFmaPeak(one, hostCpu().level);
+  const double single = measureFmaPeak(one, hostCpu().machine);
   EXPECT_GT(single, 5.0);
   EXPECT_LT(single, 2000.0);
-  if (hostCpu().level < Level::V4)
-    EXPECT_EQ(measureFmaPeak(one, Level::V4), 0.0);
+  EXPECT_EQ(measureFmaPeak(one, nullptr), 0.0);
+  if (!hostCpu().runs(*machineOf("x86-64-v4")))
+    EXPECT_EQ(measureFmaPeak(one, machineOf("x86-64-v4")), 0.0);
 }

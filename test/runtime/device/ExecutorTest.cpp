@@ -285,6 +285,7 @@ TEST(Views, RowsThatCollideInTheCacheArePacked) {
     Plan plan;
     plan.entry = "double";
     plan.target = "cpu";
+    plan.features = "x86-64-v3";
     plan.headDim = plan.valueDim = kWidth;
     plan.frame = standardFrame();
     for (int stride : {0, 1})

@@ -9,7 +9,7 @@
 #ifndef PE_TEST_RUNTIME_PTX_LANEKERNEL_H
 #define PE_TEST_RUNTIME_PTX_LANEKERNEL_H
 
-#include "runtime/ptx/Machine.h"
+#include "runtime/ptx/LoadedModule.h"
 
 #include <bit>
 #include <cstring>

@@ -3,7 +3,7 @@
 #ifndef PE_TEST_RUNTIME_PTX_TESTKERNELS_H
 #define PE_TEST_RUNTIME_PTX_TESTKERNELS_H
 
-#include "runtime/ptx/Machine.h"
+#include "runtime/ptx/LoadedModule.h"
 
 #include <cstring>
 #include <gtest/gtest.h>

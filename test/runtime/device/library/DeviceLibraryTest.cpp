@@ -7,7 +7,7 @@
 #include "runtime/device/cpu/Segments.h"
 #include "runtime/jit/Compilation.h"
 #include "runtime/jit/Ptx.h"
-#include "runtime/ptx/Machine.h"
+#include "runtime/ptx/LoadedModule.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,4 +1,4 @@
-//===- Machine.h - Kernels in PTX, executed on the host ---------*- C++ -*-===//
+//===- LoadedModule.h - Kernels in PTX, executed on the host ----*- C++ -*-===//
 //
 // A device that executes PTX text: memory, modules and launches. It is deterministic, and hard on a
 // kernel: a seed interleaves CTAs and warps, copies land as late as they may, and loads may be
@@ -15,8 +15,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PE_RUNTIME_PTX_MACHINE_H
-#define PE_RUNTIME_PTX_MACHINE_H
+#ifndef PE_RUNTIME_PTX_LOADEDMODULE_H
+#define PE_RUNTIME_PTX_LOADEDMODULE_H
 
 #include "runtime/ptx/DeviceMemory.h"
 #include "runtime/ptx/StepDecoder.h"
@@ -120,4 +120,4 @@ private:
 
 } // namespace pe::ptx
 
-#endif // PE_RUNTIME_PTX_MACHINE_H
+#endif // PE_RUNTIME_PTX_LOADEDMODULE_H

@@ -1,4 +1,4 @@
-//===- Machine.cpp - Kernels in PTX, executed on the host -----------------===//
+//===- LoadedModule.cpp - Kernels in PTX, executed on the host ------------===//
 
 #include "runtime/ptx/Warp.h"
 
