@@ -68,7 +68,8 @@ Expected<pe::CompileOptions> optionsOf(const pe_options &given,
   if (given.chip)
     options.chip = given.chip;
   options.device = given.device;
-  if (program.packaged && options.target != "reference") {
+  const bool isReference = options.target == nameOf(pe::plan::Target::Reference);
+  if (program.packaged && !isReference) {
     auto plan = program.packaged->find(options);
     if (!plan)
       return plan.takeError();
@@ -81,7 +82,6 @@ Expected<pe::CompileOptions> optionsOf(const pe_options &given,
   if (given.value_dim)
     options.valueDim = given.value_dim;
   const int dtype = static_cast<int>(given.dtype);
-  const bool isReference = options.target == "reference";
   if (dtype != PE_F32 && dtype != (isReference ? PE_F64 : PE_BF16) &&
       (isReference || (dtype != PE_F16 && dtype != PE_TF32)))
     return makeError("options: expected a dtype of ",

@@ -43,9 +43,9 @@ Expected<std::shared_ptr<const device::Runner>> makeRunner(plan::Plan plan, cons
   const auto result = [](auto runner) -> Result {
     return runner ? Result(*std::move(runner)) : Result(runner.takeError());
   };
-  if (plan.target == "cuda")
+  if (plan.target == plan::Target::Cuda)
     return result(cuda::CudaRunner::create(std::move(plan), code));
-  if (plan.target == "gpu-emulator")
+  if (plan.target == plan::Target::GpuEmulator)
     return result(cuda::EmulatedRunner::create(std::move(plan), code, std::move(options)));
   auto object = cpu::loadObject(code);
   if (!object)
@@ -67,10 +67,10 @@ Expected<std::shared_ptr<const CompiledFunction>> loadFunction(const Bundle &bun
                "expected a plan and code that were compiled together, found a plan or code that "
                "was changed; compile it again")
         .of(ErrorKind::Compile);
-  if (plan->target.empty())
+  if (plan->target == plan::Target::None)
     return makeError("expected a plan with a target, found none");
-  if (target == "gpu-emulator" && plan->target == "cuda")
-    plan->target = target;
+  if (target == nameOf(plan::Target::GpuEmulator) && plan->target == plan::Target::Cuda)
+    plan->target = plan::Target::GpuEmulator;
   auto runner = makeRunner(*std::move(plan), section(bundle, "object"));
   if (!runner)
     return runner.takeError();
@@ -153,8 +153,9 @@ static std::string textOf(const LoopOptions &loops) {
 
 Expected<std::string> Compiler::requestKey(const jit::CompileRequest &request) {
   const std::string fields =
-      "target=" + request.target + " chip=" + request.chip + " features=" + request.features +
-      " head=" + std::to_string(request.headDim) + " value=" + std::to_string(request.valueDim) +
+      "target=" + std::string(nameOf(request.target)) + " chip=" + request.chip +
+      " features=" + request.features + " head=" + std::to_string(request.headDim) +
+      " value=" + std::to_string(request.valueDim) +
       " dtype=" + std::string(nameOf(request.dtype)) + " grad=" + std::to_string(request.grad) +
       " early-exit=" + std::to_string(request.earlyExit) + " lowering=" + request.lowering +
       " materialize=" + std::to_string(request.materialize) + " loops=" + textOf(request.loops) +

@@ -28,8 +28,8 @@ struct CompiledFunction {
   std::string explainJson;
   /// Returns the target of the plan, or "reference".
   std::string target() const {
-    const std::string &planned = runner->getPlan().target;
-    return planned.empty() ? "reference" : planned;
+    const plan::Target planned = runner->getPlan().target;
+    return std::string(nameOf(planned == plan::Target::None ? plan::Target::Reference : planned));
   }
 };
 

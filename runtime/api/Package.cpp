@@ -10,7 +10,8 @@
 namespace pe::api {
 
 std::string variantOf(const plan::Plan &plan) {
-  return plan.target == "cuda" ? plan.target + "-" + plan.features : plan.target;
+  const std::string target(nameOf(plan.target));
+  return plan.target == plan::Target::Cuda ? target + "-" + plan.features : target;
 }
 
 static constexpr const char *kBias = "bias/";
@@ -76,20 +77,23 @@ std::string Package::variants() const {
 }
 
 Expected<std::string> Package::choose(const CompileOptions &options) const {
-  const auto &[target, chip] = std::tie(options.target, options.chip);
+  const auto target = plan::findTarget(options.target).value_or(plan::Target::None);
+  const std::string &chip = options.chip;
   // "cuda-sm_100" is newer than "cuda-sm_90a".
   const auto age = [](const std::string &name) { return std::atoi(name.c_str() + 8); };
-  if (target == "gpu-emulator" && !plans.contains(target)) { // the emulator runs kernels for GPUs
+  if (target == plan::Target::GpuEmulator &&
+      !plans.contains(options.target)) { // the emulator runs kernels for GPUs
     std::string oldest;
     for (const auto &[variant, plan] : plans)
-      if (plan.target == "cuda" && (chip.empty() || plan.features == chip) &&
+      if (plan.target == plan::Target::Cuda && (chip.empty() || plan.features == chip) &&
           (oldest.empty() || age(variant) < age(oldest)))
         oldest = variant;
     if (!oldest.empty())
       return oldest;
   }
-  if (target != "cuda" || !chip.empty()) {
-    const std::string variant = target == "cuda" ? target + "-" + chip : target;
+  if (target != plan::Target::Cuda || !chip.empty()) {
+    const bool isCuda = target == plan::Target::Cuda;
+    const std::string variant = isCuda ? options.target + "-" + chip : options.target;
     if (plans.contains(variant))
       return variant;
     return makeError("expected a package compiled for ", variant, ", found one for ", variants());
@@ -99,7 +103,7 @@ Expected<std::string> Package::choose(const CompileOptions &options) const {
     return device.takeError();
   std::string best;
   for (const auto &[variant, plan] : plans) {
-    if (plan.target != "cuda" || !(*device)->runs(plan.features))
+    if (plan.target != plan::Target::Cuda || !(*device)->runs(plan.features))
       continue;
     if (best.empty() || age(variant) >= age(best))
       best = variant;

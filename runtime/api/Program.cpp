@@ -27,7 +27,7 @@ static bool hasDepth(const EntryInfo &entry) {
 jit::CompileRequest api::requestOf(const ProgramState &state, const CompileOptions &options) {
   jit::CompileRequest request;
   request.source = state.source;
-  request.target = options.target;
+  request.target = plan::findTarget(options.target).value_or(plan::Target::None);
   request.chip = options.chip;
   request.features = options.features;
   // If no tensor has a head dim, ignore it, so that all requests share one compiled function.
@@ -45,10 +45,11 @@ jit::CompileRequest api::requestOf(const ProgramState &state, const CompileOptio
 }
 
 static Status checkTarget(const std::string &target) {
-  if (target == "reference")
+  const auto found = plan::findTarget(target);
+  if (found == plan::Target::Reference)
     return makeError("target 'reference' evaluates a source without compiling it; expected 'cpu', "
                      "'cuda' or 'gpu-emulator'");
-  if (target == "cpu" || target == "gpu-emulator" || target == "cuda")
+  if (found && *found != plan::Target::None)
     return Status::success();
   return makeError("unknown target '", target, "'; expected 'cpu', 'cuda' or 'gpu-emulator'");
 }
@@ -137,7 +138,7 @@ static Status checkPackage(const plan::Plan &plan, const CompileOptions &options
     return s;
   if (Status s = check("dtype", nameOf(plan.dtype), nameOf(options.dtype)); !s)
     return s;
-  if (!options.features.empty() && plan.target == "cpu")
+  if (!options.features.empty() && plan.target == plan::Target::Cpu)
     if (Status s = check("features", plan.features, options.features); !s)
       return s;
   if (options.lowering != "cpu" || !options.earlyExit)
@@ -161,7 +162,7 @@ openReference(const ProgramState &program, const CompileOptions &options) {
 Expected<jit::CompileRequest> api::requestHere(const ProgramState &program,
                                                const CompileOptions &options) {
   jit::CompileRequest request = requestOf(program, options);
-  if (request.target == "cuda" && request.chip.empty()) {
+  if (request.target == plan::Target::Cuda && request.chip.empty()) {
     auto device = cuda::Device::open(options.device);
     if (!device)
       return device.takeError();
@@ -172,7 +173,7 @@ Expected<jit::CompileRequest> api::requestHere(const ProgramState &program,
 
 Expected<std::shared_ptr<const api::CompiledFunction>>
 api::compileProgram(const ProgramState &program, const CompileOptions &options) {
-  if (options.target == "reference")
+  if (options.target == nameOf(plan::Target::Reference))
     return openReference(program, options);
   if (Status s = checkTarget(options.target); !s)
     return s.takeError();

@@ -29,13 +29,11 @@ public:
   }
 };
 
-bool isForGpu(const CompileRequest &request) {
-  return request.target == "cuda" || request.target == "gpu-emulator";
-}
+bool isForGpu(const CompileRequest &request) { return isGpu(request.target); }
 
 /// Returns the chip of a request for GPUs; the emulator's default is sm_80.
 Expected<Chip> chipOf(const CompileRequest &request) {
-  const bool isDefault = request.target == "gpu-emulator" && request.chip.empty();
+  const bool isDefault = request.target == plan::Target::GpuEmulator && request.chip.empty();
   return parseChip(isDefault ? "sm_80" : request.chip);
 }
 
@@ -68,16 +66,16 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   const bool takesNarrow = isGpu || request.lowering == "loops";
   if (request.dtype != DType::F32 && !(takesNarrow && isNarrow(request.dtype)))
     return makeError("expected dtype ", takesNarrow ? "f32, bf16, f16 or tf32" : "f32",
-                     " on target ", request.target, ", found ", nameOf(request.dtype));
+                     " on target ", nameOf(request.target), ", found ", nameOf(request.dtype));
   if (Status depths = checkDepths(request); !depths)
     return depths.takeError();
   mlir::pe::CompileOptions options;
   if (isGpu && request.lowering != "cpu")
     return makeError("expected target cpu with lowering ", request.lowering, ", found ",
-                     request.target);
+                     nameOf(request.target));
   if (isGpu && !request.features.empty())
     return makeError("expected target cpu with features ", request.features, ", found ",
-                     request.target);
+                     nameOf(request.target));
   if (isGpu) {
     auto chip = chipOf(request);
     if (!chip)
@@ -99,7 +97,7 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   options.loops = convert(request.loops);
   if (request.lineTables && !isGpu)
     return makeError("expected target cuda or gpu-emulator with line tables, found ",
-                     request.target);
+                     nameOf(request.target));
   options.lineTables = request.lineTables;
   if (!isGpu) {
     auto baseline = baselineOf(request.features);
@@ -327,9 +325,9 @@ Expected<std::string> MlirJit::compileKernels(const Source &source) {
 Expected<std::string> MlirJit::emit(const CompileRequest &request, EmitStage stage) {
   if (stage == EmitStage::Ptx && !isForGpu(request))
     return makeError("expected --target=cuda or gpu-emulator for PTX, found --target=",
-                     request.target);
+                     nameOf(request.target));
   if (stage == EmitStage::Object && isForGpu(request))
-    return makeError("expected stage ptx for target ", request.target,
+    return makeError("expected stage ptx for target ", nameOf(request.target),
                      ", found object; assemble PTX with ptxas");
   if (stage == EmitStage::Object || stage == EmitStage::Ptx) {
     auto code = compile(request);

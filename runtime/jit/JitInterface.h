@@ -47,8 +47,8 @@ struct Source {
 
 struct CompileRequest {
   Source source;
-  /// "cpu", "cuda" or "gpu-emulator".
-  std::string target = "cpu";
+  /// Cpu, Cuda or GpuEmulator.
+  plan::Target target = plan::Target::Cpu;
   /// For cuda: "sm_80", "sm_90a" ..., optionally with a PTX version: "sm_80+ptx83".
   std::string chip;
   /// The CPU baseline, "x86-64-v3" or "x86-64-v4", or empty for this machine.

@@ -71,10 +71,10 @@ static Status validateStride(const Plan &plan, const FrameWord &word) {
 }
 
 static Status validateLaunch(const Plan &plan, const Stage &stage) {
-  const bool isKernel = plan.target == "cuda" || plan.target == "gpu-emulator";
-  if (!plan.target.empty() && stage.launch.has_value() != isKernel)
+  const bool isKernel = isGpu(plan.target);
+  if (plan.target != Target::None && stage.launch.has_value() != isKernel)
     return makeError("stage '", stage.symbol, "': expected ", isKernel ? "" : "no ",
-                     "kernel threads on target ", plan.target, ", found ",
+                     "kernel threads on target ", nameOf(plan.target), ", found ",
                      isKernel ? "none" : "some");
   if (!stage.launch)
     return stage.words.empty() ? Status::success()
@@ -140,10 +140,9 @@ static Status validateHeader(const Plan &plan) {
   if (plan.version != kPlanVersion)
     return makeError("expected plan version ", kPlanVersion, ", found ", plan.version,
                      "; compile the source again with this version of pe");
-  // Empty: the compiler has not set it yet.
-  if (!plan.target.empty() && plan.target != "cpu" && plan.target != "cuda" &&
-      plan.target != "gpu-emulator")
-    return makeError("expected target cpu, cuda or gpu-emulator, found '", plan.target, "'");
+  if (plan.target == Target::Reference)
+    return makeError("expected target cpu, cuda or gpu-emulator, found '", nameOf(plan.target),
+                     "'");
   constexpr int64_t kMaxDepth = 1 << 16;
   for (const auto &[name, depth] :
        {std::pair{"head dim", plan.headDim}, std::pair{"value dim", plan.valueDim}})

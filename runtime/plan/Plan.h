@@ -22,6 +22,7 @@
 #include "pe/Error.h"
 #include "pe/Signature.h"
 #include "runtime/plan/Frame.h"
+#include "runtime/plan/Target.h"
 
 #include <array>
 #include <optional>
@@ -104,8 +105,7 @@ struct PairWindow {
 struct Plan {
   int version = kPlanVersion;
   std::string entry;
-  /// "cpu", "cuda" or "gpu-emulator".
-  std::string target;
+  Target target = Target::None;
   /// The machine that the code requires: "x86-64-v3", "x86-64-v4"; for cuda the chip, "sm_80".
   std::string features;
   int64_t headDim = 0;

@@ -105,7 +105,7 @@ Status readWindow(const Json &json, PairWindow &window) {
 
 std::string toJson(const Plan &plan) {
   Json json = {{"version", plan.version},        {"entry", plan.entry},
-               {"target", plan.target},          {"features", plan.features},
+               {"target", nameOf(plan.target)},  {"features", plan.features},
                {"headDim", plan.headDim},        {"valueDim", plan.valueDim},
                {"dtype", nameOf(plan.dtype)},    {"structure", plan.structure},
                {"diagnostics", plan.diagnostics}};
@@ -145,7 +145,12 @@ Expected<Plan> parsePlan(std::string_view text) {
   if (plan.version != kPlanVersion)
     return validate(plan).takeError();
   reader.read("entry", plan.entry);
-  reader.read("target", plan.target);
+  std::string target;
+  reader.read("target", target);
+  if (const auto known = findTarget(target))
+    plan.target = *known;
+  else
+    reader.fail("'target': expected cpu, cuda or gpu-emulator, found '" + target + "'");
   reader.read("features", plan.features);
   reader.read("headDim", plan.headDim);
   reader.read("valueDim", plan.valueDim);

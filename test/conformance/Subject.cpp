@@ -65,10 +65,13 @@ private:
   pe::Function function;
 };
 
+void assign(std::string &target, const std::string &name) { target = name; }
+void assign(plan::Target &target, const std::string &name) { target = *plan::findTarget(name); }
+
 /// Sets the target; "cpu" and "loops" are lowerings for the CPU.
 template <typename Request> void setTarget(Request &request, const SubjectOptions &options) {
   if (options.target == "gpu-emulator" || options.target == "cuda")
-    request.target = options.target;
+    assign(request.target, options.target);
   else
     request.lowering = options.target;
   request.chip = options.chip;

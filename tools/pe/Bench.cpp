@@ -63,7 +63,7 @@ Status modelKernels(const BenchOptions &options) {
     if (!program)
       return program.takeError();
     CompileOptions compile;
-    compile.target = "cuda";
+    compile.target = nameOf(plan::Target::Cuda);
     compile.chip = options.chip;
     compile.headDim = compile.valueDim = options.headDim;
     compile.grad = true;
@@ -115,7 +115,7 @@ Status checkOptions(const BenchOptions &options) {
   if (options.threads < 0 || options.threads > cpu::ThreadPool::Options::kMaxThreads)
     return makeError("--threads: expected 1 to ", cpu::ThreadPool::Options::kMaxThreads,
                      " (0: one per core), found ", options.threads);
-  if (options.model != (options.target == "cuda"))
+  if (options.model != (options.target == nameOf(plan::Target::Cuda)))
     return makeError("expected --model and --target=cuda together, found only ",
                      options.model ? "--model"
                                    : "--target=cuda; scripts/gpu-check.sh times kernels on a GPU");
@@ -427,11 +427,12 @@ Action addBench(CLI::App &app) {
   addSwitch(app, "--views", options->views,
             "Time strided views of [B, S, H, D] tensors against contiguous tensors");
   app.add_option("--target", options->target, "cpu, or cuda with --model")
-      ->check(oneOf({"cpu", "cuda"}))
+      ->check(
+          oneOf({std::string(nameOf(plan::Target::Cpu)), std::string(nameOf(plan::Target::Cuda))}))
       ->capture_default_str();
   addSwitch(app, "--model", options->model,
             "Predict the cycles of GPU kernels from their instructions instead of timing");
-  app.add_option("--chip", options->chip, "GPU for --model: sm_80, sm_86, sm_89 or sm_90")
+  app.add_option("--chip", options->chip, "GPU for --model: " + modelledChips())
       ->capture_default_str();
   app.add_option("--dtype", options->dtype, "Type for --model: bf16 or f16")->capture_default_str();
   app.footer("Example: pe bench --with=nope,alibi,fire --lengths=512");

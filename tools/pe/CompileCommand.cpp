@@ -36,14 +36,18 @@ std::vector<std::string> splitList(const std::string &text) {
 Expected<std::vector<CompileOptions>> targetsOf(const CompileCommandOptions &options) {
   std::vector<CompileOptions> targets;
   const std::vector<std::string> names = splitList(options.target);
-  const auto has = [&](const char *name) { return std::ranges::find(names, name) != names.end(); };
+  const auto has = [&](plan::Target target) {
+    return std::ranges::find(names, nameOf(target)) != names.end();
+  };
+  const bool hasCpu = has(plan::Target::Cpu), hasCuda = has(plan::Target::Cuda);
   for (const std::string &target : names)
-    for (const std::string &chip : splitList(target == "cuda" ? options.chip : "")) {
+    for (const std::string &chip :
+         splitList(target == nameOf(plan::Target::Cuda) ? options.chip : "")) {
       FileOptions one = options;
       one.target = target;
-      if (has("cpu") && target != "cpu")
+      if (hasCpu && !one.isFor(plan::Target::Cpu))
         one.features.clear(), one.lowering = "cpu";
-      if (has("cuda") && target == "cpu")
+      if (hasCuda && one.isFor(plan::Target::Cpu))
         one.lineTables = false;
       one.chip = chip;
       if (Status checked = checkTarget(one); !checked)
@@ -119,7 +123,7 @@ Status explainForGpu(const ExplainOptions &options) {
 Status explain(const ExplainOptions &options) {
   if (Status target = checkTarget(options); !target)
     return target;
-  if (options.target == "cuda")
+  if (options.isFor(plan::Target::Cuda))
     return explainForGpu(options);
   if (Status exists = checkFile(options.file); !exists)
     return exists.takeError();

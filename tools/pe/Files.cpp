@@ -1,5 +1,6 @@
 //===- Files.cpp - Finding files, and options of compilation ---===//
 #include "runtime/core/Error.h"
+#include "runtime/plan/Machine.h"
 #include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
 #include "tools/pe/Run.h"
@@ -136,16 +137,19 @@ void addFileOptions(CLI::App &app, FileOptions &options) {
   app.add_option("--target", options.target,
                  "cpu, cuda, gpu-emulator or reference; for a package, a list")
       ->capture_default_str();
-  app.add_option("--chip", options.chip,
-                 "GPU of --target=cuda: sm_80, sm_86, sm_89, sm_90a ..., also with a PTX version "
-                 "(sm_80+ptx83); default when running: this machine's; for a package, a list. With "
-                 "--target=gpu-emulator, the GPU that is emulated; default: sm_80");
+  app.add_option(
+      "--chip", options.chip,
+      "GPU of --target=cuda: " + plan::namesOf(/*isGpu=*/true) +
+          ", also with a PTX version (sm_80+ptx83); default when running: this "
+          "machine's; for a package, a list. With --target=gpu-emulator, the GPU that is "
+          "emulated; default: sm_80");
   app.add_option(
       "--dtype", options.dtype,
       "Type of activations: f32; on GPUs and with --lowering=loops also bf16, f16 and tf32 (f32 "
       "whose contractions round their operands to 10 bits of fraction)");
   app.add_option("--features", options.features,
-                 "Compile for the baseline x86-64-v3 or x86-64-v4 instead of this machine");
+                 "Compile for the baseline " + plan::namesOf(/*isGpu=*/false, " or ") +
+                     " instead of this machine");
   app.add_option("--lowering", options.lowering,
                  "cpu: tuned kernels; loops: plain loops that define every tile operation")
       ->capture_default_str();
@@ -160,11 +164,11 @@ void addEarlyExit(CLI::App &app, FileOptions &options) {
 }
 
 Status checkTarget(const FileOptions &options) {
-  if (options.target != "cpu" && options.target != "cuda" && options.target != "gpu-emulator" &&
-      options.target != "reference")
+  const auto target = plan::findTarget(options.target);
+  if (!target || *target == plan::Target::None)
     return makeError("expected --target cpu, cuda, gpu-emulator or reference, found '",
                      options.target, "'");
-  const bool isGpu = options.target == "cuda" || options.target == "gpu-emulator";
+  const bool isGpu = plan::isGpu(*target);
   if (!options.chip.empty() && !isGpu)
     return makeError("--chip: expected it with --target=cuda or gpu-emulator, found --target=",
                      options.target);
@@ -173,7 +177,8 @@ Status checkTarget(const FileOptions &options) {
   if (isGpu && options.lowering != "cpu")
     return makeError("--lowering=", options.lowering, ": expected it with --target=cpu, found ",
                      "--target=", options.target);
-  const bool takesNarrow = isGpu || options.target == "reference" || options.lowering == "loops";
+  const bool takesNarrow =
+      isGpu || target == plan::Target::Reference || options.lowering == "loops";
   const Expected<DType> dtype = parseDType(options.dtype.empty() ? "f32" : options.dtype);
   if (!dtype || !(*dtype == DType::F32 || (takesNarrow && isNarrow(*dtype))))
     return makeError("expected --dtype=f32", takesNarrow ? ", bf16, f16 or tf32" : "",

@@ -207,14 +207,19 @@ double ModelledGpu::matrixPerCycle() const {
   return 0;
 }
 
+std::string modelledChips() {
+  std::string names;
+  for (const plan::Product &product : plan::kProducts)
+    names += (names.empty() ? "" : ", ") + std::string(product.machine);
+  return names;
+}
+
 Expected<ModelledGpu> findProduct(const std::string &chip) {
-  std::string known;
-  for (const plan::Product &product : plan::kProducts) {
+  for (const plan::Product &product : plan::kProducts)
     if (chip == product.machine || chip == std::string(product.machine) + "a")
       return ModelledGpu{&product, plan::findMachine(product.machine)};
-    known += (known.empty() ? "" : ", ") + std::string(product.machine);
-  }
-  return makeError("expected a chip whose rates are known (", known, "), found '", chip, "'");
+  return makeError("expected a chip whose rates are known (", modelledChips(), "), found '", chip,
+                   "'");
 }
 
 Prediction predict(const LoopCounts &counts, int threads, const ModelledGpu &gpu) {

@@ -49,6 +49,8 @@ struct ModelledGpu {
   /// Returns the multiply-adds of mma.sync on 16-bit elements, per cycle.
   double matrixPerCycle() const;
 };
+/// Lists the chips of all products: "sm_80, sm_86 ...".
+std::string modelledChips();
 /// Returns the product with a chip, "sm_90" or "sm_90a".
 Expected<ModelledGpu> findProduct(const std::string &chip);
 

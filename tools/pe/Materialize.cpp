@@ -67,7 +67,7 @@ Status useReference(MaterializedCall &call) {
 /// Returns the function that writes the bias; null if there is no compiled code for it.
 Expected<std::shared_ptr<const api::CompiledFunction>> functionOf(const api::ProgramState &program,
                                                                   const CompileOptions &options) {
-  if (options.target == "reference")
+  if (options.target == nameOf(plan::Target::Reference))
     return std::shared_ptr<const api::CompiledFunction>();
   if (program.packaged)
     return program.packaged->loadBias(options);

@@ -314,7 +314,7 @@ Expected<MaterializedCall> PlottedEncoding::read(int64_t first, int64_t queries,
   options.headDim = headDim();
   options.valueDim = 8;
   if (program->packaged)
-    options.target = "reference"; // a package is compiled for one value dim
+    options.target = nameOf(plan::Target::Reference); // a package is compiled for one value dim
   Positions positions;
   positions.queryStart = first;
   auto call = materializeCall(*program, options, *arguments, positions, *pool);
@@ -345,7 +345,7 @@ Expected<PlottedEncoding::Embedded> PlottedEncoding::embedding(int64_t length) c
   }
   CompileOptions options;
   if (program->packaged)
-    options.target = "reference";
+    options.target = nameOf(plan::Target::Reference);
   auto both = runBoth(options, *arguments, positions, "embedding");
   if (!both)
     return both.takeError();
@@ -437,7 +437,7 @@ Expected<PlottedEncoding::Weights> PlottedEncoding::weights(int64_t length, Scor
   options.valueDim = depth;
   options.earlyExit = false;
   if (program->packaged)
-    options.target = "reference"; // a package is compiled for one value dim
+    options.target = nameOf(plan::Target::Reference); // a package is compiled for one value dim
   auto parsed = reference::parseProgram(program->description->program);
   if (!parsed)
     return parsed.takeError();

@@ -9,6 +9,7 @@
 
 #include "runtime/api/ProgramState.h"
 #include "runtime/device/cpu/ThreadPool.h"
+#include "runtime/plan/Target.h"
 #include "tools/pe/Inputs.h"
 
 namespace pe::cli {
@@ -21,6 +22,8 @@ struct FileOptions {
   bool grad = false;
   bool earlyExit = true;
   bool lineTables = false;
+
+  bool isFor(plan::Target one) const { return target == nameOf(one); }
 };
 
 /// Adds FILE, --entry, --target, --chip, --dtype and the developer's --features, --lowering.

@@ -95,7 +95,7 @@ Status Run::readInputsAndSizes() {
     if (auto plan = program->packaged->find({.target = options.target, .chip = options.chip}))
       options.dtype = nameOf((*plan)->dtype);
   const DType found = activationsOf(inputs, entry);
-  if (options.dtype.empty() && found != DType::F32 && options.target == "cpu")
+  if (options.dtype.empty() && found != DType::F32 && options.isFor(plan::Target::Cpu))
     return makeError("dtype ", nameOf(found), " (the type of ",
                      options.in.empty() ? "@" + entry.name + "'s arguments"
                                         : "the tensors in " + options.in,
@@ -138,7 +138,7 @@ Status Run::roundForReference() {
 
 Status Run::compile() {
   CompileOptions chosen = compileOptionsOf(options);
-  if (options.target == "reference")
+  if (options.isFor(plan::Target::Reference))
     chosen.dtype = DType::F32;
   chosen.lineTables = options.counts && !program->packaged;
   auto compiled = api::compileProgram(*program, chosen);
@@ -216,7 +216,7 @@ Status Run::materialize() {
     std::fputs(call->report.table().c_str(), stderr);
   else
     std::fprintf(stderr, "pe run: note: 'bias' is the reference's: %s\n",
-                 program->packaged && options.target != "reference"
+                 program->packaged && !options.isFor(plan::Target::Reference)
                      ? "the package was made without --materialize"
                      : "--target=reference compiles none");
   auto single = convert(call->expected.bias, DType::F32);
@@ -229,7 +229,7 @@ Status Run::materialize() {
 
 /// Compares the results with the reference (--check).
 Status Run::compareWithReference() {
-  if (!options.check || options.target == "reference")
+  if (!options.check || options.isFor(plan::Target::Reference))
     return Status::success();
   TensorMap all = arguments;
   all.insert(cotangents.begin(), cotangents.end());
@@ -276,7 +276,7 @@ Status Run::checkOptions() {
                      " (0: one per core), found ", options.threads);
   if (!options.explain.empty() && options.explain != "text" && options.explain != "json")
     return makeError("--explain: expected text or json, found '", options.explain, "'");
-  if (options.counts && options.target != "gpu-emulator")
+  if (options.counts && !options.isFor(plan::Target::GpuEmulator))
     return makeError("--count: expected --target=gpu-emulator, found --target=", options.target);
   if (options.time.empty())
     return Status::success();
@@ -302,7 +302,7 @@ Status Run::execute() {
   positions.headsTotal = options.headsTotal;
   if (Status read = readInputsAndSizes(); !read)
     return read;
-  if (options.target == "reference")
+  if (options.isFor(plan::Target::Reference))
     if (Status rounded = roundForReference(); !rounded)
       return rounded;
   cpu::ThreadPool::Options threads;

@@ -164,7 +164,7 @@ Expected<Timing> timeCalls(const api::CompiledFunction &function, const TensorMa
   Timing timing;
   timing.threads = pool.threads();
   timing.countsWork = pairs || plan.window;
-  timing.hasPeak = plan.target == "cpu";
+  timing.hasPeak = plan.target == plan::Target::Cpu;
   const bool attends = plan.headDim != 0;
   Expected<Medians> medians = Medians();
   auto call = [&] { return runner.time(arguments, positions, cotangents, pool); };

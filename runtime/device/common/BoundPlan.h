@@ -141,7 +141,7 @@ public:
   }
   /// The alignment that kernels require of a view's address; other views are copied.
   int64_t addressMultiple(size_t index) const {
-    return plan.target == "cpu" && boundBuffers[index].strideWords.empty()
+    return plan.target == plan::Target::Cpu && boundBuffers[index].strideWords.empty()
                ? static_cast<int64_t>(sizeOf(plan.buffers[index].dtype))
                : 16;
   }

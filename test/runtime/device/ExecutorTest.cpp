@@ -284,7 +284,7 @@ TEST(Views, RowsThatCollideInTheCacheArePacked) {
     const std::string other = std::string(axis) == "r" ? "c" : "r";
     Plan plan;
     plan.entry = "double";
-    plan.target = "cpu";
+    plan.target = plan::Target::Cpu;
     plan.features = "x86-64-v3";
     plan.headDim = plan.valueDim = kWidth;
     plan.frame = standardFrame();

@@ -10,7 +10,7 @@ using namespace pe::plan;
 static Plan sample() {
   Plan plan;
   plan.entry = "attention";
-  plan.target = "cpu";
+  plan.target = Target::Cpu;
   plan.features = "x86-64-v3";
   plan.headDim = 64;
   plan.valueDim = 32;
@@ -197,16 +197,16 @@ TEST(Plan, LaunchesOfKernels) {
   plan.stages[0].launch = Launch{128, 70000};
   EXPECT_NE(errorOf(toJson(plan)).find("expected no kernel threads on target cpu"),
             std::string::npos);
-  plan.target = "cuda";
+  plan.target = Target::Cuda;
   EXPECT_NE(errorOf(toJson(plan)).find("expected kernel threads on target cuda, found none"),
             std::string::npos);
   plan.stages[0].launch.reset();
   plan.stages[0].words = {0};
-  plan.target = "cpu";
+  plan.target = Target::Cpu;
   EXPECT_NE(validate(plan).error().getMessage().find("frame words only for a kernel"),
             std::string::npos);
   plan.stages[0].launch = Launch{128, 70000};
-  plan.target = ""; // not set yet
+  plan.target = Target::None; // not set yet
   plan.stages[0].words = {0, 11};
   EXPECT_NE(errorOf(toJson(plan)).find("indices of frame words below 11, found 11"),
             std::string::npos);

@@ -59,9 +59,9 @@ Compiled compile(const std::string &encoding, DType dtype, int64_t depth) {
     return result;
   }
   result.entry = (*described)->entry;
-  request.target = "gpu-emulator";
+  request.target = plan::Target::GpuEmulator;
   result.emulated = *compiler.compile(request);
-  request.target = "cuda";
+  request.target = plan::Target::Cuda;
   request.chip = "sm_80";
   auto bundle = compiler.compileToBundle(request);
   EXPECT_TRUE(bundle) << bundle.error().getMessage();

@@ -120,7 +120,7 @@ Program compile(const std::string &file, const plan::CallSizes &sizes, int64_t d
   request.headDim = request.valueDim = depth;
   request.dtype = dtype;
   request.grad = true;
-  request.target = "gpu-emulator";
+  request.target = plan::Target::GpuEmulator;
   auto &compiler = api::Compiler::instance();
   const EntryInfo entry = take(compiler.describe(request.source))->entry;
   const api::Bundle bundle = take(compiler.compileToBundle(request));
