@@ -5,11 +5,6 @@ using namespace mlir;
 using namespace mlir::tile;
 
 Owner mlir::tile::getOwner(StageOp stage) {
-  auto owner = stage->getAttrOfType<StringAttr>(kOwnerAttribute);
-  return owner && owner == "columns" ? Owner::Columns : Owner::Rows;
-}
-
-void mlir::tile::setOwner(StageOp stage, Owner owner) {
-  stage->setAttr(kOwnerAttribute,
-                 StringAttr::get(stage.getContext(), owner == Owner::Rows ? "rows" : "columns"));
+  ScheduleAttrInterface schedule = stage.getScheduleAttr();
+  return schedule ? schedule.getOwner() : Owner::Rows;
 }

@@ -1,10 +1,10 @@
 //===- Owner.h - The outer loop of a stage with a stream ------------------===//
 //
 // A stream visits blocks of rows and columns. One of the two is the owner: its blocks are the outer
-// loop or the work items. Both choices are correct for every stage. passes/Schedule chooses and
-// sets the attribute `owner` of the stage, which every lowering reads:
+// loop or the work items. Both choices are correct for every stage. passes/Schedule chooses, and
+// every lowering reads it from the schedule of the stage:
 //
-//   tile.stage @backward backward over ["b", "hkv"] attributes {owner = "columns"} { ... }
+//   tile.stage @backward backward over ["b", "hkv"] schedule #step.gpu<owner = columns> { ... }
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_TILE_OWNER_H
@@ -14,13 +14,8 @@
 
 namespace mlir::tile {
 
-enum class Owner { Rows, Columns };
-
-constexpr llvm::StringLiteral kOwnerAttribute = "owner";
-
-/// Returns the owner of a stage; rows by default.
+/// Returns the owner of a stage; rows if it has no schedule.
 Owner getOwner(StageOp stage);
-void setOwner(StageOp stage, Owner owner);
 
 } // namespace mlir::tile
 

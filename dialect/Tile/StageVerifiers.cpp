@@ -170,12 +170,6 @@ LogicalResult StageOp::verify() {
   for (StringRef extent : getOver().getAsValueRange<StringAttr>())
     if (failed(verifyExpression(*this, "over", extent, SizeUse::Extent, "stage-C1")))
       return failure();
-  if (Attribute owner = (*this)->getAttr(kOwnerAttribute)) {
-    auto name = dyn_cast<StringAttr>(owner);
-    if (!name || (name != "rows" && name != "columns")) // stage-C9
-      return emitOpError("expected owner \"rows\" or \"columns\", found ")
-             << owner << " (stage-C9)";
-  }
   return success();
 }
 

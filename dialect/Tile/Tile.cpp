@@ -11,6 +11,7 @@ using namespace mlir::tile;
 
 #include "dialect/Tile/TileDialect.cpp.inc"
 #include "dialect/Tile/TileEnums.cpp.inc"
+#include "dialect/Tile/TileInterfaces.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialect/Tile/TileAttributes.cpp.inc"
 #define GET_TYPEDEF_CLASSES

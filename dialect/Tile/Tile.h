@@ -26,6 +26,15 @@
 
 namespace mlir::tile {
 
+/// The side whose blocks are the outer loop of a stream (Owner.h).
+enum class Owner { Rows, Columns };
+
+} // namespace mlir::tile
+
+#include "dialect/Tile/TileInterfaces.h.inc"
+
+namespace mlir::tile {
+
 /// Parses and prints the name of a space in the syntax of an op: `over c`.
 ParseResult parseSpace(OpAsmParser &parser, StringAttr &space);
 void printSpace(OpAsmPrinter &printer, Operation *op, StringAttr space);

@@ -2,6 +2,7 @@
 #ifndef PE_DIALECT_TILE_PLANS
 #define PE_DIALECT_TILE_PLANS
 
+include "TileInterfaces.td"
 include "TileBase.td"
 
 def Tile_PlanOp : Tile_Op<"plan", [
@@ -192,12 +193,16 @@ def Tile_StageOp : Tile_Op<"stage", [
     `pairs` applies to the entire stage. Pairs outside it are never part of a reduction, scan, dot
     over r or c, fold or gradient; `tile.mask` defines their value in elementwise results. Without
     `pairs`, a stage includes all pairs whose query is at a nonnegative position.
+
+    `schedule` has the choices of a machine's schedule, such as `#step.gpu<owner = rows, warps = 4>`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Tile_PhaseAttr:$phase, StrArrayAttr:$over,
-                       Optional<Tile_PairsType>:$pairs);
+                       Optional<Tile_PairsType>:$pairs,
+                       OptionalAttr<Tile_ScheduleAttrInterface>:$schedule);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat =
-      "$sym_name $phase `over` $over (`pairs` $pairs^)? attr-dict-with-keyword $body";
+      "$sym_name $phase `over` $over (`pairs` $pairs^)? (`schedule` $schedule^)? "
+      "attr-dict-with-keyword $body";
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{

@@ -14,7 +14,6 @@
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
-#include "passes/Schedule/GpuSchedule.h"
 #include "passes/ToLoops/ToLoops.h"
 
 #include <string>

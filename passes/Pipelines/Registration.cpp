@@ -3,6 +3,7 @@
 #include "passes/Pipelines/Registration.h"
 
 #include "dialect/PE/PEDialect.h"
+#include "dialect/Step/StepAttributes.h"
 #include "dialect/Tile/Tile.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -20,7 +21,7 @@
 void mlir::pe::registerDialects(DialectRegistry &registry) {
   registerAllDialects(registry);
   registerAllExtensions(registry);
-  registry.insert<PEDialect, tile::TileDialect>();
+  registry.insert<PEDialect, step::StepDialect, tile::TileDialect>();
 }
 
 void mlir::pe::registerPasses() {

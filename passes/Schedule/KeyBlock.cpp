@@ -18,17 +18,17 @@ bool mlir::tile::hasSnapshots(StageOp stage) {
   return found.wasInterrupted();
 }
 
-LogicalResult mlir::tile::writeKeyBlock(PlanOp plan, int64_t otherwise,
-                                        llvm::function_ref<FailureOr<int64_t>(StageOp)> keysOf) {
+LogicalResult mlir::tile::writeKeyBlock(PlanOp plan, int64_t otherwise) {
   if (!hasKeyBlocks(plan))
     return success();
   std::optional<int64_t> keys = plan.getKeyBlock();
   for (StageOp stage : plan.getOps<StageOp>()) {
     if (!stage.getStream() || !hasSnapshots(stage))
       continue;
-    FailureOr<int64_t> own = keysOf(stage);
-    if (failed(own))
-      continue; // the lowering reports an invalid schedule
+    ScheduleAttrInterface schedule = stage.getScheduleAttr();
+    const std::optional<int64_t> own = schedule ? schedule.getKeyBlock() : std::nullopt;
+    if (!own)
+      continue;
     if (keys && *keys != *own)
       return stage.emitOpError("expected key blocks of ")
              << *keys << ", the size for the plan's other snapshots, found " << *own;

@@ -7,45 +7,47 @@ include "mlir/Pass/PassBase.td"
 def PEScheduleCpuPass : Pass<"pe-schedule-cpu", "::mlir::ModuleOp"> {
   let summary = "Choose the block sizes and register tiles of stages for CPUs";
   let description = [{
-    Writes the attributes `cpu_schedule` (passes/Schedule/CpuSchedule.h) and `owner` (dialect/Tile/Owner.h) on every stage
-    that has a stream and no `cpu_schedule` yet. The owner of the loops is rows or columns; the target determines vectors,
-    register tiles and exp2, and the depths determine the blocks. A plan with buffers per block of keys gets their size,
-    `key_block`. Stages without a stream get `cpu_loops`: the number of lanes of their loops, and the number of consecutive
-    items that one call of the stage's function computes, which is more than one for rows without function calls. `set`
-    overrides single entries, for measurements and tests: `set=key_block=32,query_vectors=3`.
+    Writes the schedule `#step.cpu` (dialect/Step/CpuSchedule.h) on every stage that has a stream and no schedule yet. The
+    owner of the loops is rows or columns; the machine determines vectors, register tiles and exp2, and the depths determine
+    the blocks. A plan with buffers per block of keys gets their size, `key_block`. Stages without a stream get
+    `#step.loops`: the number of lanes of their loops, and the number of consecutive items that one call of the stage's
+    function computes, which is more than one for rows without function calls. `set` sets fields of `#step.cpu`, for
+    measurements and tests: `set=key_block=32,query_vectors=3`.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }
     ==>
-    tile.stage @forward forward over ["b", "hq"] attributes {cpu_schedule = {lanes = 8, query_vectors = 2, ...}, owner = "rows"} { ... }
+    tile.stage @forward forward over ["b", "hq"] schedule #step.cpu<owner = rows, lanes = 8, query_vectors = 2, ...> { ... }
     ```
     Example: test/passes/Schedule/schedule-cpu.mlir
   }];
   let options = [
     Option<"machine", "machine", "std::string", "\"x86-64-v3\"", "a CPU of runtime/plan/Machine.h">,
-    ListOption<"set", "set", "std::string", "entries to override, NAME=VALUE">
+    ListOption<"set", "set", "std::string", "fields to set, NAME=VALUE">
   ];
+  let dependentDialects = ["::mlir::step::StepDialect"];
 }
 
 def PEScheduleGpuPass : Pass<"pe-schedule-gpu", "::mlir::ModuleOp"> {
   let summary = "Choose the block sizes and warps of stages with a stream for GPUs";
   let description = [{
-    Writes the attributes `gpu_schedule` (passes/Schedule/GpuSchedule.h) and `owner` (dialect/Tile/Owner.h) on every stage
-    that has a stream and no `gpu_schedule` yet, and `key_block` on plans with buffers per block of keys. The
-    `machine` is a chip of runtime/plan/Machine.h; one with less shared memory than sm_80 gets smaller blocks of f32 owners. `set`
-    overrides single entries, for measurements and tests: `set=warps=8,owner_tiles=2`.
+    Writes the schedule `#step.gpu` (dialect/Step/GpuSchedule.h) on every stage that has a stream and no schedule yet, and
+    `key_block` on plans with buffers per block of keys. The `machine` is a chip of runtime/plan/Machine.h; one with less
+    shared memory than sm_80 gets smaller blocks of f32 owners. `set` sets fields of `#step.gpu`, for measurements and
+    tests: `set=warps=8,owner_tiles=2`.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }
     ==>
-    tile.stage @forward forward over ["b", "hq"] attributes {gpu_schedule = {warps = 4, owner_tiles = 1, inner_block = 64}, owner = "rows"} { ... }
+    tile.stage @forward forward over ["b", "hq"] schedule #step.gpu<owner = rows, warps = 4, owner_tiles = 1, inner_block = 64> { ... }
     ```
     Example: test/passes/Schedule/schedule-gpu.mlir
   }];
   let options = [
-    ListOption<"set", "set", "std::string", "entries to override, NAME=NUMBER">,
+    ListOption<"set", "set", "std::string", "fields to set, NAME=VALUE">,
     Option<"machine", "machine", "std::string", "\"sm_86\"", "a GPU of runtime/plan/Machine.h">
   ];
+  let dependentDialects = ["::mlir::step::StepDialect"];
 }
 
 #endif // PE_PASSES_SCHEDULE_PASSES

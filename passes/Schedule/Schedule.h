@@ -6,9 +6,8 @@
 #ifndef PE_PASSES_SCHEDULE_SCHEDULE_H
 #define PE_PASSES_SCHEDULE_SCHEDULE_H
 
+#include "dialect/Step/StepAttributes.h"
 #include "dialect/Tile/Owner.h"
-#include "passes/Schedule/CpuSchedule.h"
-#include "passes/Schedule/GpuSchedule.h"
 #include "runtime/plan/Machine.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -49,11 +48,31 @@ GpuSchedule chooseGpuSchedule(StageOp stage, const Machine &machine);
 bool hasSnapshots(StageOp stage);
 
 /// Sets the `key_block` of a plan that has buffers per block of keys. It is the block of the stages
-/// with snapshots, which `keysOf` reads from their schedules, or `otherwise` if no stage has
-/// snapshots. Emits an error and fails if the blocks of stages differ from each other or from an
-/// existing `key_block`.
-LogicalResult writeKeyBlock(PlanOp plan, int64_t otherwise,
-                            llvm::function_ref<FailureOr<int64_t>(StageOp)> keysOf);
+/// with snapshots, or `otherwise` if no stage has snapshots. Emits an error and fails if the blocks
+/// of stages differ from each other or from an existing `key_block`.
+LogicalResult writeKeyBlock(PlanOp plan, int64_t otherwise);
+
+/// Returns true if the stage has a schedule already. Emits an error and fails if that is not an
+/// `Attr`.
+template <typename Attr> FailureOr<bool> isScheduled(StageOp stage) {
+  ScheduleAttrInterface attr = stage.getScheduleAttr();
+  if (!attr || isa<Attr>(attr))
+    return static_cast<bool>(attr);
+  return stage.emitOpError("expected no schedule, or one of this machine, found ") << attr;
+}
+
+/// Sets fields of a schedule from texts NAME=VALUE. Emits an error at `stage` and fails if one has
+/// no such field or value.
+template <typename Schedule>
+LogicalResult setFields(StageOp stage, Schedule &schedule, ArrayRef<std::string> texts) {
+  for (StringRef text : texts) {
+    auto [name, value] = text.split('=');
+    if (!step::setField(schedule, name, value))
+      return stage.emitOpError("expected `set` with a field of ") // step-C1
+             << step::fieldNames<Schedule>() << " and a value, found " << text << " (step-C1)";
+  }
+  return success();
+}
 
 #define GEN_PASS_DECL
 #include "passes/Schedule/Passes.h.inc"

@@ -34,8 +34,10 @@ bool mlir::tile::isFunctionCall(Operation *op) {
 CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, const Machine &machine) {
   auto plan = stage->getParentOfType<PlanOp>();
   CpuSchedule schedule;
+  schedule.ownerWord = static_cast<int64_t>(chooseOwner(stage, machine));
   schedule.lanes = machine.lanes;
-  schedule.exp2 = machine.hasScaleF ? Exp2Flavour::ScaleF : Exp2Flavour::Bits;
+  schedule.exp2Word =
+      static_cast<int64_t>(machine.hasScaleF ? Exp2Flavour::ScaleF : Exp2Flavour::Bits);
   if (machine.registers >= 32) {
     schedule.keyRows = 8;
     schedule.depthRows = 8;
@@ -82,24 +84,6 @@ CpuLoops mlir::tile::chooseCpuLoops(StageOp stage, const Machine &machine) {
 
 namespace {
 
-/// Replaces entries of `attr` by `values`, which have the form NAME=VALUE. A value must have the
-/// type of the value that it replaces.
-FailureOr<DictionaryAttr> override(DictionaryAttr attr, ArrayRef<std::string> values) {
-  NamedAttrList entries(attr);
-  Builder builder(attr.getContext());
-  for (StringRef text : values) {
-    auto [name, value] = text.split('=');
-    int64_t number;
-    if (attr.getAs<StringAttr>(name))
-      entries.set(name, builder.getStringAttr(value));
-    else if (attr.contains(name) && !value.getAsInteger(10, number))
-      entries.set(name, builder.getI64IntegerAttr(number));
-    else
-      return failure();
-  }
-  return entries.getDictionary(attr.getContext());
-}
-
 struct PEScheduleCpuPass : tile::impl::PEScheduleCpuPassBase<PEScheduleCpuPass> {
   using Base::Base;
   void runOnOperation() override {
@@ -116,34 +100,32 @@ private:
     // Loads of a strip from a table of distances may go beyond the last row.
     auto padding = static_cast<int64_t>(plan.getDistancePadding());
     for (StageOp stage : plan.getOps<StageOp>()) {
-      if (!stage.getStream() && !stage->hasAttr(CpuLoops::kAttribute))
-        stage->setAttr(CpuLoops::kAttribute, chooseCpuLoops(stage, cpu).toAttr(&getContext()));
-      if (stage->hasAttr(CpuSchedule::kAttribute) || !stage.getStream())
+      if (!stage.getStream()) {
+        if (!stage.getScheduleAttr())
+          stage.setScheduleAttr(step::LoopsAttr::get(&getContext(), chooseCpuLoops(stage, cpu)));
         continue;
-      DictionaryAttr attr = chooseCpuSchedule(stage, cpu).toAttr(&getContext());
-      FailureOr<DictionaryAttr> final =
-          override(attr, SmallVector<std::string>(set.begin(), set.end()));
-      if (failed(final) || failed(CpuSchedule::fromAttr(*final)))
-        return stage.emitOpError("expected `set` to override entries of cpu_schedule with valid "
-                                 "values, key_block and query_block with multiples of their tiles");
-      stage->setAttr(CpuSchedule::kAttribute, *final);
-      setOwner(stage, chooseOwner(stage, cpu));
-      LDBG() << stage.getSymName() << ": " << *final << ", owner "
-             << stage->getAttr(kOwnerAttribute)
+      }
+      FailureOr<bool> isDone = isScheduled<step::CpuAttr>(stage);
+      if (failed(isDone))
+        return failure();
+      if (*isDone)
+        continue;
+      CpuSchedule chosen = chooseCpuSchedule(stage, cpu);
+      if (failed(setFields(stage, chosen, SmallVector<std::string>(set.begin(), set.end()))))
+        return failure();
+      auto attr =
+          step::CpuAttr::getChecked([&] { return stage.emitOpError(); }, &getContext(), chosen);
+      if (!attr)
+        return failure();
+      stage.setScheduleAttr(attr);
+      LDBG() << stage.getSymName() << ": " << attr
              << (hasLongScalarCode(stage) ? ", one row at a time because of long scalar code" : "")
-             << (set.empty() ? "" : ", with entries of `set`");
-      padding = std::max(padding, CpuSchedule::fromAttr(*final)->stripRows());
+             << (set.empty() ? "" : ", with fields of `set`");
+      padding = std::max(padding, chosen.stripRows());
     }
     if (mentions(plan, "t"))
       plan.setDistancePadding(padding);
-    auto keysOf = [](StageOp stage) -> FailureOr<int64_t> {
-      auto attr = stage->getAttrOfType<DictionaryAttr>(CpuSchedule::kAttribute);
-      if (!attr)
-        return failure();
-      FailureOr<CpuSchedule> cpu = CpuSchedule::fromAttr(attr);
-      return failed(cpu) ? FailureOr<int64_t>(failure()) : cpu->keyBlock;
-    };
-    return writeKeyBlock(plan, CpuSchedule().keyBlock, keysOf);
+    return writeKeyBlock(plan, CpuSchedule().keyBlock);
   }
 };
 

@@ -115,6 +115,7 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage, const Machine &machine)
   const StageTraits traits(stage);
   const int64_t depth = largestDepthOf(plan);
   GpuSchedule schedule;
+  schedule.ownerWord = static_cast<int64_t>(chooseOwner(stage, machine));
   schedule.innerBlock =
       traits.hasSnapshots ? chooseGpuKeyBlock(plan) : chooseInnerBlock(traits, depth);
   // Two owner tiles per warp halve the shared memory reads per product, which limit the speed of a
@@ -152,36 +153,26 @@ struct PEScheduleGpuPass : tile::impl::PEScheduleGpuPassBase<PEScheduleGpuPass> 
 private:
   LogicalResult schedule(PlanOp plan, const Machine &gpu) {
     for (StageOp stage : plan.getOps<StageOp>()) {
-      if (stage->hasAttr(GpuSchedule::kAttribute) || !stage.getStream())
+      if (!stage.getStream())
         continue;
-      NamedAttrList entries(chooseGpuSchedule(stage, gpu).toAttr(&getContext()));
-      bool isValid = true;
-      for (StringRef text : set) {
-        auto [name, value] = text.split('=');
-        int64_t number;
-        isValid &= bool(entries.get(name)) && !value.getAsInteger(10, number);
-        if (isValid)
-          entries.set(name, IntegerAttr::get(IntegerType::get(&getContext(), 64), number));
-      }
-      DictionaryAttr attr = entries.getDictionary(&getContext());
-      if (!isValid || failed(GpuSchedule::fromAttr(attr)))
-        return stage.emitOpError("expected `set` to override entries of gpu_schedule with values "
-                                 "in their ranges, found ")
-               << llvm::join(set, ",");
-      stage->setAttr(GpuSchedule::kAttribute, attr);
-      setOwner(stage, chooseOwner(stage, gpu));
-      LDBG() << stage.getSymName() << ": " << attr << ", owner " << stage->getAttr(kOwnerAttribute)
-             << " for " << describeTraits(StageTraits(stage)) << " of depth "
-             << largestDepthOf(plan) << (set.empty() ? "" : ", with entries of `set`");
-    }
-    auto keysOf = [](StageOp stage) -> FailureOr<int64_t> {
-      auto attr = stage->getAttrOfType<DictionaryAttr>(GpuSchedule::kAttribute);
+      FailureOr<bool> isDone = isScheduled<step::GpuAttr>(stage);
+      if (failed(isDone))
+        return failure();
+      if (*isDone)
+        continue;
+      GpuSchedule chosen = chooseGpuSchedule(stage, gpu);
+      if (failed(setFields(stage, chosen, SmallVector<std::string>(set.begin(), set.end()))))
+        return failure();
+      auto attr =
+          step::GpuAttr::getChecked([&] { return stage.emitOpError(); }, &getContext(), chosen);
       if (!attr)
         return failure();
-      FailureOr<GpuSchedule> gpu = GpuSchedule::fromAttr(attr);
-      return failed(gpu) ? FailureOr<int64_t>(failure()) : gpu->innerBlock;
-    };
-    return writeKeyBlock(plan, chooseGpuKeyBlock(plan), keysOf);
+      stage.setScheduleAttr(attr);
+      LDBG() << stage.getSymName() << ": " << attr << " for " << describeTraits(StageTraits(stage))
+             << " of depth " << largestDepthOf(plan)
+             << (set.empty() ? "" : ", with fields of `set`");
+    }
+    return writeKeyBlock(plan, chooseGpuKeyBlock(plan));
   }
 };
 

@@ -168,10 +168,10 @@ Value MapEmitter::emitVectorOp(Operation &op, ArrayRef<Value> operands) {
   Emitter &e = context.e;
   Type element = op.getResult(0).getType();
   if (isa<math::Exp2Op>(op) && element.isF32())
-    return op.hasAttr(kBelow127) ? emitExp2Below127(e, context.cpu.exp2, operands[0])
-                                 : emitExp2(e, context.cpu.exp2, operands[0]);
+    return op.hasAttr(kBelow127) ? emitExp2Below127(e, context.cpu.exp2(), operands[0])
+                                 : emitExp2(e, context.cpu.exp2(), operands[0]);
   if (isa<math::ExpOp>(op) && element.isF32())
-    return emitExp(e, context.cpu.exp2, operands[0]);
+    return emitExp(e, context.cpu.exp2(), operands[0]);
   if (Value limited = emitLimit(op, operands))
     return limited;
   if (auto read = dyn_cast<ReadOp>(op))

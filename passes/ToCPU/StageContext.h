@@ -9,8 +9,8 @@
 #define PE_PASSES_TOCPU_STAGECONTEXT_H
 
 #include "dialect/Math/KeptPairs.h"
+#include "dialect/Step/CpuSchedule.h"
 #include "dialect/Tile/Place.h"
-#include "passes/Schedule/CpuSchedule.h"
 #include "passes/ToCPU/Emitter.h"
 #include "passes/ToLoops/StageFunction.h"
 

@@ -25,14 +25,9 @@ namespace {
 /// Lowers a stage with a stream; fails with the reason if it has no fused form.
 LogicalResult lowerStream(StageOp stage, std::string &why) {
   auto streams = stage.getBody().front().getOps<StreamOp>();
-  auto attr = stage->getAttrOfType<DictionaryAttr>(CpuSchedule::kAttribute);
-  if (streams.empty() || !attr) {
+  const CpuSchedule *cpu = step::scheduleOf<step::CpuAttr>(stage);
+  if (streams.empty() || !cpu) {
     why = "it has no stream with a schedule";
-    return failure();
-  }
-  FailureOr<CpuSchedule> cpu = CpuSchedule::fromAttr(attr);
-  if (failed(cpu)) {
-    why = "its cpu_schedule is invalid";
     return failure();
   }
   if (failed(checkLayouts(stage, why)))
@@ -40,7 +35,7 @@ LogicalResult lowerStream(StageOp stage, std::string &why) {
   FailureOr<StripSchedule> schedule = StripSchedule::compute(*streams.begin(), why);
   if (failed(schedule) || failed(cpu::checkStage(stage, why)))
     return failure();
-  if (getOwner(stage) == Owner::Columns)
+  if (cpu->owner() == Owner::Columns)
     cpu::lowerColumnsOuter(stage, *cpu, *schedule);
   else
     cpu::lowerRowsOuter(stage, *cpu, *schedule);
@@ -49,13 +44,9 @@ LogicalResult lowerStream(StageOp stage, std::string &why) {
 
 /// Lowers loops, vectorized if there is a schedule and the body has a vector form.
 LogicalResult lowerLoops(StageOp stage) {
-  auto attr = stage->getAttrOfType<DictionaryAttr>(CpuLoops::kAttribute);
-  if (!attr)
-    return lowerScalarStage(stage);
-  std::optional<CpuLoops> loops = CpuLoops::fromAttr(attr);
+  const CpuLoops *loops = step::scheduleOf<step::LoopsAttr>(stage);
   if (!loops)
-    return stage.emitOpError("expected '")
-           << CpuLoops::kAttribute << "' to have positive lanes and group, found " << attr;
+    return lowerScalarStage(stage);
   ScalarStageOptions options;
   options.group = loops->group;
   auto emit = [&](OpBuilder &builder, ForeachOp loop, ArrayRef<Value> item,

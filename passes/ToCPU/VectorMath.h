@@ -2,7 +2,7 @@
 #ifndef PE_PASSES_TOCPU_VECTORMATH_H
 #define PE_PASSES_TOCPU_VECTORMATH_H
 
-#include "passes/Schedule/CpuSchedule.h"
+#include "dialect/Step/CpuSchedule.h"
 #include "passes/ToCPU/Emitter.h"
 
 namespace mlir::tile::cpu {

@@ -242,7 +242,8 @@ static Value neutral(OpBuilder &builder, Location loc, const Slots &slots) {
 /// Creates an empty stage like `stage` at the builder's insertion point, and moves it inside.
 static void enterStage(OpBuilder &builder, StageOp stage, const Twine &name) {
   auto made = StageOp::create(builder, stage.getLoc(), (stage.getSymName() + name).str(),
-                              stage.getPhase(), builder.getStrArrayAttr({}), /*pairs=*/Value());
+                              stage.getPhase(), builder.getStrArrayAttr({}), /*pairs=*/Value(),
+                              /*schedule=*/ScheduleAttrInterface());
   builder.setInsertionPointToEnd(&made.getBody().emplaceBlock());
 }
 

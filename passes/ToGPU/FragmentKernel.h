@@ -20,7 +20,7 @@
 
 #include "dialect/Math/FragmentLayout.h"
 #include "dialect/Math/KeptPairs.h"
-#include "passes/Schedule/GpuSchedule.h"
+#include "dialect/Step/GpuSchedule.h"
 #include "passes/ToGPU/SharedMemory.h"
 
 namespace mlir::tile::gpu {

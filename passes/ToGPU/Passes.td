@@ -7,19 +7,19 @@ include "mlir/Pass/PassBase.td"
 def PEHoistRowValuesPass : Pass<"pe-hoist-row-values", "::mlir::ModuleOp"> {
   let summary = "Move row values that every CTA would recompute to a separate stage";
   let description = [{
-    A CTA owns a block of rows or of columns (attribute `owner`). A value over r that the stream uses and that is computed,
+    A CTA owns a block of rows or of columns (field `owner` of the schedule). A value over r that the stream uses and that is computed,
     not loaded, moves to a stage before this one, which stores it; the stream loads it. If columns own the loop, this applies to
     all such values, because every block of columns visits all rows. If rows own it, this applies to results of a reduction, such
     as the row sum of o and dO, because fragments have no panels to reduce. Stores that only use such a value move with it.
 
     ```mlir
-    tile.stage @backward backward over ["b", "hkv"] attributes {owner = "columns"} {
+    tile.stage @backward backward over ["b", "hkv"] schedule #step.gpu<owner = columns, ...> {
       %o = tile.load %O ... %do = tile.load %DO ... %delta = tile.reduce add over e (o * do)
       tile.stream { ... %delta ... }
     }
     ==>
     tile.stage @backward_rows backward over ["b", "hq"] { ... tile.store %delta, %rows0 ... }
-    tile.stage @backward backward over ["b", "hkv"] attributes {owner = "columns"} {
+    tile.stage @backward backward over ["b", "hkv"] schedule #step.gpu<owner = columns, ...> {
       %delta = tile.load %rows0 ...
       tile.stream { ... %delta ... }
     }
@@ -65,13 +65,13 @@ def PEDivideLoopsPass : Pass<"pe-divide-loops", "::mlir::ModuleOp"> {
 def PETileToGpuPass : Pass<"pe-tile-to-gpu", "::mlir::ModuleOp"> {
   let summary = "Lower the stages of tile plans to GPU kernels";
   let description = [{
-    A stage with a stream and a `gpu_schedule` becomes a kernel on matrix fragments (passes/ToGPU/FragmentKernel.h);
+    A stage with a stream and a schedule `#step.gpu` becomes a kernel on matrix fragments (passes/ToGPU/FragmentKernel.h);
     stages of values and scalar stages become kernels without fragments. `pe-hoist-row-values` and `pe-divide-loops` run
     before. Kernels consist of arith, scf, math, llvm and nvvm ops, and run on every chip from sm_80 on. A stage that has no
     kernel is reported at its location.
 
     ```mlir
-    tile.stage @forward forward over ["b", "hq"] attributes {gpu_schedule = ...} { ... tile.stream ... }
+    tile.stage @forward forward over ["b", "hq"] schedule #step.gpu<...> { ... tile.stream ... }
     ==>
     gpu.module @kernels { llvm.func @attention_forward(%q: !llvm.ptr<1>, ..., %b: i32, ...) { ... nvvm.mma.sync ... } }
     tile.launch @attention_forward forward items "b*hq*ceildiv(r,64)" (%q, ...) {threads = 128, shared_bytes = ...} : ...

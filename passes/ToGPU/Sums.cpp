@@ -26,7 +26,8 @@ static void addSlots(StageOp stage, const Twine &name, Value slots, Value target
   builder.setInsertionPointAfter(stage);
   Location loc = stage.getLoc();
   auto sum = StageOp::create(builder, loc, (stage.getSymName() + name).str(), stage.getPhase(),
-                             builder.getStrArrayAttr({}), /*pairs=*/Value());
+                             builder.getStrArrayAttr({}), /*pairs=*/Value(),
+                             /*schedule=*/ScheduleAttrInterface());
   builder.setInsertionPointToStart(&sum.getBody().emplaceBlock());
   SmallVector<Value> at = addElementLoop(builder, loc, slots);
   // The target has the indices of the slots without the slot index; a second extent "hq" is the

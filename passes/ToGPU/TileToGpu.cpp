@@ -1,6 +1,7 @@
 //===- TileToGpu.cpp - the pass pe-tile-to-gpu ----------------------------===//
 #include "passes/ToGPU/ToGPU.h"
 
+#include "dialect/Step/StepAttributes.h"
 #include "dialect/Tile/Owner.h"
 #include "dialect/Tile/SizeNames.h"
 #include "passes/Schedule/Layouts.h"
@@ -128,12 +129,9 @@ private:
       tile::gpu::lowerVectorStage(stage);
       return success();
     }
-    auto attr = stage->getAttrOfType<DictionaryAttr>(GpuSchedule::kAttribute);
-    FailureOr<GpuSchedule> schedule = failure();
-    if (attr)
-      schedule = GpuSchedule::fromAttr(attr);
-    if (failed(schedule))
-      return stage.emitOpError("expected a valid gpu_schedule; run pe-schedule-gpu first");
+    const GpuSchedule *schedule = step::scheduleOf<step::GpuAttr>(stage);
+    if (!schedule)
+      return stage.emitOpError("expected a schedule #step.gpu; run pe-schedule-gpu first");
     if (failed(tile::gpu::checkStage(stage, *schedule)))
       return failure();
     tile::gpu::lowerStreamStage(stage, *schedule);

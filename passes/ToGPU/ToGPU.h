@@ -2,8 +2,8 @@
 #ifndef PE_PASSES_TOGPU_TOGPU_H
 #define PE_PASSES_TOGPU_TOGPU_H
 
+#include "dialect/Step/GpuSchedule.h"
 #include "dialect/Tile/Tile.h"
-#include "passes/Schedule/GpuSchedule.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"

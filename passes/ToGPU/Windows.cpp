@@ -33,7 +33,8 @@ static Value layOut(StageOp stage, Value table, Type element, const Twine &name)
   Value vectors =
       addTemporary(stage, name, extents, element.isTF32() ? f32 : element, /*zero=*/false);
   auto writer = StageOp::create(builder, stage.getLoc(), (stage.getSymName() + name).str(),
-                                stage.getPhase(), builder.getStrArrayAttr({}), /*pairs=*/Value());
+                                stage.getPhase(), builder.getStrArrayAttr({}), /*pairs=*/Value(),
+                                /*schedule=*/ScheduleAttrInterface());
   Location loc = stage.getLoc();
   builder.setInsertionPointToStart(&writer.getBody().emplaceBlock());
   SmallVector<Value> at = addElementLoop(builder, loc, vectors), from = at;

@@ -7,7 +7,8 @@ using namespace mlir::tile;
 TileBuilder mlir::tile::beginStage(TileBuilder &plan, StringRef name, Phase phase,
                                    ArrayRef<StringRef> over, Value pairs) {
   StageOp stage =
-      plan.create<StageOp>(plan.getStringAttr(name), phase, plan.getStrArrayAttr(over), pairs);
+      plan.create<StageOp>(plan.getStringAttr(name), phase, plan.getStrArrayAttr(over), pairs,
+                           /*schedule=*/ScheduleAttrInterface());
   Block &block = stage.getBody().emplaceBlock();
   return TileBuilder(plan.getLoc(), OpBuilder::atBlockEnd(&block));
 }

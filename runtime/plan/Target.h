@@ -10,7 +10,7 @@
 
 namespace pe::plan {
 
-/// What executes a function.
+/// The executor of a function.
 enum class Target : uint8_t {
   None,        // not chosen yet
   Cpu,         // machine code on this host

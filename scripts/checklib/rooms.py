@@ -37,6 +37,7 @@ ROOMS = {
     "dialect/Math": ((), False),
     "dialect/PE": (("dialect/Math", "runtime/plan"), True),
     "dialect/Tile": (("dialect/Math", "runtime/plan"), True),
+    "dialect/Step": (("dialect/Tile",), True),
     "passes/Analysis": (("dialect",), True),
     "passes/Transforms": (("dialect", "passes/Analysis"), True),
     "passes/ToTile": (("dialect", "passes/Analysis", "passes/Transforms", "passes/Scalar"), True),

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/PE/PEDialect.h"
+#include "dialect/Step/StepAttributes.h"
 #include "dialect/Tile/Tile.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -15,6 +16,6 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
-  registry.insert<mlir::pe::PEDialect, mlir::tile::TileDialect>();
+  registry.insert<mlir::pe::PEDialect, mlir::step::StepDialect, mlir::tile::TileDialect>();
   return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));
 }

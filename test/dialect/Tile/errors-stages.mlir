@@ -113,11 +113,3 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   // expected-error @below {{expected a callee of 3 arguments (buffers, frame, item), found 2 (launch-C3)}}
   tile.launch @f forward items "b" (%0) : !tile.buffer<[r], f32>
 }
-
-// -----
-
-tile.plan @f attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
-  // expected-error @below {{expected owner "rows" or "columns", found "heads" (stage-C9)}}
-  tile.stage @s forward over ["b", "hq"] attributes {owner = "heads"} {
-  }
-}

@@ -6,23 +6,23 @@
 // rows, in a fold or in place; row carries are kept in memory. On a GPU row carries are in
 // registers, so it is rows unless columns are folded and nothing is carried.
 // CPU: tile.stage @rows_only
-// CPU-SAME: owner = "rows"
+// CPU-SAME: owner = rows
 // CPU: tile.stage @column_fold
-// CPU-SAME: owner = "columns"
+// CPU-SAME: owner = columns
 // CPU: tile.stage @carry_and_fold
-// CPU-SAME: owner = "columns"
+// CPU-SAME: owner = columns
 // CPU: tile.stage @in_place
-// CPU-SAME: owner = "columns"
+// CPU-SAME: owner = columns
 // GPU: tile.stage @rows_only
-// GPU-SAME: owner = "rows"
+// GPU-SAME: owner = rows
 // GPU: tile.stage @column_fold
-// GPU-SAME: owner = "columns"
+// GPU-SAME: owner = columns
 // GPU: tile.stage @carry_and_fold
-// GPU-SAME: owner = "rows"
+// GPU-SAME: owner = rows
 // GPU: tile.stage @in_place
-// GPU-SAME: owner = "rows"
+// GPU-SAME: owner = rows
 
-// The loops read the same attribute: the outer of the two block loops is over all keys.
+// The loops read the same field: the outer of the two block loops is over all keys.
 // LOOPS-LABEL: func.func @f_column_fold
 tile.plan @f attributes {head_dim = 16 : i64, value_dim = 16 : i64} {
   %Q = tile.buffer "q" argument : <[b, hq, r, d], f32>

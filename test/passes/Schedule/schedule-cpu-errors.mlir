@@ -1,9 +1,14 @@
 // RUN: not pe-opt %S/schedule-cpu.mlir --pe-schedule-cpu=machine=x86-64-v2 2>&1 | FileCheck %s --check-prefix=FEATURES
-// RUN: not pe-opt %S/schedule-cpu.mlir --pe-schedule-cpu=set=key_blocks=32 2>&1 | FileCheck %s --check-prefix=SET
-// RUN: not pe-opt %S/schedule-cpu.mlir --pe-schedule-cpu=set=exp2=fast 2>&1 | FileCheck %s --check-prefix=SET
-// RUN: not pe-opt %S/schedule-cpu.mlir --pe-schedule-cpu=set=key_block=33 2>&1 | FileCheck %s --check-prefix=SET
-// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-cpu \
+// RUN: not pe-opt %S/schedule-cpu.mlir --pe-schedule-cpu=set=key_blocks=32 2>&1 | FileCheck %s --check-prefix=FIELD
+// RUN: not pe-opt %S/schedule-cpu.mlir --pe-schedule-cpu=set=exp2=fast 2>&1 | FileCheck %s --check-prefix=VALUE
+// RUN: not pe-opt %S/schedule-cpu.mlir --pe-schedule-cpu=set=key_block=33 2>&1 | FileCheck %s --check-prefix=TILES
+// RUN: not pe-opt %S/schedule-cpu.mlir --pe-schedule-cpu=set=unroll=0 2>&1 | FileCheck %s --check-prefix=RANGE
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" \
+// RUN:   | sed 's/tile.plan @attention attributes {/&key_block = 64 : i64, /' \
 // RUN:   | not pe-opt --pe-schedule-gpu=set=inner_block=16 2>&1 | FileCheck %s --check-prefix=OTHERS
+// RUN: pe-opt %examples/nope.mlir --pe-to-tile-pipeline --pe-schedule-cpu | not pe-opt --pe-schedule-gpu 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=MACHINE
+// MACHINE: error: 'tile.stage' op expected no schedule, or one of this machine, found #step.cpu<owner = rows,
 // RUN: not pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-tile-to-cpu 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=NOBODY
 // RUN: not pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-tile-to-gpu 2>&1 \
@@ -19,5 +24,8 @@ tile.plan @kept attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
 }
 
 // FEATURES: error: expected machine x86-64-v3 or x86-64-v4, found x86-64-v2
-// SET: error: 'tile.stage' op expected `set` to override entries of cpu_schedule with valid values,
-// SET-SAME: key_block and query_block with multiples of their tiles
+// FIELD: error: 'tile.stage' op expected `set` with a field of owner, lanes, {{.*}}, exp2 and a value, found
+// FIELD-SAME: key_blocks=32 (step-C1)
+// VALUE: and a value, found exp2=fast (step-C1)
+// TILES: error: 'tile.stage' op expected key_block to be a multiple of its tiles, 4, found 33 (step-C3)
+// RANGE: error: 'tile.stage' op expected unroll from 1 to 1048576, found 0 (step-C2)

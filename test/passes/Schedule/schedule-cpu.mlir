@@ -22,8 +22,8 @@
 // Plans before scheduling, and plans without such buffers, have no key_block.
 // KEYS: tile.plan @attention attributes {{.*}}key_block = 64 : i64
 // KEYS32: tile.plan @attention attributes {{.*}}key_block = 32 : i64
-// KEYS32: cpu_schedule = {{{.*}}key_block = 32 : i64
-// KEYS32: cpu_schedule = {{{.*}}key_block = 32 : i64
+// KEYS32: #step.cpu<{{.*}}key_block = 32
+// KEYS32: #step.cpu<{{.*}}key_block = 32
 // NO-KEYS: tile.plan @attention attributes {
 // NO-KEYS-NOT: key_block
 // NO-KEYS: tile.parameter
@@ -33,20 +33,18 @@
 // without a stream gets the lanes of loops.
 // CHECK-LABEL: tile.plan @narrow
 // CHECK:       tile.stage @no_stream
-// CHECK-NOT:   cpu_schedule
-// CHECK:       cpu_loops = {group = {{[18]}} : i64, lanes = 16 : i64}
+// CHECK-SAME:  schedule #step.loops<lanes = 16, group = {{[18]}}>
 // CHECK:       tile.stage @stream
-// CHECK-SAME:  cpu_schedule = {{{.*}}exp2 = "bits"{{.*}}key_rows = 4 : i64, lanes = 8 : i64
-// CHECK-SAME:  query_block = 128 : i64, query_vectors = 2 : i64{{.*}}}, owner = "rows"}
+// CHECK-SAME:  #step.cpu<owner = rows, lanes = 8, query_vectors = 2, key_rows = 4, {{.*}}query_block = 128,
+// CHECK-SAME:  exp2 = bits>
 // DEEP-LABEL:  tile.plan @narrow
-// DEEP:        query_block = 32 : i64
+// DEEP:        query_block = 32,
 // V4-LABEL:    tile.plan @narrow
 // V4:          tile.stage @stream
-// V4-SAME:     exp2 = "scalef"{{.*}}key_rows = 8 : i64, lanes = 16 : i64{{.*}}query_vectors = 2 : i64
+// V4-SAME:     lanes = 16, query_vectors = 2, key_rows = 8, {{.*}}exp2 = scalef
 // SET-LABEL:   tile.plan @narrow
 // SET:         tile.stage @stream
-// SET-SAME:    key_block = 32 : i64
-// SET-SAME:    query_block = 48 : i64, query_vectors = 3 : i64
+// SET-SAME:    query_vectors = 3, {{.*}}query_block = 48, key_block = 32,
 tile.plan @narrow attributes {head_dim = 64 : i64, value_dim = 16 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>

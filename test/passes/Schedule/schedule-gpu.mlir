@@ -16,13 +16,13 @@
 // RUN:   --shape=b=1,h=2,hkv=1,sq=70,sk=70,d=128,dv=128 --grad --check 2>&1 | FileCheck %s --check-prefix=RUNS
 
 // Chips with 163 KiB of shared memory or more fit twice as many f32 owners.
-// SMALL-COUNT-2: gpu_schedule = {{{.*}}warps = 2 : i64}
-// LARGE-COUNT-2: gpu_schedule = {{{.*}}warps = 4 : i64}
+// SMALL-COUNT-2: #step.gpu<{{.*}}warps = 2,
+// LARGE-COUNT-2: #step.gpu<{{.*}}warps = 4,
 // RUNS: {{^}}o {{.*}} ok
 // RUNS: {{^}}d_k {{.*}} ok
 
-// NAME: expected `set` to override entries of gpu_schedule with values in their ranges, found lanes=8
-// RANGE: expected `set` to override entries of gpu_schedule with values in their ranges, found inner_block=24
+// NAME: expected `set` with a field of owner, warps, owner_tiles, inner_block and a value, found lanes=8 (step-C1)
+// RANGE: expected inner_block from 16 to 256, a multiple of 16, found 24 (step-C2)
 
 // The number of keys between snapshots is the inner block of all stages with snapshots. It is
 // smaller if rows are deep. Without gradients there are no snapshots.
@@ -36,10 +36,10 @@
 
 // Only stages with a stream and without a schedule get one.
 // CHECK: tile.stage @sums
-// CHECK-NOT: gpu_schedule
+// CHECK-NOT: #step.gpu
 // CHECK: tile.stage @rows
-// CHECK-SAME: gpu_schedule = {{{.*}}}, owner = "rows"
-// SET: gpu_schedule = {{{.*}}owner_tiles = 2 : i64, warps = 8 : i64}
+// CHECK-SAME: schedule #step.gpu<owner = rows,
+// SET: #step.gpu<owner = rows, warps = 8, owner_tiles = 2,
 tile.plan @f attributes {head_dim = 16 : i64, value_dim = 16 : i64} {
   %q = tile.buffer "q" argument : <[b, hq, r, d], f32>
   %k = tile.buffer "k" argument : <[b, hkv, c, d], f32>

@@ -22,8 +22,8 @@
 // CHECK-DAG: llvm.call @[[SIN]](
 
 // Tiles of one key by one vector have one copy of the scalar code instead of eight.
-// TILE: cpu_schedule = {{.*}}key_rows = 1 : i64{{.*}}query_vectors = 1 : i64{{.*}}sweep_keys = 1 : i64
-// GPU: gpu_schedule = {{.*}}inner_block = 16 : i64
+// TILE: #step.cpu<{{.*}}query_vectors = 1, key_rows = 1, {{.*}}sweep_keys = 1,
+// GPU: #step.gpu<{{.*}}inner_block = 16>
 
 // VALUE-DAG: o {{.*}} ok
 // VALUE-DAG: d_c {{.*}} ok

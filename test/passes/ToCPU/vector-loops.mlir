@@ -6,7 +6,7 @@
 // A sum over the batch, for 32 dimensions at a time with a scalar remainder. An item has several
 // rows.
 // SCHEDULE-LABEL: tile.plan @sum
-// SCHEDULE:       tile.stage @rows {{.*}} attributes {cpu_loops = {group = 8 : i64, lanes = 32 : i64}}
+// SCHEDULE:       tile.stage @rows {{.*}} schedule #step.loops<lanes = 32, group = 8>
 // CHECK-LABEL: func.func @sum_rows
 // CHECK:         scf.for
 // CHECK:           arith.remsi
@@ -86,8 +86,8 @@ tile.plan @adds attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
 // changes in a loop, by steps of the lane, by the loop's variable, or by a value that is read. A
 // row with function calls is a separate item.
 // SCHEDULE-LABEL: tile.plan @scalar
-// SCHEDULE:       tile.stage @call {{.*}} attributes {cpu_loops = {group = 1 : i64
-// SCHEDULE:       tile.stage @chain {{.*}} attributes {cpu_loops = {group = 8 : i64
+// SCHEDULE:       tile.stage @call {{.*}} schedule #step.loops<lanes = 32, group = 1>
+// SCHEDULE:       tile.stage @chain {{.*}} schedule #step.loops<lanes = 32, group = 8>
 // CHECK-LABEL: func.func @scalar_call
 // CHECK-NOT:     vector<
 // CHECK-LABEL: func.func @scalar_chain

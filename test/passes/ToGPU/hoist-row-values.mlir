@@ -11,7 +11,7 @@
 // CHECK: tile.store %[[M]], %[[ROWS]]
 // CHECK: tile.store %[[N]], %{{.*}} : <[r], f32> -> <[b, hq, r], f32>
 // CHECK: }
-// CHECK: tile.stage @backward backward over ["b", "hkv"] attributes {owner = "columns"} {
+// CHECK: tile.stage @backward backward over ["b", "hkv"] schedule #step.gpu<owner = columns,
 // CHECK-NOT: tile.reduce add over e
 // CHECK: %[[LOADED:.*]] = tile.load %[[ROWS]] : <[b, hq, r], f32> -> <[r], f32>
 // CHECK: tile.stream
@@ -23,7 +23,7 @@ tile.plan @columns attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %O = tile.buffer "o" argument : !tile.buffer<[b, hq, r, e], f32>
   %C = tile.buffer "sums" result : !tile.buffer<[b, hkv, c], f32>
   %N = tile.buffer "twice" result : !tile.buffer<[b, hq, r], f32>
-  tile.stage @backward backward over ["b", "hkv"] attributes {owner = "columns"} {
+  tile.stage @backward backward over ["b", "hkv"] schedule #step.gpu<owner = columns> {
     %o = tile.load %O : !tile.buffer<[b, hq, r, e], f32> -> !tile.val<[r, e], f32>
     %delta = tile.reduce add over e %o : !tile.val<[r, e], f32> -> !tile.val<[r], f32>
     %m = tile.map(%delta) : (!tile.val<[r], f32>) -> !tile.val<[r], f32> {

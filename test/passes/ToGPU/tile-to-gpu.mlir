@@ -72,4 +72,4 @@
 // LOOP: llvm.func @attention_attention_backward(
 // LOOP: llvm.alloca
 // LOOP: llvm.call @pe_gpu_erf_f32
-// SCHEDULE: error: 'tile.stage' op expected a valid gpu_schedule; run pe-schedule-gpu first
+// SCHEDULE: error: 'tile.stage' op expected a schedule #step.gpu; run pe-schedule-gpu first

@@ -17,8 +17,9 @@ def expand(text):
 
 
 def main(root):
-    tile = root / "dialect" / "Tile"
-    code = "".join(path.read_text() for path in sorted(tile.glob("*Verifiers.cpp")))
+    sources = [*(root / "dialect" / "Tile").glob("*Verifiers.cpp"),
+               *(root / "dialect" / "Step").glob("*.[ch]*")]
+    code = "".join(path.read_text() for path in sorted(sources))
     labels = expand(code)
     # In rules that several ops share, the name and the number are separate.
     for name in re.findall(r'verifyMemory\(\*this, "(\w+)"\)', code):
@@ -29,7 +30,8 @@ def main(root):
         labels.update(f"{name}-C{n}" for n in (1, 2, 3))
     for name in re.findall(r'verifyIndex\(\*this, .*"(\w+)"\)', code):
         labels.update(f"{name}-C{n}" for n in (2, 3))
-    cases = sorted((root / "test" / "dialect" / "Tile").glob("errors-*.mlir"))
+    cases = [path for room in ("Tile", "Step")
+             for path in sorted((root / "test" / "dialect" / room).glob("errors*.mlir"))]
     tests = "".join(path.read_text() for path in cases)
     spec = expand((root / "docs" / "spec-tile.md").read_text())
     tested = expand("".join(re.findall(r"expected-error.*", tests)))

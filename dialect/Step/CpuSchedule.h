@@ -5,14 +5,10 @@
 // lanes rows.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PE_PASSES_SCHEDULE_CPUSCHEDULE_H
-#define PE_PASSES_SCHEDULE_CPUSCHEDULE_H
+#ifndef PE_DIALECT_STEP_CPUSCHEDULE_H
+#define PE_DIALECT_STEP_CPUSCHEDULE_H
 
-#include "mlir/IR/BuiltinAttributes.h"
-#include "llvm/Support/LogicalResult.h"
-
-#include <optional>
-#include <string>
+#include "dialect/Step/Fields.h"
 
 namespace mlir::tile {
 
@@ -20,10 +16,9 @@ namespace mlir::tile {
 /// (any target), `ScaleF` is a single AVX-512 instruction.
 enum class Exp2Flavour { Bits, ScaleF };
 
-/// The `cpu_schedule` attribute of a stage with a stream.
+/// The choices for a stage with a stream on a CPU: the fields of `#step.cpu`.
 struct CpuSchedule {
-  static constexpr llvm::StringLiteral kAttribute = "cpu_schedule";
-
+  int64_t ownerWord = 0; // an Owner
   int64_t lanes = 8;
   int64_t queryVectors = 2;  // vectors of queries in a tile (lanes along queries)
   int64_t keyRows = 4;       // keys in a tile of scores
@@ -40,29 +35,32 @@ struct CpuSchedule {
   int64_t partRows = 512; // approximate minimum, over all query heads of a key head
   int64_t mostParts = 8;
   int64_t splitBelow = 16; // with this many heads or more, an item has all parts of its head
-  Exp2Flavour exp2 = Exp2Flavour::Bits;
+  int64_t exp2Word = 0;    // an Exp2Flavour
 
+  static ArrayRef<step::Field<CpuSchedule>> fields();
+  bool operator==(const CpuSchedule &) const = default;
+  Owner owner() const { return static_cast<Owner>(ownerWord); }
+  Exp2Flavour exp2() const { return static_cast<Exp2Flavour>(exp2Word); }
   int64_t stripRows() const { return queryVectors * lanes; }
   /// Returns the unit of the key block: every step of a loop over its keys divides this.
   int64_t keyUnit() const;
-
-  DictionaryAttr toAttr(MLIRContext *context) const;
-  static FailureOr<CpuSchedule> fromAttr(DictionaryAttr attr);
+  /// Verifies that blocks are multiples of their tiles.
+  LogicalResult verify(llvm::function_ref<InFlightDiagnostic()> emitError) const;
 };
 
-/// The `cpu_loops` attribute of a stage without a stream.
+/// The choices for a stage without a stream on a CPU: the fields of `#step.loops`.
 struct CpuLoops {
-  static constexpr llvm::StringLiteral kAttribute = "cpu_loops";
-
   int64_t lanes = 8;
   /// The number of consecutive stage items that one call of the stage's function computes.
   int64_t group = 1;
 
-  DictionaryAttr toAttr(MLIRContext *context) const;
-  /// Returns std::nullopt if an entry is missing or not positive.
-  static std::optional<CpuLoops> fromAttr(DictionaryAttr attr);
+  static ArrayRef<step::Field<CpuLoops>> fields();
+  bool operator==(const CpuLoops &) const = default;
 };
+
+llvm::hash_code hash_value(const CpuSchedule &schedule);
+llvm::hash_code hash_value(const CpuLoops &loops);
 
 } // namespace mlir::tile
 
-#endif // PE_PASSES_SCHEDULE_CPUSCHEDULE_H
+#endif // PE_DIALECT_STEP_CPUSCHEDULE_H

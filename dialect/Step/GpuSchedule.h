@@ -5,34 +5,32 @@
 // `owner_tiles` tiles of 16 and the entire inner block, so that the owner's statistics need no
 // shared memory.
 //
-//   gpu_schedule = {warps = 4, owner_tiles = 1, inner_block = 64}
+//   #step.gpu<owner = rows, warps = 4, owner_tiles = 1, inner_block = 64>
 //
 //===----------------------------------------------------------------------===//
-#ifndef PE_PASSES_SCHEDULE_GPUSCHEDULE_H
-#define PE_PASSES_SCHEDULE_GPUSCHEDULE_H
+#ifndef PE_DIALECT_STEP_GPUSCHEDULE_H
+#define PE_DIALECT_STEP_GPUSCHEDULE_H
 
-#include "mlir/IR/BuiltinAttributes.h"
-#include "llvm/Support/LogicalResult.h"
+#include "dialect/Step/Fields.h"
 
 namespace mlir::tile {
 
-/// The `gpu_schedule` attribute of a stage with a stream.
+/// The choices for a stage with a stream on a GPU: the fields of `#step.gpu`.
 struct GpuSchedule {
-  static constexpr llvm::StringLiteral kAttribute = "gpu_schedule";
-
+  int64_t ownerWord = 0; // an Owner
   int64_t warps = 4;
   int64_t ownerTiles = 1;
   int64_t innerBlock = 64;
 
+  static ArrayRef<step::Field<GpuSchedule>> fields();
+  bool operator==(const GpuSchedule &) const = default;
+  Owner owner() const { return static_cast<Owner>(ownerWord); }
   int64_t threads() const { return warps * 32; }
   int64_t ownerBlock() const { return warps * ownerTiles * 16; }
-
-  DictionaryAttr toAttr(MLIRContext *context) const;
-  /// Fails unless there are 1..16 warps and 1..4 owner tiles, and inner_block is a multiple of 16
-  /// from 16 to 256.
-  static FailureOr<GpuSchedule> fromAttr(DictionaryAttr attr);
 };
+
+llvm::hash_code hash_value(const GpuSchedule &schedule);
 
 } // namespace mlir::tile
 
-#endif // PE_PASSES_SCHEDULE_GPUSCHEDULE_H
+#endif // PE_DIALECT_STEP_GPUSCHEDULE_H
