@@ -43,15 +43,25 @@ void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &op
   pm.addPass(createPEToTilePass(toTile));
 }
 
-void mlir::pe::buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options) {
+void mlir::pe::buildSchedulePipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addNestedPass<tile::PlanOp>(tile::createPETileDefineIntegersPass());
-  if (options.lowering == "loops") {
-    pm.addPass(tile::createPETileToLoopsPass(options.loops));
-  } else if (options.lowering == "gpu") {
+  if (options.lowering == "gpu") {
     tile::PEScheduleGpuPassOptions schedule;
     if (!options.machine.empty())
       schedule.machine = options.machine;
     pm.addPass(tile::createPEScheduleGpuPass(schedule));
+  } else if (options.lowering == "cpu") {
+    tile::PEScheduleCpuPassOptions schedule;
+    if (!options.machine.empty())
+      schedule.machine = options.machine;
+    pm.addPass(tile::createPEScheduleCpuPass(schedule));
+  }
+}
+
+void mlir::pe::buildScheduledToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options) {
+  if (options.lowering == "loops") {
+    pm.addPass(tile::createPETileToLoopsPass(options.loops));
+  } else if (options.lowering == "gpu") {
     pm.addPass(createCSEPass()); // merges the loads of a panel that several terms use
     pm.addPass(tile::createPEHoistRowValuesPass());
     pm.addPass(tile::createPEDivideLoopsPass());
@@ -59,13 +69,14 @@ void mlir::pe::buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOpti
       pm.addPass(createPELocateTileOpsPass());
     pm.addPass(tile::createPETileToGpuPass());
   } else {
-    tile::PEScheduleCpuPassOptions schedule;
-    if (!options.machine.empty())
-      schedule.machine = options.machine;
-    pm.addPass(tile::createPEScheduleCpuPass(schedule));
     pm.addPass(tile::createPETileToCpuPass());
   }
   pm.addPass(createPEExportPlanPass());
+}
+
+void mlir::pe::buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options) {
+  buildSchedulePipeline(pm, options);
+  buildScheduledToFunctionsPipeline(pm, options);
 }
 
 namespace {

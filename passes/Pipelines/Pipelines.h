@@ -52,7 +52,11 @@ struct CompileOptions {
 void buildPEPipeline(OpPassManager &pm, const CompileOptions &options);
 /// Lowers the result of buildPEPipeline to a plan of tile stages.
 void buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options);
-/// Lowers tile stages to functions over memrefs or to GPU kernels, and exports the plan.
+/// Chooses the schedules of the stages. The "loops" lowering has none.
+void buildSchedulePipeline(OpPassManager &pm, const CompileOptions &options);
+/// Lowers scheduled stages to functions over memrefs or to GPU kernels, and exports the plan.
+void buildScheduledToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options);
+/// Builds both.
 void buildTileToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options);
 /// Lowers the kernels of a gpu.module to the LLVM and NVVM dialects.
 void buildKernelsToLLVMPipeline(OpPassManager &pm, const CompileOptions &options);

@@ -2,6 +2,7 @@
 #include "runtime/jit/JitInterface.h"
 
 #include "dialect/PE/ExportProgram.h"
+#include "dialect/Tile/Tile.h"
 #include "passes/Analysis/Explain.h"
 #include "passes/Pipelines/PlanExport.h"
 #include "passes/Transforms/Passes.h"
@@ -170,6 +171,35 @@ Expected<Explanation> explain(Compilation &compilation, const mlir::pe::CompileO
   return result;
 }
 
+/// Adds `value` to an explanation in JSON.
+void addToJson(std::string &json, llvm::StringRef key, llvm::json::Value value) {
+  auto parsed = llvm::json::parse(json);
+  if (!parsed || !parsed->getAsObject())
+    return llvm::consumeError(parsed.takeError());
+  llvm::json::Object &object = *parsed->getAsObject();
+  object[key] = std::move(value);
+  json.clear();
+  llvm::raw_string_ostream(json) << llvm::json::Value(std::move(object));
+}
+
+/// Adds the schedules of the stages with a stream to an explanation.
+void explainSchedules(mlir::ModuleOp module, Explanation &explanation) {
+  llvm::json::Array schedules;
+  std::string text;
+  module.walk([&](mlir::tile::StageOp stage) {
+    if (!stage.getScheduleAttr() || !stage.getStream())
+      return;
+    std::string schedule;
+    llvm::raw_string_ostream(schedule) << stage.getScheduleAttr();
+    text += "  " + stage.getSymName().str() + ": " + schedule + "\n";
+    schedules.push_back(llvm::json::Object{{"stage", stage.getSymName()}, {"schedule", schedule}});
+  });
+  if (schedules.empty())
+    return;
+  explanation.text += "schedules\n" + text;
+  addToJson(explanation.json, "schedules", std::move(schedules));
+}
+
 /// Runs the pipelines up to functions in the LLVM dialect. The plan is an attribute of the module.
 Expected<Explanation> lower(Compilation &compilation, const CompileRequest &request,
                             const mlir::pe::CompileOptions &options) {
@@ -180,10 +210,15 @@ Expected<Explanation> lower(Compilation &compilation, const CompileRequest &requ
   auto explanation = explain(compilation, options);
   if (!explanation)
     return explanation;
-  Status lowered = compilation.run([&](mlir::OpPassManager &pm) {
+  Status scheduled = compilation.run([&](mlir::OpPassManager &pm) {
     mlir::pe::buildPEToTilePipeline(pm, options);
-    mlir::pe::buildTileToFunctionsPipeline(pm, options);
+    mlir::pe::buildSchedulePipeline(pm, options);
   });
+  if (!scheduled)
+    return scheduled.error();
+  explainSchedules(compilation.getModule(), *explanation);
+  Status lowered = compilation.run(
+      [&](mlir::OpPassManager &pm) { mlir::pe::buildScheduledToFunctionsPipeline(pm, options); });
   if (!lowered)
     return lowered.error();
   auto convert = [&](mlir::OpPassManager &pm) {
@@ -240,11 +275,6 @@ Expected<std::string> emitCode(mlir::ModuleOp module, const CompileRequest &requ
 /// memory, and how many CTAs of a multiprocessor their threads and shared memory allow.
 void explainKernels(const plan::Plan &plan, const plan::Machine &chip, std::string &text,
                     std::string &json) {
-  auto parsed = llvm::json::parse(json);
-  if (!parsed || !parsed->getAsObject()) {
-    llvm::consumeError(parsed.takeError());
-    return;
-  }
   llvm::json::Array kernels;
   text += "kernels for " + std::string(chip.name) + "\n";
   for (const plan::Stage &stage : plan.stages) {
@@ -264,11 +294,8 @@ void explainKernels(const plan::Plan &plan, const plan::Machine &chip, std::stri
                                          {"shared_bytes", stage.launch->sharedBytes},
                                          {"ctas_per_multiprocessor", ctas}});
   }
-  llvm::json::Object &object = *parsed->getAsObject();
-  object["chip"] = std::string(chip.name);
-  object["kernels"] = std::move(kernels);
-  json.clear();
-  llvm::raw_string_ostream(json) << llvm::json::Value(std::move(object));
+  addToJson(json, "chip", std::string(chip.name));
+  addToJson(json, "kernels", std::move(kernels));
 }
 
 Expected<CompiledCode> MlirJit::compile(const CompileRequest &request) {
