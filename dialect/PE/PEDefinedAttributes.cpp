@@ -18,9 +18,9 @@ namespace {
 
 /// Attributes that passes set on operations of pe, and on other operations.
 constexpr StringLiteral kNotes[] = {"pe.dropped", "pe.positions"};
-constexpr StringLiteral kNotesElsewhere[] = {
-    "pe.absent", "pe.decay",   "pe.frame_words", "pe.gradient_of",  "pe.init", "pe.listing",
-    "pe.min",    "pe.monitor", "pe.plan",        "pe.shared_bytes", "pe.stage"};
+constexpr StringLiteral kNotesElsewhere[] = {"pe.absent",  "pe.decay",   "pe.gradient_of",
+                                             "pe.init",    "pe.listing", "pe.min",
+                                             "pe.monitor", "pe.plan",    "pe.stage"};
 
 /// Attribute names that users try, and what to use instead.
 struct Advice {

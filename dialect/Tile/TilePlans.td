@@ -18,6 +18,10 @@ def Tile_PlanOp : Tile_Op<"plan", [
     entries after the last distance (extent `t` = r + c + distance_padding) that loads of an entire
     vector may access.
 
+    For counting useful work, a plan with one attention states which pairs it keeps: those with
+    `mask_low` <= i - j <= `mask_high` (either may be absent), or all with `mask_none`. A plan with
+    `unplaced` reads no position, so its stages use 0 for `q_start` and `k_start`.
+
     ```mlir
     tile.plan @attention attributes {head_dim = 64, value_dim = 64} {
       tile.parameter "k_start" default "0"
@@ -28,7 +32,9 @@ def Tile_PlanOp : Tile_Op<"plan", [
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$head_dim, I64Attr:$value_dim,
                        OptionalAttr<I64Attr>:$key_block,
-                       DefaultValuedAttr<I64Attr, "0">:$distance_padding);
+                       DefaultValuedAttr<I64Attr, "0">:$distance_padding,
+                       OptionalAttr<I64Attr>:$mask_low, OptionalAttr<I64Attr>:$mask_high,
+                       UnitAttr:$mask_none, UnitAttr:$unplaced);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;
@@ -232,7 +238,8 @@ def Tile_LaunchOp : Tile_Op<"launch", [
     with one `memref<1xT>` argument per buffer, then the plan's frame, `memref<Nxi64>`, and an
     `index` work item. With `threads` (per work item) and `shared_bytes`, it is a kernel of the
     nested module `@kernels`, whose arguments are one pointer per buffer, then the `words` of the
-    frame: strides as i64, all others as i32.
+    frame: strides as i64, all others as i32. `writes` lists the positions of the buffers that the
+    launch may write among its operands; without it, it may write all except the inputs of the call.
 
     ```mlir
     tile.launch @forward forward items "b*hq*ceildiv(r,96)" (%q, %k, %v, %o) : ...
@@ -241,7 +248,8 @@ def Tile_LaunchOp : Tile_Op<"launch", [
   let arguments = (ins FlatSymbolRefAttr:$callee, Tile_PhaseAttr:$phase, StrAttr:$items,
                        Variadic<Tile_BufferType>:$buffers, OptionalAttr<I64Attr>:$threads,
                        OptionalAttr<I64Attr>:$shared_bytes,
-                       OptionalAttr<DenseI32ArrayAttr>:$words);
+                       OptionalAttr<DenseI32ArrayAttr>:$words,
+                       OptionalAttr<DenseI64ArrayAttr>:$writes);
   let assemblyFormat =
       "$callee $phase `items` $items `(` $buffers `)` attr-dict `:` type($buffers)";
   let hasVerifier = 1;

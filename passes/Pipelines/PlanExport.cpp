@@ -53,8 +53,8 @@ plan::Phase phaseOf(Phase phase) {
 /// returns all buffers that are not inputs of the call.
 std::vector<int> writesOf(LaunchOp launch, const plan::Stage &stage, const plan::Plan &plan) {
   std::vector<int> writes;
-  if (auto noted = launch->getAttrOfType<DenseI64ArrayAttr>(kWritesAttr)) {
-    for (int64_t position : noted.asArrayRef())
+  if (std::optional<ArrayRef<int64_t>> noted = launch.getWrites()) {
+    for (int64_t position : *noted)
       writes.push_back(stage.buffers[position]);
     return writes;
   }
@@ -120,15 +120,8 @@ FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
   result.entry = op.getSymName().str();
   result.headDim = op.getHeadDim();
   result.valueDim = op.getValueDim();
-  if (auto low = op->getAttrOfType<IntegerAttr>("mask_low"))
-    result.window.emplace().low = low.getInt();
-  if (auto high = op->getAttrOfType<IntegerAttr>("mask_high")) {
-    if (!result.window)
-      result.window.emplace();
-    result.window->high = high.getInt();
-  }
-  if (op->hasAttr("mask_none"))
-    result.window.emplace();
+  if (op.getMaskLow() || op.getMaskHigh() || op.getMaskNone())
+    result.window = plan::PairWindow{op.getMaskLow(), op.getMaskHigh()};
   result.frame = getFrame(op);
   llvm::DenseMap<Value, int> index;
   for (Operation &inner : op.getBody().front()) {

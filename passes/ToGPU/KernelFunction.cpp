@@ -90,7 +90,7 @@ KernelFunction::KernelFunction(StageOp stage, StringRef suffix, ArrayRef<Value> 
     sizes["d"] = Num(headDim);
     sizes["e"] = Num(valueDim);
   }
-  const bool isPlaced = !stage->getParentOfType<PlanOp>()->hasAttr("unplaced");
+  const bool isPlaced = !stage->getParentOfType<PlanOp>().getUnplaced();
   for (StringRef start : {"q_start", "k_start"})
     if (!isPlaced || !sizes.contains(start))
       sizes[start] = Num(0);
@@ -234,13 +234,11 @@ SmallVector<int32_t> KernelFunction::dropUnusedWords() {
   entry.eraseArguments(unused);
   function.setFunctionType(LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
                                                        llvm::to_vector(entry.getArgumentTypes())));
-  function->setAttr("pe.frame_words", b.getDenseI32ArrayAttr(words));
   return words;
 }
 
 LaunchOp KernelFunction::finish(StageOp stage, StringRef items, int64_t sharedBytes) {
   b.create<LLVM::ReturnOp>(ValueRange());
-  function->setAttr("pe.shared_bytes", b.getI32IntegerAttr(sharedBytes));
   const SmallVector<int32_t> words = dropUnusedWords();
   // The buffers of a plan are separate allocations. Buffers that are written get no attributes,
   // because other threads may write them between a barrier and the next read.
@@ -252,7 +250,8 @@ LaunchOp KernelFunction::finish(StageOp stage, StringRef items, int64_t sharedBy
   OpBuilder at(stage);
   auto launch = LaunchOp::create(at, stage.getLoc(), function.getSymName(), stage.getPhase(),
                                  forPlan(items, plan), buffers, at.getI64IntegerAttr(threads),
-                                 at.getI64IntegerAttr(sharedBytes), at.getDenseI32ArrayAttr(words));
+                                 at.getI64IntegerAttr(sharedBytes), at.getDenseI32ArrayAttr(words),
+                                 /*writes=*/{});
   noteWrites(launch, stage);
   return launch;
 }

@@ -1,8 +1,8 @@
 //===- KernelFunction.h - the kernel of a lowered stage -------------------===//
 //
 // A kernel is an `llvm.func` in `gpu.module @kernels`. Its arguments are one pointer per buffer,
-// then the words of the call's frame that it uses (strides as i64, others as i32); its attribute
-// `pe.frame_words` lists their indices. Its grid is one-dimensional, and each CTA is a work item. A
+// then the words of the call's frame that it uses (strides as i64, others as i32), whose indices
+// are the `words` of its launch. Its grid is one-dimensional, and each CTA is a work item. A
 // KernelFunction is that function under construction: it refers to sizes by name and computes
 // addresses from the names of a buffer's extents.
 //===----------------------------------------------------------------------===//

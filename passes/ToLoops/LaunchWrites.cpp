@@ -35,5 +35,5 @@ void mlir::tile::noteWrites(LaunchOp launch, StageOp stage) {
   for (auto [index, buffer] : llvm::enumerate(launch.getBuffers()))
     if (written.contains(buffer) || !known.contains(buffer))
       writes.push_back(index);
-  launch->setAttr(kWritesAttr, DenseI64ArrayAttr::get(launch.getContext(), writes));
+  launch.setWrites(writes);
 }

@@ -14,9 +14,6 @@
 
 namespace mlir::tile {
 
-/// The attribute of a `tile.launch` with the positions of the written buffers among its operands.
-constexpr llvm::StringLiteral kWritesAttr("writes");
-
 /// Records on `launch`, which replaces `stage` or a part of it, the buffers that it may write: the
 /// buffers that operations of the stage write, and the buffers that a lowering added.
 void noteWrites(LaunchOp launch, StageOp stage);

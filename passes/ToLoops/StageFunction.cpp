@@ -87,7 +87,7 @@ void StageFunction::loadFrame(OpBuilder &builder, ArrayRef<::pe::plan::FrameWord
     sizes["e"] = arith::ConstantIndexOp::create(builder, getLoc(), plan.getValueDim());
   }
   for (StringRef start : {"q_start", "k_start"})
-    if (!sizes.contains(start) || plan->hasAttr("unplaced"))
+    if (!sizes.contains(start) || plan.getUnplaced())
       sizes[start] = arith::ConstantIndexOp::create(builder, getLoc(), 0);
 }
 
@@ -199,7 +199,7 @@ LaunchOp StageFunction::createLaunch(StageOp stage, StringRef items) const {
   OpBuilder builder(stage);
   auto launch = LaunchOp::create(builder, stage.getLoc(), function.getSymName(), stage.getPhase(),
                                  forPlan(items, plan), buffers, /*threads=*/{},
-                                 /*shared_bytes=*/{}, /*words=*/{});
+                                 /*shared_bytes=*/{}, /*words=*/{}, /*writes=*/{});
   noteWrites(launch, stage);
   return launch;
 }

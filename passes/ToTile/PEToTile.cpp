@@ -142,7 +142,9 @@ LogicalResult FunctionLowering::createPlan() {
   const bool attends = !function.getOps<AttentionOp>().empty();
   plan = PlanOp::create(builder, function.getLoc(), function.getName(),
                         attends ? options.headDim : 0, attends ? options.valueDim : 0,
-                        /*key_block=*/IntegerAttr(), /*distance_padding=*/0);
+                        /*key_block=*/IntegerAttr(), /*distance_padding=*/0,
+                        /*mask_low=*/IntegerAttr(), /*mask_high=*/IntegerAttr(),
+                        /*mask_none=*/false, /*unplaced=*/false);
   Block &body = plan.getBody().emplaceBlock();
   TileBuilder t(function.getLoc(), OpBuilder::atBlockEnd(&body));
   declareExtents(t);
@@ -180,7 +182,7 @@ void FunctionLowering::declareParameters(TileBuilder &t) {
   // Dropout counts from the starts of the call; nothing else would notice them.
   if (llvm::all_of(function.getOps<FactorFnOp>(),
                    [](FactorFnOp op) { return op.getDraws().empty(); }))
-    plan->setAttr("unplaced", builder.getUnitAttr());
+    plan.setUnplaced(true);
 }
 
 /// The sizes that only some arguments have.
@@ -313,17 +315,12 @@ void FunctionLowering::createMass(Attention &a) {
 
 /// Records in the plan which pairs its attention visits, unless there are several attentions.
 void FunctionLowering::noteWindow(const DifferenceRange &range) {
-  for (StringRef name : {"mask_low", "mask_high", "mask_none"})
-    plan->removeAttr(name);
-  if (attentions.size() > 1)
-    return;
-  Builder b(plan.getContext());
-  if (range.min != DifferenceRange::kUnboundedMin)
-    plan->setAttr("mask_low", b.getI64IntegerAttr(range.min));
-  if (range.max != DifferenceRange::kUnboundedMax)
-    plan->setAttr("mask_high", b.getI64IntegerAttr(range.max));
-  if (range.min == DifferenceRange::kUnboundedMin && range.max == DifferenceRange::kUnboundedMax)
-    plan->setAttr("mask_none", b.getUnitAttr());
+  const bool isOnly = attentions.size() <= 1;
+  const bool hasLow = range.min != DifferenceRange::kUnboundedMin,
+             hasHigh = range.max != DifferenceRange::kUnboundedMax;
+  plan.setMaskLow(isOnly && hasLow ? std::optional<int64_t>(range.min) : std::nullopt);
+  plan.setMaskHigh(isOnly && hasHigh ? std::optional<int64_t>(range.max) : std::nullopt);
+  plan.setMaskNone(isOnly && !hasLow && !hasHigh);
 }
 
 /// Where a row's statistics start, if not at nothing.
