@@ -303,7 +303,7 @@ bool AttentionOp::readsPositions() {
   const bool hasOrder = getNormalizer() == Normalizer::StickBreaking;
   if (hasOrder || getMask() || !getBiases().empty() || !getPrologues().empty() || getRotation() ||
       !getContents().empty() || getValueContent() ||
-      (*this)->hasAttr("pe.dropped")) // a bias, before it was simplified
+      getDropped()) // a bias, before it was simplified
     return true;
   auto readsPosition = [](Value function, unsigned query, unsigned count) {
     Operation *op = function.getDefiningOp();

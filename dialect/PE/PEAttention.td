@@ -45,6 +45,8 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     column. The indices of a tensor over keys may depend only on j, and those of a tensor over
     queries only on i.
 
+    `dropped` lists the biases that passes removed because they change no result; sources omit it.
+
     Example:
 
     ```mlir
@@ -63,7 +65,8 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     DefaultValuedAttr<PE_NormalizerAttr, "::mlir::pe::Normalizer::Softmax">:$normalizer,
     OptionalAttr<F64Attr>:$scale, OptionalAttr<F64Attr>:$dropout, UnitAttr:$attend_current,
     DefaultValuedAttr<PE_RemainderAttr, "::mlir::pe::Remainder::Drop">:$remainder,
-    DefaultValuedAttr<PE_DirectionAttr, "::mlir::pe::Direction::Before">:$direction);
+    DefaultValuedAttr<PE_DirectionAttr, "::mlir::pe::Direction::Before">:$direction,
+    OptionalAttr<StrArrayAttr>:$dropped);
   let results = (outs PE_Activations:$output, Optional<3DTensorOf<[F32]>>:$lse);
   let assemblyFormat = [{
     $query `,` $key `,` $value custom<Clauses>($biases, $prologues, $rotation, $contents,

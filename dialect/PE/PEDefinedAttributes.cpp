@@ -17,7 +17,7 @@ using namespace mlir::pe;
 namespace {
 
 /// Attributes that passes set on operations of pe, and on other operations.
-constexpr StringLiteral kNotes[] = {"pe.dropped", "pe.positions"};
+constexpr StringLiteral kNotes[] = {"pe.positions"};
 constexpr StringLiteral kNotesElsewhere[] = {"pe.absent",  "pe.decay",   "pe.gradient_of",
                                              "pe.init",    "pe.listing", "pe.min",
                                              "pe.monitor", "pe.plan",    "pe.stage"};
@@ -68,7 +68,7 @@ LogicalResult mlir::pe::verifyDefinedAttributes(Operation *op) {
       continue;
     SmallVector<StringRef> names;
     for (StringAttr known : op->getName().getAttributeNames())
-      if (known.getValue() != "operandSegmentSizes")
+      if (!llvm::is_contained({"operandSegmentSizes", "dropped"}, known.getValue()))
         names.push_back(known.getValue());
     InFlightDiagnostic diagnostic = op->emitOpError("expected "); // attribute-C1
     if (names.empty())

@@ -68,7 +68,7 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
   llvm::json::Array terms, dropped;
   for (TermOp term : *found)
     terms.push_back(explainTerm(function, term, attention, depths));
-  if (auto notes = attention->getAttrOfType<ArrayAttr>("pe.dropped"))
+  if (ArrayAttr notes = attention.getDroppedAttr())
     for (auto note : notes.getAsRange<StringAttr>())
       dropped.push_back(note.getValue());
   llvm::json::Object result{{"location", describeLocation(attention.getLoc())},

@@ -1,6 +1,6 @@
 //===- CheckDataflow.cpp - dataflow from arguments through attention to results -===//
 //
-// Constraints dataflow-C1 to dataflow-C25 of docs/spec.md: the use of tensors in the compiled
+// Constraints dataflow-C1 to dataflow-C26 of docs/spec.md: the use of tensors in the compiled
 // function. Checked after inlining, when only the entry remains.
 //
 //===----------------------------------------------------------------------===//
@@ -52,8 +52,11 @@ LogicalResult checkResults(func::ReturnOp returned) {
 }
 
 /// Checks that queries, keys and values are arguments with no other use, so that their gradients
-/// have one source.
+/// have one source, and that no pass has changed the call yet.
 LogicalResult checkActivations(AttentionOp attention) {
+  if (attention.getDropped()) // dataflow-C26
+    return attention.emitError("expected no attribute 'dropped', which is for biases that passes "
+                               "remove (dataflow-C26)");
   for (OpOperand &operand : attention->getOpOperands().take_front(3)) {
     const char *role = std::array{"queries", "keys", "values"}[operand.getOperandNumber()];
     if (!isa<BlockArgument>(operand.get())) // dataflow-C4

@@ -26,7 +26,7 @@ def PECheckDataflowPass : Pass<"pe-check-dataflow", "::mlir::func::FuncOp"> {
   let summary = "Rejects programs whose tensors do not flow from arguments through attention to results";
   let description = [{
     Runs after inlining, when the entry function contains the entire dataflow, and checks dataflow-C1 to
-    dataflow-C25 of docs/spec.md. Among them: every result is produced by pe.attention, pe.merge or
+    dataflow-C26 of docs/spec.md. Among them: every result is produced by pe.attention, pe.merge or
     pe.embed and returned once; queries, keys and values are arguments with no other use. The pass
     changes nothing.
 
@@ -208,13 +208,13 @@ def PESimplifyUnderNormalizerPass : Pass<"pe-simplify-under-normalizer", "::mlir
     The softmax of a row is unchanged by a constant added to the entire row. A term that depends only
     on the query position is dropped if the log-sum-exp, which does change, is unused, and if the term
     is finite for all parameters: minus infinity would mask the row. Under stick-breaking
-    only zeros are dropped. The attribute `pe.dropped` records the dropped terms for `pe explain`.
+    only zeros are dropped. The attribute `dropped` records the dropped terms for `pe explain`.
     Parameters that no remaining term reads get zero gradients (pe-differentiate).
 
     ```mlir
     %o = pe.attention %q, %k, %v bias(%row, %distance) ...
     // ==>
-    %o = pe.attention %q, %k, %v bias(%distance) ... {pe.dropped = ["a row term at ..."]}
+    %o = pe.attention %q, %k, %v bias(%distance) ... {dropped = ["a row term at ..."]}
     ```
     Tested by test/passes/Transforms/simplify-under-normalizer.mlir.
   }];

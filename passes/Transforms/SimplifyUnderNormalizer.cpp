@@ -101,9 +101,9 @@ struct SimplifyUnderNormalizerPass
       return success();
     numDropped += notes.size();
     attention.getBiasesMutable().assign(kept);
-    if (auto before = attention->getAttrOfType<ArrayAttr>("pe.dropped"))
+    if (ArrayAttr before = attention.getDroppedAttr())
       notes.insert(notes.begin(), before.begin(), before.end());
-    attention->setAttr("pe.dropped", builder.getArrayAttr(notes));
+    attention.setDroppedAttr(builder.getArrayAttr(notes));
     for (TermOp term : *terms)
       if (term->use_empty())
         term->erase();

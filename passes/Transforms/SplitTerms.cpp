@@ -459,7 +459,7 @@ struct SplitTermsPass : impl::PESplitTermsPassBase<SplitTermsPass> {
     for (const Group &group : groups)
       terms.push_back(writer.write(builder, group));
     if (groups.empty()) // AttentionOp::readsPositions checks that there was a bias
-      attention->setAttr("pe.dropped", builder.getStrArrayAttr({"biases that are 0 everywhere"}));
+      attention.setDroppedAttr(builder.getStrArrayAttr({"biases that are 0 everywhere"}));
     attention.getBiasesMutable().assign(terms);
     for (Value bias : before)
       if (Operation *op = bias.getDefiningOp(); op && op->use_empty())

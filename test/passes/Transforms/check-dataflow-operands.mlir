@@ -106,3 +106,14 @@ func.func @axes_of_projection(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}
   %o = pe.attention %q, %k, %v content(%c) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @dropped(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"})
+    -> (!qkv {pe.name = "o"}) {
+  // expected-error @below {{expected no attribute 'dropped', which is for biases that passes remove (dataflow-C26)}}
+  %o = pe.attention %q, %k, %v {dropped = ["a bias"]} : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}

@@ -5,11 +5,11 @@
 // CHECK:         %[[COLUMN:.*]] = pe.term <column,
 // CHECK-NOT:     pe.term
 // CHECK:         pe.attention {{.*}} bias(%[[COLUMN]])
-// CHECK-SAME:      pe.dropped = ["a term that depends only on the query position, at {{[^"]*}}:
+// CHECK-SAME:      dropped = ["a term that depends only on the query position, at {{[^"]*}}:
 // CHECK-SAME:      softmax is unchanged by a constant added to a row"]
 // CHECK-LABEL: func @row_alone
 // CHECK-NOT:     pe.term
-// CHECK:         pe.attention %{{.*}}, %{{.*}}, %{{.*}} {pe.dropped = ["a term that depends only on the query
+// CHECK:         pe.attention %{{.*}}, %{{.*}}, %{{.*}} {dropped = ["a term that depends only on the query
 // CHECK-SAME:    position, at
 // With a used log-sum-exp the row term is kept.
 // CHECK-LABEL: func @log_sum_exp
@@ -19,14 +19,14 @@
 // CHECK-LABEL: func @stick_breaking
 // CHECK:         %[[ROW:.*]] = pe.term <row,
 // CHECK:         pe.attention {{.*}} bias(%[[ROW]])
-// CHECK-NOT:     pe.dropped
+// CHECK-NOT:     dropped
 // Nor is softmax with a sink, which is not shifted; dropout follows the normalizer and has no influence.
 // CHECK-LABEL: func @sink
 // CHECK:         %[[ROW:.*]] = pe.term <row,
 // CHECK:         pe.attention {{.*}} bias(%[[ROW]]) sink(%{{.*}} : tensor<?xf32>) :
 // CHECK-LABEL: func @dropout
 // CHECK-NOT:     pe.term
-// CHECK:         pe.attention {{.*}} dropout(5.000000e-01, %{{.*}} : tensor<i64>) {pe.dropped =
+// CHECK:         pe.attention {{.*}} dropout(5.000000e-01, %{{.*}} : tensor<i64>) {dropped =
 // A row term that reads a parameter may be minus infinity and mask its row.
 // CHECK-LABEL: func @of_a_parameter
 // CHECK:         %[[ROW:.*]] = pe.term <row,
