@@ -58,6 +58,9 @@ Expected<std::vector<CompileOptions>> targetsOf(const CompileCommandOptions &opt
 }
 
 Expected<std::string> emit(const CompileCommandOptions &options) {
+  if (options.lineTables && options.emit != "ptx" && options.emit != "package")
+    return makeError("--line-tables: expected --emit=ptx or package with it, found --emit=",
+                     options.emit);
   if (options.emit != "package")
     if (Status target = checkTarget(options); !target)
       return target.takeError();
