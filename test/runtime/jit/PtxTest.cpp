@@ -8,12 +8,12 @@ using namespace pe;
 
 namespace {
 
-/// Emits the PTX of `module` for sm_80.
-Expected<std::string> emit(const std::string &module) {
+/// Emits the PTX of `module` for a chip.
+Expected<std::string> emit(const std::string &module, const std::string &chip = "sm_80") {
   jit::Compilation compilation(jit::getRegistry());
   if (Status parsed = compilation.parse({module, "kernels.mlir", ""}); !parsed)
     return parsed.error();
-  return jit::emitPtx(compilation.getModule(), *jit::parseChip("sm_80"));
+  return jit::emitPtx(compilation.getModule(), *jit::parseChip(chip));
 }
 
 std::string inKernels(const std::string &functions) {
@@ -55,6 +55,26 @@ TEST(Ptx, OnlyLongKernelsSkipStrengthReduction) {
   ASSERT_TRUE(ptx) << ptx.error().getMessage();
   EXPECT_LE(countProducts(*ptx, "short"), 2);
   EXPECT_GE(countProducts(*ptx, "long"), kMany - 1);
+}
+
+// LLVM aborts on a chip or a version of PTX that it does not know.
+TEST(Ptx, EveryChipOfTheTable) {
+  int chips = 0;
+  for (const plan::Machine &machine : plan::kMachines) {
+    if (!machine.isGpu)
+      continue;
+    ++chips;
+    const std::string name(machine.name), lowest = std::to_string(machine.lowestPtx);
+    for (const std::string &chip : {name, name + "+ptx" + lowest}) {
+      auto ptx = emit(inKernels(products("kernel", 2)), chip);
+      ASSERT_TRUE(ptx) << ptx.error().getMessage();
+      EXPECT_NE(ptx->find(".target " + name), std::string::npos) << chip;
+    }
+    EXPECT_EQ(plan::findMachine(name), &machine);
+    EXPECT_EQ(plan::findChip(machine.capability)->capability, machine.capability);
+    EXPECT_LE(machine.lowestPtx, machine.usualPtx);
+  }
+  EXPECT_GE(chips, 9);
 }
 
 TEST(Ptx, DefectsOfPe) {
