@@ -234,10 +234,17 @@ template <typename Format, typename F, bool kFlush> struct HalfExtreme {
   }
 };
 
+/// Of three operands, since PTX 8.8. The sign is the exclusive or of all three, as in two steps.
+template <typename F> struct ExtremeOfThree {
+  float operator()(float a, float b, float c) const { return F()(F()(a, b), c); }
+};
+
 template <bool kIsMax, bool kKeepsNaN, bool kXorsSigns, bool kFlush>
-Handler extremeHandler(Type type) {
+Handler extremeHandler(Type type, bool ofThree) {
   using F = Extreme<kIsMax, kKeepsNaN, kXorsSigns, kFlush>;
   using U = uint16_t;
+  if (ofThree)
+    return ternary<float, ExtremeOfThree<F>>();
   switch (type) {
   case Type::F32:
     return binary<float, F>();
@@ -254,17 +261,17 @@ Handler extremeHandler(Type type) {
   }
 }
 template <bool kIsMax, bool kKeepsNaN, bool kXorsSigns>
-Handler extremeHandler(Type type, bool flushes) {
-  return flushes ? extremeHandler<kIsMax, kKeepsNaN, kXorsSigns, true>(type)
-                 : extremeHandler<kIsMax, kKeepsNaN, kXorsSigns, false>(type);
+Handler extremeHandler(Type type, bool ofThree, bool flushes) {
+  return flushes ? extremeHandler<kIsMax, kKeepsNaN, kXorsSigns, true>(type, ofThree)
+                 : extremeHandler<kIsMax, kKeepsNaN, kXorsSigns, false>(type, ofThree);
 }
 template <bool kIsMax>
-Handler extremeHandler(Type type, bool keepsNaN, bool xorsSigns, bool flushes) {
+Handler extremeHandler(Type type, bool ofThree, bool keepsNaN, bool xorsSigns, bool flushes) {
   if (keepsNaN)
-    return xorsSigns ? extremeHandler<kIsMax, true, true>(type, flushes)
-                     : extremeHandler<kIsMax, true, false>(type, flushes);
-  return xorsSigns ? extremeHandler<kIsMax, false, true>(type, flushes)
-                   : extremeHandler<kIsMax, false, false>(type, flushes);
+    return xorsSigns ? extremeHandler<kIsMax, true, true>(type, ofThree, flushes)
+                     : extremeHandler<kIsMax, true, false>(type, ofThree, flushes);
+  return xorsSigns ? extremeHandler<kIsMax, false, true>(type, ofThree, flushes)
+                   : extremeHandler<kIsMax, false, false>(type, ofThree, flushes);
 }
 
 } // namespace
@@ -276,10 +283,14 @@ void decodeFloatExtreme(Decoder &decoder, const Statement &statement, Step &step
   if (xorsSigns != statement.has("abs") ||
       (form.type == Type::F64 && (keepsNaN || xorsSigns || form.flushes)))
     decoder.refuseForm(statement);
-  decodeOperands(decoder, statement, step, form.type, {form.type, form.type});
+  const bool ofThree = statement.operands.size() == 4 && form.type == Type::F32;
+  if (ofThree)
+    decodeOperands(decoder, statement, step, form.type, {form.type, form.type, form.type});
+  else
+    decodeOperands(decoder, statement, step, form.type, {form.type, form.type});
   step.run = statement.opcode == "max"
-                 ? extremeHandler<true>(form.type, keepsNaN, xorsSigns, form.flushes)
-                 : extremeHandler<false>(form.type, keepsNaN, xorsSigns, form.flushes);
+                 ? extremeHandler<true>(form.type, ofThree, keepsNaN, xorsSigns, form.flushes)
+                 : extremeHandler<false>(form.type, ofThree, keepsNaN, xorsSigns, form.flushes);
 }
 
 //===----------------------------------------------------------------------===//

@@ -56,6 +56,28 @@ TEST(FloatArithmetic, Singles) {
   expectBinary<F, F, F>("copysign.f32", [](F a, F b) { return std::copysign(b, a); });
 }
 
+// min and max of three operands, which LLVM emits for chips from sm_100 on.
+TEST(FloatArithmetic, ExtremesOfThree) {
+  const float nan = NAN;
+  const std::vector<float> a = {1, -3, nan, nan, -0.0f, 1e-40f}, b = {2, nan, 5, nan, 0.0f, 0},
+                           c = {-4, -7, 6, nan, -0.0f, -1};
+  const auto greatest = execute<float>("max.f32 %d, %a, %b, %c;", a, b, c);
+  const auto least = execute<float>("min.ftz.f32 %d, %a, %b, %c;", a, b, c);
+  const auto keeping = execute<float>("max.NaN.f32 %d, %a, %b, %c;", a, b, c);
+  const float expected[3][6] = {
+      {2, -3, 6, nan, 0, 1e-40f}, {-4, -7, 5, nan, -0.0f, -1}, {2, nan, nan, nan, 0, 1e-40f}};
+  const std::vector<float> *found[] = {&greatest, &least, &keeping};
+  for (int n = 0; n < 3; ++n)
+    for (int i = 0; i < 6; ++i) {
+      const float x = (*found[n])[i], y = expected[n][i];
+      EXPECT_TRUE(std::isnan(y) ? std::isnan(x) : x == y && std::signbit(x) == std::signbit(y))
+          << n << " " << i << ": " << x;
+    }
+  const auto signs = execute<float>("max.xorsign.abs.f32 %d, %a, %b, %c;", a, b, c);
+  EXPECT_EQ(signs[0], -4);
+  EXPECT_EQ(refusal("max.f64 %d, %a, %b, %c;"), "expected 3 operands of 'max.f64', found 4");
+}
+
 TEST(FloatArithmetic, Doubles) {
   using F = double;
   const auto [a, b] = pairs(samples<F>(30, 1), samples<F>(30, 2));
