@@ -172,6 +172,7 @@ inline constexpr Machine kMachines[] = {
                    /*movesRegisters=*/true),
     machines::chip("sm_103", {103, 88, 88, 227, 2048, 128}, machines::kMmaUnknown, machines::kTma),
     machines::chip("sm_120", {120, 87, 87, 99, 1536, 128}, machines::kMma512, machines::kTma),
+    machines::chip("sm_121", {121, 88, 88, 99, 1536, 128}, machines::kMmaUnknown, machines::kTma),
 };
 
 /// Machines that no schedule, lowering or loader supports yet.
