@@ -52,26 +52,27 @@ bool hasSnapshots(StageOp stage);
 /// of stages differ from each other or from an existing `key_block`.
 LogicalResult writeKeyBlock(PlanOp plan, int64_t otherwise);
 
-/// Returns true if the stage has a schedule already. Emits an error and fails if that is not an
-/// `Attr`.
-template <typename Attr> FailureOr<bool> isScheduled(StageOp stage) {
-  ScheduleAttrInterface attr = stage.getScheduleAttr();
-  if (!attr || isa<Attr>(attr))
-    return static_cast<bool>(attr);
-  return stage.emitOpError("expected no schedule, or one of this machine, found ") << attr;
-}
-
-/// Sets fields of a schedule from texts NAME=VALUE. Emits an error at `stage` and fails if one has
-/// no such field or value.
-template <typename Schedule>
-LogicalResult setFields(StageOp stage, Schedule &schedule, ArrayRef<std::string> texts) {
+/// Gives a stage the schedule `chosen` with fields from texts NAME=VALUE, unless it has a schedule.
+/// Returns whether it did. Emits an error at `stage` and fails if a text is not a field and a
+/// value, the fields do not fit each other, or the stage has the schedule of another machine.
+template <typename Attr, typename Schedule>
+FailureOr<bool> giveSchedule(StageOp stage, Schedule chosen, ArrayRef<std::string> texts) {
+  if (ScheduleAttrInterface attr = stage.getScheduleAttr()) {
+    if (isa<Attr>(attr))
+      return false;
+    return stage.emitOpError("expected no schedule, or one of this machine, found ") << attr;
+  }
   for (StringRef text : texts) {
     auto [name, value] = text.split('=');
-    if (!step::setField(schedule, name, value))
+    if (!step::setField(chosen, name, value))
       return stage.emitOpError("expected `set` with a field of ") // step-C1
              << step::fieldNames<Schedule>() << " and a value, found " << text << " (step-C1)";
   }
-  return success();
+  auto attr = Attr::getChecked([&] { return stage.emitOpError(); }, stage.getContext(), chosen);
+  if (!attr)
+    return failure();
+  stage.setScheduleAttr(attr);
+  return true;
 }
 
 #define GEN_PASS_DECL

@@ -105,23 +105,16 @@ private:
           stage.setScheduleAttr(step::LoopsAttr::get(&getContext(), chooseCpuLoops(stage, cpu)));
         continue;
       }
-      FailureOr<bool> isDone = isScheduled<step::CpuAttr>(stage);
-      if (failed(isDone))
+      FailureOr<bool> isNew = giveSchedule<step::CpuAttr>(stage, chooseCpuSchedule(stage, cpu),
+                                                          ArrayRef<std::string>(set));
+      if (failed(isNew))
         return failure();
-      if (*isDone)
+      if (!*isNew)
         continue;
-      CpuSchedule chosen = chooseCpuSchedule(stage, cpu);
-      if (failed(setFields(stage, chosen, SmallVector<std::string>(set.begin(), set.end()))))
-        return failure();
-      auto attr =
-          step::CpuAttr::getChecked([&] { return stage.emitOpError(); }, &getContext(), chosen);
-      if (!attr)
-        return failure();
-      stage.setScheduleAttr(attr);
-      LDBG() << stage.getSymName() << ": " << attr
+      LDBG() << stage.getSymName() << ": " << stage.getScheduleAttr()
              << (hasLongScalarCode(stage) ? ", one row at a time because of long scalar code" : "")
              << (set.empty() ? "" : ", with fields of `set`");
-      padding = std::max(padding, chosen.stripRows());
+      padding = std::max(padding, step::scheduleOf<step::CpuAttr>(stage)->stripRows());
     }
     if (mentions(plan, "t"))
       plan.setDistancePadding(padding);

@@ -155,22 +155,14 @@ private:
     for (StageOp stage : plan.getOps<StageOp>()) {
       if (!stage.getStream())
         continue;
-      FailureOr<bool> isDone = isScheduled<step::GpuAttr>(stage);
-      if (failed(isDone))
+      FailureOr<bool> isNew = giveSchedule<step::GpuAttr>(stage, chooseGpuSchedule(stage, gpu),
+                                                          ArrayRef<std::string>(set));
+      if (failed(isNew))
         return failure();
-      if (*isDone)
-        continue;
-      GpuSchedule chosen = chooseGpuSchedule(stage, gpu);
-      if (failed(setFields(stage, chosen, SmallVector<std::string>(set.begin(), set.end()))))
-        return failure();
-      auto attr =
-          step::GpuAttr::getChecked([&] { return stage.emitOpError(); }, &getContext(), chosen);
-      if (!attr)
-        return failure();
-      stage.setScheduleAttr(attr);
-      LDBG() << stage.getSymName() << ": " << attr << " for " << describeTraits(StageTraits(stage))
-             << " of depth " << largestDepthOf(plan)
-             << (set.empty() ? "" : ", with fields of `set`");
+      if (*isNew)
+        LDBG() << stage.getSymName() << ": " << stage.getScheduleAttr() << " for "
+               << describeTraits(StageTraits(stage)) << " of depth " << largestDepthOf(plan)
+               << (set.empty() ? "" : ", with fields of `set`");
     }
     return writeKeyBlock(plan, chooseGpuKeyBlock(plan));
   }
