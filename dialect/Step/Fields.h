@@ -67,15 +67,23 @@ template <typename Schedule> void printFields(AsmPrinter &printer, const Schedul
 
 /// Parses `<lanes = 8>`. Fields that are absent keep their defaults.
 template <typename Schedule> ParseResult parseFields(AsmParser &parser, Schedule &schedule) {
+  SmallVector<StringRef> seen;
   return parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, [&]() -> ParseResult {
     const SMLoc place = parser.getCurrentLocation();
     StringRef name, word;
     if (parser.parseKeyword(&name) || parser.parseEqual())
       return failure();
+    if (llvm::is_contained(seen, name)) // step-C1
+      return parser.emitError(place, "expected each field once, found ")
+             << name << " again (step-C1)";
+    seen.push_back(name);
     std::string value;
     int64_t number;
-    if (OptionalParseResult parsed = parser.parseOptionalInteger(number); parsed.has_value())
-      value = succeeded(*parsed) ? std::to_string(number) : "";
+    OptionalParseResult parsed = parser.parseOptionalInteger(number);
+    if (parsed.has_value() && failed(*parsed))
+      return failure();
+    if (parsed.has_value())
+      value = std::to_string(number);
     else if (succeeded(parser.parseOptionalKeyword(&word)))
       value = word.str();
     if (setField(schedule, name, value))

@@ -27,7 +27,7 @@ LogicalResult lowerStream(StageOp stage, std::string &why) {
   auto streams = stage.getBody().front().getOps<StreamOp>();
   const CpuSchedule *cpu = step::scheduleOf<step::CpuAttr>(stage);
   if (streams.empty() || !cpu) {
-    why = "it has no stream with a schedule";
+    why = "it has no stream with a schedule #step.cpu";
     return failure();
   }
   if (failed(checkLayouts(stage, why)))

@@ -43,8 +43,8 @@ private:
   SmallVector<Operation *> ownerOps, foldOps;
 };
 
-/// Adds a launch before the stage that fills the inner blocks of `results` that no CTA of the stage
-/// visits with zeros. They get no sum, but results are stored from sums. (UnvisitedBlocks.cpp)
+/// Adds a launch before the stage that writes zeros to the inner blocks of `results` that no CTA of
+/// the stage visits, because nothing else writes them (UnvisitedBlocks.cpp).
 void clearUnvisitedBlocks(StageOp stage, const GpuSchedule &schedule, ArrayRef<Value> results);
 
 /// Adds a value over pairs to buffer [b, hq, r] or [b, hq, c]; `sums` are the lane's sums for its

@@ -1,9 +1,10 @@
 //===- UnvisitedBlocks.cpp - zeros where a stage stores nothing -----------===//
 //
 // Only the last CTA that visits an inner block stores results there (Folds.h). A block without kept
-// pairs, such as that of queries before all keys, has no visitor. A warp per block tests that and
-// fills the block, so that a call in which all blocks have visitors writes nothing here. The grid
-// covers all blocks because work items depend on shapes only, and the test on positions too.
+// pairs, such as one of queries before all keys, has no visitor. A warp per block tests that and
+// clears the block, so a call in which all blocks have visitors writes nothing here. The grid
+// covers all blocks: the number of work items may depend on shapes only, and the test reads
+// positions.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToGPU/Folds.h"

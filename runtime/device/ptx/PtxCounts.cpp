@@ -3,6 +3,7 @@
 #include "runtime/device/ptx/PtxState.h"
 
 #include <algorithm>
+#include <map>
 
 using namespace pe;
 using namespace pe::cuda::host;
@@ -53,6 +54,7 @@ const char *pePtxTakeCounts(int isCounting) {
   for (ModuleState *module : machine().modules) {
     const std::vector<std::string_view> lines = linesOf(module->text);
     const ptx::Module &parsed = module->loaded->module();
+    std::map<std::string, std::string> texts; // by source
     for (const ptx::LineCounts &line : module->loaded->takeCounts()) {
       const ptx::Function *function = parsed.functionAt(line.line);
       machine().counts += function ? function->name : "?";
@@ -61,8 +63,11 @@ const char *pePtxTakeCounts(int isCounting) {
         machine().counts += "\t" + std::to_string(count);
       const std::string source = parsed.sourceOf(line.line);
       const auto at = size_t(line.line) - 1;
+      const auto [text, isNew] = texts.try_emplace(source);
+      if (isNew)
+        text->second = textOf(lines, source);
       machine().counts += "\t" + (at < lines.size() ? plain(lines[at]) : "") + "\t" + source +
-                          "\t" + textOf(lines, source) + "\n";
+                          "\t" + text->second + "\n";
     }
   }
   return machine().counts.c_str();

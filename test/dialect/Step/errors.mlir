@@ -15,6 +15,11 @@
 
 // -----
 
+// expected-error @below {{expected each field once, found warps again (step-C1)}}
+#a = #step.gpu<warps = 4, warps = 8>
+
+// -----
+
 // expected-error @below {{expected group from 1 to 1048576, found 0 (step-C2)}}
 #a = #step.loops<lanes = 16, group = 0>
 
