@@ -113,7 +113,7 @@ private:
 //===- Steps -------------------------------------------------------------===//
 
 LogicalResult Scheduler::checkColumnValue(Value value) {
-  if (!value.getDefiningOp<LoadOp>())
+  if (!loadOfKeys(value))
     return fail("a panel of keys must be loaded, not computed inside the stream");
   return success();
 }
@@ -362,6 +362,8 @@ void Scheduler::assignSlots() {
 }
 
 } // namespace
+
+LoadOp mlir::tile::loadOfKeys(Value panel) { return panel.getDefiningOp<LoadOp>(); }
 
 FailureOr<StripSchedule> StripSchedule::compute(StreamOp stream, std::string &why) {
   return Scheduler(stream, why).run();

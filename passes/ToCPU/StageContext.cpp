@@ -1,6 +1,8 @@
 //===- StageContext.cpp - sizes, mask and buffers of a stage --------------===//
 #include "passes/ToCPU/StageContext.h"
 
+#include "passes/Schedule/StripSchedule.h"
+
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -71,4 +73,9 @@ void StageContext::useCopy(Value buffer, Value copies, const Index &number) {
 
 Index StageContext::pitch(Value buffer) {
   return e.fromValue(function.getStrides(buffer).drop_back().back());
+}
+
+KeyPanel StageContext::keyPanel(Value panel, const Place &place) {
+  Value buffer = loadOfKeys(panel).getBuffer();
+  return {memory(buffer), offset(buffer, place), pitch(buffer)};
 }

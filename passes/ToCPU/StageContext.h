@@ -20,6 +20,12 @@ using Mask = KeptPairs<Index>;
 
 using Place = PlaceOf<Index>;
 
+/// The rows of a panel of keys in memory, `pitch` elements apart.
+struct KeyPanel {
+  Value memory;
+  Index at, pitch;
+};
+
 /// The function, sizes, mask and buffers of a stage.
 class StageContext {
 public:
@@ -45,6 +51,8 @@ public:
   void useCopy(Value buffer, Value copies, const Index &number);
   /// Returns the distance between consecutive rows of the buffer, in elements.
   Index pitch(Value buffer);
+  /// Returns the rows of a panel of keys, from column `place.c` on.
+  KeyPanel keyPanel(Value panel, const Place &place);
   Value emitSize(StringRef expression) { return function.emitSize(e, e.getLoc(), expression); }
 
 private:
