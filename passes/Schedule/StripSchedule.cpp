@@ -1,6 +1,7 @@
 //===- StripSchedule.cpp - steps, order and slots of a stream's body ------===//
 #include "passes/Schedule/StripSchedule.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -363,7 +364,21 @@ void Scheduler::assignSlots() {
 
 } // namespace
 
-LoadOp mlir::tile::loadOfKeys(Value panel) { return panel.getDefiningOp<LoadOp>(); }
+/// A panel that is stored in 16 bits is extended to f32 by a map without other operations. Its rows
+/// are those of a key head, so that a block is the same for all query heads.
+LoadOp mlir::tile::loadOfKeys(Value panel) {
+  auto map = panel.getDefiningOp<MapOp>();
+  if (!map)
+    return panel.getDefiningOp<LoadOp>();
+  Block &body = map.getBody().front();
+  auto extend = body.getTerminator()->getOperand(0).getDefiningOp<arith::ExtFOp>();
+  const bool onlyExtends = extend && map.getInputs().size() == 1 && map.getNumResults() == 1 &&
+                           extend.getIn() == body.getArgument(0) && extend.getType().isF32();
+  if (!onlyExtends || !isa<StreamOp>(map->getParentOp()) || !isColumnPanel(spacesOf(panel)))
+    return {};
+  auto load = map.getInputs().front().getDefiningOp<LoadOp>();
+  return load && !load.getBuffer().getType().has("hq") ? load : LoadOp();
+}
 
 FailureOr<StripSchedule> StripSchedule::compute(StreamOp stream, std::string &why) {
   return Scheduler(stream, why).run();
