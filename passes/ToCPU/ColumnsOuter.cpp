@@ -138,7 +138,6 @@ private:
   const PartBuffers &buffers;
   RowParts parts;
   ColumnResults results;
-  StripPlace start;
   Index head, firstPart, endPart;
 };
 

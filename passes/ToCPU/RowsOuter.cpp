@@ -88,7 +88,6 @@ private:
   }
 
   RowState state;
-  StripPlace start;
   Index first, end;
 };
 

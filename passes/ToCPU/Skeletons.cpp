@@ -122,6 +122,10 @@ void Skeleton::eachBlock(const Interval<Index> &keys, llvm::function_ref<void(In
   int64_t size = context.cpu.keyBlock;
   Index first = keys.begin / Index(size), end = ceilDiv(keys.end, size);
   bool descending = context.stream.getOrder() == Order::Descending;
-  e.loop(descending ? Index(0) : first, descending ? end - first : end, 1,
-         [&](Index i) { body((descending ? end - Index(1) - i : i) * Index(size)); });
+  e.loop(descending ? Index(0) : first, descending ? end - first : end, 1, [&](Index i) {
+    StripPlace place = start;
+    place.block = (descending ? end - Index(1) - i : i) * Index(size);
+    context.packKeys(place.place());
+    body(place.block);
+  });
 }

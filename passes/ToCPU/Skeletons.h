@@ -64,7 +64,8 @@ protected:
   const RowInterface &interface;
   StripValues values;
   StripEmitter strips;
-  StripPairs data; // limits of the stage's pairs in addition to the band
+  StripPairs data;  // limits of the stage's pairs in addition to the band
+  StripPlace start; // the heads of the item
 };
 
 } // namespace mlir::tile::cpu

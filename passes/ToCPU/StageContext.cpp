@@ -1,6 +1,8 @@
 //===- StageContext.cpp - sizes, mask and buffers of a stage --------------===//
 #include "passes/ToCPU/StageContext.h"
 
+#include "passes/Schedule/StripSchedule.h"
+
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -71,4 +73,38 @@ void StageContext::useCopy(Value buffer, Value copies, const Index &number) {
 
 Index StageContext::pitch(Value buffer) {
   return e.fromValue(function.getStrides(buffer).drop_back().back());
+}
+
+KeyPanel StageContext::pack(Value panel, const Place &place) {
+  Value buffer = loadOfKeys(panel).getBuffer(), from = memory(buffer);
+  const int64_t depth = depthOf(spacesOf(panel)), whole = depth / e.lanes * e.lanes;
+  const Index first = offset(buffer, place), step = pitch(buffer);
+  Value into = e.scratch(cpu.keyBlock * depth);
+  e.loop(0, minOf(cpu.keyBlock, columns - place.c), 1, [&](Index key) {
+    auto extend = [&](const Index &d, int64_t width) {
+      Value narrow = e.loadVector(from, first + key * step + d, width);
+      Value wide = e.create<arith::ExtFOp>(e.vectorType({}, width), narrow);
+      e.storeVector(wide, into, key * Index(depth) + d);
+    };
+    e.loop(0, whole, e.lanes, [&](Index d) { extend(d, e.lanes); });
+    if (whole != depth)
+      extend(whole, depth - whole);
+  });
+  return {into, 0, depth};
+}
+
+void StageContext::packKeys(const Place &place) {
+  for (auto map : stream.getBody().getOps<MapOp>())
+    for (Value panel : map.getResults())
+      if (loadOfKeys(panel))
+        packed[panel] = {pack(panel, place), place.c};
+}
+
+KeyPanel StageContext::keyPanel(Value panel, const Place &place) {
+  if (auto found = packed.find(panel); found != packed.end()) {
+    const auto &[block, column] = found->second;
+    return {block.memory, (place.c - column) * block.pitch, block.pitch};
+  }
+  Value buffer = loadOfKeys(panel).getBuffer();
+  return {memory(buffer), offset(buffer, place), pitch(buffer)};
 }

@@ -20,6 +20,12 @@ using Mask = KeptPairs<Index>;
 
 using Place = PlaceOf<Index>;
 
+/// The rows of a panel of keys in memory, `pitch` elements apart.
+struct KeyPanel {
+  Value memory;
+  Index at, pitch;
+};
+
 /// The function, sizes, mask and buffers of a stage.
 class StageContext {
 public:
@@ -45,10 +51,19 @@ public:
   void useCopy(Value buffer, Value copies, const Index &number);
   /// Returns the distance between consecutive rows of the buffer, in elements.
   Index pitch(Value buffer);
+  /// Extends the block of keys at `place.c` of every panel that is stored in 16 bits to f32, in
+  /// scratch memory, where `keyPanel` finds it. A block is extended once for all strips.
+  void packKeys(const Place &place);
+  /// Returns the rows of a panel of keys, from column `place.c` on.
+  KeyPanel keyPanel(Value panel, const Place &place);
   Value emitSize(StringRef expression) { return function.emitSize(e, e.getLoc(), expression); }
 
 private:
+  KeyPanel pack(Value panel, const Place &place);
+
   llvm::DenseMap<Value, Value> memories;
+  /// The packed block of each panel, and its first column.
+  llvm::DenseMap<Value, std::pair<KeyPanel, Index>> packed;
   llvm::DenseMap<Value, Index> firsts; // offset of the buffer in its memory, if not 0
 };
 

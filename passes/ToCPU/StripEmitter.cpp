@@ -67,11 +67,8 @@ Value StripEmitter::lanesInside(const Index &key, int64_t vector) {
 void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
   const StripPlace &place = values.getPlace();
   const CpuSchedule &cpu = context.cpu;
-  Value buffer = dot.getRhs().getDefiningOp<LoadOp>().getBuffer(), memory = context.memory(buffer);
-  Place at = place.place();
-  Index base = context.offset(buffer, at);
+  const KeyPanel rows = context.keyPanel(dot.getRhs(), place.place());
   int64_t depth = context.depthOf(spacesOf(dot.getRhs())), pitch = cpu.stripRows();
-  Index keyPitch = context.pitch(buffer);
   Value init = dot.getInit();
   if (init)
     values.preparePanel(init);
@@ -92,7 +89,7 @@ void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
       return e.loadVector(slots.getMemory(), slots.at(dot.getLhs(), key, Index(v * e.lanes)));
     };
     auto keyAt = [&](Index key, int64_t i) {
-      return e.load(memory, base + key * keyPitch + d + Index(i));
+      return e.load(rows.memory, rows.at + key * rows.pitch + d + Index(i));
     };
     auto isInside = [&](Index key, int64_t, int64_t v) { return lanesInside(key, v); };
     acc = mask.isOn() ? emitTileProductOfPairs(e, shape, place.keyBegin, keyEnd, acc, weights,

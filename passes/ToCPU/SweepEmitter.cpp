@@ -88,10 +88,9 @@ void SweepEmitter::prepare() {
         start.push_back(values.row(scan.getCarryIn(), v));
       carries.push_back({op, start});
     } else if (auto dot = dyn_cast<DotOp>(op)) {
-      Value buffer = dot.getRhs().getDefiningOp<LoadOp>().getBuffer();
       Place at = place.place();
       at.c = mask.isOn() ? Index(0) : place.block;
-      bases[buffer] = context.offset(buffer, at);
+      keyPanels[dot.getRhs()] = context.keyPanel(dot.getRhs(), at);
     }
   }
 }
@@ -319,13 +318,12 @@ void SweepEmitter::emitDot(DotOp dot) {
   registers.clear();
   masks.assign(keys.size() * vectors, Value());
   int64_t depth = context.depthOf(spacesOf(dot.getRhs()));
-  Value buffer = dot.getRhs().getDefiningOp<LoadOp>().getBuffer(), memory = context.memory(buffer);
-  Index pitch = context.pitch(buffer);
+  const KeyPanel rows = keyPanels.lookup(dot.getRhs());
   SmallVector<Index> rowsOfKeys;
   for (int64_t key = 0, n = keys.size(); key < n; ++key) {
     // Keys after the last are copies of it; the mask excludes them.
     Index row = mask.isOn() ? minOf(columnOf(key), context.columns - Index(1)) : keys[key];
-    rowsOfKeys.push_back(bases[buffer] + row * pitch);
+    rowsOfKeys.push_back(rows.at + row * rows.pitch);
   }
   const Panel &panel = values.getPanel(dot.getLhs());
   TileShape shape = {static_cast<int64_t>(keys.size()), vectors,
@@ -336,7 +334,7 @@ void SweepEmitter::emitDot(DotOp dot) {
         return e.loadVector(panel.memory,
                             panel.at + d * Index(context.cpu.stripRows()) + Index(v * e.lanes));
       },
-      [&](Index d, int64_t key) { return e.load(memory, rowsOfKeys[key] + d); });
+      [&](Index d, int64_t key) { return e.load(rows.memory, rowsOfKeys[key] + d); });
   keepTile(dot.getOutput(), std::move(tile));
 }
 

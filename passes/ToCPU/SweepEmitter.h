@@ -74,8 +74,9 @@ private:
   const int64_t vectors;
 
   SmallVector<Carry> carries;
-  llvm::DenseMap<Value, Index> bases; // of windows and key panels
-  Index distance;                     // entry of a window for the strip's first row, key 0
+  llvm::DenseMap<Value, Index> bases; // of windows
+  llvm::DenseMap<Value, KeyPanel> keyPanels;
+  Index distance; // entry of a window for the strip's first row, key 0
   // One vector in memory per element type and number, for extracting single lanes.
   llvm::DenseMap<std::pair<Type, unsigned>, Value> laneScratch;
   // The state of the current step: its keys, relative to the block, and values in registers.

@@ -10,9 +10,11 @@
 // exit=0|1, features=x86-64-v3, set=key_block=32,..., check=0|1, repeats, tolerance,
 // ignore=NAME,... (not compared: sums that cancel), stages=1 (times per stage). against="A;B;..."
 // (each like set) times other schedules alternately with this one, which cancels the effect of
-// other load on the machine. Buffers are between inaccessible guard pages; memory=end|begin selects
-// the adjacent page. spread multiplies q. layout=bshd makes q, k, v, o and their gradients views of
-// [B, S, H, D] memory.
+// other load on the machine. equal=OTHER.mlir also compiles that file through pe-tile-to-cpu, runs
+// it on the same inputs, converted exactly to its types, and compares bits; with time=1 it times
+// both alternately. Buffers are between inaccessible guard pages; memory=end|begin selects the
+// adjacent page. spread multiplies q. layout=bshd makes q, k, v, o and their gradients views of [B,
+// S, H, D] memory.
 //
 //===----------------------------------------------------------------------===//
 #include "Peak.h"
@@ -21,6 +23,7 @@
 #include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/ToCPU.h"
 #include "passes/ToLoops/ToLoops.h"
+#include "runtime/core/DType.h"
 #include "runtime/device/common/BoundPlan.h"
 #include "runtime/device/cpu/ObjectLoader.h"
 #include "runtime/jit/Compilation.h"
@@ -195,6 +198,30 @@ private:
   int64_t length;
 };
 
+/// Returns an element of a buffer.
+double elementOf(const void *memory, DType dtype, int64_t i) {
+  switch (dtype) {
+  case DType::F64:
+    return static_cast<const double *>(memory)[i];
+  case DType::BF16:
+    return bf16ToFloat(static_cast<const uint16_t *>(memory)[i]);
+  case DType::F16:
+    return f16ToFloat(static_cast<const uint16_t *>(memory)[i]);
+  default:
+    return static_cast<const float *>(memory)[i];
+  }
+}
+
+/// Sets an element of an argument, rounded to the buffer's type.
+void setElement(void *memory, DType dtype, int64_t i, float value) {
+  if (dtype == DType::BF16)
+    static_cast<uint16_t *>(memory)[i] = floatToBf16(value);
+  else if (dtype == DType::F16)
+    static_cast<uint16_t *>(memory)[i] = floatToF16(value);
+  else
+    static_cast<float *>(memory)[i] = value;
+}
+
 /// The memory and the calls of one compiled plan.
 struct Run {
   const Program &program;
@@ -216,8 +243,7 @@ struct Run {
       int64_t count = 1;
       for (const std::string &extent : buffer.shape)
         count *= *plan::SizeExpression::parse(extent)->evaluate(values);
-      bool wide = buffer.dtype == DType::F64 || buffer.dtype == DType::I64;
-      bytes.push_back(count * (wide ? 8 : 4));
+      bytes.push_back(count * sizeOf(buffer.dtype));
       memory.emplace_back(bytes.back(), options.get("memory", "end") == "end");
       // Reads of uninitialized memory yield NaN.
       std::memset(memory.back().get(), 0xff, bytes.back());
@@ -229,9 +255,10 @@ struct Run {
       // Weights of a network have any sign; parameters of a formula are usually positive.
       bool weight = parameter && (buffer.name[0] == 'w' || buffer.name[0] == 'b');
       for (int64_t i = 0; i < count; ++i)
-        memory.back().get()[i] = weight      ? 0.5f * normal(random)
-                                 : parameter ? 0.3f * std::fabs(normal(random)) + 0.05f
-                                             : normal(random) * (buffer.name == "q" ? spread : 1);
+        setElement(memory.back().get(), buffer.dtype, i,
+                   weight      ? 0.5f * normal(random)
+                   : parameter ? 0.3f * std::fabs(normal(random)) + 0.05f
+                               : normal(random) * (buffer.name == "q" ? spread : 1));
     }
     for (const plan::Stage &stage : program.plan.stages)
       items.push_back(*plan::SizeExpression::parse(stage.items)->evaluate(values));
@@ -285,10 +312,45 @@ struct Run {
 };
 
 double valueAt(const Run &run, int buffer, int64_t i) {
-  const float *data = run.memory[buffer].get();
-  if (run.program.plan.buffers[buffer].dtype == DType::F64)
-    return reinterpret_cast<const double *>(data)[i];
-  return data[i];
+  return elementOf(run.memory[buffer].get(), run.program.plan.buffers[buffer].dtype, i);
+}
+
+bool isInput(const plan::Buffer &buffer) {
+  return buffer.role == plan::Role::Argument || buffer.role == plan::Role::Cotangent;
+}
+
+bool isOutput(const plan::Buffer &buffer) {
+  return buffer.role == plan::Role::Result || buffer.role == plan::Role::Residual ||
+         buffer.role == plan::Role::Gradient;
+}
+
+/// Gives `run` the inputs of `other`, whose types are the same or narrower.
+void copyInputs(const Run &run, const Run &other) {
+  for (auto [i, buffer] : llvm::enumerate(run.program.plan.buffers)) {
+    const int from = other.program.plan.findBuffer(buffer.name);
+    if (!isInput(buffer) || from < 0)
+      continue;
+    for (int64_t j = 0, n = run.bytes[i] / sizeOf(buffer.dtype); j < n; ++j)
+      setElement(run.memory[i].get(), buffer.dtype, j, valueAt(other, from, j));
+  }
+}
+
+/// Prints the buffers whose bits differ. Returns true if there is none, and at least one buffer is
+/// compared.
+bool compareBits(const Run &run, const Run &other) {
+  int compared = 0, different = 0;
+  for (auto [i, buffer] : llvm::enumerate(run.program.plan.buffers)) {
+    const int j = other.program.plan.findBuffer(buffer.name);
+    if (!isOutput(buffer) || j < 0)
+      continue;
+    ++compared;
+    if (run.bytes[i] == other.bytes[j] &&
+        std::memcmp(run.memory[i].get(), other.memory[j].get(), run.bytes[i]) == 0)
+      continue;
+    ++different;
+    std::printf("  %s: the bits differ\n", buffer.name.c_str());
+  }
+  return compared && !different;
 }
 
 /// Prints the relative error of every buffer that both plans have. Returns false if one exceeds the
@@ -302,13 +364,11 @@ bool compare(const Run &run, const Run &reference, const Options &options) {
   for (size_t i = 0; i < run.program.plan.buffers.size(); ++i) {
     const plan::Buffer &buffer = run.program.plan.buffers[i];
     int other = reference.program.plan.findBuffer(buffer.name);
-    bool compared = buffer.role == plan::Role::Result || buffer.role == plan::Role::Residual ||
-                    buffer.role == plan::Role::Gradient;
-    if (!compared || other < 0 || run.bytes[i] != reference.bytes[other] ||
+    if (!isOutput(buffer) || other < 0 || run.bytes[i] != reference.bytes[other] ||
         llvm::StringRef(buffer.name).ends_with("mass") || llvm::is_contained(ignored, buffer.name))
       continue;
     double difference = 0, norm = 0;
-    int64_t count = run.bytes[i] / (buffer.dtype == DType::F64 ? 8 : 4);
+    int64_t count = run.bytes[i] / sizeOf(buffer.dtype);
     for (int64_t j = 0; j < count; ++j) {
       double a = valueAt(run, i, j), b = valueAt(reference, other, j);
       if (a == b || (std::isnan(a) && std::isnan(b)))
@@ -400,6 +460,28 @@ void contest(const std::vector<Run> &runs, const std::vector<std::string> &names
                 quantile(seconds[i], 0) * 1e3);
 }
 
+/// Compiles and runs another file on the inputs of `run`. Returns true if all results have the same
+/// bits.
+bool isEqual(const Run &run, const std::string &file, const Options &options) {
+  const bool grad = options.number("grad", 0);
+  Program program = compile(options, file, "cpu", options.get("set", ""));
+  std::vector<Run> runs;
+  runs.emplace_back(program, sizesOf(options), options);
+  copyInputs(runs[0], run);
+  runs[0].phase(false);
+  if (grad)
+    runs[0].phase(true);
+  if (!compareBits(run, runs[0]))
+    return false;
+  if (options.number("time", 0)) {
+    runs.emplace_back(run.program, sizesOf(options), options);
+    contest(runs, {file, "this file"}, options, false);
+    if (grad)
+      contest(runs, {file, "this file"}, options, true);
+  }
+  return true;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -431,6 +513,8 @@ int main(int argc, char **argv) {
       reference.phase(true);
     good = compare(run, reference, options);
   }
+  if (std::string file = options.get("equal", ""); !file.empty())
+    good &= isEqual(run, file, options);
   if (options.number("repeats", 15) && options.number("time", 0)) {
     time(run, options, false);
     if (grad)

@@ -83,3 +83,37 @@ tile.plan @unknown_scalar attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
     tile.store %s, %O : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
   }
 }
+
+// -----
+
+// The loops extend keys in 16 bits where they read them.
+// CHECK-LABEL: func.func @narrow_keys_forward
+// CHECK:       arith.extf %{{.*}} : bf16 to f32
+tile.plan @narrow_keys attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
+  %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
+  %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], bf16>
+  %O = tile.buffer "o" result : !tile.buffer<[b, hq, r], f32>
+  // expected-remark @below {{stage @forward runs as plain loops: a panel of keys must be loaded}}
+  tile.stage @forward forward over ["b", "hq"] {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
+    %s0 = tile.constant 0.0 : !tile.val<[r], f32>
+    %s = tile.stream ascending carry(%s0 : !tile.val<[r], f32>) {
+    ^bb0(%sc: !tile.val<[r], f32>):
+      %k0 = tile.load %K : !tile.buffer<[b, hkv, c, d], bf16> -> !tile.val<[c, d], bf16>
+      %k = tile.map(%k0) : (!tile.val<[c, d], bf16>) -> !tile.val<[c, d], f32> {
+      ^bb0(%x: bf16):
+        %z = arith.extf %x : bf16 to f32
+        tile.yield %z : f32
+      }
+      %k2 = tile.map(%k) : (!tile.val<[c, d], f32>) -> !tile.val<[c, d], f32> {
+      ^bb0(%x: f32):
+        %z = arith.addf %x, %x : f32
+        tile.yield %z : f32
+      }
+      %x = tile.dot %q, %k2 over d : !tile.val<[r, d], f32>, !tile.val<[c, d], f32> -> !tile.val<[r, c], f32>
+      %xb = tile.reduce max over c %x : !tile.val<[r, c], f32> -> !tile.val<[r], f32>
+      tile.yield %xb : !tile.val<[r], f32>
+    } : !tile.val<[r], f32>
+    tile.store %s, %O : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
+  }
+}

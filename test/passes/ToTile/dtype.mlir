@@ -43,8 +43,8 @@
 // TF32: tile.stage @attention_backward
 
 // ERROR: dtype.mlir:[[# @LINE + 4]]:1: error: expected dtype f32, bf16, f16 or tf32, found f8
-// CPU-TF32: error: 'tile.map' op expected values of f32, found '!tile.val<[r, d], tf32>'
-// CPU: error: 'tile.load' op expected values of f32, found '!tile.val<[r, d], bf16>'
+// CPU-TF32: error: 'tile.map' op expected values of f32, or {{.*}}, found '!tile.val<[r, d], tf32>'
+// CPU: error: 'tile.load' op expected values of f32, or {{.*}}, found '!tile.val<[r, d], bf16>'
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %slopes: tensor<?xf32> {pe.name = "slopes", pe.init = 1.0})
