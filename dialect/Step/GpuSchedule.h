@@ -21,6 +21,12 @@ struct GpuSchedule {
   int64_t warps = 4;
   int64_t ownerTiles = 1;
   int64_t innerBlock = 64;
+  // The step program (passes/Schedule/StepPrograms.h): the number of blocks by which contractions
+  // of loaded panels run ahead, and the blocks in shared memory of the panels that they read
+  // (`slots`) and of the others (`late_slots`).
+  int64_t ahead = 0;
+  int64_t slots = 2;
+  int64_t lateSlots = 2;
 
   static ArrayRef<step::Field<GpuSchedule>> fields();
   bool operator==(const GpuSchedule &) const = default;

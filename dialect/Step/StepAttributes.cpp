@@ -49,7 +49,10 @@ ArrayRef<Field<GpuSchedule>> GpuSchedule::fields() {
   static const Field<S> table[] = {{"owner", &S::ownerWord, 0, 1, 1, kOwners},
                                    {"warps", &S::warps, 1, 16},
                                    {"owner_tiles", &S::ownerTiles, 1, 4},
-                                   {"inner_block", &S::innerBlock, 16, 256, 16}};
+                                   {"inner_block", &S::innerBlock, 16, 256, 16},
+                                   {"ahead", &S::ahead, 0, 1},
+                                   {"slots", &S::slots, 1, 4},
+                                   {"late_slots", &S::lateSlots, 1, 4}};
   return table;
 }
 

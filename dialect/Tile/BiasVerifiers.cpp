@@ -24,10 +24,21 @@ LogicalResult WindowOp::verify() {
   return verifyDistanceTable(*this, getTable(), "window-C2");
 }
 
+/// Returns true if the extents of `buffer` are heads, its slots if it has any, and `last`.
+static bool holdsSums(Value buffer, ArrayRef<StringRef> last) {
+  auto type = cast<BufferType>(buffer.getType());
+  SmallVector<StringRef> extents(last);
+  if (slotsOf(buffer))
+    extents.insert(extents.begin(), type.getExtents()[2].getValue());
+  return isPerHead(type, extents);
+}
+
 LogicalResult WindowGradOp::verify() {
-  if (failed(verifyIsPair(*this, getValue(), "window_grad-C1")) ||
-      failed(verifyDistanceTable(*this, getTable(), "window_grad-C2")))
+  if (failed(verifyIsPair(*this, getValue(), "window_grad-C1")))
     return failure();
+  if (!holdsSums(getTable(), {"t"})) // window_grad-C2
+    return emitOpError("expected a table with extent t last, heads and slots before it, found ")
+           << getTable().getType() << " (window_grad-C2)";
   if (!isOwned(getTable().getType())) // window_grad-C3
     return emitOpError(
                "expected extents b and hq, so that work items never share an element, found ")
@@ -35,37 +46,50 @@ LogicalResult WindowGradOp::verify() {
   return success();
 }
 
-/// Verifies a table whose extents are heads, then the depth of `rows` and t, or, if `isAdjoint`, t
-/// and the depth.
-static LogicalResult verifyWindow(Operation *op, StringRef name, Value value, Value rows,
-                                  Value table, bool isAdjoint = false) {
+/// Verifies pairs and rows of an op whose table holds vectors of the distance.
+static LogicalResult verifyWindow(Operation *op, StringRef name, Value value, Value rows) {
   if (failed(verifyIsPair(op, value, (name + "-C1").str())))
     return failure();
-  const SpaceSet &spaces = spacesOf(rows);
-  if (!isRowPanel(spaces))
+  if (!isRowPanel(spacesOf(rows)))
     return op->emitOpError("expected rows over [r, d] or [r, e], found ")
            << rows.getType() << " (" << name << "-C2)";
-  auto type = cast<BufferType>(table.getType());
-  SmallVector<StringRef> last = {depthOf(spaces), "t"};
-  if (isAdjoint)
-    std::swap(last[0], last[1]);
-  if (!isPerHead(type, last) || !type.getElementType().isF32())
-    return op->emitOpError("expected an f32 table with extents ")
-           << last[0] << " and " << last[1] << " last, heads before them, found " << type << " ("
-           << name << "-C3)";
   return success();
 }
 
+/// Verifies an f32 table [d, t], or a table [t, d] of vectors in the type of their products, which
+/// pe-lay-out-tables writes.
+static LogicalResult verifyVectors(Operation *op, StringRef name, Value rows, Value operand,
+                                   Value table) {
+  auto type = cast<BufferType>(table.getType());
+  StringRef depth = depthOf(spacesOf(rows));
+  Type element = type.getElementType(), wanted = elementOf(operand);
+  const bool isTyped = element == wanted || (wanted.isTF32() && element.isF32());
+  if ((isPerHead(type, {depth, "t"}) && element.isF32()) ||
+      (isPerHead(type, {"t", depth}) && isTyped))
+    return success();
+  return op->emitOpError("expected an f32 table with extents ")
+         << depth << " and t last, or t and " << depth << " and the type of " << operand.getType()
+         << ", heads before them, found " << type << " (" << name << "-C3)";
+}
+
 LogicalResult WindowDotOp::verify() {
-  return verifyWindow(*this, "window_dot", getValue(), getRows(), getTable());
+  if (failed(verifyWindow(*this, "window_dot", getValue(), getRows())))
+    return failure();
+  return verifyVectors(*this, "window_dot", getRows(), getRows(), getTable());
 }
 LogicalResult WindowSumOp::verify() {
-  return verifyWindow(*this, "window_sum", getValue(), getRows(), getTable());
+  if (failed(verifyWindow(*this, "window_sum", getValue(), getRows())))
+    return failure();
+  return verifyVectors(*this, "window_sum", getRows(), getValue(), getTable());
 }
 LogicalResult WindowOuterOp::verify() {
-  if (failed(verifyWindow(*this, "window_outer", getValue(), getRows(), getTable(),
-                          /*isAdjoint=*/true)))
+  if (failed(verifyWindow(*this, "window_outer", getValue(), getRows())))
     return failure();
+  StringRef depth = depthOf(spacesOf(getRows()));
+  BufferType table = getTable().getType();
+  if (!isPerHead(table, {"t", depth}) || !table.getElementType().isF32()) // window_outer-C3
+    return emitOpError("expected an f32 table with extents t and ")
+           << depth << " last, heads before them, found " << table << " (window_outer-C3)";
   if (!isOwned(getTable().getType())) // window_outer-C4
     return emitOpError(
                "expected extents b and hq, so that work items never share an element, found ")
@@ -162,8 +186,7 @@ LogicalResult SegmentsGradOp::verify() {
   auto sums = [](Value buffer, ArrayRef<StringRef> last) {
     if (!buffer)
       return true;
-    auto type = cast<BufferType>(buffer.getType());
-    return isPerHead(type, last) && isOwned(type);
+    return holdsSums(buffer, last) && isOwned(cast<BufferType>(buffer.getType()));
   };
   if (!sums(getMoments(), {pieces, powers}) || !sums(getVGrad(), {"r"}) ||
       !sums(getUGrad(), {"t"})) // segments_grad-C4

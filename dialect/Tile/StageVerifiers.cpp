@@ -109,6 +109,17 @@ LogicalResult BufferOp::verify() {
                        "cleared, found a ")
            << stringifyRole(getRole()) << (getZero() ? " with `zero`" : "") << " of rank "
            << type.getRank() << " (buffer-C4)";
+  if (!getSlots())
+    return success();
+  ArrayRef<StringAttr> extents = type.getExtents();
+  StringRef side = getSlots()->getSide();
+  const bool fits = getRole() == Role::Temporary && extents.size() >= 3 && extents[0] == "b" &&
+                    extents[1] == "hq" && (side == "r" || side == "c") &&
+                    getSlots()->getBlock() > 0;
+  if (!fits) // buffer-C5
+    return emitOpError("expected `slots` of blocks of r or c on a temporary [b, hq, slots, ...], "
+                       "found ")
+           << *getSlots() << " on " << type << " (buffer-C5)";
   return success();
 }
 
@@ -152,12 +163,16 @@ LogicalResult PairsOp::verify() {
     return emitOpError("expected a reach of i32 with extents b, 2, together with bounds of "
                        "the columns, found ")
            << reach.getType() << " (pairs-C3)";
-  if (Value states = getStates(); states && (!isPerHead(cast<BufferType>(states.getType()),
-                                                        {"ceildiv(r,64)", "ceildiv(c,64)"}) ||
-                                             !elementOf(states).isInteger(32))) // pairs-C4
-    return emitOpError("expected states of i32 with extents ceildiv(r,64), ceildiv(c,64) last, "
-                       "heads before them, found ")
-           << states.getType() << " (pairs-C4)";
+  if (Value states = getStates()) {
+    auto type = cast<BufferType>(states.getType());
+    const bool fits = stateBlockOf(states) && type.getElementType().isInteger(32) &&
+                      isPerHead(type, {type.getExtents()[type.getRank() - 2].getValue(),
+                                       type.getExtents().back().getValue()});
+    if (!fits) // pairs-C4
+      return emitOpError("expected states of i32 with extents ceildiv(r,ROWS), ceildiv(c,COLUMNS) "
+                         "last, heads before them, found ")
+             << type << " (pairs-C4)";
+  }
   if (Value taken = getTaken(); taken && (!isPerHead(cast<BufferType>(taken.getType()), {"c"}) ||
                                           cast<BufferType>(taken.getType()).getRank() != 2 ||
                                           !elementOf(taken).isInteger(32))) // pairs-C5

@@ -12,6 +12,17 @@ using namespace mlir::tile;
 #include "dialect/Tile/TileDialect.cpp.inc"
 #include "dialect/Tile/TileEnums.cpp.inc"
 #include "dialect/Tile/TileInterfaces.cpp.inc"
+
+/// Parses and prints the name of a space in the syntax of an attribute: `<c by 64>`.
+static ParseResult parseSide(AsmParser &parser, std::string &side) {
+  StringRef name;
+  if (failed(parser.parseKeyword(&name)))
+    return failure();
+  side = name.str();
+  return success();
+}
+static void printSide(AsmPrinter &printer, StringRef side) { printer << side; }
+
 #define GET_ATTRDEF_CLASSES
 #include "dialect/Tile/TileAttributes.cpp.inc"
 #define GET_TYPEDEF_CLASSES

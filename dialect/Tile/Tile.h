@@ -26,6 +26,14 @@
 
 namespace mlir::tile {
 
+/// The rows and columns of a block of pairs that has a state.
+struct StateBlock {
+  int64_t rows, columns;
+};
+/// Returns the blocks of a buffer of states, [..., ceildiv(r,ROWS), ceildiv(c,COLUMNS)], or nothing
+/// for any other buffer.
+std::optional<StateBlock> stateBlockOf(Value states);
+
 /// The side whose blocks are the outer loop of a stream (Owner.h).
 enum class Owner { Rows, Columns };
 
@@ -66,6 +74,12 @@ inline Type elementOf(Value value) {
   if (auto buffer = dyn_cast<BufferType>(value.getType()))
     return buffer.getElementType();
   return cast<ValType>(value.getType()).getElementType();
+}
+
+/// Returns the slots of a buffer of partial sums, or null.
+inline SlotsAttr slotsOf(Value buffer) {
+  auto declared = buffer.getDefiningOp<BufferOp>();
+  return declared ? declared.getSlotsAttr() : SlotsAttr();
 }
 
 inline const SpaceSet &spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }

@@ -105,6 +105,28 @@ Value StageOp::getBlockStates() {
   return pairs ? pairs.getStates() : Value();
 }
 
+std::optional<StateBlock> StageOp::getStateBlock() {
+  Value states = getBlockStates();
+  return states ? stateBlockOf(states) : std::nullopt;
+}
+
+/// Returns N if `extent` is ceildiv(NAME,N), or 0.
+static int64_t blockOf(StringRef extent, StringRef name) {
+  int64_t block = 0;
+  const bool is = extent.consume_front("ceildiv(") && extent.consume_front(name) &&
+                  extent.consume_front(",") && extent.consume_back(")") &&
+                  !extent.getAsInteger(10, block);
+  return is ? block : 0;
+}
+
+std::optional<StateBlock> mlir::tile::stateBlockOf(Value states) {
+  ArrayRef<StringAttr> extents = cast<BufferType>(states.getType()).getExtents();
+  if (extents.size() < 2)
+    return std::nullopt;
+  const StateBlock block{blockOf(extents[extents.size() - 2], "r"), blockOf(extents.back(), "c")};
+  return block.rows > 0 && block.columns > 0 ? std::optional(block) : std::nullopt;
+}
+
 Value StageOp::getTakenColumns() {
   PairsOp pairs = pairsOf(*this);
   return pairs ? pairs.getTaken() : Value();

@@ -123,13 +123,19 @@ def Tile_BufferOp : Tile_Op<"buffer", [HasParent<"PlanOp">]> {
     dense. The attributes of an encoding parameter (`pe.init`, `pe.min`, `pe.decay`, `pe.monitor`)
     are preserved.
 
+    A temporary with `slots` holds partial sums: its third extent, after b and hq, is their number.
+    `tile.window_grad` and `tile.segments_grad` add to the slot of the pair, and the third index of
+    a `tile.accumulate` in a map over pairs is that slot. `pe-split-sums` creates such buffers.
+
     ```mlir
     %g = tile.buffer "diagonals" temporary {zero} : !tile.buffer<[b, hq, t], f32>
+    %s = tile.buffer "slots" temporary slots <c by 64> {zero} : !tile.buffer<[b, hq, 16, t], f32>
     ```
   }];
-  let arguments = (ins StrAttr:$name, Tile_RoleAttr:$role, UnitAttr:$zero, UnitAttr:$strided);
+  let arguments = (ins StrAttr:$name, Tile_RoleAttr:$role, UnitAttr:$zero, UnitAttr:$strided,
+                       OptionalAttr<Tile_SlotsAttr>:$slots);
   let results = (outs Tile_BufferType:$buffer);
-  let assemblyFormat = "$name $role attr-dict `:` type($buffer)";
+  let assemblyFormat = "$name $role (`slots` $slots^)? attr-dict `:` type($buffer)";
   let hasVerifier = 1;
 }
 
@@ -149,8 +155,9 @@ def Tile_PairsOp : Tile_Op<"pairs", [
     may hold any value.
 
     `states` belongs to a mask that is scalar code (`tile.mask` with a condition). A state is 0 if
-    the code yields false for all pairs of a block of 64 rows and 64 columns, 2 if it yields true
-    for all of them, and 1 if it may yield both. Lowerings skip blocks of state 0 and evaluate the
+    the code yields false for all pairs of a block, 2 if it yields true for all of them, and 1 if it
+    may yield both. The last extents are the numbers of blocks, `ceildiv(r,64)` and `ceildiv(c,64)`
+    for blocks of 64 rows and 64 columns. Lowerings, whose blocks may be others, skip blocks of state 0 and evaluate the
     code in blocks of state 1. The states do not include the band and the bounds.
 
     `taken` is 0 for the columns for which that code yields false in all rows and heads. Their keys
@@ -219,8 +226,10 @@ def Tile_StageOp : Tile_Op<"stage", [
     ::mlir::Value getHighColumns();
     /// The bounds on the columns over all rows, or null.
     ::mlir::Value getReach();
-    /// The states of blocks of 64 rows and 64 columns under the code of the mask, or null.
+    /// The states of blocks of pairs under the code of the mask, or null.
     ::mlir::Value getBlockStates();
+    /// The numbers of rows and columns of a block that has a state; nothing without states.
+    ::std::optional<::mlir::tile::StateBlock> getStateBlock();
     /// The columns that the code of the mask keeps in some row, or null.
     ::mlir::Value getTakenColumns();
     /// The buffers of the pairs: bounds, reach, states and columns.

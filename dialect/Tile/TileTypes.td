@@ -39,6 +39,17 @@ def Tile_Role : Tile_Enum<"Role", "the role of a buffer in a call", [
   I32EnumAttrCase<"Cotangent", 4, "cotangent">, I32EnumAttrCase<"Gradient", 5, "gradient">]>;
 def Tile_RoleAttr : EnumAttr<Tile_Dialect, Tile_Role, "role">;
 
+def Tile_SlotsAttr : AttrDef<Tile_Dialect, "Slots"> {
+  let mnemonic = "slots";
+  let summary = "the slot of a pair in a buffer of partial sums";
+  let description = [{
+    `<c by 64>`: the pairs of a block of 64 columns add to one slot. The slot of a pair is column /
+    64 modulo the number of slots; columns are counted within the call.
+  }];
+  let parameters = (ins StringRefParameter<"r or c">:$side, "int64_t":$block);
+  let assemblyFormat = "`<` custom<Side>($side) `by` $block `>`";
+}
+
 def Tile_ScanKind : Tile_Enum<"ScanKind", "a scan over keys in position order", [
   I32EnumAttrCase<"Mul", 0, "mul">, I32EnumAttrCase<"Linear", 1, "linear">]>;
 def Tile_ScanKindAttr : EnumAttr<Tile_Dialect, Tile_ScanKind, "scan_kind">;

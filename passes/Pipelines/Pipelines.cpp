@@ -64,6 +64,8 @@ void mlir::pe::buildScheduledToFunctionsPipeline(OpPassManager &pm, const Compil
   } else if (options.lowering == "gpu") {
     pm.addPass(createCSEPass()); // merges the loads of a panel that several terms use
     pm.addPass(tile::createPEHoistRowValuesPass());
+    pm.addPass(tile::createPESplitSumsPass());
+    pm.addPass(tile::createPELayOutTablesPass());
     pm.addPass(tile::createPEDivideLoopsPass());
     if (options.lineTables)
       pm.addPass(createPELocateTileOpsPass());

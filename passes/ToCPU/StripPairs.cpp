@@ -56,11 +56,13 @@ Value StripPairs::areAllWithin(const StripPlace &strip) {
 StripPairs::States StripPairs::statesOf(const StripPlace &strip) {
   const Index begin = context.offset(states, strip.place());
   const Index pitch = context.pitch(states);
+  const StateBlock block = *context.stage.getStateBlock();
+  const int64_t stripRows = context.cpu.stripRows(), keyBlock = context.cpu.keyBlock;
   States found;
-  for (int64_t r = 0; r < countStates(context.cpu.stripRows()); ++r)
-    for (int64_t c = 0; c < countStates(context.cpu.keyBlock); ++c) {
-      Index row = stateOf(strip.row, context.cpu.stripRows(), r, context.rows);
-      Index column = stateOf(strip.block, context.cpu.keyBlock, c, context.columns);
+  for (int64_t r = 0; r < countStates(stripRows, block.rows); ++r)
+    for (int64_t c = 0; c < countStates(keyBlock, block.columns); ++c) {
+      Index row = stateOf(strip.row, stripRows, block.rows, r, context.rows);
+      Index column = stateOf(strip.block, keyBlock, block.columns, c, context.columns);
       Value state = e.load(context.memory(states), begin + row * pitch + column);
       found.least = found.least ? e.create<arith::MinSIOp>(found.least, state) : state;
       found.most = found.most ? e.create<arith::MaxSIOp>(found.most, state) : state;

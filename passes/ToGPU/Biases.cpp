@@ -7,13 +7,14 @@ using namespace mlir::tile::gpu;
 
 //===- Windows -----------------------------------------------------------------===//
 
-llvm::MapVector<Value, Window> mlir::tile::gpu::makeWindows(FragmentKernel &k, int64_t copies) {
+llvm::MapVector<Value, Window>
+mlir::tile::gpu::makeWindows(FragmentKernel &k, llvm::function_ref<int64_t(Value)> slotsOf) {
   llvm::MapVector<Value, Window> windows;
   auto make = [&](Value table) {
     auto [found, isNew] = windows.try_emplace(table);
     if (isNew)
       found->second =
-          k.shared.makeWindow(k.schedule.ownerBlock() + k.schedule.innerBlock - 1, copies);
+          k.shared.makeWindow(k.schedule.ownerBlock() + k.schedule.innerBlock - 1, slotsOf(table));
   };
   for (Operation &op : k.getStream().getBody().front()) {
     if (auto window = dyn_cast<WindowOp>(op))

@@ -297,13 +297,13 @@ static void addSumStage(StageOp stage, ArrayRef<Slots> slots) {
   }
 }
 
-void mlir::tile::gpu::divideLoops(StageOp stage) {
+static void divideLoops(StageOp stage) {
   if (!isScalarStage(stage))
     return;
   SmallVector<std::tuple<ForeachOp, llvm::SmallBitVector, SmallVector<Slots>>> divided;
   SmallVector<Slots> all;
   for (auto loop : stage.getBody().front().getOps<ForeachOp>()) {
-    llvm::SmallBitVector parallel = parallelIndices(loop);
+    llvm::SmallBitVector parallel = tile::gpu::parallelIndices(loop);
     SmallVector<Slots> slots;
     for (auto [target, kind] : targetsOfLongSum(stage, loop, parallel))
       slots.push_back(makeSlots(stage, target, kind));
@@ -329,7 +329,7 @@ struct PEDivideLoopsPass : tile::impl::PEDivideLoopsPassBase<PEDivideLoopsPass> 
     SmallVector<StageOp> stages;
     getOperation().walk([&](StageOp stage) { stages.push_back(stage); });
     for (StageOp stage : stages)
-      tile::gpu::divideLoops(stage);
+      divideLoops(stage);
   }
 };
 

@@ -68,7 +68,8 @@ Value areBoundsFull(KernelBuilder &b, const RowBounds &bounds, const Num &column
                     const Num &columnEnd);
 
 /// Biases.cpp: allocates the windows of all tables that the stream reads, by table.
-llvm::MapVector<Value, Window> makeWindows(FragmentKernel &k, int64_t copies);
+llvm::MapVector<Value, Window> makeWindows(FragmentKernel &k,
+                                           llvm::function_ref<int64_t(Value)> slotsOf);
 /// Starts copying a block's part of the table, for inner rows from `base` on.
 void copyWindow(FragmentKernel &k, Value table, const Window &window, const Place &place,
                 const Num &base);
@@ -79,11 +80,10 @@ void emitSegments(Step &step, SegmentsOp op);
 void emitNear(Step &step, NearOp op);
 void emitNearGrad(Step &step, NearGradOp op);
 
-/// Windows.cpp: adds stages that write the tables of distance vectors with which the stage
-/// contracts, and makes the stage read these tables.
-void layOutVectors(StageOp stage);
-/// Allocates the vectors of the distances of a block, by table.
-llvm::MapVector<Value, Panel> makeVectorPanels(FragmentKernel &k, int64_t copies);
+/// Windows.cpp: allocates the vectors of the distances of a block, by table, in as many slots as
+/// the table's ring has.
+llvm::MapVector<Value, Panel> makeVectorPanels(FragmentKernel &k,
+                                               llvm::function_ref<int64_t(Value)> slotsOf);
 /// Starts copying a block's vectors, for inner rows from `base` on.
 void copyVectors(FragmentKernel &k, Value table, const Panel &panel, const Place &place,
                  const Num &base);

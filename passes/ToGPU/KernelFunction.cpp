@@ -12,7 +12,7 @@ using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
 Value mlir::tile::gpu::addTemporary(StageOp stage, const Twine &name, ArrayRef<std::string> extents,
-                                    Type element, bool zero) {
+                                    Type element, bool zero, SlotsAttr slots) {
   OpBuilder builder(stage);
   auto plan = stage->getParentOfType<PlanOp>();
   SmallVector<StringAttr> attrs;
@@ -21,7 +21,7 @@ Value mlir::tile::gpu::addTemporary(StageOp stage, const Twine &name, ArrayRef<s
   auto type = BufferType::get(stage.getContext(), attrs, element);
   return BufferOp::create(builder, stage.getLoc(), type,
                           (plan.getSymName() + "_" + stage.getSymName() + name).str(),
-                          Role::Temporary, zero);
+                          Role::Temporary, zero, /*strided=*/false, slots);
 }
 
 SmallVector<Value> mlir::tile::gpu::addElementLoop(OpBuilder &builder, Location loc, Value buffer) {

@@ -17,9 +17,9 @@
 
 namespace mlir::tile::gpu {
 
-/// Adds a buffer PLAN_STAGE + `name` to the plan, which only that stage uses.
+/// Adds a buffer PLAN_STAGE + `name` to the plan, before the stage that uses it first.
 Value addTemporary(StageOp stage, const Twine &name, ArrayRef<std::string> extents, Type element,
-                   bool zero);
+                   bool zero, SlotsAttr slots = {});
 
 /// Adds a `tile.foreach` over the extents of a buffer, moves `builder` to its body and returns the
 /// indices.

@@ -21,6 +21,9 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
+/// Returns the number of the first indices of a buffer: batch, head, and slot if it has slots.
+static int64_t leadingExtents(Value buffer) { return slotsOf(buffer) ? 3 : 2; }
+
 bool mlir::tile::gpu::hasPlaceInHead(AccumulateOp sum) {
   auto map = sum->getParentOfType<MapOp>();
   if (!map || !isPair(map.getIterationSpaces()))
@@ -28,7 +31,7 @@ bool mlir::tile::gpu::hasPlaceInHead(AccumulateOp sum) {
   int64_t size, count = 1;
   for (auto [index, extent] : llvm::drop_begin(
            llvm::zip(sum.getIndices(), cast<BufferType>(sum.getBuffer().getType()).getExtents()),
-           2)) {
+           leadingExtents(sum.getBuffer()))) {
     if (extent.getValue() == "hq" && map.isIndexOf(index, "hq"))
       continue;
     if (extent.getValue().getAsInteger(10, size))
@@ -49,7 +52,8 @@ bool mlir::tile::gpu::hasElementOfPair(AccumulateOp sum) {
 
 int64_t mlir::tile::gpu::elementsOfHead(Value buffer) {
   int64_t size, count = 1;
-  for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents().drop_front(2))
+  for (StringAttr extent :
+       cast<BufferType>(buffer.getType()).getExtents().drop_front(leadingExtents(buffer)))
     if (!extent.getValue().getAsInteger(10, size))
       count *= size;
   return count;
@@ -60,7 +64,7 @@ Num mlir::tile::gpu::placeInHead(FragmentKernel &k, AccumulateOp sum, RegionWrit
   for (auto [index, name, extent] : llvm::drop_begin(
            llvm::zip(sum.getIndices(), cast<BufferType>(sum.getBuffer().getType()).getExtents(),
                      k.fn.extents(sum.getBuffer())),
-           2)) {
+           leadingExtents(sum.getBuffer()))) {
     if (name.getValue() == "hq") // the head itself
       continue;
     Num at = k.b.fromValue(writer.lookup(index));
@@ -72,7 +76,8 @@ Num mlir::tile::gpu::placeInHead(FragmentKernel &k, AccumulateOp sum, RegionWrit
 /// Returns true if all indices are constants, apart from the head.
 static bool hasFixedPlace(AccumulateOp sum) {
   auto map = sum->getParentOfType<MapOp>();
-  return llvm::all_of(sum.getIndices().drop_front(2), [&](Value index) {
+  auto places = sum.getIndices().drop_front(leadingExtents(sum.getBuffer()));
+  return llvm::all_of(places, [&](Value index) {
     Operation *op = index.getDefiningOp();
     return op ? op->hasTrait<OpTrait::ConstantLike>() : map.isIndexOf(index, "hq");
   });

@@ -29,6 +29,47 @@ def PEHoistRowValuesPass : Pass<"pe-hoist-row-values", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::tile::TileDialect"];
 }
 
+def PESplitSumsPass : Pass<"pe-split-sums", "::mlir::ModuleOp"> {
+  let summary = "Give sums that work items share a slot per block";
+  let description = [{
+    The pairs of a stage with a stream and a schedule `#step.gpu` add to buffers of a head: `tile.accumulate`,
+    `tile.segments_grad` and `tile.window_grad`. CTAs that own different blocks of the head would share these elements. The
+    pass makes each add to a temporary with `slots` instead, and a stage after this one adds the slots to the buffer, in
+    order. A sum of few elements per head has a slot per block of owners. A table of distances has 16 slots, to which CTAs
+    add in turns. The number of slots depends on the schedule and the lengths only, so results do not depend on the machine's
+    number of cores. Sums per row or column and sums of an element per pair stay unchanged; so do sums at places that
+    `pe-tile-to-gpu` refuses.
+
+    ```mlir
+    tile.stage @backward ... schedule #step.gpu<owner = columns, ...> { ... tile.window_grad %ds, %G ... }
+    ==>
+    %slots = tile.buffer "backward_slots0" temporary slots <c by 64> {zero} : !tile.buffer<[b, hq, 16, t], f32>
+    tile.stage @backward ... schedule #step.gpu<owner = columns, ...> { ... tile.window_grad %ds, %slots ... }
+    tile.stage @backward_slots0 backward over [] { tile.foreach over ["b", "hq", "16", "t"] { G[b, h, t] += slots[b, h, n, t] } }
+    ```
+    Example: test/passes/ToGPU/split-sums.mlir
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tile::TileDialect"];
+}
+
+def PELayOutTablesPass : Pass<"pe-lay-out-tables", "::mlir::ModuleOp"> {
+  let summary = "Lay out vectors of the distance as operands of matrix products";
+  let description = [{
+    `tile.window_dot` and `tile.window_sum` contract with a table [d, t] in f32. The pass adds a stage that writes it as
+    [t, d], rounded to the type of the operands, with zeros after the last distance. Kernels copy blocks of these vectors like
+    other panels.
+
+    ```mlir
+    %x = tile.window_dot %q, %P : !tile.val<[r, d], bf16>, !tile.buffer<[d, t], f32> -> ...
+    ==>
+    tile.stage @forward_vectors0 forward over [] { tile.foreach over ["t", "d"] { vectors[t, d] = truncf P[d, t] } }
+    ... %x = tile.window_dot %q, %vectors : !tile.val<[r, d], bf16>, !tile.buffer<[t, d], bf16> -> ...
+    ```
+    Example: test/passes/ToGPU/windows.mlir
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tile::TileDialect"];
+}
+
 def PEDivideLoopsPass : Pass<"pe-divide-loops", "::mlir::ModuleOp"> {
   let summary = "Divide long sums to few elements among workers";
   let description = [{

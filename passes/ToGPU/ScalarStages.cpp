@@ -290,7 +290,8 @@ Value segmentsScratch(StageOp stage, FindSegmentsOp op) {
                               Float64Type::get(stage.getContext()));
   return BufferOp::create(builder, stage.getLoc(), type,
                           (plan.getSymName() + "_" + stage.getSymName() + "_scratch").str(),
-                          Role::Temporary, /*zero=*/false);
+                          Role::Temporary, /*zero=*/false, /*strided=*/false,
+                          /*slots=*/SlotsAttr());
 }
 
 /// Emits a kernel in which one CTA calls `pe_gpu_find_segments`. Every thread has the argument

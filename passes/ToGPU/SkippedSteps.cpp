@@ -52,8 +52,8 @@ SmallVector<Value> StreamStage::emitStepUnlessSmall(const Num &n, ValueRange car
 SmallVector<Value> StreamStage::leaveOut(const Num &n, ValueRange carried) {
   // All threads have completed the previous step (isAnyAtLeast has a barrier). This thread must not
   // have two copies to the same place in flight.
-  b.waitForCopies(0);
-  startNextCopies(n);
+  Trip trip{n, carried, /*hasRuns=*/false};
+  walk(role.trip, trip);
   Step step(around, placeOf(n));
   for (auto [index, result] : llvm::enumerate(stream.getResults()))
     if (folds.isOuter(index))
@@ -103,13 +103,15 @@ StreamStage::States StreamStage::statesOf(const StepPlace &at) {
   const int64_t rowSize = k.rowsOwn ? owners : inners, columnSize = k.rowsOwn ? inners : owners;
   const Num row = k.rowsOwn ? k.item.ownerBase : at.base,
             column = k.rowsOwn ? at.base : k.item.ownerBase;
+  const StateBlock block = *k.getStage().getStateBlock();
   std::optional<States> states;
-  for (int64_t r = 0; r < countStates(rowSize); ++r)
-    for (int64_t c = 0; c < countStates(columnSize); ++c) {
+  for (int64_t r = 0; r < countStates(rowSize, block.rows); ++r)
+    for (int64_t c = 0; c < countStates(columnSize, block.columns); ++c) {
       SmallVector<Num> indices;
       for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents().drop_back(2))
         indices.push_back(extent == "b" ? k.item.batch : at.queryHead);
-      indices.append({stateOf(row, rowSize, r, k.rows), stateOf(column, columnSize, c, k.columns)});
+      indices.append({stateOf(row, rowSize, block.rows, r, k.rows),
+                      stateOf(column, columnSize, block.columns, c, k.columns)});
       Num state = b.fromValue(b.load(b.i32(), k.fn.address(buffer, ArrayRef<Num>(indices))));
       states = states ? States{minOf(states->least, state), maxOf(states->most, state)}
                       : States{state, state};

@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
-static constexpr int64_t kCopies = 2;
+using ::pe::math::Action;
 
 std::string StreamStage::items() {
   return std::string("b*") + (k.rowsOwn ? "hq*ceildiv(r," : "hkv*ceildiv(c,") +
@@ -18,7 +18,7 @@ std::string StreamStage::items() {
 void StreamStage::findRange() {
   Interval<Num> visited = k.innerBlocksOf(k.item.ownerBlock);
   firstInner = visited.begin, innerCount = visited.end - visited.begin;
-  steps = k.rowsOwn ? innerCount : innerCount * k.item.group;
+  count = k.rowsOwn ? innerCount : innerCount * k.item.group;
   perHead = maxOf(innerCount, Num(1));
 }
 
@@ -53,8 +53,9 @@ void StreamStage::loadOwners() {
 /// Allocates inner panels, and collects the ops that must be repeated for each block.
 void StreamStage::declareInner() {
   auto declare = [&](Value panel) {
-    innerPanels[panel] = k.shared.makePanel(k.schedule.innerBlock, k.depthOf(spacesOf(panel)),
-                                            elementOf(panel), kCopies);
+    innerPanels[panel] =
+        k.shared.makePanel(k.schedule.innerBlock, k.depthOf(spacesOf(panel)), elementOf(panel),
+                           steps.program.rings[ringOf(panel)].slots);
   };
   auto place = [&](Operation &op, bool inStream) {
     auto load = dyn_cast<LoadOp>(op);
@@ -89,8 +90,9 @@ void StreamStage::declareInner() {
   }
   for (Operation &op : stream.getBody().front().without_terminator())
     place(op, /*inStream=*/true);
-  windows = makeWindows(k, kCopies);
-  vectors = makeVectorPanels(k, kCopies);
+  auto slotsOf = [&](Value table) { return steps.program.rings[ringOf(table)].slots; };
+  windows = makeWindows(k, slotsOf);
+  vectors = makeVectorPanels(k, slotsOf);
   makePairPanels(around);
 }
 
@@ -111,27 +113,27 @@ StepPlace StreamStage::placeOf(const Num &n) {
   return place;
 }
 
-void StreamStage::startCopies(const Num &n) {
+void StreamStage::startCopies(int ring, const Num &n) {
   Step step(around, placeOf(n));
+  const Num slot = slotOf(ring, n);
   for (auto &[value, panel] : innerPanels) {
+    if (ringOf(value) != ring)
+      continue;
     const LocationScope location(b, value.getLoc());
-    copyPanel(k, panel.at(n % Num(kCopies)), value.getDefiningOp<LoadOp>(), step.place(),
-              step.at.base);
+    copyPanel(k, panel.at(slot), value.getDefiningOp<LoadOp>(), step.place(), step.at.base);
   }
   for (auto &[table, window] : windows) {
+    if (ringOf(table) != ring)
+      continue;
     const LocationScope location(b, table.getLoc());
-    copyWindow(k, table, window.at(n % Num(kCopies)), step.place(), step.at.base);
+    copyWindow(k, table, window.at(slot), step.place(), step.at.base);
   }
   for (auto &[table, panel] : vectors) {
+    if (ringOf(table) != ring)
+      continue;
     const LocationScope location(b, table.getLoc());
-    copyVectors(k, table, panel.at(n % Num(kCopies)), step.place(), step.at.base);
+    copyVectors(k, table, panel.at(slot), step.place(), step.at.base);
   }
-}
-
-void StreamStage::startNextCopies(const Num &n) {
-  Num next = n + Num(1);
-  b.ifThen(b.less(next, steps), [&] { startCopies(next); });
-  b.commitCopies();
 }
 
 /// Returns true (an i1) if every pair of the warp (of the lane, if rows have bounds) and the block
@@ -154,16 +156,100 @@ Value StreamStage::isFullBlock(const StepPlace &at, const RowBounds &bounds) {
   return bounds.low.empty() ? isFull : b.both(isFull, areBoundsFull(b, bounds, column, columnEnd));
 }
 
-/// Waits for the step's block, and starts to copy the next one.
-void StreamStage::awaitCopies(const Num &n) {
-  b.waitForCopies(0);
+//===- Actions --------------------------------------------------------------------===//
+
+/// Starts to copy block n, if it exists, into the ring.
+void StreamStage::fill(int ring, const Num &n) {
+  b.ifThen(b.less(n, count), [&] { startCopies(ring, n); });
+  b.commitCopies();
+}
+
+/// Waits for the blocks of joined takes, and is a barrier. A block that is left out has had a
+/// barrier before (isAnyAtLeast).
+void StreamStage::take(ArrayRef<Action> takes, const Trip &trip) {
+  b.waitForCopies(takes.back().inFlight);
+  if (!trip.hasRuns)
+    return;
   for (MapOp map : innerRoundings) {
+    Value source = map.getInputs()[0];
+    const auto *found =
+        llvm::find_if(takes, [&](const Action &take) { return take.subject == ringOf(source); });
+    if (found == takes.end())
+      continue;
     const LocationScope location(b, map.getLoc());
-    const Panel panel = innerPanels.find(map.getInputs()[0])->second.at(n % Num(kCopies));
-    mapChunks(k, map, panel, panel);
+    const Num n = trip.n + Num(found->ahead);
+    const Panel panel = innerPanels.find(source)->second.at(slotOf(found->subject, n));
+    if (found->ahead == 0)
+      mapChunks(k, map, panel, panel);
+    else
+      b.ifThen(b.less(n, count), [&] { mapChunks(k, map, panel, panel); });
   }
   b.barrier();
-  startNextCopies(n);
+}
+
+SmallVector<Type> StreamStage::passedTypes() {
+  SmallVector<Type> types;
+  for (Value value : steps.passed)
+    types.append(k.registersOf(spacesOf(value)), b.f32());
+  return types;
+}
+
+Registers StreamStage::runAhead(int phase, const Num &n) {
+  const SmallVector<Type> types = passedTypes();
+  return b.ifElse(
+      b.less(n, count), types,
+      [&] {
+        Step step(around, placeOf(n));
+        setPanels(step, n);
+        for (Operation *op : perStep)
+          if (auto found = steps.phases.find(op);
+              found != steps.phases.end() && found->second == phase)
+            emitOp(step, op);
+        Registers passed;
+        for (Value value : steps.passed)
+          llvm::append_range(passed, step.registers(value));
+        return passed;
+      },
+      [&] { return Registers(types.size(), b.number(0.0)); });
+}
+
+/// Runs a phase of the trip's block, or of a later one. Ops before the stream, once per step, run
+/// first.
+void StreamStage::runPhase(int phase, Trip &trip) {
+  if (const int ahead = steps.aheadOf(phase); ahead > 0) {
+    trip.passed = runAhead(phase, trip.n + Num(ahead));
+    return;
+  }
+  const bool isFirst = !trip.step;
+  if (isFirst) {
+    trip.step.emplace(around, placeOf(trip.n));
+    beginStep(*trip.step, trip.n);
+    trip.carriedSums = setCarried(*trip.step, trip.carried);
+  }
+  for (Operation *op : perStep) {
+    auto found = steps.phases.find(op);
+    if (found == steps.phases.end() ? isFirst : found->second == phase)
+      emitOp(*trip.step, op);
+  }
+}
+
+void StreamStage::walk(ArrayRef<Action> actions, Trip &trip) {
+  SmallVector<Action> takes;
+  for (const Action &action : actions) {
+    const Num n = trip.n + Num(action.ahead);
+    const bool exists = !n.isConstant() || n.getConstant() >= 0;
+    if (action.kind == Action::Take) {
+      takes.push_back(action);
+      if (!action.isJoined)
+        take(std::exchange(takes, {}), trip);
+    } else if (action.kind == Action::Sync && trip.hasRuns) {
+      b.barrier();
+    } else if (action.kind == Action::Fill && exists) {
+      fill(action.subject, n);
+    } else if (action.kind == Action::Run && exists && trip.hasRuns) {
+      runPhase(action.subject, trip);
+    }
+  }
 }
 
 void StreamStage::findEnds(StepFacts &facts, const Num &n) {
@@ -172,15 +258,19 @@ void StreamStage::findEnds(StepFacts &facts, const Num &n) {
   facts.isLast = b.compare(arith::CmpIPredicate::eq, within + Num(1), innerCount);
 }
 
-void StreamStage::beginStep(Step &step, const Num &n) {
+void StreamStage::setPanels(Step &step, const Num &n) {
   for (auto &[value, panel] : innerPanels)
-    step.setPanel(value, panel.at(n % Num(kCopies)));
+    step.setPanel(value, panel.at(slotOf(ringOf(value), n)));
   for (MapOp map : innerRoundings)
     step.setPanel(map.getResult(0), step.panelOf(map.getInputs()[0]));
   for (auto &[table, window] : windows)
-    step.setWindow(table, window.at(n % Num(kCopies)));
+    step.setWindow(table, window.at(slotOf(ringOf(table), n)));
   for (auto &[table, panel] : vectors)
-    step.setPanel(table, panel.at(n % Num(kCopies)));
+    step.setPanel(table, panel.at(slotOf(ringOf(table), n)));
+}
+
+void StreamStage::beginStep(Step &step, const Num &n) {
+  setPanels(step, n);
   StepFacts facts;
   facts.bounds = k.rowsOwn ? ownBounds : loadRowBounds(step);
   facts.isFull = isFullBlock(step.at, facts.bounds);
@@ -195,7 +285,8 @@ void StreamStage::beginStep(Step &step, const Num &n) {
 }
 
 /// Sets carries, and folds of this CTA, to their registers. Returns the registers by result of the
-/// stream, without those of outer folds. Sums by distance follow in `carried`.
+/// stream, without those of outer folds. Sums by distance and values passed from the trip before
+/// follow in `carried`.
 SmallVector<Registers> StreamStage::setCarried(Step &step, ValueRange carried) {
   Block &body = stream.getBody().front();
   SmallVector<Registers> carriedSums;
@@ -214,26 +305,28 @@ SmallVector<Registers> StreamStage::setCarried(Step &step, ValueRange carried) {
     carriedSums.push_back(std::move(registers));
   }
   vectorSums.beginStep(step, carried);
+  for (Value value : steps.passed) {
+    step.set(value, Registers(carried.take_front(k.registersOf(spacesOf(value)))));
+    carried = carried.drop_front(k.registersOf(spacesOf(value)));
+  }
   return carriedSums;
 }
 
 SmallVector<Value> StreamStage::emitStep(const Num &n, ValueRange carried) {
-  awaitCopies(n);
-  Step step(around, placeOf(n));
-  beginStep(step, n);
-  SmallVector<Registers> carriedSums = setCarried(step, carried);
-  for (Operation *op : perStep)
-    emitOp(step, op);
+  Trip trip{n, carried};
+  walk(role.trip, trip);
+  Step &step = *trip.step;
   SmallVector<Value> yielded;
   for (auto [index, result] : llvm::enumerate(stream.getResults())) {
     if (folds.isOuter(index))
       continue;
     Value value = stream.getYielded(index);
     const bool isSummed = index < stream.getCarries().size() || step.foldOf(value);
-    for (auto [sum, x] : llvm::zip(carriedSums[index], step.registers(value)))
+    for (auto [sum, x] : llvm::zip(trip.carriedSums[index], step.registers(value)))
       yielded.push_back(isSummed ? x : b.add(sum, x));
   }
   vectorSums.endStep(step, yielded);
+  llvm::append_range(yielded, trip.passed);
   folds.emitStep(step);
   step.takeTurns();
   k.sums.endStep(step);
@@ -247,7 +340,7 @@ SmallVector<Value> StreamStage::emitStep(const Num &n, ValueRange carried) {
 
 //===- The kernel -----------------------------------------------------------------===//
 
-Registers StreamStage::startValues() {
+Registers StreamStage::startValues(ArrayRef<Value> passed) {
   Registers values;
   for (auto [index, result] : llvm::enumerate(stream.getResults())) {
     if (folds.isOuter(index))
@@ -258,6 +351,7 @@ Registers StreamStage::startValues() {
       values.append(k.registersOf(spacesOf(result)), b.number(0.0));
   }
   llvm::append_range(values, vectorSums.startValues(k));
+  llvm::append_range(values, passed);
   if (mayStop)
     values.push_back(b.integer(1));
   return values;
@@ -278,13 +372,16 @@ void StreamStage::run() {
   loadOwners();
   declareInner();
   k.sums.declare(k);
-  b.ifThen(b.less(Num(0), steps), [&] { startCopies(0); });
-  b.commitCopies();
+  for (const Action &action : role.before)
+    fill(action.subject, action.ahead);
   if (k.rowsOwn)
     ownBounds = loadRowBounds(around);
   if (mayStop || maySkip)
     stopSlots = k.shared.allocate(k.schedule.warps * 4);
-  setResults(b.loop(0, steps, 1, startValues(), [&](Num n, ValueRange carried) {
+  Trip first{role.first, {}};
+  if (role.first < 0)
+    walk(role.trip, first);
+  setResults(b.loop(0, count, 1, startValues(first.passed), [&](Num n, ValueRange carried) {
     return hasStates ? emitStepUnlessEmpty(n, carried) : emitStepAtAll(n, carried);
   }));
   // Copies are in flight if the loop has stopped early or has had no step. None may be when the
@@ -295,14 +392,14 @@ void StreamStage::run() {
   k.fn.finish(k.getStage(), items(), k.shared.bytes());
 }
 
-void mlir::tile::gpu::lowerStreamStage(StageOp stage, const GpuSchedule &schedule) {
+void mlir::tile::gpu::lowerStreamStage(StageOp stage, const GpuSchedule &schedule,
+                                       const StageProgram &steps) {
   KernelBuilder b(stage.getLoc(), stage.getContext());
-  layOutVectors(stage);
   OuterFolds folds(stage, schedule);
   SmallVector<Value> buffers = collectBuffers(stage);
   PairSums sums(stage, schedule);
   llvm::append_range(buffers, folds.getBuffers());
-  llvm::append_range(buffers, sums.getBuffers());
+  llvm::append_range(buffers, sums.getTickets());
   DistanceSums vectorSums(stage, schedule);
   llvm::append_range(buffers, vectorSums.getBuffers());
   Value itemCounter;
@@ -312,5 +409,5 @@ void mlir::tile::gpu::lowerStreamStage(StageOp stage, const GpuSchedule &schedul
     buffers.push_back(itemCounter);
   }
   KernelFunction fn(stage, "", buffers, schedule.threads(), b);
-  StreamStage(stage, schedule, fn, folds, sums, vectorSums, itemCounter).run();
+  StreamStage(stage, schedule, steps, fn, folds, sums, vectorSums, itemCounter).run();
 }

@@ -1,13 +1,15 @@
 //===- StreamStage.h - the loop over inner blocks ---------------*- C++ -*-===//
 //
-// A CTA loads the panels of its owners once and streams blocks of the inner side through two copies
-// in shared memory: the next block is copied while the CTA computes the current one. Blocks outside
-// the mask are never visited. If rows own, a CTA belongs to one query head; if columns own, it
-// visits the rows of every query head of its key head in turn.
+// A CTA loads the panels of its owners once and streams blocks of the inner side through rings in
+// shared memory: later blocks are copied while the CTA computes the current one. The step program
+// of the stage (passes/Schedule/StepPrograms.h) says in which order; this class emits its actions.
+// Blocks outside the mask are never visited. If rows own, a CTA belongs to one query head; if
+// columns own, it visits the rows of every query head of its key head in turn.
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_STREAMSTAGE_H
 #define PE_PASSES_TOGPU_STREAMSTAGE_H
 
+#include "passes/Schedule/StepPrograms.h"
 #include "passes/ToGPU/DistanceSums.h"
 #include "passes/ToGPU/Emitters.h"
 #include "passes/ToGPU/Folds.h"
@@ -17,10 +19,12 @@ namespace mlir::tile::gpu {
 
 class StreamStage {
 public:
-  StreamStage(StageOp stage, const GpuSchedule &schedule, KernelFunction &fn, OuterFolds &folds,
-              PairSums &sums, const DistanceSums &vectorSums, Value itemCounter)
-      : k(stage, schedule, fn, sums, itemCounter), b(k.b), stream(k.getStream()), folds(folds),
-        vectorSums(vectorSums), around(k), hasStates(k.getStage().getBlockStates()),
+  StreamStage(StageOp stage, const GpuSchedule &schedule, const StageProgram &steps,
+              KernelFunction &fn, OuterFolds &folds, PairSums &sums, const DistanceSums &vectorSums,
+              Value itemCounter)
+      : k(stage, schedule, fn, sums, itemCounter), b(k.b), stream(k.getStream()), steps(steps),
+        role(steps.program.roles[0]), folds(folds), vectorSums(vectorSums), around(k),
+        hasStates(k.getStage().getBlockStates()),
         mayStop(stream.getStopCarry() && k.rowsOwn && folds.getBuffers().empty() &&
                 vectorSums.isEmpty()),
         maySkip(stream.getSkipBuffer() && k.rowsOwn && sums.isEmpty() && vectorSums.isEmpty()) {}
@@ -31,14 +35,35 @@ private:
   void findRange();
   void loadOwners();
   void declareInner();
-  Registers startValues();
+  Registers startValues(ArrayRef<Value> passed);
   void setResults(ArrayRef<Value> results);
 
   //===- One step: number `n` of the loop ---------------------------------------------===//
+  /// The state of emission in one trip of the loop. A trip without runs belongs to a block that is
+  /// left out.
+  struct Trip {
+    const Num n;
+    ValueRange carried;
+    bool hasRuns = true;
+    std::optional<Step> step = {};           // of block n, from its first run on
+    SmallVector<Registers> carriedSums = {}; // by result of the stream
+    Registers passed = {};                   // of block n + 1
+  };
+  void walk(ArrayRef<::pe::math::Action> actions, Trip &trip);
+  void fill(int ring, const Num &n);
+  void take(ArrayRef<::pe::math::Action> takes, const Trip &trip);
+  void runPhase(int phase, Trip &trip);
+  /// Runs a phase of a later block, and returns the registers of the values that it passes on.
+  Registers runAhead(int phase, const Num &n);
+  SmallVector<Type> passedTypes();
   StepPlace placeOf(const Num &n);
-  void startCopies(const Num &n);
-  void startNextCopies(const Num &n);
-  void awaitCopies(const Num &n);
+  Num slotOf(int ring, const Num &n) const {
+    const int slots = steps.program.rings[ring].slots;
+    return slots == 1 ? Num(0) : n % Num(slots);
+  }
+  int ringOf(Value panel) const { return steps.rings.lookup(panel); }
+  void startCopies(int ring, const Num &n);
+  void setPanels(Step &step, const Num &n);
   /// Sets whether the step is the first or the last of a head.
   void findEnds(StepFacts &facts, const Num &n);
   void beginStep(Step &step, const Num &n);
@@ -67,13 +92,15 @@ private:
   FragmentKernel k;
   KernelBuilder &b;
   StreamOp stream;
+  const StageProgram &steps;
+  const ::pe::math::Role &role;
   OuterFolds &folds;
   const DistanceSums &vectorSums;
   Scope around;
   const bool hasStates, mayStop, maySkip;
 
   // Set before the loop.
-  Num firstInner, innerCount, steps;
+  Num firstInner, innerCount, count; // count: the steps of the CTA
   Num perHead;           // innerCount, or 1 if there are no steps, because it is a divisor
   int64_t stopSlots = 0; // in shared memory: a value per warp
   RowBounds ownBounds;   // if rows own

@@ -5,49 +5,27 @@
 
 #include "passes/ToGPU/Emitters.h"
 #include "passes/ToGPU/Folds.h"
-#include "passes/ToGPU/ToGPU.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
-//===- Buffers ------------------------------------------------------------------===//
+//===- Targets ------------------------------------------------------------------===//
 
-Value PairSums::makeBuffer(const Twine &name, ArrayRef<std::string> extents, Type element) {
-  return buffers.emplace_back(addTemporary(stage, name, extents, element, /*zero=*/true));
-}
-
-/// Adds a stage that adds the slots (third extent of `slots`) to `target`.
-static void addSlots(StageOp stage, const Twine &name, Value slots, Value target) {
-  OpBuilder builder(stage->getContext());
-  builder.setInsertionPointAfter(stage);
-  Location loc = stage.getLoc();
-  auto sum = StageOp::create(builder, loc, (stage.getSymName() + name).str(), stage.getPhase(),
-                             builder.getStrArrayAttr({}), /*pairs=*/Value(),
-                             /*schedule=*/ScheduleAttrInterface());
-  builder.setInsertionPointToStart(&sum.getBody().emplaceBlock());
-  SmallVector<Value> at = addElementLoop(builder, loc, slots);
-  // The target has the indices of the slots without the slot index; a second extent "hq" is the
-  // head.
-  SmallVector<Value> to(at.begin(), at.begin() + 2);
-  unsigned next = 3;
-  for (StringAttr extent : cast<BufferType>(target.getType()).getExtents().drop_front(2))
-    to.push_back(extent.getValue() == "hq" ? at[1] : at[next++]);
-  Value value = ReadOp::create(builder, loc, builder.getF32Type(), slots, at, /*inbounds=*/true);
-  AccumulateOp::create(builder, loc, value, target, to);
-  YieldOp::create(builder, loc);
-  divideLoops(sum);
+/// Returns the number of slots of a table of distances.
+static int64_t countSlots(Value slots) {
+  int64_t count = 1;
+  cast<BufferType>(slots.getType()).getExtents()[2].getValue().getAsInteger(10, count);
+  return count;
 }
 
 PairSums::PairSums(StageOp stage, const GpuSchedule &schedule)
-    : stage(stage), schedule(schedule), rows(getOwner(stage) == Owner::Rows),
-      units(stage, schedule, kSlots) {
+    : schedule(schedule), rows(getOwner(stage) == Owner::Rows) {
   llvm::SetVector<Value> headTargets, diagonalTargets;
   stage.getStream().getBody().walk([&](Operation *op) {
-    if (auto sum = dyn_cast<AccumulateOp>(op); sum && !lineOf(sum) && !hasElementOfPair(sum))
+    if (auto sum = dyn_cast<AccumulateOp>(op); sum && slotsOf(sum.getBuffer()))
       headTargets.insert(sum.getBuffer());
     if (auto grad = dyn_cast<WindowGradOp>(op))
       diagonalTargets.insert(grad.getTable());
@@ -57,28 +35,14 @@ PairSums::PairSums(StageOp stage, const GpuSchedule &schedule)
         diagonalTargets.insert(grad.getUGrad());
     }
   });
-  Type f32 = Float32Type::get(stage.getContext());
+  for (Value slots : headTargets)
+    heads.push_back({slots, elementsOfHead(slots)});
   Type i32 = IntegerType::get(stage.getContext(), 32);
-  const std::string owners =
-      std::string("ceildiv(") + (rows ? "r," : "c,") + std::to_string(schedule.ownerBlock()) + ")";
-  for (Value target : headTargets) {
-    HeadSum sum{target, Value()};
-    SmallVector<std::string> extents = {"b", "hq", owners};
-    sum.count = elementsOfHead(target);
-    for (StringAttr extent : cast<BufferType>(target.getType()).getExtents().drop_front(2))
-      if (extent.getValue() != "hq")
-        extents.push_back(extent.str());
-    sum.slots = makeBuffer("_slots" + Twine(buffers.size()), extents, f32);
-    addSlots(stage, "_slots" + Twine(buffers.size() - 1), sum.slots, target);
-    heads.push_back(sum);
-  }
-  for (Value target : diagonalTargets) {
-    Diagonal diagonal{target, Value(), Value()};
-    diagonal.slots =
-        makeBuffer("_slots" + Twine(buffers.size()), {"b", "hq", std::to_string(kSlots), "t"}, f32);
-    addSlots(stage, "_slots" + Twine(buffers.size() - 1), diagonal.slots, target);
-    diagonal.tickets = makeBuffer("_order" + Twine(buffers.size()), units.ticketExtents(), i32);
-    diagonals.push_back(diagonal);
+  for (Value slots : diagonalTargets) {
+    const DiagonalUnits units(stage, schedule, countSlots(slots));
+    tickets.push_back(addTemporary(stage, "_order" + Twine(tickets.size()), units.ticketExtents(),
+                                   i32, /*zero=*/true));
+    diagonals.push_back({slots, tickets.back(), units});
   }
 }
 
@@ -132,7 +96,7 @@ void PairSums::beginStep(Step &step) {
 
 void PairSums::addToHead(FragmentKernel &k, Value target, const Num &index, Value value) {
   KernelBuilder &b = k.b;
-  const auto *sum = llvm::find_if(heads, [&](HeadSum &s) { return s.target == target; });
+  const auto *sum = llvm::find_if(heads, [&](HeadSum &s) { return s.slots == target; });
   b.ifThen(b.compare(arith::CmpIPredicate::eq, k.lane, 0), [&] {
     Value address = sharedFloat(k, sum->offset, k.warp * Num(sum->count) + index);
     b.store(b.add(b.load(b.f32(), address), value), address);
@@ -170,9 +134,9 @@ Value PairSums::carryAt(Step &step, const Diagonal &diagonal, int64_t copy, cons
   return sharedFloat(step.k, diagonal.carry, place * Num(schedule.ownerBlock()) + index);
 }
 
-Num PairSums::apartOf(const Num &n) const {
-  return units.isDescending() ? Num(schedule.innerBlock - 1) - n
-                              : n - Num(schedule.ownerBlock() - 1);
+Num PairSums::apartOf(const Diagonal &diagonal, const Num &n) const {
+  return diagonal.units.isDescending() ? Num(schedule.innerBlock - 1) - n
+                                       : n - Num(schedule.ownerBlock() - 1);
 }
 
 /// Adds the value of every thread below the inner block's size to the unit's diagonals.
@@ -181,13 +145,13 @@ Turn PairSums::turnOf(Step &step, const Diagonal &diagonal, const Num &unit, Val
   KernelBuilder &b = k.b;
   const int64_t block = schedule.innerBlock;
   // The distance of the inner from the owner side; the table counts rows minus columns.
-  Num apart = apartOf(k.thread) + unit * Num(block);
+  Num apart = apartOf(diagonal, k.thread) + unit * Num(block);
   Num entry = (rows ? Num(0) - apart : apart) + k.columns - Num(1);
   Value exists = b.both(b.less(k.thread, Num(block)),
                         b.both(b.less(Num(-1), entry), b.less(entry, k.rows + k.columns - Num(1))));
-  const Num first[] = {k.item.batch, step.queryHead(), units.slotOf(k), Num(0)};
+  const Num first[] = {k.item.batch, step.queryHead(), diagonal.units.slotOf(k), Num(0)};
   Value address = b.global(k.fn.address(diagonal.slots, ArrayRef<Num>(first)), entry * Num(4));
-  return units.turnAt(step, diagonal.tickets, unit, [&b, exists, address, value] {
+  return diagonal.units.turnAt(step, diagonal.tickets, unit, [&b, exists, address, value] {
     b.ifThen(exists, [&] { b.store(b.add(b.load(b.f32(), address), value), address); });
   });
 }
@@ -249,7 +213,7 @@ Value PairSums::sumOfPanel(FragmentKernel &k, const Panel &pairs, const Num &apa
 void PairSums::addDiagonals(Step &step, Value target, const Registers &pairs, Value value) {
   FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
-  auto *diagonal = llvm::find_if(diagonals, [&](Diagonal &d) { return d.target == target; });
+  auto *diagonal = llvm::find_if(diagonals, [&](Diagonal &d) { return d.slots == target; });
   Panel panel;
   if (k.isPermuted && value) {
     panel = step.stagedPairs(value);
@@ -288,14 +252,14 @@ void PairSums::passOn(Step &step, const Diagonal &diagonal,
   // t, t + threads(), and so on.
   auto sumOf = [&](const Num &n) {
     Value carried = carriedAt(0, n, owners);
-    return sumOfBlock ? b.add(carried, sumOfBlock(apartOf(n))) : carried;
+    return sumOfBlock ? b.add(carried, sumOfBlock(apartOf(diagonal, n))) : carried;
   };
   SmallVector<std::pair<Num, Value>> mine;
   for (int64_t first = 0; first < owners + inners - 1; first += schedule.threads()) {
     Num n = k.thread + Num(first);
     mine.emplace_back(n, sumOf(n));
   }
-  step.addTurn(turnOf(step, diagonal, units.unitOf(step), mine.front().second));
+  step.addTurn(turnOf(step, diagonal, diagonal.units.unitOf(step), mine.front().second));
   // The sums that later blocks complete; an index beyond the last is not a diagonal.
   for (auto &[n, sum] : mine) {
     Value isLater = b.both(b.less(Num(inners - 1), n), b.less(n, owners + inners - 1));
@@ -305,8 +269,8 @@ void PairSums::passOn(Step &step, const Diagonal &diagonal,
   }
   b.ifThen(step.isLast(), [&] {
     b.barrier();
-    for (int64_t n = 0; n < units.perOwner(); ++n)
-      takeTurns(k, turnOf(step, diagonal, units.unitOf(step, n + 1),
+    for (int64_t n = 0; n < diagonal.units.perOwner(); ++n)
+      takeTurns(k, turnOf(step, diagonal, diagonal.units.unitOf(step, n + 1),
                           carriedAt(1, k.thread + Num(n * inners), (n + 1) * inners)));
   });
 }

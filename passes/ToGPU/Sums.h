@@ -4,16 +4,17 @@
 // equal in every run:
 //
 //   per head        a CTA sums in shared memory, one copy per warp; at the end of a head it stores
-//                   its sum in its own slot, and a loop after the kernel adds the slots
+//                   its sum in its own slot
 //   per distance    a lane sums its part of a diagonal in registers and stores it in a table of its
 //                   warp, [diagonal][8], with one entry for each of the eight lanes that share the
 //                   diagonal; a thread adds up the diagonal over all warps. A CTA meets a
 //                   diagonal in few consecutive blocks, so each block completes the sums of as many
 //                   diagonals as a block is wide; CTAs add them, in the order of their items, to
-//                   one of kSlots copies of the table
+//                   the table of their slot
 //
-// Both use memory linear in the length. If a stage scans along the keys, the keys of a lane are not
-// adjacent to those of other lanes, and pairs pass through shared memory unchanged.
+// `pe-split-sums` has created the slots, and the loops that add them up. Both kinds of sums use
+// memory linear in the length. If a stage scans along the keys, the keys of a lane are not adjacent
+// to those of other lanes, and pairs pass through shared memory unchanged.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_SUMS_H
@@ -26,12 +27,10 @@ namespace mlir::tile::gpu {
 /// The sums of a kernel over pairs.
 class PairSums {
 public:
-  static constexpr int64_t kSlots = 16;
-
-  /// Adds the slots to the plan and, after the stage, the loops that add them up.
+  /// Adds the tickets of the sums per distance to the plan.
   PairSums(StageOp stage, const GpuSchedule &schedule);
 
-  ArrayRef<Value> getBuffers() const { return buffers; }
+  ArrayRef<Value> getTickets() const { return tickets; }
   bool hasTurns() const { return !diagonals.empty(); }
   bool isEmpty() const { return heads.empty() && diagonals.empty(); }
 
@@ -52,16 +51,16 @@ public:
 
 private:
   struct HeadSum {
-    Value target, slots;
-    int64_t count = 1;  // elements per head
+    Value slots;
+    int64_t count;      // elements per head
     int64_t offset = 0; // in shared memory, one copy per warp
   };
   struct Diagonal {
-    Value target, slots, tickets;
+    Value slots, tickets;
+    DiagonalUnits units;
     int64_t carry = 0;  // in shared memory, two copies: the sums that the next block completes
     int64_t skewed = 0; // the tables of the warps
   };
-  Value makeBuffer(const Twine &name, ArrayRef<std::string> extents, Type element);
   /// Returns element `index` of the sums left by the previous block (`copy` 0) or by this one (1).
   Value carryAt(Step &step, const Diagonal &diagonal, int64_t copy, const Num &index);
   ::pe::math::SkewedTable table() const { return {schedule.ownerTiles, schedule.innerBlock}; }
@@ -74,16 +73,14 @@ private:
   Value sumOfPanel(FragmentKernel &k, const Panel &pairs, const Num &apart);
   /// Returns inner - owner, each relative to its block, of the n-th diagonal that a block meets, in
   /// the order in which blocks complete them.
-  Num apartOf(const Num &n) const;
+  Num apartOf(const Diagonal &diagonal, const Num &n) const;
   Turn turnOf(Step &step, const Diagonal &diagonal, const Num &unit, Value value);
 
-  StageOp stage;
   const GpuSchedule schedule;
   bool rows;
-  DiagonalUnits units;
   SmallVector<HeadSum> heads;
   SmallVector<Diagonal> diagonals;
-  SmallVector<Value> buffers;
+  SmallVector<Value> tickets;
 };
 
 } // namespace mlir::tile::gpu

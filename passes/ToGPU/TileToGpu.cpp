@@ -47,12 +47,18 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
                            "found " +
                                Twine(depth));
   bool hasDiagonals = false;
-  Operation *scattered = nullptr, *unknown = nullptr;
+  Operation *scattered = nullptr, *unknown = nullptr, *whole = nullptr;
   stage.getStream().getBody().walk([&](Operation *op) {
     hasDiagonals |= isa<WindowGradOp, WindowOuterOp, SegmentsGradOp>(op);
     if (auto sum = dyn_cast<AccumulateOp>(op);
         sum && !hasPlaceInHead(sum) && !lineOf(sum) && !hasElementOfPair(sum))
       scattered = op;
+    else if (sum && hasPlaceInHead(sum) && !slotsOf(sum.getBuffer()))
+      whole = op;
+    auto grad = dyn_cast<WindowGradOp>(op);
+    auto segments = dyn_cast<SegmentsGradOp>(op);
+    if ((grad && !slotsOf(grad.getTable())) || (segments && !slotsOf(segments.getMoments())))
+      whole = op;
   });
   auto isKnown = [](Operation *op) {
     return isa<ConstantOp, PositionOp, IndexOp, LoadOp, StoreOp, MapOp, DotOp, MaskOp, RandomOp,
@@ -71,6 +77,9 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
                   "query and the key, and the tensor is not known to have at most " +
                       Twine(kMostSumsOfThread) +
                       " elements per head; --target=cpu has no such limit");
+  if (whole)
+    return whole->emitOpError("expected sums in slots, which CTAs do not share; run pe-split-sums "
+                              "first");
   if (hasDiagonals &&
       (schedule.ownerBlock() % schedule.innerBlock || schedule.threads() < schedule.innerBlock))
     return refuse(stage, "sums along diagonals require an owner block that is a multiple of the "
@@ -96,8 +105,9 @@ struct PETileToGpuPass : tile::impl::PETileToGpuPassBase<PETileToGpuPass> {
     for (PlanOp plan : getOperation().getOps<PlanOp>())
       if (failed(checkKeyBlock(plan)))
         return signalPassFailure();
-    // Lowering a stage may add stages after it, which add up its slots.
-    while (StageOp stage = firstStage()) {
+    SmallVector<StageOp> stages;
+    getOperation().walk([&](StageOp stage) { stages.push_back(stage); });
+    for (StageOp stage : stages) {
       if (failed(lower(stage)))
         return signalPassFailure();
       stage.erase();
@@ -109,15 +119,6 @@ struct PETileToGpuPass : tile::impl::PETileToGpuPassBase<PETileToGpuPass> {
   }
 
 private:
-  StageOp firstStage() {
-    StageOp found;
-    getOperation().walk([&](StageOp stage) {
-      found = stage;
-      return WalkResult::interrupt();
-    });
-    return found;
-  }
-
   LogicalResult lower(StageOp stage) {
     if (isScalarStage(stage)) {
       tile::gpu::lowerScalarStage(stage);
@@ -134,7 +135,10 @@ private:
       return stage.emitOpError("expected a schedule #step.gpu; run pe-schedule-gpu first");
     if (failed(tile::gpu::checkStage(stage, *schedule)))
       return failure();
-    tile::gpu::lowerStreamStage(stage, *schedule);
+    const StageProgram steps = programOf(stage, *schedule);
+    if (failed(checkProgram(stage, steps)))
+      return failure();
+    tile::gpu::lowerStreamStage(stage, *schedule, steps);
     return success();
   }
 

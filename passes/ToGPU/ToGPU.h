@@ -4,6 +4,7 @@
 
 #include "dialect/Step/GpuSchedule.h"
 #include "dialect/Tile/Tile.h"
+#include "passes/Schedule/StepPrograms.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -15,10 +16,8 @@ namespace gpu {
 
 /// Emits an error at the first part of a stage with a stream that has no fragment kernel.
 LogicalResult checkStage(StageOp stage, const GpuSchedule &schedule);
-/// Applies pe-divide-loops to one stage; a stage without loops is unchanged.
-void divideLoops(StageOp stage);
 /// Creates the kernel and the launch of a stage with a stream; the stage remains.
-void lowerStreamStage(StageOp stage, const GpuSchedule &schedule);
+void lowerStreamStage(StageOp stage, const GpuSchedule &schedule, const StageProgram &steps);
 /// Replaces math functions without an accurate PTX instruction by calls of the device library.
 LogicalResult callMathLibrary(mlir::gpu::GPUModuleOp kernels);
 /// Creates the kernel and the launch of a stage with values but without a stream.

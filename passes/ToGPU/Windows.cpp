@@ -20,64 +20,8 @@ using ::pe::math::Reflection;
 
 //===- Tables -------------------------------------------------------------------------===//
 
-/// Adds a stage that writes the table [.., d, t] as [.., t, d], rounded to the type of the
-/// operands, with zeros after the last distance.
-static Value layOut(StageOp stage, Value table, Type element, const Twine &name) {
-  SmallVector<std::string> extents;
-  for (StringAttr extent : cast<BufferType>(table.getType()).getExtents())
-    extents.push_back(extent.str());
-  const unsigned rank = extents.size();
-  std::swap(extents[rank - 2], extents[rank - 1]);
-  OpBuilder builder(stage);
-  Type f32 = builder.getF32Type();
-  Value vectors =
-      addTemporary(stage, name, extents, element.isTF32() ? f32 : element, /*zero=*/false);
-  auto writer = StageOp::create(builder, stage.getLoc(), (stage.getSymName() + name).str(),
-                                stage.getPhase(), builder.getStrArrayAttr({}), /*pairs=*/Value(),
-                                /*schedule=*/ScheduleAttrInterface());
-  Location loc = stage.getLoc();
-  builder.setInsertionPointToStart(&writer.getBody().emplaceBlock());
-  SmallVector<Value> at = addElementLoop(builder, loc, vectors), from = at;
-  std::swap(from[rank - 2], from[rank - 1]);
-  Value value = ReadOp::create(builder, loc, f32, table, from, /*inbounds=*/true);
-  // A table may have uninitialized entries after the distances of the call, which kernels also
-  // copy.
-  Value distances = SizeOp::create(builder, loc, builder.getIndexType(), "r + c - 1");
-  Value isDistance =
-      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, at[rank - 2], distances);
-  Value zero = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0.0f));
-  value = arith::SelectOp::create(builder, loc, isDistance, value, zero);
-  auto rounding = arith::RoundingModeAttr();
-  if (element.isTF32())
-    rounding =
-        arith::RoundingModeAttr::get(builder.getContext(), arith::RoundingMode::to_nearest_away);
-  if (!element.isF32())
-    value =
-        arith::TruncFOp::create(builder, loc, element, value, rounding, arith::FastMathFlagsAttr());
-  if (element.isTF32())
-    value = arith::ExtFOp::create(builder, loc, f32, value);
-  WriteOp::create(builder, loc, value, vectors, at);
-  YieldOp::create(builder, loc);
-  return vectors;
-}
-
-void mlir::tile::gpu::layOutVectors(StageOp stage) {
-  llvm::DenseMap<std::pair<Value, Type>, Value> known;
-  auto replace = [&](OpOperand &table, Type element) {
-    Value &vectors = known[{table.get(), element}];
-    if (!vectors)
-      vectors = layOut(stage, table.get(), element, "_vectors" + Twine(known.size() - 1));
-    table.set(vectors);
-  };
-  stage.walk([&](Operation *op) {
-    if (auto dot = dyn_cast<WindowDotOp>(op))
-      replace(dot.getTableMutable(), elementOf(dot.getRows()));
-    else if (auto sum = dyn_cast<WindowSumOp>(op))
-      replace(sum.getTableMutable(), elementOf(sum.getValue()));
-  });
-}
-
-llvm::MapVector<Value, Panel> mlir::tile::gpu::makeVectorPanels(FragmentKernel &k, int64_t copies) {
+llvm::MapVector<Value, Panel>
+mlir::tile::gpu::makeVectorPanels(FragmentKernel &k, llvm::function_ref<int64_t(Value)> slotsOf) {
   llvm::MapVector<Value, Panel> panels;
   for (Operation &op : k.getStream().getBody().front()) {
     if (!isa<WindowDotOp, WindowSumOp>(op))
@@ -88,8 +32,8 @@ llvm::MapVector<Value, Panel> mlir::tile::gpu::makeVectorPanels(FragmentKernel &
     if (isNew) {
       auto type = cast<BufferType>(table.getType());
       const int64_t depth = type.getExtents().back() == "d" ? k.fn.headDim : k.fn.valueDim;
-      found->second =
-          k.shared.makePanel(distanceBlockOf(k).numbers(), depth, type.getElementType(), copies);
+      found->second = k.shared.makePanel(distanceBlockOf(k).numbers(), depth, type.getElementType(),
+                                         slotsOf(table));
     }
   }
   return panels;

@@ -128,11 +128,21 @@ void BlockEmitter::ifInsideMask(const Point &point, llvm::function_ref<void()> b
 
 //===- Memory --------------------------------------------------------------------===//
 
+Value BlockEmitter::slotOf(SlotsAttr slots, StringRef count, const Point &point) {
+  Value at = slots.getSide() == "r" ? callRow(point) : callColumn(point);
+  Value block = arith::ConstantIndexOp::create(builder, slots.getBlock());
+  Value number = arith::DivUIOp::create(builder, at, block);
+  return arith::RemUIOp::create(builder, number, size(count));
+}
+
 SmallVector<Value> BlockEmitter::bufferIndices(Value buffer, const Point &point, ValueRange extra) {
   SmallVector<Value> indices;
+  const SlotsAttr slots = slotsOf(buffer);
   for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents()) {
     StringRef name = extent.getValue();
-    if (name == "b") {
+    if (slots && indices.size() == 2) {
+      indices.push_back(slotOf(slots, name, point));
+    } else if (name == "b") {
       indices.push_back(position.b);
     } else if (name == "hq") {
       indices.push_back(position.hq);

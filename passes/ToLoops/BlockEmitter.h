@@ -137,6 +137,8 @@ private:
   Value contract(StringRef axis, bool masked, Value initial, const Point &point,
                  llvm::function_ref<Value(Value, const Point &)> combine);
   SmallVector<Value> bufferIndices(Value buffer, const Point &point, ValueRange extra = {});
+  /// Returns the slot of a pair in a buffer of partial sums with `count` slots.
+  Value slotOf(SlotsAttr slots, StringRef count, const Point &point);
   /// Returns the memory of `value` for one block, allocated on first use.
   Value getScratch(Value value);
   SmallVector<Value> scratchIndices(const SpaceSet &spaces, const Point &point);

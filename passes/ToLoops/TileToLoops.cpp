@@ -98,7 +98,8 @@ void StageToLoops::addStreamBuffers() {
     std::string name = (stage.getSymName() + (carry ? "_carry" : "_fold") + Twine(index)).str();
     streamBuffers.push_back(BufferOp::create(builder, stream.getLoc(),
                                              streamBufferType(result, overKeyHeads), name,
-                                             Role::Temporary, /*zero=*/false));
+                                             Role::Temporary, /*zero=*/false,
+                                             /*strided=*/false, /*slots=*/SlotsAttr()));
   }
 }
 

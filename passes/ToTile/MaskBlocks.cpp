@@ -24,6 +24,10 @@ using pe::ScalarRange;
 
 namespace {
 
+/// The number of rows, and of columns, of a block that has a state. Smaller blocks skip more pairs
+/// near the edges of a mask, and cost more evaluations of its code.
+constexpr int64_t kStateBlock = 64;
+
 /// Returns the number of blocks of states in the rows or columns of a call.
 std::string stateBlocksOf(StringRef extent) {
   return "ceildiv(" + extent.str() + "," + std::to_string(kStateBlock) + ")";

@@ -135,11 +135,11 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  %S = tile.buffer "states" temporary : !tile.buffer<[b, "ceildiv(r,64)", "ceildiv(c,32)"], i32>
-  // CHECK: expected states of i32 with extents ceildiv(r,64), ceildiv(c,64) last, heads before them,
-  // CHECK-SAME: {{^}} found '!tile.buffer<[b, "ceildiv(r,64)", "ceildiv(c,32)"], i32>' (pairs-C4)
-  // expected-error-re @below {{states of i32 with extents ceildiv(r,64), ceildiv(c,64) last,{{.*}}(pairs-C4)}}
-  %m = tile.pairs states(%S : !tile.buffer<[b, "ceildiv(r,64)", "ceildiv(c,32)"], i32>)
+  %S = tile.buffer "states" temporary : !tile.buffer<[b, "ceildiv(c,64)", "ceildiv(c,32)"], i32>
+  // CHECK: expected states of i32 with extents ceildiv(r,ROWS), ceildiv(c,COLUMNS) last, heads before them,
+  // CHECK-SAME: {{^}} found '!tile.buffer<[b, "ceildiv(c,64)", "ceildiv(c,32)"], i32>' (pairs-C4)
+  // expected-error-re @below {{states of i32 with extents ceildiv(r,ROWS), ceildiv(c,COLUMNS) last,{{.*}}(pairs-C4)}}
+  %m = tile.pairs states(%S : !tile.buffer<[b, "ceildiv(c,64)", "ceildiv(c,32)"], i32>)
 }
 
 // -----

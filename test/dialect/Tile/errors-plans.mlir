@@ -167,3 +167,17 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   // expected-error-re @below {{`strided` on a tensor{{.*}}, found a gradient with `zero` of rank 2 (buffer-C4)}}
   %0 = tile.buffer "d_x" gradient {strided, zero} : !tile.buffer<[b, r], f32>
 }
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error-re @below {{expected `slots` of blocks of r or c on a temporary [b, hq, slots, ...], found #tile.slots<c by 64> on '!tile.buffer<[b, hq], f32>' (buffer-C5)}}
+  %0 = tile.buffer "s" temporary slots <c by 64> : !tile.buffer<[b, hq], f32>
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{found #tile.slots<e by 64> on '!tile.buffer<[b, hq, 4, t], f32>' (buffer-C5)}}
+  %0 = tile.buffer "s" temporary slots <e by 64> : !tile.buffer<[b, hq, 4, t], f32>
+}

@@ -31,12 +31,12 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
-  %T = tile.buffer "t" temporary : !tile.buffer<[t, d], f32>
+  %T = tile.buffer "t" temporary : !tile.buffer<[t, d], bf16>
   tile.stage @s forward over ["b", "hq"] {
     %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
     tile.stream any {
-      // expected-error-re @below {{table with extents d and t last,{{.*}}'!tile.buffer<[t, d], f32>' (window_dot-C3)}}
-      %x = tile.window_dot %q, %T : !tile.val<[r, d], f32>, !tile.buffer<[t, d], f32> -> !tile.val<[r, c], f32>
+      // expected-error-re @below {{table with extents d and t last,{{.*}}'!tile.buffer<[t, d], bf16>' (window_dot-C3)}}
+      %x = tile.window_dot %q, %T : !tile.val<[r, d], f32>, !tile.buffer<[t, d], bf16> -> !tile.val<[r, c], f32>
     }
   }
 }
@@ -74,7 +74,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
       %x = tile.constant 1.0 : !tile.val<[r, c], f32>
-      // expected-error-re @below {{f32 table with extents e and t last, heads before them, found{{.*}}(window_sum-C3)}}
+      // expected-error-re @below {{f32 table with extents e and t last,{{.*}} heads before them, found{{.*}}(window_sum-C3)}}
       %y = tile.window_sum %x, %T : !tile.val<[r, c], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, e], f32>
     }
   }

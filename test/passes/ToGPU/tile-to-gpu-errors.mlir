@@ -4,7 +4,7 @@
 // RUN: not pe-opt %t/depth.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=DEPTH
 // RUN: not pe-opt %t/form.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=FORM
 // RUN: not pe-opt %t/place.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=PLACE
-// RUN: not pe-opt %t/diagonals.mlir --pe-schedule-gpu=set=inner_block=48 --pe-tile-to-gpu 2>&1 \
+// RUN: not pe-opt %t/diagonals.mlir --pe-schedule-gpu=set=inner_block=48 --pe-split-sums --pe-tile-to-gpu 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=BLOCKS
 // RUN: not pe-opt %t/columns.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=COLUMNS
 // RUN: not pe-opt %examples/nope.mlir --pe-to-tile-pipeline=grad=1 --pe-schedule-gpu --pe-tile-to-gpu 2>&1 \

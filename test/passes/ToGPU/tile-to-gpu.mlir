@@ -1,13 +1,13 @@
 // RUN: pe-opt %examples/nope.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values \
-// RUN:   --pe-divide-loops --pe-tile-to-gpu | FileCheck %s
+// RUN:   --pe-split-sums --pe-divide-loops --pe-tile-to-gpu | FileCheck %s
 // RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values \
-// RUN:   --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=STICK
+// RUN:   --pe-split-sums --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=STICK
 // RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values \
-// RUN:   --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=TABLE
+// RUN:   --pe-split-sums --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=TABLE
 // RUN: pe-opt %examples/fire_gelu.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values \
-// RUN:   --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=LOOP
+// RUN:   --pe-split-sums --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=LOOP
 // RUN: pe-opt %examples/fire.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu --pe-hoist-row-values \
-// RUN:   --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=FIRE
+// RUN:   --pe-split-sums --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=FIRE
 // RUN: not pe-opt %examples/nope.mlir --pe-to-tile-pipeline --pe-tile-to-gpu 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=SCHEDULE
 
@@ -45,7 +45,7 @@
 // STICK: tile.launch @attention_attention_backward backward items "b*hq*ceildiv(r,32)"
 
 // Threads build tables; sums along diagonals are added from slots.
-// TABLE: %[[SLOTS:[0-9]+]] = tile.buffer {{.*}} temporary {zero} : <[b, hq, 16, t], f32>
+// TABLE: %[[SLOTS:[0-9]+]] = tile.buffer {{.*}} temporary slots <c by 64> {zero} : <[b, hq, 16, t], f32>
 // TABLE: tile.launch @attention_attention_backward backward {{.*}} %[[SLOTS]],
 // TABLE: tile.launch @[[ADD:[a-z_0-9]+]] backward {{.*}}(%{{[0-9]+}}, %[[SLOTS]])
 

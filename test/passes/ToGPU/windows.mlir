@@ -19,7 +19,7 @@
 //
 // A separate stage writes the vectors by distance, in the type of the operands, for each direction.
 // RUN: pe-opt %s --pe-to-tile-pipeline="entry=common dtype=bf16 grad=1" --pe-schedule-gpu --pe-hoist-row-values \
-// RUN:   --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=PLAN
+// RUN:   --pe-split-sums --pe-lay-out-tables --pe-divide-loops --pe-tile-to-gpu | FileCheck %s --check-prefix=PLAN
 // PLAN: %[[FORWARD:[0-9]+]] = tile.buffer {{.*}} temporary : <[t, d], bf16>
 // PLAN: tile.launch {{.*}} forward {{.*}}(%{{[0-9]+}}, %[[FORWARD]])
 // PLAN: tile.launch @common_common_forward forward {{.*}}, %[[FORWARD]])

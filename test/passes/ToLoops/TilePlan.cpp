@@ -3,6 +3,7 @@
 
 #include "dialect/PE/ExportProgram.h"
 #include "dialect/PE/PE.h"
+#include "dialect/Step/StepAttributes.h"
 #include "dialect/Tile/Tile.h"
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -15,6 +16,8 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "passes/Pipelines/Pipelines.h"
+#include "passes/Schedule/Schedule.h"
+#include "passes/ToGPU/ToGPU.h"
 #include "passes/Transforms/Passes.h"
 #include "passes/Transforms/Prepare.h"
 #include "runtime/device/common/BoundPlan.h"
@@ -82,9 +85,9 @@ struct TilePlan::Engine {
 
 static std::unique_ptr<MLIRContext> makeContext() {
   DialectRegistry registry;
-  registry.insert<mlir::pe::PEDialect, tile::TileDialect, arith::ArithDialect, math::MathDialect,
-                  func::FuncDialect, memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect,
-                  LLVM::LLVMDialect>();
+  registry.insert<mlir::pe::PEDialect, tile::TileDialect, step::StepDialect, arith::ArithDialect,
+                  mlir::math::MathDialect, func::FuncDialect, memref::MemRefDialect,
+                  scf::SCFDialect, tensor::TensorDialect, LLVM::LLVMDialect>();
   func::registerInlinerExtension(registry);
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
@@ -120,6 +123,23 @@ Source compileToTile(const std::string &file, int64_t headDim, int64_t valueDim)
   });
   llvm::raw_string_ostream(source.tile) << *module;
   return source;
+}
+
+std::string rewriteForGpu(const std::string &tile) {
+  std::unique_ptr<MLIRContext> context = makeContext();
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(tile, context.get());
+  runPasses(*module, [](PassManager &pm) {
+    tile::PEScheduleGpuPassOptions schedule;
+    schedule.set = {"warps=1", "owner_tiles=1"};
+    pm.addPass(tile::createPEScheduleGpuPass(schedule));
+    pm.addPass(tile::createPEHoistRowValuesPass());
+    pm.addPass(tile::createPESplitSumsPass());
+    pm.addPass(tile::createPELayOutTablesPass());
+    pm.addPass(tile::createPEDivideLoopsPass());
+  });
+  std::string text;
+  llvm::raw_string_ostream(text) << *module;
+  return text;
 }
 
 TilePlan::TilePlan(const std::string &text, const LoopOptions &loops)

@@ -37,6 +37,13 @@ public:
   void set(const std::string &name, std::span<const float> numbers);
   void set(const std::string &name, std::span<const uint16_t> bits);
   bool contains(const std::string &name) const { return memory.contains(name); }
+  /// Returns the names of all tensors.
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto &[name, bytes] : memory)
+      all.push_back(name);
+    return all;
+  }
   /// Returns true if nothing was written outside the tensors.
   bool guardsStand() const;
 
@@ -77,6 +84,9 @@ struct Source {
 };
 /// Compiles a source file of the pe dialect up to the tile dialect.
 Source compileToTile(const std::string &file, int64_t headDim, int64_t valueDim);
+
+/// Applies the tile-to-tile passes that precede pe-tile-to-gpu, with owners of 16 rows or columns.
+std::string rewriteForGpu(const std::string &tile);
 
 } // namespace pe::test
 

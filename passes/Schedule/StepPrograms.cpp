@@ -1,0 +1,274 @@
+//===- StepPrograms.cpp - the step program of a stage for GPUs ------------===//
+#include "passes/Schedule/StepPrograms.h"
+
+#include "dialect/Math/StepFaults.h"
+#include "dialect/Tile/Owner.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using ::pe::math::Action;
+using ::pe::math::Phase;
+using ::pe::math::Ring;
+
+namespace {
+
+/// The panels that the same phases read, and that have the same number of slots.
+struct Group {
+  SmallVector<Value> panels;
+  int slots;
+  int first, last; // the first and the last phase that reads them
+};
+
+/// Derives the program of a stage.
+class Deriver {
+public:
+  Deriver(StageOp stage, const GpuSchedule &schedule)
+      : stage(stage), stream(stage.getStream()), schedule(schedule),
+        inner(getOwner(stage) == Owner::Rows ? "c" : "r"),
+        isDivided(schedule.ahead > 0 || schedule.slots == 1 ||
+                  schedule.slots != schedule.lateSlots) {}
+
+  StageProgram derive();
+
+private:
+  bool isInnerPanel(Value value) const;
+  bool isScore(Operation *op) const;
+  bool isOutput(Operation *op) const;
+  void findPhases();
+  void addPanel(Value panel);
+  void findPanels();
+  void findReads(Operation *op, int phase);
+  void findUses(Operation *op, int phase);
+  void groupPanels();
+  int aheadOf(int phase) const { return phase == kScores ? schedule.ahead : 0; }
+  /// Return the block, relative to n, that trip n takes from a ring, and that it fills.
+  int takenBy(const Group &group) const { return aheadOf(group.first); }
+  int filledBy(const Group &group) const { return aheadOf(group.last) + group.slots - 1; }
+  bool isLate(const Group &group) const { return filledBy(group) == takenBy(group); }
+  void buildTrip();
+  void buildBefore();
+
+  static constexpr int kScores = 0, kWeights = 1, kOutputs = 2; // if the stream is divided
+
+  StageOp stage;
+  StreamOp stream;
+  const GpuSchedule &schedule;
+  StringRef inner;
+  const bool isDivided;
+  StageProgram result;
+  llvm::MapVector<Value, std::pair<int, int>> readers; // the first and last phase, by panel
+  SmallVector<Group> groups;                           // by ring
+};
+
+} // namespace
+
+//===- Phases -------------------------------------------------------------------===//
+
+/// Returns the loaded panel of a value, which may be rounded in place, or null.
+static LoadOp loadOf(Value value) {
+  if (auto map = value.getDefiningOp<MapOp>(); map && map.getInputs().size() == 1)
+    value = map.getInputs()[0];
+  return value.getDefiningOp<LoadOp>();
+}
+
+bool Deriver::isInnerPanel(Value value) const {
+  auto load = value.getDefiningOp<LoadOp>();
+  return load && hasDepth(spacesOf(value)) && spacesOf(value).has(inner);
+}
+
+bool Deriver::isScore(Operation *op) const {
+  auto dot = dyn_cast<DotOp>(op);
+  return dot && !dot.getInit() && isPair(spacesOf(dot.getOutput())) && loadOf(dot.getLhs()) &&
+         loadOf(dot.getRhs());
+}
+
+bool Deriver::isOutput(Operation *op) const {
+  auto dot = dyn_cast<DotOp>(op);
+  return dot && !isPair(spacesOf(dot.getOutput()));
+}
+
+void Deriver::findPhases() {
+  auto &phases = result.program.phases;
+  if (!isDivided)
+    phases = {{"step", 0, {}, {}}};
+  else
+    phases = {{"scores", 0, {}, {}}, {"weights", 0, {}, {}}, {"outputs", 0, {}, {}}};
+  bool hasOutputs = false;
+  for (Operation &op : stream.getBody().front().without_terminator()) {
+    hasOutputs |= isOutput(&op);
+    result.phases[&op] = !isDivided ? 0 : isScore(&op) ? kScores : hasOutputs ? kOutputs : kWeights;
+  }
+}
+
+//===- Panels -------------------------------------------------------------------===//
+
+/// A panel that no op of the stream reads is read by code before it, once per step.
+void Deriver::addPanel(Value panel) {
+  const int none = isDivided ? kWeights : 0;
+  readers.try_emplace(panel, none, none);
+}
+
+void Deriver::findPanels() {
+  for (Block *block : {&stage.getBody().front(), &stream.getBody().front()})
+    for (Operation &op : *block) {
+      if (isa<StreamOp>(op))
+        break;
+      for (Value value : op.getResults())
+        if (isInnerPanel(value))
+          addPanel(value);
+    }
+  llvm::MapVector<Value, std::pair<int, int>> known = std::exchange(readers, {});
+  for (Operation &op : stream.getBody().front().without_terminator())
+    findReads(&op, result.phases.at(&op));
+  for (auto &[panel, none] : known)
+    addPanel(panel);
+}
+
+void Deriver::findReads(Operation *op, int phase) {
+  auto read = [&](Value panel) {
+    auto [found, isNew] = readers.try_emplace(panel, phase, phase);
+    found->second.first = std::min(found->second.first, phase);
+    found->second.second = std::max(found->second.second, phase);
+  };
+  if (isa<WindowOp, SegmentsOp, SegmentsGradOp, WindowDotOp, WindowSumOp>(op)) {
+    Value table = isa<WindowOp>(op)         ? Value(cast<WindowOp>(op).getTable())
+                  : isa<SegmentsOp>(op)     ? Value(cast<SegmentsOp>(op).getU())
+                  : isa<SegmentsGradOp>(op) ? Value(cast<SegmentsGradOp>(op).getU())
+                  : isa<WindowDotOp>(op)    ? Value(cast<WindowDotOp>(op).getTable())
+                                            : Value(cast<WindowSumOp>(op).getTable());
+    read(table);
+  }
+  if (isa<MapOp>(op) && op->getNumResults() == 1 && loadOf(op->getResult(0)))
+    return; // rounds a panel in place, before it is read
+  for (Value operand : op->getOperands())
+    if (LoadOp load = isa<ValType>(operand.getType()) ? loadOf(operand) : LoadOp();
+        load && isInnerPanel(load.getValue()))
+      read(load.getValue());
+}
+
+/// Notes the phases whose results an op uses, in this block or through a carry.
+void Deriver::findUses(Operation *op, int phase) {
+  auto &after = result.program.phases[phase].after;
+  auto use = [&](Value value, int distance) {
+    Operation *source = value.getDefiningOp();
+    if (!source || !result.phases.contains(source) || loadOf(value))
+      return;
+    const int other = result.phases.at(source);
+    if (other == phase && distance == 0)
+      return;
+    if (aheadOf(other) > aheadOf(phase) && !llvm::is_contained(result.passed, value))
+      result.passed.push_back(value);
+    if (llvm::none_of(after, [&](auto &x) { return x.phase == other && x.distance == distance; }))
+      after.push_back({other, distance});
+  };
+  for (Value operand : op->getOperands()) {
+    use(operand, 0);
+    if (auto carry = dyn_cast<BlockArgument>(operand);
+        carry && carry.getOwner() == &stream.getBody().front())
+      use(stream.getYielded(carry.getArgNumber()), 1);
+  }
+}
+
+/// Panels share a ring if one schedule of copies serves them all.
+void Deriver::groupPanels() {
+  for (auto &[panel, phases] : readers) {
+    auto [first, last] = phases;
+    const bool isFirst = !isDivided || first == kScores;
+    Group group{
+        {panel}, static_cast<int>(isFirst ? schedule.slots : schedule.lateSlots), first, last};
+    auto *same = llvm::find_if(groups, [&](const Group &other) {
+      return other.slots == group.slots && takenBy(other) == takenBy(group) &&
+             filledBy(other) == filledBy(group) && (!isLate(group) || other.first == group.first);
+    });
+    if (same == groups.end())
+      groups.push_back(std::move(group));
+    else
+      same->panels.push_back(panel);
+  }
+  for (auto [ring, group] : llvm::enumerate(groups)) {
+    llvm::SetVector<StringRef> names;
+    for (Value panel : group.panels) {
+      result.rings[panel] = ring;
+      LoadOp load = panel.getDefiningOp<LoadOp>();
+      auto buffer = (load ? load.getBuffer() : panel).getDefiningOp<BufferOp>();
+      names.insert(buffer.getName());
+      for (int phase = readers.lookup(panel).first; phase <= readers.lookup(panel).second; ++phase)
+        if (auto &reads = result.program.phases[phase].reads;
+            reads.empty() || reads.back().ring != static_cast<int>(ring))
+          reads.push_back({static_cast<int>(ring), 0});
+    }
+    result.program.rings.push_back({llvm::join(names, "+"), group.slots, 0, 0, -1});
+  }
+}
+
+//===- Actions ------------------------------------------------------------------===//
+
+void Deriver::buildTrip() {
+  std::vector<Action> &trip = result.program.roles[0].trip;
+  auto add = [&](Action::Kind kind, int subject, int ahead) {
+    trip.push_back({kind, subject, ahead});
+  };
+  for (auto [ring, group] : llvm::enumerate(groups))
+    if (!isLate(group))
+      add(Action::Take, ring, takenBy(group));
+  for (size_t i = 0; i + 1 < trip.size(); ++i)
+    trip[i].isJoined = true;
+  if (trip.empty())
+    add(Action::Sync, -1, 0);
+  for (bool late : {true, false})
+    for (auto [ring, group] : llvm::enumerate(groups))
+      if (isLate(group) == late)
+        add(Action::Fill, ring, filledBy(group));
+  for (size_t phase = 0; phase < result.program.phases.size(); ++phase) {
+    for (auto [ring, group] : llvm::enumerate(groups))
+      if (isLate(group) && group.first == static_cast<int>(phase))
+        add(Action::Take, ring, takenBy(group));
+    add(Action::Run, phase, isDivided ? aheadOf(phase) : 0);
+  }
+}
+
+/// The blocks that trips before the first would have filled.
+void Deriver::buildBefore() {
+  auto &role = result.program.roles[0];
+  for (auto [ring, group] : llvm::enumerate(groups))
+    for (int block = 0; block < role.first + filledBy(group); ++block)
+      role.before.push_back({Action::Fill, static_cast<int>(ring), block});
+}
+
+StageProgram Deriver::derive() {
+  result.program.roles = {{"math", 1, isDivided ? -static_cast<int>(schedule.ahead) : 0, {}, {}}};
+  findPhases();
+  findPanels();
+  groupPanels();
+  for (Operation &op : stream.getBody().front().without_terminator())
+    findUses(&op, result.phases.at(&op));
+  buildTrip();
+  buildBefore();
+  setWaits(result.program);
+  return std::move(result);
+}
+
+int StageProgram::aheadOf(int phase) const {
+  for (const Action &action : program.roles[0].trip)
+    if (action.kind == Action::Run && action.subject == phase)
+      return action.ahead;
+  return 0;
+}
+
+StageProgram mlir::tile::programOf(StageOp stage, const GpuSchedule &schedule) {
+  return Deriver(stage, schedule).derive();
+}
+
+LogicalResult mlir::tile::checkProgram(StageOp stage, const StageProgram &program) {
+  StreamOp stream = stage.getStream();
+  const bool runsAhead = program.program.roles[0].first < 0;
+  if (runsAhead && (stage.getBlockStates() || stream.getSkipBuffer())) // step-C5
+    return stage.emitOpError("expected ahead = 0 for a stream that skips blocks, found ahead = ")
+           << -program.program.roles[0].first << " (step-C5)";
+  if (std::optional<std::string> fault = findFault(program.program)) // step-C4
+    return stage.emitOpError("expected a step program without faults, found: ")
+           << *fault << " (step-C4)";
+  return success();
+}

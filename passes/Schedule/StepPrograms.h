@@ -1,0 +1,56 @@
+//===- StepPrograms.h - the step program of a stage for GPUs ----*- C++ -*-===//
+//
+// Derives the loop of a stage's stream from its tile program and its choices: which panels share a
+// ring of shared memory, which ops are a phase, and when blocks are copied, waited for and computed
+// (dialect/Math/StepProgram.h). Lowerings walk the program; `pe compile --emit=step` prints it.
+//
+// The ops of a stream are one phase, `step`, unless the schedule runs part of it ahead or keeps a
+// single block of some panels. Then they are three: `scores`, the contractions of loaded panels
+// over a depth; `outputs`, from the first other contraction to the end; `weights`, everything
+// between. A ring is filled one trip before its block is read if it has a slot to spare, or in the
+// same trip otherwise.
+//
+// Example: `ahead = 1, slots = 2, late_slots = 1` for softmax attention gives
+//
+//   rings: k 2, v 1
+//   math, from trip -1:
+//     before: fill k[0]
+//     trip: take k[n+1] (in flight 0)  fill v[n]  fill k[n+2]  run scores[n+1]  run weights[n]
+//           take v[n] (in flight 1)  run outputs[n]
+//
+//===----------------------------------------------------------------------===//
+#ifndef PE_PASSES_SCHEDULE_STEPPROGRAMS_H
+#define PE_PASSES_SCHEDULE_STEPPROGRAMS_H
+
+#include "dialect/Math/StepProgram.h"
+#include "dialect/Step/GpuSchedule.h"
+#include "dialect/Tile/Tile.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::tile {
+
+/// A step program, and the parts of the stage that it names.
+struct StageProgram {
+  ::pe::math::StepProgram program;
+  /// The phase of every op of the stream's body.
+  llvm::DenseMap<Operation *, int> phases;
+  /// The ring of everything that is copied to shared memory for each block: results of loads, and
+  /// tables of distances.
+  llvm::MapVector<Value, int> rings;
+  /// The values that phases which run ahead give to other phases.
+  SmallVector<Value> passed;
+
+  /// Returns the number of blocks between a phase and the trip that runs it.
+  int aheadOf(int phase) const;
+};
+
+/// Returns the program of a stage with a stream.
+StageProgram programOf(StageOp stage, const GpuSchedule &schedule);
+
+/// Emits an error at the stage if its program has a fault, or its stream cannot run ahead.
+LogicalResult checkProgram(StageOp stage, const StageProgram &program);
+
+} // namespace mlir::tile
+
+#endif // PE_PASSES_SCHEDULE_STEPPROGRAMS_H
