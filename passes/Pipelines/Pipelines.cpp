@@ -49,24 +49,30 @@ void mlir::pe::buildSchedulePipeline(OpPassManager &pm, const CompileOptions &op
     tile::PEScheduleGpuPassOptions schedule;
     if (!options.machine.empty())
       schedule.machine = options.machine;
+    schedule.set = llvm::to_vector(options.schedule);
     pm.addPass(tile::createPEScheduleGpuPass(schedule));
   } else if (options.lowering == "cpu") {
     tile::PEScheduleCpuPassOptions schedule;
     if (!options.machine.empty())
       schedule.machine = options.machine;
+    schedule.set = llvm::to_vector(options.schedule);
     pm.addPass(tile::createPEScheduleCpuPass(schedule));
   }
+}
+
+void mlir::pe::buildGpuRewritesPipeline(OpPassManager &pm) {
+  pm.addPass(createCSEPass()); // merges the loads of a panel that several terms use
+  pm.addPass(tile::createPEHoistRowValuesPass());
+  pm.addPass(tile::createPESplitSumsPass());
+  pm.addPass(tile::createPELayOutTablesPass());
+  pm.addPass(tile::createPEDivideLoopsPass());
 }
 
 void mlir::pe::buildScheduledToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options) {
   if (options.lowering == "loops") {
     pm.addPass(tile::createPETileToLoopsPass(options.loops));
   } else if (options.lowering == "gpu") {
-    pm.addPass(createCSEPass()); // merges the loads of a panel that several terms use
-    pm.addPass(tile::createPEHoistRowValuesPass());
-    pm.addPass(tile::createPESplitSumsPass());
-    pm.addPass(tile::createPELayOutTablesPass());
-    pm.addPass(tile::createPEDivideLoopsPass());
+    buildGpuRewritesPipeline(pm);
     if (options.lineTables)
       pm.addPass(createPELocateTileOpsPass());
     pm.addPass(tile::createPETileToGpuPass());
@@ -105,9 +111,14 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
       llvm::cl::desc("Give the code of GPU kernels the lines of their tile ops"),
       llvm::cl::init(false)};
 
+  ListOption<std::string> schedule{
+      *this, "schedule", llvm::cl::desc("Fields of the schedules, NAME=VALUE or PHASE.NAME=VALUE")};
+
   mlir::pe::CompileOptions get(StringRef lowering) const {
-    return {entry, headDim, valueDim,    grad,    earlyExit, lowering.str(),
-            dtype, {},      materialize, machine, lineTables};
+    return {entry,   headDim,    valueDim,
+            grad,    earlyExit,  lowering.str(),
+            dtype,   {},         materialize,
+            machine, lineTables, std::vector<std::string>(schedule.begin(), schedule.end())};
   }
 };
 

@@ -46,6 +46,7 @@ struct CompileOptions {
   bool materialize = false;     // compute the bias and the rotation's tables instead of attention
   std::string machine = "";     // of runtime/plan/Machine.h; if empty, the default of the schedule
   bool lineTables = false;      // give the code of GPU kernels the lines of their tile ops
+  std::vector<std::string> schedule; // fields of the schedules: NAME=VALUE, forward.NAME=VALUE
 };
 
 /// Checks and inlines the source (pe -> pe); biases become terms of one class each.
@@ -54,6 +55,8 @@ void buildPEPipeline(OpPassManager &pm, const CompileOptions &options);
 void buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options);
 /// Chooses the schedules of the stages. The "loops" lowering has none.
 void buildSchedulePipeline(OpPassManager &pm, const CompileOptions &options);
+/// Rewrites the scheduled stages of a tile program for GPUs: splits and lays out what CTAs share.
+void buildGpuRewritesPipeline(OpPassManager &pm);
 /// Lowers scheduled stages to functions over memrefs or to GPU kernels, and exports the plan.
 void buildScheduledToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options);
 /// Builds both.

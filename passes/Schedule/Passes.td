@@ -12,7 +12,7 @@ def PEScheduleCpuPass : Pass<"pe-schedule-cpu", "::mlir::ModuleOp"> {
     the blocks. A plan with buffers per block of keys gets their size, `key_block`. Stages without a stream get
     `#step.loops`: the number of lanes of their loops, and the number of consecutive items that one call of the stage's
     function computes, which is more than one for rows without function calls. `set` sets fields of `#step.cpu`, for
-    measurements and tests: `set=key_block=32,query_vectors=3`.
+    measurements and tests: `set=key_block=32,query_vectors=3`; `forward.NAME` and `backward.NAME` set those of one phase.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }
@@ -34,12 +34,12 @@ def PEScheduleGpuPass : Pass<"pe-schedule-gpu", "::mlir::ModuleOp"> {
     Writes the schedule `#step.gpu` (dialect/Step/GpuSchedule.h) on every stage that has a stream and no schedule yet, and
     `key_block` on plans with buffers per block of keys. The `machine` is a chip of runtime/plan/Machine.h; one with less
     shared memory than sm_80 gets smaller blocks of f32 owners. `set` sets fields of `#step.gpu`, for measurements and
-    tests: `set=warps=8,owner_tiles=2`.
+    tests: `set=warps=8,forward.ahead=1`. The step program that follows from the schedule is in passes/Schedule/StepPrograms.h.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }
     ==>
-    tile.stage @forward forward over ["b", "hq"] schedule #step.gpu<owner = rows, warps = 4, owner_tiles = 1, inner_block = 64> { ... }
+    tile.stage @forward forward over ["b", "hq"] schedule #step.gpu<owner = rows, warps = 4, owner_tiles = 1, inner_block = 64, ...> { ... }
     ```
     Example: test/passes/Schedule/schedule-gpu.mlir
   }];

@@ -52,9 +52,10 @@ bool hasSnapshots(StageOp stage);
 /// of stages differ from each other or from an existing `key_block`.
 LogicalResult writeKeyBlock(PlanOp plan, int64_t otherwise);
 
-/// Gives a stage the schedule `chosen` with fields from texts NAME=VALUE, unless it has a schedule.
-/// Returns whether it did. Emits an error at `stage` and fails if a text is not a field and a
-/// value, the fields do not fit each other, or the stage has the schedule of another machine.
+/// Gives a stage the schedule `chosen` with fields from texts NAME=VALUE or PHASE.NAME=VALUE, for
+/// stages of that phase only, unless it has a schedule. Returns whether it did. Emits an error at
+/// `stage` and fails if a text is not a field and a value, the fields do not fit each other, or the
+/// stage has the schedule of another machine.
 template <typename Attr, typename Schedule>
 FailureOr<bool> giveSchedule(StageOp stage, Schedule chosen, ArrayRef<std::string> texts) {
   if (ScheduleAttrInterface attr = stage.getScheduleAttr()) {
@@ -64,9 +65,15 @@ FailureOr<bool> giveSchedule(StageOp stage, Schedule chosen, ArrayRef<std::strin
   }
   for (StringRef text : texts) {
     auto [name, value] = text.split('=');
+    if (const auto [phase, field] = name.split('.'); symbolizePhase(phase)) {
+      if (symbolizePhase(phase) != stage.getPhase())
+        continue;
+      name = field;
+    }
     if (!step::setField(chosen, name, value))
       return stage.emitOpError("expected `set` with a field of ") // step-C1
-             << step::fieldNames<Schedule>() << " and a value, found " << text << " (step-C1)";
+             << step::fieldNames<Schedule>() << " (forward.NAME, backward.NAME) and a value, found "
+             << text << " (step-C1)";
   }
   auto attr = Attr::getChecked([&] { return stage.emitOpError(); }, stage.getContext(), chosen);
   if (!attr)

@@ -2,6 +2,7 @@
 #include "passes/Schedule/StepPrograms.h"
 
 #include "dialect/Math/StepFaults.h"
+#include "dialect/Step/StepAttributes.h"
 #include "dialect/Tile/Owner.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -271,4 +272,21 @@ LogicalResult mlir::tile::checkProgram(StageOp stage, const StageProgram &progra
     return stage.emitOpError("expected a step program without faults, found: ")
            << *fault << " (step-C4)";
   return success();
+}
+
+std::string mlir::tile::describeSteps(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.walk([&](StageOp stage) {
+    if (!stage.getScheduleAttr())
+      return;
+    stream << stage.getSymName() << ": " << stage.getScheduleAttr() << "\n";
+    const GpuSchedule *schedule = step::scheduleOf<step::GpuAttr>(stage);
+    if (!schedule || !stage.getStream())
+      return;
+    const std::string program = toString(programOf(stage, *schedule).program);
+    for (StringRef line : llvm::split(StringRef(program).trim(), '\n'))
+      stream << "  " << line << "\n";
+  });
+  return text;
 }

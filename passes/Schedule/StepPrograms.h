@@ -26,6 +26,7 @@
 #include "dialect/Step/GpuSchedule.h"
 #include "dialect/Tile/Tile.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace mlir::tile {
@@ -47,6 +48,10 @@ struct StageProgram {
 
 /// Returns the program of a stage with a stream.
 StageProgram programOf(StageOp stage, const GpuSchedule &schedule);
+
+/// Returns a text with the schedule of every stage that has one, and the step program of every
+/// stage with a stream and a schedule for GPUs.
+std::string describeSteps(ModuleOp module);
 
 /// Emits an error at the stage if its program has a fault, or its stream cannot run ahead.
 LogicalResult checkProgram(StageOp stage, const StageProgram &program);

@@ -159,7 +159,7 @@ Expected<std::string> Compiler::requestKey(const jit::CompileRequest &request) {
       " dtype=" + std::string(nameOf(request.dtype)) + " grad=" + std::to_string(request.grad) +
       " early-exit=" + std::to_string(request.earlyExit) + " lowering=" + request.lowering +
       " materialize=" + std::to_string(request.materialize) + " loops=" + textOf(request.loops) +
-      " line-tables=" + std::to_string(request.lineTables);
+      " line-tables=" + std::to_string(request.lineTables) + " schedule=" + request.schedule;
   // The key contains the file name because explanations and remarks do.
   return keyOf("function", request.source, fields + " name=" + request.source.name);
 }

@@ -41,6 +41,7 @@ jit::CompileRequest api::requestOf(const ProgramState &state, const CompileOptio
   request.lowering = options.lowering;
   request.loops = options.loops;
   request.lineTables = options.lineTables;
+  request.schedule = options.schedule;
   return request;
 }
 
@@ -141,9 +142,9 @@ static Status checkPackage(const plan::Plan &plan, const CompileOptions &options
   if (!options.features.empty() && plan.target == plan::Target::Cpu)
     if (Status s = check("features", plan.features, options.features); !s)
       return s;
-  if (options.lowering != "cpu" || !options.earlyExit)
-    return makeError("expected the default lowering and early exit, because a package is already "
-                     "compiled; compile the source with these options");
+  if (options.lowering != "cpu" || !options.earlyExit || !options.schedule.empty())
+    return makeError("expected the default lowering, schedule and early exit, because a package is "
+                     "already compiled; compile the source with these options");
   if (options.grad && !plan.hasBackward())
     return makeError(
         "expected a package with gradients, found one without; compile it with --grad");
@@ -212,8 +213,9 @@ Expected<std::string> Program::emit(const CompileOptions &options, Stage stage) 
     if (state->packaged)
       return makeError("file '", state->source.name,
                        "': expected a source, found a package; a package cannot be compiled again");
-    const jit::EmitStage stages[] = {jit::EmitStage::PE, jit::EmitStage::Tile, jit::EmitStage::LLVM,
-                                     jit::EmitStage::Object, jit::EmitStage::Ptx};
+    const jit::EmitStage stages[] = {jit::EmitStage::PE,   jit::EmitStage::Tile,
+                                     jit::EmitStage::LLVM, jit::EmitStage::Object,
+                                     jit::EmitStage::Ptx,  jit::EmitStage::Step};
     return Compiler::instance().emit(api::requestOf(*state, options),
                                      stages[static_cast<int>(stage)]);
   });

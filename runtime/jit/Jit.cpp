@@ -5,6 +5,7 @@
 #include "dialect/Tile/Tile.h"
 #include "passes/Analysis/Explain.h"
 #include "passes/Pipelines/PlanExport.h"
+#include "passes/Schedule/StepPrograms.h"
 #include "passes/Transforms/Passes.h"
 #include "passes/Transforms/Prepare.h"
 #include "runtime/jit/Compilation.h"
@@ -100,6 +101,11 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
     return makeError("expected target cuda or gpu-emulator with line tables, found ",
                      nameOf(request.target));
   options.lineTables = request.lineTables;
+  if (!request.schedule.empty() && options.lowering == "loops")
+    return makeError("expected lowering cpu or a GPU with fields of schedules, found loops");
+  for (llvm::StringRef field : llvm::split(request.schedule, ','))
+    if (!field.empty())
+      options.schedule.push_back(field.str());
   if (!isGpu) {
     auto baseline = baselineOf(request.features);
     if (!baseline)
@@ -380,10 +386,20 @@ Expected<std::string> MlirJit::emit(const CompileRequest &request, EmitStage sta
       mlir::pe::buildPEPipeline(pm, *options);
       mlir::pe::buildPEToTilePipeline(pm, *options);
     });
+  else if (stage == EmitStage::Step)
+    done = compilation.run([&](mlir::OpPassManager &pm) {
+      mlir::pe::buildPEPipeline(pm, *options);
+      mlir::pe::buildPEToTilePipeline(pm, *options);
+      mlir::pe::buildSchedulePipeline(pm, *options);
+      if (isForGpu(request))
+        mlir::pe::buildGpuRewritesPipeline(pm);
+    });
   else if (auto lowered = lower(compilation, request, *options); !lowered)
     done = lowered.error();
   if (!done)
     return done.error();
+  if (stage == EmitStage::Step)
+    return mlir::tile::describeSteps(compilation.getModule());
   if (stage != EmitStage::LLVM)
     return compilation.print();
   if (isForGpu(request)) // kernels in the LLVM and NVVM dialects

@@ -22,7 +22,7 @@
 
 namespace pe::jit {
 
-inline constexpr int kJitAbiVersion = 10;
+inline constexpr int kJitAbiVersion = 11;
 
 /// Names of the results of a function compiled with `materialize`.
 inline constexpr const char *kBias = "pe.bias", *kCosine = "pe.cosine", *kSine = "pe.sine";
@@ -70,6 +70,9 @@ struct CompileRequest {
   /// GPUs: the PTX names the tile op of every instruction, by .loc directives. Their lines are
   /// those of the tile program that follows the kernels in comments.
   bool lineTables = false;
+  /// Fields of the schedules that replace chosen values: NAME=VALUE, forward.NAME=VALUE or
+  /// backward.NAME=VALUE, separated by commas.
+  std::string schedule = "";
 };
 
 using pe::EntryInfo;
@@ -116,7 +119,7 @@ struct RepresentedProgram {
 };
 
 /// The stages of compilation that `emit` returns.
-enum class EmitStage { PE, Tile, LLVM, Object, Ptx };
+enum class EmitStage { PE, Tile, LLVM, Object, Ptx, Step };
 
 class Jit {
 public:

@@ -75,6 +75,7 @@ template <typename Request> void setTarget(Request &request, const SubjectOption
   else
     request.lowering = options.target;
   request.chip = options.chip;
+  request.schedule = options.schedule;
   request.loops = options.loops;
 }
 

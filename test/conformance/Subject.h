@@ -47,6 +47,8 @@ struct SubjectOptions {
   std::string features;
   /// The GPU to compile for; empty for the target's default.
   std::string chip;
+  /// Fields of schedules that replace chosen values.
+  std::string schedule = "";
   /// The type of activations; GPU targets also support BF16 and F16.
   DType dtype = DType::F32;
   /// Fills every fresh buffer with NaN, so that elements that no stage writes cannot look correct.

@@ -1,7 +1,8 @@
 //===- pe-conformance.cpp - Runs the case table on one target -------------===//
 //
 //   pe-conformance --target=cpu|loops|gpu-emulator|cuda|reference [--features=x86-64-v3]
-//                  [--chip=sm_90a] [--dtype=f32|bf16|f16|tf32] [--encoding=a,b] [--call=a,b]
+//                  [--chip=sm_90a] [--dtype=f32|bf16|f16|tf32] [--schedule=FIELDS]
+//                  [--encoding=a,b] [--call=a,b]
 //                  [--loops=turn|all|NAMES] [--permissions]
 //                  [--threads=1,1,3] [--seed=N] [--root=DIR] [--poison] [--quick [--with=a,b]]
 //                  [--turn=K/N] [--verbose] [--failures] [--list]
@@ -72,6 +73,8 @@ Status parseOption(const std::string &option, Arguments &arguments) {
     arguments.subject.features = value;
   else if (name == "--chip")
     arguments.subject.chip = value;
+  else if (name == "--schedule")
+    arguments.subject.schedule = value;
   else if (name == "--root")
     arguments.root = value;
   else if (name == "--encoding")

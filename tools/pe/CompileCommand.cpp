@@ -80,11 +80,9 @@ Expected<std::string> emit(const CompileCommandOptions &options) {
   auto program = Program::load(options.file, options.entry);
   if (!program)
     return program.takeError();
-  static const std::map<std::string, Stage> stages = {{"pe", Stage::PE},
-                                                      {"tile", Stage::Tile},
-                                                      {"llvm", Stage::LLVM},
-                                                      {"object", Stage::Object},
-                                                      {"ptx", Stage::Ptx}};
+  static const std::map<std::string, Stage> stages = {
+      {"pe", Stage::PE},         {"tile", Stage::Tile}, {"llvm", Stage::LLVM},
+      {"object", Stage::Object}, {"ptx", Stage::Ptx},   {"step", Stage::Step}};
   return program->emit(compileOptionsOf(options), stages.at(options.emit));
 }
 
@@ -152,10 +150,12 @@ Action addCompile(CLI::App &app) {
       ->capture_default_str();
   addSwitch(app, "--grad", options->grad,
             "Also compile the gradients of all floating-point arguments");
-  app.add_option("--emit", options->emit,
-                 "Stage to write: pe, tile, llvm, object, ptx (cuda) or package")
+  app.add_option(
+         "--emit", options->emit,
+         "Stage to write: pe, tile, step (schedules and the programs of GPU kernels), llvm, "
+         "object, ptx (cuda) or package")
       ->required()
-      ->check(oneOf({"pe", "tile", "llvm", "object", "ptx", "package"}));
+      ->check(oneOf({"pe", "tile", "step", "llvm", "object", "ptx", "package"}));
   addSwitch(app, "--line-tables", options->lineTables,
             "Name the tile op of every instruction in PTX, by .loc directives; the tile program "
             "follows in comments");

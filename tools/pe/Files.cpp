@@ -153,6 +153,9 @@ void addFileOptions(CLI::App &app, FileOptions &options) {
   app.add_option("--lowering", options.lowering,
                  "cpu: tuned kernels; loops: plain loops that define every tile operation")
       ->capture_default_str();
+  app.add_option("--schedule", options.schedule,
+                 "Fields of schedules to set, for measurements: NAME=VALUE, forward.NAME=VALUE or "
+                 "backward.NAME=VALUE, separated by commas; pe compile --emit=step lists them");
 }
 
 void addEarlyExit(CLI::App &app, FileOptions &options) {
@@ -199,6 +202,7 @@ CompileOptions compileOptionsOf(const FileOptions &options) {
   result.earlyExit = options.earlyExit;
   result.lowering = options.lowering;
   result.lineTables = options.lineTables;
+  result.schedule = options.schedule;
   return result;
 }
 

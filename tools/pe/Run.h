@@ -22,6 +22,7 @@ struct FileOptions {
   bool grad = false;
   bool earlyExit = true;
   bool lineTables = false;
+  std::string schedule; // fields, separated by commas
 
   bool isFor(plan::Target one) const { return target == nameOf(one); }
 };

@@ -79,6 +79,10 @@ struct CompileOptions {
   /// those of the tile program, which follows the kernels in comments. The instructions are the
   /// same with and without it.
   bool lineTables = false;
+  /// Fields of the schedules that replace the chosen values, for measurements: NAME=VALUE,
+  /// forward.NAME=VALUE or backward.NAME=VALUE, separated by commas. Stage::Step lists the fields.
+  /// Lowering "loops" has no schedule. Example: "forward.ahead=1,forward.late_slots=1".
+  std::string schedule = "";
 };
 
 /// The sizes of random inputs.
@@ -194,7 +198,7 @@ private:
 };
 
 /// The stages of compilation that Program::emit can show.
-enum class Stage { PE, Tile, LLVM, Object, Ptx };
+enum class Stage { PE, Tile, LLVM, Object, Ptx, Step };
 
 /// A source in the pe dialect (parsed and checked), or a compiled package.
 class Program {

@@ -23,7 +23,7 @@
 
 // Tiles of one key by one vector have one copy of the scalar code instead of eight.
 // TILE: #step.cpu<{{.*}}query_vectors = 1, key_rows = 1, {{.*}}sweep_keys = 1,
-// GPU: #step.gpu<{{.*}}inner_block = 16>
+// GPU: #step.gpu<{{.*}}inner_block = 16,
 
 // VALUE-DAG: o {{.*}} ok
 // VALUE-DAG: d_c {{.*}} ok
