@@ -1,9 +1,11 @@
 //===- StepPrograms.cpp - the step program of a stage for GPUs ------------===//
 #include "passes/Schedule/StepPrograms.h"
 
+#include "dialect/Math/FragmentLayout.h"
 #include "dialect/Math/StepFaults.h"
 #include "dialect/Step/StepAttributes.h"
 #include "dialect/Tile/Owner.h"
+#include "runtime/plan/Machine.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -35,10 +37,9 @@ public:
 
 private:
   bool isInnerPanel(Value value) const;
-  bool isScore(Operation *op) const;
+  bool isScore(Operation *op);
   bool isOutput(Operation *op) const;
   void findPhases();
-  void addPanel(Value panel);
   void findPanels();
   void findReads(Operation *op, int phase);
   void findUses(Operation *op, int phase);
@@ -67,9 +68,17 @@ private:
 
 //===- Phases -------------------------------------------------------------------===//
 
-/// Returns the loaded panel of a value, which may be rounded in place, or null.
+bool mlir::tile::isRoundingInPlace(MapOp map) {
+  if (map.getInputs().size() != 1 || map.getNumResults() != 1)
+    return false;
+  auto load = map.getInputs()[0].getDefiningOp<LoadOp>();
+  auto type = cast<ValType>(map.getResult(0).getType());
+  return load && load->hasOneUse() && hasDepth(type.getSpaces()) && type.getElementType().isTF32();
+}
+
+/// Returns the load of a panel, which may be rounded in place, or null.
 static LoadOp loadOf(Value value) {
-  if (auto map = value.getDefiningOp<MapOp>(); map && map.getInputs().size() == 1)
+  if (auto map = value.getDefiningOp<MapOp>(); map && isRoundingInPlace(map))
     value = map.getInputs()[0];
   return value.getDefiningOp<LoadOp>();
 }
@@ -79,10 +88,16 @@ bool Deriver::isInnerPanel(Value value) const {
   return load && hasDepth(spacesOf(value)) && spacesOf(value).has(inner);
 }
 
-bool Deriver::isScore(Operation *op) const {
+/// Returns true if a contraction reads only panels that are in shared memory once they have been
+/// copied: those of the inner side are loaded, those of the owners are computed before the loop.
+bool Deriver::isScore(Operation *op) {
   auto dot = dyn_cast<DotOp>(op);
-  return dot && !dot.getInit() && isPair(spacesOf(dot.getOutput())) && loadOf(dot.getLhs()) &&
-         loadOf(dot.getRhs());
+  auto isReady = [&](Value panel) {
+    return loadOf(panel) ||
+           (!spacesOf(panel).has(inner) && panel.getParentBlock() != &stream.getBody().front());
+  };
+  return dot && !dot.getInit() && isPair(spacesOf(dot.getOutput())) && isReady(dot.getLhs()) &&
+         isReady(dot.getRhs());
 }
 
 bool Deriver::isOutput(Operation *op) const {
@@ -101,30 +116,31 @@ void Deriver::findPhases() {
     hasOutputs |= isOutput(&op);
     result.phases[&op] = !isDivided ? 0 : isScore(&op) ? kScores : hasOutputs ? kOutputs : kWeights;
   }
+  // Ops keep their order if no phase runs ahead. LLVM may then fuse the same products with sums.
+  if (schedule.ahead > 0)
+    return;
+  bool isBefore = false;
+  for (Operation &op : llvm::reverse(stream.getBody().front().without_terminator()))
+    if (int &phase = result.phases[&op]; isBefore |= phase == kScores, isBefore)
+      phase = kScores;
 }
 
 //===- Panels -------------------------------------------------------------------===//
 
-/// A panel that no op of the stream reads is read by code before it, once per step.
-void Deriver::addPanel(Value panel) {
-  const int none = isDivided ? kWeights : 0;
-  readers.try_emplace(panel, none, none);
-}
-
 void Deriver::findPanels() {
-  for (Block *block : {&stage.getBody().front(), &stream.getBody().front()})
-    for (Operation &op : *block) {
-      if (isa<StreamOp>(op))
-        break;
-      for (Value value : op.getResults())
-        if (isInnerPanel(value))
-          addPanel(value);
-    }
-  llvm::MapVector<Value, std::pair<int, int>> known = std::exchange(readers, {});
+  // Ops before the stream on the inner side run once per step, with its first phase.
+  const int before = isDivided && schedule.ahead > 0 ? kWeights : 0;
+  for (Operation &op : stage.getBody().front()) {
+    if (isa<StreamOp>(op))
+      break;
+    findReads(&op, before);
+  }
   for (Operation &op : stream.getBody().front().without_terminator())
     findReads(&op, result.phases.at(&op));
-  for (auto &[panel, none] : known)
-    addPanel(panel);
+  for (Block *block : {&stage.getBody().front(), &stream.getBody().front()})
+    for (LoadOp load : block->getOps<LoadOp>())
+      if (isInnerPanel(load.getValue()))
+        readers.try_emplace(load.getValue(), before, before);
 }
 
 void Deriver::findReads(Operation *op, int phase) {
@@ -141,8 +157,8 @@ void Deriver::findReads(Operation *op, int phase) {
                                             : Value(cast<WindowSumOp>(op).getTable());
     read(table);
   }
-  if (isa<MapOp>(op) && op->getNumResults() == 1 && loadOf(op->getResult(0)))
-    return; // rounds a panel in place, before it is read
+  if (auto map = dyn_cast<MapOp>(op); map && isRoundingInPlace(map))
+    return; // before the panel is read
   for (Value operand : op->getOperands())
     if (LoadOp load = isa<ValType>(operand.getType()) ? loadOf(operand) : LoadOp();
         load && isInnerPanel(load.getValue()))
@@ -262,15 +278,44 @@ StageProgram mlir::tile::programOf(StageOp stage, const GpuSchedule &schedule) {
   return Deriver(stage, schedule).derive();
 }
 
-LogicalResult mlir::tile::checkProgram(StageOp stage, const StageProgram &program) {
-  StreamOp stream = stage.getStream();
-  const bool runsAhead = program.program.roles[0].first < 0;
-  if (runsAhead && (stage.getBlockStates() || stream.getSkipBuffer())) // step-C5
-    return stage.emitOpError("expected ahead = 0 for a stream that skips blocks, found ahead = ")
-           << -program.program.roles[0].first << " (step-C5)";
+/// Returns the registers of a thread that live from trip to trip if phases run ahead, and those of
+/// the scores that the trip computes meanwhile.
+static int64_t countRegisters(StageOp stage, const GpuSchedule &schedule,
+                              const StageProgram &program) {
+  auto plan = stage->getParentOfType<PlanOp>();
+  const bool rows = getOwner(stage) == Owner::Rows;
+  const ::pe::math::FragmentLayout layout{schedule.ownerTiles, schedule.innerBlock, schedule.warps};
+  auto registersOf = [&](Value value) {
+    using Kind = ::pe::math::FragmentKind;
+    const SpaceSet &s = spacesOf(value);
+    const int64_t depth = s.has("d") ? plan.getHeadDim() : plan.getValueDim();
+    const bool isOwner = rows ? hasRows(s) : hasColumns(s);
+    const Kind kind = isPair(s)     ? Kind::Pair
+                      : s.isEmpty() ? Kind::One
+                      : hasDepth(s) ? (isOwner ? Kind::OwnerPanel : Kind::InnerPanel)
+                      : isOwner     ? Kind::Owner
+                                    : Kind::Inner;
+    return layout.registersOf(kind, depth);
+  };
+  int64_t count = 0;
+  for (Value value : program.passed)
+    count += 2 * registersOf(value);
+  for (Value value : stage.getStream().getResults())
+    count += registersOf(value);
+  return count;
+}
+
+LogicalResult mlir::tile::checkProgram(StageOp stage, const GpuSchedule &schedule,
+                                       const StageProgram &program) {
   if (std::optional<std::string> fault = findFault(program.program)) // step-C4
     return stage.emitOpError("expected a step program without faults, found: ")
            << *fault << " (step-C4)";
+  const int64_t most = ::pe::plan::findMachine("sm_80")->registers; // the same on every chip
+  const int64_t count = countRegisters(stage, schedule, program);
+  if (!program.passed.empty() && count > most) // step-C5
+    return stage.emitOpError("expected at most ")
+           << most << " registers of a thread for sums and scores with ahead = " << schedule.ahead
+           << ", found " << count << "; choose a smaller owner_tiles or inner_block (step-C5)";
   return success();
 }
 

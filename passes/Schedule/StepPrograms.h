@@ -6,9 +6,9 @@
 //
 // The ops of a stream are one phase, `step`, unless the schedule runs part of it ahead or keeps a
 // single block of some panels. Then they are three: `scores`, the contractions of loaded panels
-// over a depth; `outputs`, from the first other contraction to the end; `weights`, everything
-// between. A ring is filled one trip before its block is read if it has a slot to spare, or in the
-// same trip otherwise.
+// over a depth, with everything before them unless they run ahead; `outputs`, from the first
+// contraction with pairs to the end; `weights`, everything between. A ring is filled one trip
+// before its block is read if it has a slot to spare, or in the same trip otherwise.
 //
 // Example: `ahead = 1, slots = 2, late_slots = 1` for softmax attention gives
 //
@@ -30,6 +30,10 @@
 #include "llvm/ADT/MapVector.h"
 
 namespace mlir::tile {
+
+/// Returns true if the map only rounds a loaded panel to tf32, which a kernel does in place when
+/// the panel has been copied.
+bool isRoundingInPlace(MapOp map);
 
 /// A step program, and the parts of the stage that it names.
 struct StageProgram {
@@ -53,8 +57,9 @@ StageProgram programOf(StageOp stage, const GpuSchedule &schedule);
 /// stage with a stream and a schedule for GPUs.
 std::string describeSteps(ModuleOp module);
 
-/// Emits an error at the stage if its program has a fault, or its stream cannot run ahead.
-LogicalResult checkProgram(StageOp stage, const StageProgram &program);
+/// Emits an error at the stage if its program has a fault, or if phases run ahead and the sums and
+/// scores that live meanwhile do not fit the registers of a thread.
+LogicalResult checkProgram(StageOp stage, const GpuSchedule &schedule, const StageProgram &program);
 
 } // namespace mlir::tile
 

@@ -22,8 +22,6 @@ void emitDot(Step &step, DotOp dot);
 
 /// Maps.cpp: emits a map on registers, or from a loaded panel to another.
 void emitMap(Scope &scope, MapOp map);
-/// Returns true if the map rounds a panel that nothing else reads, so that it can be in place.
-bool isRoundingInPlace(MapOp map);
 /// Maps the chunks of `from` that this thread has copied, elementwise.
 void mapChunks(FragmentKernel &k, MapOp map, const Panel &from, const Panel &to);
 

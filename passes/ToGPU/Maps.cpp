@@ -9,6 +9,7 @@
 
 #include "passes/Scalar/OpShape.h"
 #include "passes/Scalar/Variation.h"
+#include "passes/Schedule/StepPrograms.h"
 #include "passes/ToGPU/Emitters.h"
 #include "passes/ToGPU/Folds.h"
 #include "passes/ToGPU/Sums.h"
@@ -289,14 +290,6 @@ void MapWriter::run() {
 }
 
 } // namespace
-
-bool mlir::tile::gpu::isRoundingInPlace(MapOp map) {
-  if (map.getInputs().size() != 1 || map.getNumResults() != 1)
-    return false;
-  auto load = map.getInputs()[0].getDefiningOp<LoadOp>();
-  auto type = cast<ValType>(map.getResult(0).getType());
-  return load && load->hasOneUse() && hasDepth(type.getSpaces()) && type.getElementType().isTF32();
-}
 
 void mlir::tile::gpu::mapChunks(FragmentKernel &k, MapOp map, const Panel &from, const Panel &to) {
   KernelBuilder &b = k.b;

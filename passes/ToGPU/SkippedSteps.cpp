@@ -52,7 +52,7 @@ SmallVector<Value> StreamStage::emitStepUnlessSmall(const Num &n, ValueRange car
 SmallVector<Value> StreamStage::leaveOut(const Num &n, ValueRange carried) {
   // All threads have completed the previous step (isAnyAtLeast has a barrier). This thread must not
   // have two copies to the same place in flight.
-  Trip trip{n, carried, /*hasRuns=*/false};
+  Trip trip{n, carried, /*isLeftOut=*/true};
   walk(role.trip, trip);
   Step step(around, placeOf(n));
   for (auto [index, result] : llvm::enumerate(stream.getResults()))
@@ -66,6 +66,7 @@ SmallVector<Value> StreamStage::leaveOut(const Num &n, ValueRange carried) {
     llvm::append_range(yielded, registers);
   k.sums.leaveOut(step);
   vectorSums.endStep(step, yielded);
+  llvm::append_range(yielded, trip.passed);
   folds.emitStep(step);
   step.takeTurns();
   k.sums.endStep(step);
@@ -125,7 +126,8 @@ SmallVector<Value> StreamStage::emitStepUnlessEmpty(const Num &n, ValueRange car
   return b.ifElse(
       isEmpty, SmallVector<Type>(carried.getTypes()),
       [&] {
-        b.barrier(); // all threads have read the copy that is overwritten next
+        if (role.first == 0)
+          b.barrier(); // all threads have read the copy that is overwritten next
         SmallVector<Value> yielded = leaveOut(n, carried);
         storeZeroSnapshots(n);
         return yielded;

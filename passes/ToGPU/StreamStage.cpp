@@ -164,11 +164,10 @@ void StreamStage::fill(int ring, const Num &n) {
   b.commitCopies();
 }
 
-/// Waits for the blocks of joined takes, and is a barrier. A block that is left out has had a
-/// barrier before (isAnyAtLeast).
+/// Waits for the blocks of joined takes, and is a barrier.
 void StreamStage::take(ArrayRef<Action> takes, const Trip &trip) {
   b.waitForCopies(takes.back().inFlight);
-  if (!trip.hasRuns)
+  if (readsNothing(trip))
     return;
   for (MapOp map : innerRoundings) {
     Value source = map.getInputs()[0];
@@ -242,11 +241,11 @@ void StreamStage::walk(ArrayRef<Action> actions, Trip &trip) {
       takes.push_back(action);
       if (!action.isJoined)
         take(std::exchange(takes, {}), trip);
-    } else if (action.kind == Action::Sync && trip.hasRuns) {
+    } else if (action.kind == Action::Sync && !readsNothing(trip)) {
       b.barrier();
     } else if (action.kind == Action::Fill && exists) {
       fill(action.subject, n);
-    } else if (action.kind == Action::Run && exists && trip.hasRuns) {
+    } else if (action.kind == Action::Run && exists && !(trip.isLeftOut && action.ahead == 0)) {
       runPhase(action.subject, trip);
     }
   }

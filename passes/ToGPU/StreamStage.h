@@ -39,12 +39,12 @@ private:
   void setResults(ArrayRef<Value> results);
 
   //===- One step: number `n` of the loop ---------------------------------------------===//
-  /// The state of emission in one trip of the loop. A trip without runs belongs to a block that is
-  /// left out.
+  /// The state of emission in one trip of the loop. If its block is left out, it runs no phase of
+  /// the block, but those of later blocks.
   struct Trip {
     const Num n;
     ValueRange carried;
-    bool hasRuns = true;
+    bool isLeftOut = false;
     std::optional<Step> step = {};           // of block n, from its first run on
     SmallVector<Registers> carriedSums = {}; // by result of the stream
     Registers passed = {};                   // of block n + 1
@@ -52,6 +52,9 @@ private:
   void walk(ArrayRef<::pe::math::Action> actions, Trip &trip);
   void fill(int ring, const Num &n);
   void take(ArrayRef<::pe::math::Action> takes, const Trip &trip);
+  /// Returns true if the trip reads no block that it takes: barriers before it separate it from
+  /// other trips.
+  bool readsNothing(const Trip &trip) const { return trip.isLeftOut && role.first == 0; }
   void runPhase(int phase, Trip &trip);
   /// Runs a phase of a later block, and returns the registers of the values that it passes on.
   Registers runAhead(int phase, const Num &n);

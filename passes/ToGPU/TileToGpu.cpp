@@ -136,7 +136,7 @@ private:
     if (failed(tile::gpu::checkStage(stage, *schedule)))
       return failure();
     const StageProgram steps = programOf(stage, *schedule);
-    if (failed(checkProgram(stage, steps)))
+    if (failed(checkProgram(stage, *schedule, steps)))
       return failure();
     tile::gpu::lowerStreamStage(stage, *schedule, steps);
     return success();
