@@ -5,7 +5,8 @@
 // `owner_tiles` tiles of 16 and the entire inner block, so that the owner's statistics need no
 // shared memory.
 //
-//   #step.gpu<owner = rows, warps = 4, owner_tiles = 1, inner_block = 64>
+//   #step.gpu<owner = rows, warps = 4, owner_tiles = 1, inner_block = 64, ahead = 0, slots = 2,
+//             late_slots = 2>
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_STEP_GPUSCHEDULE_H

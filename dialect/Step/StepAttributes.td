@@ -57,9 +57,11 @@ def Step_GpuAttr : Step_Attr<"Gpu", "gpu", "::mlir::tile::GpuSchedule"> {
     The fields are those of dialect/Step/GpuSchedule.h. Absent fields have their defaults.
 
     ```mlir
-    #step.gpu<owner = columns, warps = 4, owner_tiles = 1, inner_block = 64>
+    #step.gpu<owner = columns, warps = 4, owner_tiles = 1, inner_block = 64, ahead = 1, late_slots = 1>
     ```
-    Constraints: step-C1 and step-C2.
+    Constraints: step-C1 and step-C2. The lowering also requires that the step program that follows
+    from the choices (passes/Schedule/StepPrograms.h) has no fault, step-C4, and that the sums and
+    scores of a stage with `ahead` fit the registers of a thread, step-C5.
   }];
 }
 

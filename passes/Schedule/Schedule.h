@@ -71,9 +71,9 @@ FailureOr<bool> giveSchedule(StageOp stage, Schedule chosen, ArrayRef<std::strin
       name = field;
     }
     if (!step::setField(chosen, name, value))
-      return stage.emitOpError("expected `set` with a field of ") // step-C1
-             << step::fieldNames<Schedule>() << " (forward.NAME, backward.NAME) and a value, found "
-             << text << " (step-C1)";
+      // step-C1
+      return stage.emitOpError("expected NAME=VALUE or PHASE.NAME=VALUE with a field of ")
+             << step::fieldNames<Schedule>() << ", found " << text << " (step-C1)";
   }
   auto attr = Attr::getChecked([&] { return stage.emitOpError(); }, stage.getContext(), chosen);
   if (!attr)

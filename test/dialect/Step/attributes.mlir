@@ -5,7 +5,8 @@
 // CHECK:      tile.stage @cpu {{.*}} schedule #step.cpu<owner = columns, lanes = 16, query_vectors = 2,
 // CHECK-SAME: key_rows = 8, depth_rows = 4, column_rows = 4, column_vectors = 2, sweep_keys = 4, unroll = 4,
 // CHECK-SAME: query_block = 96, key_block = 32, part_rows = 512, most_parts = 8, split_below = 16, exp2 = scalef> {
-// CHECK:      tile.stage @gpu {{.*}} schedule #step.gpu<owner = rows, warps = 4, owner_tiles = 1, inner_block = 64, ahead = 0, slots = 2, late_slots = 2> {
+// CHECK:      tile.stage @gpu {{.*}} schedule #step.gpu<owner = rows, warps = 4, owner_tiles = 1, inner_block = 64,
+// CHECK-SAME: ahead = 0, slots = 2, late_slots = 2> {
 // CHECK:      tile.stage @loops {{.*}} schedule #step.loops<lanes = 32, group = 8> {
 // CHECK:      tile.stage @none forward over ["b"] {
 tile.plan @f attributes {head_dim = 8 : i64, value_dim = 8 : i64} {

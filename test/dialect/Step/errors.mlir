@@ -5,7 +5,7 @@
 
 // -----
 
-// expected-error @below {{owner_tiles, inner_block with a value, found owner = heads (step-C1)}}
+// expected-error @below {{ahead, slots, late_slots with a value, found owner = heads (step-C1)}}
 #a = #step.gpu<owner = heads>
 
 // -----

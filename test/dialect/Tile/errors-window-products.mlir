@@ -74,7 +74,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
       %x = tile.constant 1.0 : !tile.val<[r, c], f32>
-      // expected-error-re @below {{f32 table with extents e and t last,{{.*}} heads before them, found{{.*}}(window_sum-C3)}}
+      // expected-error-re @below {{f32 table with extents e and t last,{{.*}}, found{{.*}}(window_sum-C3)}}
       %y = tile.window_sum %x, %T : !tile.val<[r, c], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, e], f32>
     }
   }

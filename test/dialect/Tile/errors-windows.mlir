@@ -47,7 +47,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
       %x = tile.constant 1.0 : !tile.val<[r, c], f32>
-      // expected-error @below {{t last, heads and slots before it, found '!tile.buffer<[b, hq, r], f32>' (window_grad-C2)}}
+      // expected-error @below {{heads and slots before it, found '!tile.buffer<[b, hq, r], f32>' (window_grad-C2)}}
       tile.window_grad %x, %T : !tile.val<[r, c], f32> -> !tile.buffer<[b, hq, r], f32>
       tile.yield
     }

@@ -4,9 +4,12 @@
 // Every CTA that owns 64 columns has its own element of %h and of each of the four elements of %n; a table of
 // distances has 16 copies. The third index of a sum in a map is the slot.
 // CHECK-LABEL: tile.plan @columns
-// CHECK-DAG: %[[H:[a-z0-9]+]] = tile.buffer "columns_backward_slots0" temporary slots <c by 64> {zero} : <[b, hq, "ceildiv(c,64)"], f32>
-// CHECK-DAG: %[[N:[a-z0-9]+]] = tile.buffer "columns_backward_slots1" temporary slots <c by 64> {zero} : <[b, hq, "ceildiv(c,64)", 4], f32>
-// CHECK-DAG: %[[T:[a-z0-9]+]] = tile.buffer "columns_backward_slots2" temporary slots <c by 64> {zero} : <[b, hq, 16, t], f32>
+// CHECK: %[[H:[a-z0-9]+]] = tile.buffer "columns_backward_slots0" temporary slots <c by 64> {zero}
+// CHECK-SAME: <[b, hq, "ceildiv(c,64)"], f32>
+// CHECK: %[[N:[a-z0-9]+]] = tile.buffer "columns_backward_slots1" temporary slots <c by 64> {zero}
+// CHECK-SAME: <[b, hq, "ceildiv(c,64)", 4], f32>
+// CHECK: %[[T:[a-z0-9]+]] = tile.buffer "columns_backward_slots2" temporary slots <c by 64> {zero}
+// CHECK-SAME: <[b, hq, 16, t], f32>
 // CHECK: tile.stage @backward backward
 // CHECK: %[[COLUMN:.*]] = tile.index "c"
 // CHECK: tile.map(%{{.*}}, %{{.*}}, %{{.*}}, %[[COLUMN]])
@@ -48,7 +51,7 @@ tile.plan @columns attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
 
 // Without a schedule for GPUs, and for sums that belong to a row, nothing changes.
 // CHECK-LABEL: tile.plan @rows
-// CHECK-NOT: slots
+// CHECK-NOT: slots <
 // CHECK: tile.accumulate %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] : f32 -> <[b, hq, r], f32>
 // CHECK: tile.stage @unscheduled
 // CHECK: tile.window_grad %{{.*}}, %{{.*}} : <[r, c], f32> -> <[b, hq, t], f32>
@@ -62,7 +65,8 @@ tile.plan @rows attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
     tile.stream any {
       %x = tile.constant 1.0 : !tile.val<[r, c], f32>
       %r = tile.index "r" : !tile.val<[r], index>
-      tile.map(%x, %b, %h, %r) : (!tile.val<[r, c], f32>, !tile.val<[], index>, !tile.val<[], index>, !tile.val<[r], index>) -> () {
+      tile.map(%x, %b, %h, %r) : (!tile.val<[r, c], f32>, !tile.val<[], index>, !tile.val<[], index>,
+                                  !tile.val<[r], index>) -> () {
       ^bb0(%e: f32, %at: index, %head: index, %row: index):
         tile.accumulate %e, %R[%at, %head, %row] : f32 -> !tile.buffer<[b, hq, r], f32>
         tile.yield

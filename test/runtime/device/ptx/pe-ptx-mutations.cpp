@@ -1,12 +1,12 @@
 //===- pe-ptx-mutations.cpp - Mutants of PTX are noticed ------------------===//
 //
-//   pe-ptx-mutations FILE KIND[,KIND...] [QUERIES KEYS DEPTH DTYPE]
+//   pe-ptx-mutations FILE KIND[,KIND...] [QUERIES KEYS DEPTH DTYPE [SCHEDULE]]
 //
-// Compiles FILE forward and backward for the gpu-emulator target and runs it under several
-// schedules, with these sizes, with queries and keys exchanged, and without queries: the results
-// must be bitwise equal. Then changes one line of the PTX at a time. Under
-// at least one schedule, the machine must report an error or a result must differ. Prints a line
-// per mutant that is not noticed and a count per kind; exits with 1 if there is such a mutant.
+// Compiles FILE forward and backward for the gpu-emulator target, with fields of its schedules, and
+// runs it under several orders of threads, with these sizes, with queries and keys exchanged, and
+// without queries: the results must be bitwise equal. Then changes one line of the PTX at a time.
+// Under at least one schedule, the machine must report an error or a result must differ. Prints a
+// line per mutant that is not noticed and a count per kind; exits with 1 if there is such a mutant.
 //
 // Kinds, with what a mutant does:
 //   barrier   omits a barrier of a CTA
@@ -66,6 +66,7 @@ const std::vector<Rule> &rules() {
       {"warp", std::regex(R"(^\s*bar\.warp\.sync\b.*)"), ""},
       {"wait", std::regex(R"(^\s*cp\.async\.wait_(group|all)\b.*)"), ""},
       {"wait", std::regex(R"((cp\.async\.wait_group\s+)0;)"), "$011;"},
+      {"wait", std::regex(R"((cp\.async\.wait_group\s+)1;)"), "$012;"},
       {"acquire", std::regex(R"(\bld\.acquire\.gpu)"), "ld.relaxed.gpu"},
       {"release", std::regex(R"(\bst\.release\.gpu)"), "st.relaxed.gpu"},
       {"turn", std::regex(R"(^.*\bst\.release\.gpu.*)"), ""},
@@ -114,8 +115,10 @@ struct Program {
   std::vector<Inputs> calls;
 };
 
-Program compile(const std::string &file, const plan::CallSizes &sizes, int64_t depth, DType dtype) {
+Program compile(const std::string &file, const plan::CallSizes &sizes, int64_t depth, DType dtype,
+                const std::string &schedule) {
   jit::CompileRequest request;
+  request.schedule = schedule;
   request.source = {take(readFile(file)), file, ""};
   request.headDim = request.valueDim = depth;
   request.dtype = dtype;
@@ -173,7 +176,7 @@ std::vector<std::string> split(const std::string &text, char separator) {
 
 int main(int argc, char **argv) {
   if (argc < 3)
-    die("expected FILE KIND[,KIND...] [QUERIES KEYS DEPTH DTYPE]");
+    die("expected FILE KIND[,KIND...] [QUERIES KEYS DEPTH DTYPE [SCHEDULE]]");
   const auto number = [&](int index, int64_t otherwise) {
     return index < argc ? std::atoll(argv[index]) : otherwise;
   };
@@ -181,7 +184,7 @@ int main(int argc, char **argv) {
   sizes.batch = sizes.queryHeads = sizes.keyHeads = sizes.headsTotal = 1;
   sizes.queries = number(3, 70), sizes.keys = number(4, 130);
   const DType dtype = argc > 6 ? take(parseDType(argv[6])) : DType::F32;
-  const Program program = compile(argv[1], sizes, number(5, 16), dtype);
+  const Program program = compile(argv[1], sizes, number(5, 16), dtype, argc > 7 ? argv[7] : "");
   constexpr int kSeeds[] = {1, 2, 3, 4};
   constexpr uint64_t kLimit = 500'000'000; // warp instructions of a kernel
   const Outcome expected = run(program, program.ptx, kSeeds[0], kLimit);
