@@ -16,6 +16,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ENCODINGS = ["nope", "alibi", "t5", "kerple_log", "fire", "fire_2x32", "rope",
              "stick_breaking", "rse"]
 CHIPS = "sm_80,sm_90"
+# Choices of step programs (dialect/Step/README.md) that `time` compares with the usual ones, in bf16.
+CHOICES = {"ahead": "forward.ahead=1", "apart": "forward.ahead=1,forward.late_slots=1",
+           "backward": "ahead=1"}
+ENCODINGS_WITH_CHOICES = ["nope", "alibi", "stick_breaking"]
 # With this driver, kernels are executed on the host (docs/ptx.md).
 IS_ON_HOST = os.environ.get("PE_CUDA_DRIVER") == "ptx"
 # Small cases for correctness: name, sizes, head dim and value dim.
@@ -59,8 +63,8 @@ class CheckDirectory:
         self.pe = self.path / "bin" / "pe"
         self.results = self.path / "results.json"
 
-    def package(self, encoding, dtype, dim):
-        return self.path / f"{encoding}-{dtype}-{dim}.pepkg"
+    def package(self, encoding, dtype, dim, choice=""):
+        return self.path / f"{encoding}-{dtype}-{dim}{choice and '-' + choice}.pepkg"
 
     def reference(self, encoding, case, dtype):
         return self.path / f"{encoding}-{case}-{dtype}.safetensors"
@@ -71,6 +75,11 @@ class CheckDirectory:
     def append(self, record):
         record["when"] = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())
         self.results.write_text(json.dumps(self.load() + [record], indent=1))
+
+
+def choices_of(encoding):
+    """Returns the names of the choices to time; "" is the usual one."""
+    return ["", *CHOICES] if encoding in ENCODINGS_WITH_CHOICES else [""]
 
 
 def prepare(directory, build, options):
@@ -93,6 +102,12 @@ def prepare(directory, build, options):
                             "--emit=package", "-o", directory.package(encoding, dtype, dim)])
                 if made.returncode:
                     sys.exit(made.stderr)
+        for choice, dim in itertools.product(choices_of(encoding), options.dims):
+            if choice:
+                run([build / "bin" / "pe", "compile", source, *targets, "--dtype=bf16",
+                     f"--head-dim={dim}", f"--value-dim={dim}", "--grad", "--early-exit=off",
+                     f"--schedule={CHOICES[choice]}", "--emit=package", "-o",
+                     directory.package(encoding, "bf16", dim, choice)])  # some do not fit
         for (name, shape, dim, value), dtype in itertools.product(CASES, DTYPES):
             if not directory.package(encoding, dtype, dim).exists():
                 continue
@@ -212,27 +227,26 @@ def heads_for(length, dim):
 
 def measure(directory, options):
     clock = Clock(options.seconds)
-    for length in options.lengths:
-        for dim in options.dims:
-            for encoding in options.only:
-                what = f"{encoding} D={dim} S={length}"
-                package = directory.package(encoding, "bf16", dim)
-                if not package.exists() or not clock.allows(what):
-                    continue
-                batch, heads = (1, 2) if IS_ON_HOST else heads_for(length, dim)
-                done = run([directory.pe, "run", package, "--target=cuda",
-                            "--random=7", f"--shape=b={batch},h={heads},sq={length},d={dim}",
-                            "--dtype=bf16", "--grad", f"--time={options.repeats}"])
-                record = {"part": "time", "encoding": encoding, "dim": dim, "length": length,
-                          "batch": batch, "heads": heads, "dtype": "bf16"}
-                if done.returncode:
-                    record["error"] = done.stderr.strip()
-                else:
-                    record.update(json.loads(done.stdout.strip().splitlines()[-1]))
-                directory.append(record)
-                print(what, record.get("error") or " ".join(
-                    f"{half} {(record[half + '_gflops'] or 0) / 1e3:.2f} TFLOP/s"
-                    for half in ("forward", "backward")), flush=True)
+    for length, dim, encoding in itertools.product(options.lengths, options.dims, options.only):
+        for choice in choices_of(encoding):
+            what = f"{encoding} D={dim} S={length}" + (choice and " " + choice)
+            package = directory.package(encoding, "bf16", dim, choice)
+            if not package.exists() or not clock.allows(what):
+                continue
+            batch, heads = (1, 2) if IS_ON_HOST else heads_for(length, dim)
+            done = run([directory.pe, "run", package, "--target=cuda",
+                        "--random=7", f"--shape=b={batch},h={heads},sq={length},d={dim}",
+                        "--dtype=bf16", "--grad", f"--time={options.repeats}"])
+            record = {"part": "time", "encoding": encoding, "dim": dim, "length": length,
+                      "batch": batch, "heads": heads, "dtype": "bf16", "choice": choice}
+            if done.returncode:
+                record["error"] = done.stderr.strip()
+            else:
+                record.update(json.loads(done.stdout.strip().splitlines()[-1]))
+            directory.append(record)
+            print(what, record.get("error") or " ".join(
+                f"{half} {(record[half + '_gflops'] or 0) / 1e3:.2f} TFLOP/s"
+                for half in ("forward", "backward")), flush=True)
     clock.report()
     return 0
 
@@ -244,7 +258,7 @@ def table(directory):
         if record["part"] not in ("time", "peers"):
             continue
         key = (record["encoding"], record["dim"], record["length"])
-        who = record.get("peer", "pe")
+        who = record.get("peer", "pe" + (record.get("choice") and ", " + record["choice"] or ""))
         cell = record.get("error", "")[:40] or "{:.0f} / {:.0f}".format(
             (record.get("forward_gflops") or 0) / 1e3, (record.get("backward_gflops") or 0) / 1e3)
         rows.setdefault(key, {})[who] = cell

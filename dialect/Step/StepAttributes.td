@@ -61,7 +61,8 @@ def Step_GpuAttr : Step_Attr<"Gpu", "gpu", "::mlir::tile::GpuSchedule"> {
     ```
     Constraints: step-C1 and step-C2. The lowering also requires that the step program that follows
     from the choices (passes/Schedule/StepPrograms.h) has no fault, step-C4, and that the sums and
-    scores of a stage with `ahead` fit the registers of a thread, step-C5.
+    scores of a stage with `ahead` fit the registers of a thread, step-C5. The compiler requires
+    that the kernel's shared memory fits the chip, step-C6.
   }];
 }
 

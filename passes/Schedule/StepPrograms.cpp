@@ -307,6 +307,20 @@ static int64_t countRegisters(StageOp stage, const GpuSchedule &schedule,
 
 LogicalResult mlir::tile::checkProgram(StageOp stage, const GpuSchedule &schedule,
                                        const StageProgram &program) {
+  for (auto [ring, data] : llvm::enumerate(program.program.rings)) {
+    int first = INT_MAX, last = INT_MIN; // the blocks of the ring that a trip reads
+    for (auto [number, phase] : llvm::enumerate(program.program.phases))
+      for (const ::pe::math::RingRead &read : phase.reads)
+        if (read.ring == static_cast<int>(ring)) {
+          first = std::min(first, program.aheadOf(number));
+          last = std::max(last, program.aheadOf(number));
+        }
+    if (last - first >= data.slots) // step-C4
+      return stage.emitOpError("expected at least ")
+             << last - first + 1 << " slots of " << data.name << ", of which a step reads blocks n"
+             << (first ? "+" + std::to_string(first) : "") << " to n+" << last << ", found "
+             << data.slots << " (step-C4)";
+  }
   if (std::optional<std::string> fault = findFault(program.program)) // step-C4
     return stage.emitOpError("expected a step program without faults, found: ")
            << *fault << " (step-C4)";
@@ -319,19 +333,25 @@ LogicalResult mlir::tile::checkProgram(StageOp stage, const GpuSchedule &schedul
   return success();
 }
 
-std::string mlir::tile::describeSteps(ModuleOp module) {
+FailureOr<std::string> mlir::tile::describeSteps(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  module.walk([&](StageOp stage) {
+  WalkResult walked = module.walk([&](StageOp stage) -> WalkResult {
     if (!stage.getScheduleAttr())
-      return;
+      return WalkResult::advance();
     stream << stage.getSymName() << ": " << stage.getScheduleAttr() << "\n";
     const GpuSchedule *schedule = step::scheduleOf<step::GpuAttr>(stage);
     if (!schedule || !stage.getStream())
-      return;
-    const std::string program = toString(programOf(stage, *schedule).program);
+      return WalkResult::advance();
+    const StageProgram steps = programOf(stage, *schedule);
+    if (failed(checkProgram(stage, *schedule, steps)))
+      return failure();
+    const std::string program = toString(steps.program);
     for (StringRef line : llvm::split(StringRef(program).trim(), '\n'))
       stream << "  " << line << "\n";
+    return WalkResult::advance();
   });
+  if (walked.wasInterrupted())
+    return failure();
   return text;
 }

@@ -54,8 +54,8 @@ struct StageProgram {
 StageProgram programOf(StageOp stage, const GpuSchedule &schedule);
 
 /// Returns a text with the schedule of every stage that has one, and the step program of every
-/// stage with a stream and a schedule for GPUs.
-std::string describeSteps(ModuleOp module);
+/// stage with a stream and a schedule for GPUs. Emits an error and fails like checkProgram.
+FailureOr<std::string> describeSteps(ModuleOp module);
 
 /// Emits an error at the stage if its program has a fault, or if phases run ahead and the sums and
 /// scores that live meanwhile do not fit the registers of a thread.

@@ -272,7 +272,7 @@ Expected<std::string> emitCode(mlir::ModuleOp module, const CompileRequest &requ
       return makeError("kernel '", stage.symbol, "' needs ", stage.launch->sharedBytes,
                        " bytes of shared memory, expected at most ", chip->machine->sharedBytes,
                        " on ", chip->machine->name,
-                       "; choose a smaller head dim or a 16-bit dtype");
+                       "; choose a smaller head dim, a 16-bit dtype or fewer slots (step-C6)");
   plan.features = chip->machine->name;
   return emitPtx(module, *chip);
 }
@@ -398,8 +398,12 @@ Expected<std::string> MlirJit::emit(const CompileRequest &request, EmitStage sta
     done = lowered.error();
   if (!done)
     return done.error();
-  if (stage == EmitStage::Step)
-    return mlir::tile::describeSteps(compilation.getModule());
+  if (stage == EmitStage::Step) {
+    auto text = mlir::tile::describeSteps(compilation.getModule());
+    if (mlir::failed(text))
+      return compilation.takeError("cannot derive the step programs");
+    return *text;
+  }
   if (stage != EmitStage::LLVM)
     return compilation.print();
   if (isForGpu(request)) // kernels in the LLVM and NVVM dialects

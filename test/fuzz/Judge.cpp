@@ -18,12 +18,14 @@ namespace {
 constexpr int64_t kMostPairsTwice = 3000;
 
 /// A message with which a target may refuse a program that others run: a limit that
-/// passes/ToGPU/README.md states. Any other refusal is a finding.
+/// passes/ToGPU/README.md or dialect/Step states. Any other refusal is a finding.
 struct StatedLimit {
   std::string_view target, message;
 };
 constexpr StatedLimit kStatedLimits[] = {
-    {"gpu-emulator", "the gradient of a tensor is accumulated at indices that depend on both"}};
+    {"gpu-emulator", "the gradient of a tensor is accumulated at indices that depend on both"},
+    {"gpu-emulator:bf16:", "(step-C5)"},
+    {"gpu-emulator:bf16:", "(step-C6)"}};
 
 bool isStatedLimit(const std::string &target, const std::string &message) {
   return std::ranges::any_of(kStatedLimits, [&](const StatedLimit &limit) {
@@ -268,14 +270,17 @@ Verdict Judge::judge(const Program &program, const Progress &progress) const {
 Expected<Judge::Target> Judge::makeTarget(const std::string &name) {
   Target target;
   target.name = name;
-  size_t colon = name.find(':');
+  const size_t colon = name.find(':');
+  const size_t second = colon == std::string::npos ? colon : name.find(':', colon + 1);
+  conformance::SubjectOptions options;
   if (colon != std::string::npos) {
-    auto dtype = parseDType(name.substr(colon + 1));
+    auto dtype = parseDType(name.substr(colon + 1, second - colon - 1));
     if (!dtype)
       return dtype.takeError();
     target.dtype = *dtype;
   }
-  conformance::SubjectOptions options;
+  if (second != std::string::npos)
+    options.schedule = name.substr(second + 1);
   options.target = name.substr(0, colon);
   options.dtype = target.dtype;
   options.poison = true;
@@ -314,6 +319,8 @@ std::vector<std::string> targetsOfSeed(uint64_t seed) {
                                        "gpu-emulator:tf32"};
   if (seed % 4 == 0)
     targets.push_back(narrow[seed / 4 % 3]);
+  if (seed % 8 == 2)
+    targets.push_back("gpu-emulator:bf16:ahead=1");
   return targets;
 }
 

@@ -40,8 +40,9 @@ public:
   /// Receives the next step, such as "compile cpu", which the report of a crash contains.
   using Progress = std::function<void(const std::string &)>;
 
-  /// The targets are "loops", "cpu" and "gpu-emulator", optionally with a type other than f32, such
-  /// as "gpu-emulator:bf16", and "reference" for the second evaluation.
+  /// The targets are "loops", "cpu" and "gpu-emulator", optionally with a type other than f32 and
+  /// a field of the schedules, such as "gpu-emulator:bf16:ahead=1", and "reference" for the second
+  /// evaluation.
   static Expected<Judge> create(const std::vector<std::string> &targets);
 
   Verdict judge(const Program &program, const Progress &progress) const;

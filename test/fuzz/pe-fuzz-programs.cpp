@@ -195,8 +195,12 @@ void printWithCommand(const Program &program, const std::string &target) {
   size_t colon = target.find(':');
   std::string name = target.substr(0, colon);
   std::string run = name == "loops" ? "--lowering=loops" : "--target=" + name;
-  if (colon != std::string::npos)
-    run += " --dtype=" + target.substr(colon + 1);
+  if (colon != std::string::npos) {
+    const size_t second = target.find(':', colon + 1);
+    run += " --dtype=" + target.substr(colon + 1, second - colon - 1);
+    if (second != std::string::npos)
+      run += " --schedule=" + target.substr(second + 1);
+  }
   std::printf("// pe run FILE %s %s\n%s", printRunOptions(program).c_str(), run.c_str(),
               printProgram(program).c_str());
 }
