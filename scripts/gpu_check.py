@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ENCODINGS = ["nope", "alibi", "t5", "kerple_log", "fire", "fire_2x32", "rope",
              "stick_breaking", "rse"]
 CHIPS = "sm_80,sm_90"
-# Choices of step programs (dialect/Step/README.md) that `time` compares with the usual ones, in bf16.
+# Choices of step programs (dialect/Step/README.md) that `time` compares with the usual, in bf16.
 CHOICES = {"ahead": "forward.ahead=1", "apart": "forward.ahead=1,forward.late_slots=1",
            "backward": "ahead=1"}
 ENCODINGS_WITH_CHOICES = ["nope", "alibi", "stick_breaking"]

@@ -355,6 +355,28 @@ Expected<std::string> MlirJit::compileKernels(const Source &source) {
   return emitMachineCode(compilation.getModule(), /*features=*/"");
 }
 
+/// Runs the pipelines up to a stage before machine code.
+static Status runUpTo(EmitStage stage, Compilation &compilation, const CompileRequest &request,
+                      const mlir::pe::CompileOptions &options) {
+  if (stage == EmitStage::LLVM) {
+    auto lowered = lower(compilation, request, options);
+    return lowered ? Status::success() : Status(lowered.error());
+  }
+  return compilation.run([&](mlir::OpPassManager &pm) {
+    mlir::pe::buildPEPipeline(pm, options);
+    if (stage == EmitStage::PE && options.grad)
+      pm.addPass(mlir::pe::createPEDifferentiatePass());
+    if (stage == EmitStage::PE)
+      return;
+    mlir::pe::buildPEToTilePipeline(pm, options);
+    if (stage == EmitStage::Tile)
+      return;
+    mlir::pe::buildSchedulePipeline(pm, options);
+    if (isForGpu(request))
+      mlir::pe::buildGpuRewritesPipeline(pm);
+  });
+}
+
 Expected<std::string> MlirJit::emit(const CompileRequest &request, EmitStage stage) {
   if (stage == EmitStage::Ptx && !isForGpu(request))
     return makeError("expected --target=cuda or gpu-emulator for PTX, found --target=",
@@ -374,29 +396,7 @@ Expected<std::string> MlirJit::emit(const CompileRequest &request, EmitStage sta
   Compilation compilation(getRegistry());
   if (Status parsed = compilation.parse(request.source); !parsed)
     return parsed.error();
-  Status done = Status::success();
-  if (stage == EmitStage::PE)
-    done = compilation.run([&](mlir::OpPassManager &pm) {
-      mlir::pe::buildPEPipeline(pm, *options);
-      if (options->grad)
-        pm.addPass(mlir::pe::createPEDifferentiatePass());
-    });
-  else if (stage == EmitStage::Tile)
-    done = compilation.run([&](mlir::OpPassManager &pm) {
-      mlir::pe::buildPEPipeline(pm, *options);
-      mlir::pe::buildPEToTilePipeline(pm, *options);
-    });
-  else if (stage == EmitStage::Step)
-    done = compilation.run([&](mlir::OpPassManager &pm) {
-      mlir::pe::buildPEPipeline(pm, *options);
-      mlir::pe::buildPEToTilePipeline(pm, *options);
-      mlir::pe::buildSchedulePipeline(pm, *options);
-      if (isForGpu(request))
-        mlir::pe::buildGpuRewritesPipeline(pm);
-    });
-  else if (auto lowered = lower(compilation, request, *options); !lowered)
-    done = lowered.error();
-  if (!done)
+  if (Status done = runUpTo(stage, compilation, request, *options); !done)
     return done.error();
   if (stage == EmitStage::Step) {
     auto text = mlir::tile::describeSteps(compilation.getModule());
