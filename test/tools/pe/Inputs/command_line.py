@@ -119,7 +119,7 @@ cases += [
     (run + ["--in=empty"], "file 'empty': "),
     (run + ["--in=garbage"], "file 'garbage': "),
     (["compile", nope], "pe compile: error: expected --emit, found none"),
-    (["compile", nope, "--emit=tiles"], "--emit: expected 'pe', 'tile', 'llvm', 'object',"),
+    (["compile", nope, "--emit=tiles"], "--emit: expected 'pe', 'tile', 'step', 'llvm', 'object',"),
     (["compile", nope, "--emit=tile", "--head-dim=x"], "--head-dim: expected an integer"),
     (["compile", nope, "--emit=tile", "--head-dim=7"], "expected a head dim from 8 to 256"),
     (["compile", nope, "--emit=tile", "-o", "none/o"], "-o: directory 'none' does not exist"),
