@@ -1,8 +1,9 @@
 //===- StateBlocks.h - The mask states that cover a block of pairs --------===//
 //
-// For a mask that is scalar code, states are known for blocks of some rows and columns
-// (`tile.pairs states`). Schedules use other block sizes, so a side of a scheduled block overlaps
-// one or several states. It begins at a multiple of its size and ends at the last element.
+// For a mask that is scalar code, the buffer of `tile.pairs states` has a state per
+// block of ROWS x COLUMNS pairs, which its type states. Schedules use other block sizes, so a side
+// of a scheduled block overlaps one or several states. It begins at a multiple of its size and ends
+// at the last element.
 //
 // Example: of 200 columns with a state per 64, block 2 of size 48 is [96, 144) and overlaps states
 // 1 and 2. Block 3 is [144, 192), entirely in state 2, so its second state repeats the first.

@@ -15,8 +15,8 @@
 //
 // A ring of one role (from == to) is filled by cp.async. Every fill commits one group of copies. A
 // take waits until at most `inFlight` of the newest groups are in flight, and is then a barrier of
-// the role. It keeps the wait and the barrier if its block does not exist. A fill whose block does
-// not exist commits an empty group if n >= 0. Trips before 0 are peeled, and commit nothing then.
+// the role. It keeps the wait and the barrier if its block does not exist. A fill of a block
+// after the last commits an empty group; a fill of a block before 0 is left out.
 //
 // A ring between two roles has two barriers in shared memory per slot. A fill waits until all
 // groups of `to` have freed the previous block of the slot, a take until all groups of `from` have

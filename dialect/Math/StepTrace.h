@@ -74,14 +74,14 @@ inline std::string textOf(const StepProgram &program, const Event &event) {
   return toString(program, action, "");
 }
 
-/// Returns true if an action on a block is an event in trip n.
-inline bool isEvent(const StepProgram &program, const Action &action, int n, int block, bool exists,
+/// Returns true if an action on a block is an event.
+inline bool isEvent(const StepProgram &program, const Action &action, int block, bool exists,
                     uint64_t leftOut) {
   if (!action.hasBlock() || program.isOwnTake(action))
     return true;
   if (action.kind == Action::Run)
     return exists && !isLeftOut(leftOut, block);
-  return exists || (program.isOwnFill(action) && n >= 0);
+  return exists || (program.isOwnFill(action) && block >= 0);
 }
 
 /// Sets `trace` to the events of every group of a role.
@@ -89,18 +89,18 @@ inline void traceRole(const StepProgram &program, const Role &role, int blocks, 
                       std::vector<Event> &trace) {
   trace.clear();
   int index = 0;
-  auto append = [&](const Action &action, int n, int block) {
+  auto append = [&](const Action &action, int block) {
     const bool exists = action.hasBlock() && 0 <= block && block < blocks;
-    if (isEvent(program, action, n, block, exists, leftOut))
+    if (isEvent(program, action, block, exists, leftOut))
       trace.push_back({&action, block, exists, index});
     ++index;
   };
   for (const Action &action : role.before)
-    append(action, /*n=*/-1, action.ahead);
+    append(action, action.ahead);
   for (int n = role.first; n < blocks; ++n) {
     index = static_cast<int>(role.before.size());
     for (const Action &action : role.trip)
-      append(action, n, n + action.ahead);
+      append(action, n + action.ahead);
   }
 }
 

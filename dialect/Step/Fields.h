@@ -29,19 +29,39 @@ template <typename Schedule> llvm::hash_code hashOf(const Schedule &schedule) {
   return hash;
 }
 
-/// Sets a field from text, a number or a word. Returns false if there is no such field or value.
-template <typename Schedule> bool setField(Schedule &schedule, StringRef name, StringRef value) {
-  for (const Field<Schedule> &field : Schedule::fields()) {
-    if (field.name != name)
-      continue;
-    const auto *word = llvm::find(field.words, value);
-    if (word != field.words.end())
-      schedule.*field.member = word - field.words.begin();
-    else if (!field.words.empty() || value.getAsInteger(10, schedule.*field.member))
-      return false;
-    return true;
-  }
-  return false;
+/// Returns the field with a name, or null.
+template <typename Schedule> const Field<Schedule> *findField(StringRef name) {
+  const Field<Schedule> *found = llvm::find_if(
+      Schedule::fields(), [&](const Field<Schedule> &field) { return field.name == name; });
+  return found == Schedule::fields().end() ? nullptr : found;
+}
+
+/// Sets a field from text, a number or a word. Returns false if the text is neither.
+template <typename Schedule>
+bool setField(Schedule &schedule, const Field<Schedule> &field, StringRef value) {
+  if (field.words.empty())
+    return !value.getAsInteger(10, schedule.*field.member);
+  const auto *word = llvm::find(field.words, value);
+  if (word == field.words.end())
+    return false;
+  schedule.*field.member = word - field.words.begin();
+  return true;
+}
+
+/// Describes the values of a field: "rows or columns", "from 1 to 4".
+template <typename Schedule> std::string valuesOf(const Field<Schedule> &field) {
+  if (!field.words.empty())
+    return llvm::join(field.words, " or ");
+  std::string text = "from " + std::to_string(field.least) + " to " + std::to_string(field.most);
+  return field.unit == 1 ? text : text + ", a multiple of " + std::to_string(field.unit);
+}
+
+/// Returns true if the field's number is in its range.
+template <typename Schedule>
+bool isInRange(const Schedule &schedule, const Field<Schedule> &field) {
+  const int64_t value = schedule.*field.member;
+  return !field.words.empty() ||
+         (value >= field.least && value <= field.most && value % field.unit == 0);
 }
 
 /// Lists the names of the fields.
@@ -86,7 +106,8 @@ template <typename Schedule> ParseResult parseFields(AsmParser &parser, Schedule
       value = std::to_string(number);
     else if (succeeded(parser.parseOptionalKeyword(&word)))
       value = word.str();
-    if (setField(schedule, name, value))
+    const Field<Schedule> *field = findField<Schedule>(name);
+    if (field && setField(schedule, *field, value))
       return success();
     return parser.emitError(place, "expected a field of ") // step-C1
            << fieldNames<Schedule>() << " with a value, found " << name << " = " << value
@@ -99,15 +120,9 @@ template <typename Schedule>
 LogicalResult verifyFields(llvm::function_ref<InFlightDiagnostic()> emitError,
                            const Schedule &schedule) {
   for (const Field<Schedule> &field : Schedule::fields()) {
-    const int64_t value = schedule.*field.member;
-    if (!field.words.empty() ||
-        (value >= field.least && value <= field.most && value % field.unit == 0))
-      continue;
-    InFlightDiagnostic error = emitError() << "expected " << field.name << " from " << field.least
-                                           << " to " << field.most; // step-C2
-    if (field.unit != 1)
-      error << ", a multiple of " << field.unit;
-    return error << ", found " << value << " (step-C2)";
+    if (!isInRange(schedule, field)) // step-C2
+      return emitError() << "expected " << field.name << " " << valuesOf(field) << ", found "
+                         << schedule.*field.member << " (step-C2)";
   }
   return success();
 }

@@ -62,8 +62,8 @@ static LogicalResult verifyVectors(Operation *op, StringRef name, Value rows, Va
                                    Value table) {
   auto type = cast<BufferType>(table.getType());
   StringRef depth = depthOf(spacesOf(rows));
-  Type element = type.getElementType(), wanted = elementOf(operand);
-  const bool isTyped = element == wanted || (wanted.isTF32() && element.isF32());
+  Type element = type.getElementType(), expected = elementOf(operand);
+  const bool isTyped = element == expected || (expected.isTF32() && element.isF32());
   if ((isPerHead(type, {depth, "t"}) && element.isF32()) ||
       (isPerHead(type, {"t", depth}) && isTyped))
     return success();

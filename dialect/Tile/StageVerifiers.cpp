@@ -113,13 +113,20 @@ LogicalResult BufferOp::verify() {
     return success();
   ArrayRef<StringAttr> extents = type.getExtents();
   StringRef side = getSlots()->getSide();
-  const bool fits = getRole() == Role::Temporary && extents.size() >= 3 && extents[0] == "b" &&
-                    extents[1] == "hq" && (side == "r" || side == "c") &&
-                    getSlots()->getBlock() > 0;
+  const int64_t block = getSlots()->getBlock();
+  auto isCount = [&](StringRef extent) {
+    int64_t number = 0;
+    return extent == ("ceildiv(" + side + "," + Twine(block) + ")").str() ||
+           (!extent.getAsInteger(10, number) && number > 0);
+  };
+  const bool fits = getRole() == Role::Temporary && getZero() && element.isF32() &&
+                    extents.size() >= 3 && extents[0] == "b" && extents[1] == "hq" &&
+                    (side == "r" || side == "c") && block > 0 && isCount(extents[2]);
   if (!fits) // buffer-C5
-    return emitOpError("expected `slots` of blocks of r or c on a temporary [b, hq, slots, ...], "
-                       "found ")
-           << *getSlots() << " on " << type << " (buffer-C5)";
+    return emitOpError("expected `slots` of blocks of r or c on a temporary of f32 with `zero` and "
+                       "extents b, hq, number of slots, ..., found ")
+           << *getSlots() << " on a " << stringifyRole(getRole())
+           << (getZero() ? " with" : " without") << " `zero` of " << type << " (buffer-C5)";
   return success();
 }
 

@@ -116,7 +116,7 @@ static int64_t blockOf(StringRef extent, StringRef name) {
   const bool is = extent.consume_front("ceildiv(") && extent.consume_front(name) &&
                   extent.consume_front(",") && extent.consume_back(")") &&
                   !extent.getAsInteger(10, block);
-  return is ? block : 0;
+  return is && block <= 1 << 20 ? block : 0;
 }
 
 std::optional<StateBlock> mlir::tile::stateBlockOf(Value states) {

@@ -157,8 +157,9 @@ def Tile_PairsOp : Tile_Op<"pairs", [
     `states` belongs to a mask that is scalar code (`tile.mask` with a condition). A state is 0 if
     the code yields false for all pairs of a block, 2 if it yields true for all of them, and 1 if it
     may yield both. The last extents are the numbers of blocks, `ceildiv(r,64)` and `ceildiv(c,64)`
-    for blocks of 64 rows and 64 columns. Lowerings, whose blocks may be others, skip blocks of state 0 and evaluate the
-    code in blocks of state 1. The states do not include the band and the bounds.
+    for blocks of 64 rows and 64 columns. Lowerings, whose blocks may have other sizes, skip blocks
+    of state 0 and evaluate the code in blocks of state 1. The states do not include the band and
+    the bounds.
 
     `taken` is 0 for the columns for which that code yields false in all rows and heads. Their keys
     and values are not read.

@@ -19,6 +19,10 @@ static bool addsInPlace(StreamOp stream) {
       .wasInterrupted();
 }
 
+bool mlir::tile::sumsOverRows(StreamOp stream) {
+  return hasColumnFold(stream) || addsInPlace(stream);
+}
+
 const Machine *mlir::tile::findMachine(Operation *op, StringRef name, bool isGpu) {
   const Machine *machine = ::pe::plan::findMachine(name);
   if (machine && machine->isGpu == isGpu)
@@ -31,9 +35,8 @@ Owner mlir::tile::chooseOwner(StageOp stage, const Machine &machine) {
   StreamOp stream = stage.getStream();
   // If columns own the loops, the sums of a column block stay in the cache, and row state is packed
   // in memory for the next block.
-  const bool sumsRows = hasColumnFold(stream) || addsInPlace(stream);
   if (!machine.isGpu)
-    return sumsRows ? Owner::Columns : Owner::Rows;
+    return sumsOverRows(stream) ? Owner::Columns : Owner::Rows;
   // Row carries are in registers, which live only as long as the work item.
   return hasColumnFold(stream) && !stream.getNumCarries() ? Owner::Columns : Owner::Rows;
 }

@@ -34,12 +34,12 @@ def PEScheduleGpuPass : Pass<"pe-schedule-gpu", "::mlir::ModuleOp"> {
     Writes the schedule `#step.gpu` (dialect/Step/GpuSchedule.h) on every stage that has a stream and no schedule yet, and
     `key_block` on plans with buffers per block of keys. The `machine` is a chip of runtime/plan/Machine.h; one with less
     shared memory than sm_80 gets smaller blocks of f32 owners. `set` sets fields of `#step.gpu`, for measurements and
-    tests: `set=warps=8,forward.ahead=1`. The step program that follows from the schedule is in passes/Schedule/StepPrograms.h.
+    tests: `set=warps=8,forward.ahead=1`. passes/Schedule/StepPrograms.h derives the step program.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }
     ==>
-    tile.stage @forward forward over ["b", "hq"] schedule #step.gpu<owner = rows, warps = 4, owner_tiles = 1, inner_block = 64, ...> { ... }
+    tile.stage @forward forward over ["b", "hq"] schedule #step.gpu<owner = rows, warps = 4, ...> { ... }
     ```
     Example: test/passes/Schedule/schedule-gpu.mlir
   }];

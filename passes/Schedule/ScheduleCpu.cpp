@@ -82,6 +82,30 @@ CpuLoops mlir::tile::chooseCpuLoops(StageOp stage, const Machine &machine) {
   return loops;
 }
 
+LogicalResult mlir::tile::checkFits(StageOp stage, const CpuSchedule &schedule) {
+  auto plan = stage->getParentOfType<PlanOp>();
+  if (schedule.owner() == Owner::Rows && sumsOverRows(stage.getStream())) // step-C7
+    return stage.emitOpError("expected owner = columns on a CPU for a stage with sums over rows, "
+                             "found owner = rows (step-C7)");
+  for (const int64_t depth : {plan.getHeadDim(), plan.getValueDim()})
+    if (depth % schedule.depthRows) // step-C7
+      return stage.emitOpError("expected depth_rows to divide the head and value dims, ")
+             << depth << ", found " << schedule.depthRows << " (step-C7)";
+  return success();
+}
+
+/// Emits an error at the stage if the machine does not have its vectors.
+static LogicalResult checkMachine(StageOp stage, const CpuSchedule &schedule,
+                                  const Machine &machine) {
+  if (schedule.lanes != machine.lanes) // step-C7
+    return stage.emitOpError("expected lanes = ") << machine.lanes << " on " << machine.name
+                                                  << ", found " << schedule.lanes << " (step-C7)";
+  if (schedule.exp2() == Exp2Flavour::ScaleF && !machine.hasScaleF) // step-C7
+    return stage.emitOpError("expected exp2 = bits on ")
+           << machine.name << ", found exp2 = scalef (step-C7)";
+  return success();
+}
+
 namespace {
 
 struct PEScheduleCpuPass : tile::impl::PEScheduleCpuPassBase<PEScheduleCpuPass> {
@@ -90,13 +114,18 @@ struct PEScheduleCpuPass : tile::impl::PEScheduleCpuPassBase<PEScheduleCpuPass> 
     const Machine *cpu = findMachine(getOperation(), machine, /*isGpu=*/false);
     if (!cpu)
       return signalPassFailure();
+    auto overrides = Overrides<CpuSchedule>::parse(&getContext(), ArrayRef<std::string>(set));
+    if (failed(overrides))
+      return signalPassFailure();
     for (PlanOp plan : getOperation().getOps<PlanOp>())
-      if (failed(schedule(plan, *cpu)))
+      if (failed(schedule(plan, *cpu, *overrides)))
         return signalPassFailure();
+    if (failed(overrides->checkUse(&getContext())))
+      return signalPassFailure();
   }
 
 private:
-  LogicalResult schedule(PlanOp plan, const Machine &cpu) {
+  LogicalResult schedule(PlanOp plan, const Machine &cpu, Overrides<CpuSchedule> &overrides) {
     // Loads of a strip from a table of distances may go beyond the last row.
     auto padding = static_cast<int64_t>(plan.getDistancePadding());
     for (StageOp stage : plan.getOps<StageOp>()) {
@@ -105,12 +134,15 @@ private:
           stage.setScheduleAttr(step::LoopsAttr::get(&getContext(), chooseCpuLoops(stage, cpu)));
         continue;
       }
-      FailureOr<bool> isNew = giveSchedule<step::CpuAttr>(stage, chooseCpuSchedule(stage, cpu),
-                                                          ArrayRef<std::string>(set));
+      FailureOr<bool> isNew =
+          giveSchedule<step::CpuAttr>(stage, chooseCpuSchedule(stage, cpu), overrides);
       if (failed(isNew))
         return failure();
       if (!*isNew)
         continue;
+      const CpuSchedule &given = *step::scheduleOf<step::CpuAttr>(stage);
+      if (failed(checkFits(stage, given)) || failed(checkMachine(stage, given, cpu)))
+        return failure();
       LDBG() << stage.getSymName() << ": " << stage.getScheduleAttr()
              << (hasLongScalarCode(stage) ? ", one row at a time because of long scalar code" : "")
              << (set.empty() ? "" : ", with fields of `set`");

@@ -137,6 +137,26 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage, const Machine &machine)
   return schedule;
 }
 
+/// Returns true if a stream sums panels of its inner side, or vectors of the distance, which the
+/// warps of a CTA divide.
+static bool sumsInnerPanels(StreamOp stream, Owner owner) {
+  StringRef inner = owner == Owner::Rows ? "c" : "r";
+  const bool hasVectors = !stream.getBody().getOps<WindowOuterOp>().empty();
+  return hasVectors || llvm::any_of(stream.getResultTypes(), [&](Type type) {
+           const SpaceSet &spaces = cast<ValType>(type).getSpaces();
+           return spaces.has(inner) && hasDepth(spaces);
+         });
+}
+
+LogicalResult mlir::tile::checkFits(StageOp stage, const GpuSchedule &schedule) {
+  const int64_t rows = schedule.warps * 16, inner = schedule.innerBlock;
+  if (inner % rows == 0 || rows % inner == 0 ||
+      !sumsInnerPanels(stage.getStream(), schedule.owner()))
+    return success();
+  return stage.emitOpError("expected inner_block to be a multiple or a divisor of 16 warps, ")
+         << rows << ", for sums over the owners, found " << inner << " (step-C3)"; // step-C3
+}
+
 namespace {
 
 struct PEScheduleGpuPass : tile::impl::PEScheduleGpuPassBase<PEScheduleGpuPass> {
@@ -145,19 +165,24 @@ struct PEScheduleGpuPass : tile::impl::PEScheduleGpuPassBase<PEScheduleGpuPass> 
     const Machine *gpu = findMachine(getOperation(), machine, /*isGpu=*/true);
     if (!gpu)
       return signalPassFailure();
+    auto overrides = Overrides<GpuSchedule>::parse(&getContext(), ArrayRef<std::string>(set));
+    if (failed(overrides))
+      return signalPassFailure();
     for (PlanOp plan : getOperation().getOps<PlanOp>())
-      if (failed(schedule(plan, *gpu)))
+      if (failed(schedule(plan, *gpu, *overrides)))
         return signalPassFailure();
+    if (failed(overrides->checkUse(&getContext())))
+      return signalPassFailure();
   }
 
 private:
-  LogicalResult schedule(PlanOp plan, const Machine &gpu) {
+  LogicalResult schedule(PlanOp plan, const Machine &gpu, Overrides<GpuSchedule> &overrides) {
     for (StageOp stage : plan.getOps<StageOp>()) {
       if (!stage.getStream())
         continue;
-      FailureOr<bool> isNew = giveSchedule<step::GpuAttr>(stage, chooseGpuSchedule(stage, gpu),
-                                                          ArrayRef<std::string>(set));
-      if (failed(isNew))
+      FailureOr<bool> isNew =
+          giveSchedule<step::GpuAttr>(stage, chooseGpuSchedule(stage, gpu), overrides);
+      if (failed(isNew) || failed(checkFits(stage, *step::scheduleOf<step::GpuAttr>(stage))))
         return failure();
       if (*isNew)
         LDBG() << stage.getSymName() << ": " << stage.getScheduleAttr() << " for "

@@ -316,10 +316,10 @@ LogicalResult mlir::tile::checkProgram(StageOp stage, const GpuSchedule &schedul
           last = std::max(last, program.aheadOf(number));
         }
     if (last - first >= data.slots) // step-C4
-      return stage.emitOpError("expected at least ")
-             << last - first + 1 << " slots of " << data.name << ", of which a step reads blocks n"
-             << (first ? "+" + std::to_string(first) : "") << " to n+" << last << ", found "
-             << data.slots << " (step-C4)";
+      return stage.emitOpError("expected slots of at least ")
+             << last - first + 1 << " with ahead = " << schedule.ahead << ", because a step reads "
+             << last - first + 1 << " blocks of " << data.name << ", found " << data.slots
+             << " (step-C4)";
   }
   if (std::optional<std::string> fault = findFault(program.program)) // step-C4
     return stage.emitOpError("expected a step program without faults, found: ")

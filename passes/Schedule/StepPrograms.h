@@ -7,8 +7,8 @@
 // The ops of a stream are one phase, `step`, unless the schedule runs part of it ahead or keeps a
 // single block of some panels. Then they are three: `scores`, the contractions of loaded panels
 // over a depth, with everything before them unless they run ahead; `outputs`, from the first
-// contraction with pairs to the end; `weights`, everything between. A ring is filled one trip
-// before its block is read if it has a slot to spare, or in the same trip otherwise.
+// contraction with pairs to the end; `weights`, everything between. A ring is filled as
+// many trips before its first reader as it has slots to spare, or in the trip that reads it.
 //
 // Example: `ahead = 1, slots = 2, late_slots = 1` for softmax attention gives
 //
@@ -43,7 +43,7 @@ struct StageProgram {
   /// The ring of everything that is copied to shared memory for each block: results of loads, and
   /// tables of distances.
   llvm::MapVector<Value, int> rings;
-  /// The values that phases which run ahead give to other phases.
+  /// The results of phases that run ahead and that other phases read.
   SmallVector<Value> passed;
 
   /// Returns the number of blocks between a phase and the trip that runs it.

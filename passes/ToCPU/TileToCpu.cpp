@@ -104,6 +104,9 @@ private:
       return lowerLoops(stage);
     if (failed(checkTypes(stage)))
       return failure();
+    if (const CpuSchedule *cpu = step::scheduleOf<step::CpuAttr>(stage);
+        cpu && stage.getStream() && failed(checkFits(stage, *cpu)))
+      return failure();
     std::string why;
     if (succeeded(lowerStream(stage, why)))
       return success();

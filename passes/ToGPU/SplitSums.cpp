@@ -8,7 +8,6 @@
 #include "passes/ToGPU/KernelFunction.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -35,7 +34,6 @@ public:
 
 private:
   Value slotsFor(Value target, StringRef count);
-  void addSlots(Value slots, Value target);
   Value indexIn(MapOp map);
   void redirect(AccumulateOp sum, Value slots);
   void split(OpOperand &sum, StringRef count);
@@ -45,7 +43,12 @@ private:
   Location loc;
   StringRef side;
   int64_t block;
-  llvm::MapVector<Value, Value> slotsOfTargets;
+  struct Split {
+    Value target, slots;
+    std::string count, name; // the number of slots; the name of the added stage
+  };
+  void addSlots(const Split &split);
+  SmallVector<Split> splits;
 };
 
 } // namespace
@@ -53,16 +56,17 @@ private:
 /// Returns the slots that replace `target`. They have its extents, except a second "hq", which is
 /// the head itself.
 Value SumSplitter::slotsFor(Value target, StringRef count) {
-  Value &slots = slotsOfTargets[target];
-  if (slots)
-    return slots;
+  for (const Split &split : splits)
+    if (split.target == target && split.count == count)
+      return split.slots;
   SmallVector<std::string> extents = {"b", "hq", count.str()};
   for (StringAttr extent : cast<BufferType>(target.getType()).getExtents().drop_front(2))
     if (extent.getValue() != "hq")
       extents.push_back(extent.str());
-  slots = tile::gpu::addTemporary(stage, "_slots" + Twine(slotsOfTargets.size() - 1), extents,
-                                  builder.getF32Type(), /*zero=*/true,
-                                  SlotsAttr::get(builder.getContext(), side, block));
+  const std::string suffix = "_slots" + std::to_string(splits.size());
+  Value slots = tile::gpu::addTemporary(stage, suffix, extents, builder.getF32Type(), /*zero=*/true,
+                                        SlotsAttr::get(builder.getContext(), side, block));
+  splits.push_back({target, slots, count.str(), stage.getSymName().str() + suffix});
   return slots;
 }
 
@@ -93,13 +97,12 @@ void SumSplitter::redirect(AccumulateOp sum, Value slots) {
   sum.getIndicesMutable().assign(indices);
 }
 
-/// Adds a stage after `stage` that adds the slots to `target`.
-void SumSplitter::addSlots(Value slots, Value target) {
+/// Adds a stage after `stage` that adds the slots to their target.
+void SumSplitter::addSlots(const Split &split) {
+  const auto &[target, slots, count, name] = split;
   builder.setInsertionPointAfter(stage);
-  StringRef name = slots.getDefiningOp<BufferOp>().getName();
-  auto sum = StageOp::create(builder, loc, name.substr(name.rfind(stage.getSymName())),
-                             stage.getPhase(), builder.getStrArrayAttr({}), /*pairs=*/Value(),
-                             /*schedule=*/ScheduleAttrInterface());
+  auto sum = StageOp::create(builder, loc, name, stage.getPhase(), builder.getStrArrayAttr({}),
+                             /*pairs=*/Value(), /*schedule=*/ScheduleAttrInterface());
   builder.setInsertionPointToStart(&sum.getBody().emplaceBlock());
   SmallVector<Value> at = tile::gpu::addElementLoop(builder, loc, slots);
   SmallVector<Value> to(at.begin(), at.begin() + 2);
@@ -140,8 +143,8 @@ void SumSplitter::run() {
     split(*sum, blocks);
   for (OpOperand *sum : ofDistances)
     split(*sum, std::to_string(kCopies));
-  for (auto [target, slots] : slotsOfTargets)
-    addSlots(slots, target);
+  for (const Split &split : splits)
+    addSlots(split);
 }
 
 namespace {

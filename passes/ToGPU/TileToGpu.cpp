@@ -5,6 +5,7 @@
 #include "dialect/Tile/Owner.h"
 #include "dialect/Tile/SizeNames.h"
 #include "passes/Schedule/Layouts.h"
+#include "passes/Schedule/Schedule.h"
 #include "passes/ToGPU/Emitters.h"
 #include "passes/ToGPU/Folds.h"
 #include "passes/ToGPU/ScalarStages.h"
@@ -37,17 +38,25 @@ static LogicalResult checkValues(StageOp stage) {
   return success();
 }
 
-LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &schedule) {
-  if (failed(checkValues(stage)))
-    return failure();
-  auto plan = stage->getParentOfType<PlanOp>();
-  for (int64_t depth : {plan.getHeadDim(), plan.getValueDim()})
-    if (depth % 8 || depth < 8 || depth > 256)
-      return refuse(stage, "expected head and value dims to be multiples of 8 from 8 to 256, "
-                           "found " +
-                               Twine(depth));
+/// Returns true if a CTA adds to one slot: slots are those of its owners.
+static bool fitsSchedule(Value buffer, const GpuSchedule &schedule) {
+  SlotsAttr slots = slotsOf(buffer);
+  auto extents = cast<BufferType>(buffer.getType()).getExtents();
+  StringRef count = extents[2].getValue(), side = schedule.owner() == Owner::Rows ? "r" : "c";
+  int64_t number;
+  const bool isTable = extents.back() == "t";
+  const bool fits = isTable
+                        ? !count.getAsInteger(10, number)
+                        : count == ("ceildiv(" + side + "," + Twine(slots.getBlock()) + ")").str();
+  return fits && slots.getSide() == side && slots.getBlock() == schedule.ownerBlock();
+}
+
+/// Emits an error at the first sum that a kernel cannot compute: its place depends on the pair, or
+/// CTAs would share its elements.
+static LogicalResult checkSums(StageOp stage, const GpuSchedule &schedule) {
+  const bool rows = getOwner(stage) == Owner::Rows;
   bool hasDiagonals = false;
-  Operation *scattered = nullptr, *unknown = nullptr, *whole = nullptr;
+  Operation *scattered = nullptr, *whole = nullptr, *foreign = nullptr;
   stage.getStream().getBody().walk([&](Operation *op) {
     hasDiagonals |= isa<WindowGradOp, WindowOuterOp, SegmentsGradOp>(op);
     if (auto sum = dyn_cast<AccumulateOp>(op);
@@ -59,7 +68,40 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
     auto segments = dyn_cast<SegmentsGradOp>(op);
     if ((grad && !slotsOf(grad.getTable())) || (segments && !slotsOf(segments.getMoments())))
       whole = op;
+    for (Value buffer : op->getOperands())
+      if (isa<BufferType>(buffer.getType()) && slotsOf(buffer) && !fitsSchedule(buffer, schedule))
+        foreign = op;
   });
+  if (scattered)
+    return refuse(scattered,
+                  "the gradient of a tensor is accumulated at indices that depend on both the "
+                  "query and the key, and the tensor is not known to have at most " +
+                      Twine(kMostSumsOfThread) +
+                      " elements per head; --target=cpu has no such limit");
+  if (whole)
+    return whole->emitOpError("expected sums in slots, which CTAs do not share; run pe-split-sums "
+                              "first");
+  if (foreign)
+    return foreign->emitOpError("expected slots by blocks of ")
+           << schedule.ownerBlock() << (rows ? " r" : " c")
+           << ", the owners of a CTA, one for each or, in a table of distances, a constant number";
+  if (hasDiagonals &&
+      (schedule.ownerBlock() % schedule.innerBlock || schedule.threads() < schedule.innerBlock))
+    return refuse(stage, "sums along diagonals require an owner block that is a multiple of the "
+                         "inner block, and at least one thread per inner row");
+  return success();
+}
+
+LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &schedule) {
+  if (failed(checkValues(stage)) || failed(checkFits(stage, schedule)))
+    return failure();
+  auto plan = stage->getParentOfType<PlanOp>();
+  for (int64_t depth : {plan.getHeadDim(), plan.getValueDim()})
+    if (depth % 8 || depth < 8 || depth > 256)
+      return refuse(stage, "expected head and value dims to be multiples of 8 from 8 to 256, "
+                           "found " +
+                               Twine(depth));
+  Operation *unknown = nullptr;
   auto isKnown = [](Operation *op) {
     return isa<ConstantOp, PositionOp, IndexOp, LoadOp, StoreOp, MapOp, DotOp, MaskOp, RandomOp,
                ReduceOp, ScanOp, WindowOp, WindowDotOp, WindowSumOp, WindowOuterOp, SegmentsOp,
@@ -71,19 +113,8 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
         unknown = &op;
   if (unknown)
     return refuse(unknown, "'" + unknown->getName().getStringRef() + "' has no GPU form");
-  if (scattered)
-    return refuse(scattered,
-                  "the gradient of a tensor is accumulated at indices that depend on both the "
-                  "query and the key, and the tensor is not known to have at most " +
-                      Twine(kMostSumsOfThread) +
-                      " elements per head; --target=cpu has no such limit");
-  if (whole)
-    return whole->emitOpError("expected sums in slots, which CTAs do not share; run pe-split-sums "
-                              "first");
-  if (hasDiagonals &&
-      (schedule.ownerBlock() % schedule.innerBlock || schedule.threads() < schedule.innerBlock))
-    return refuse(stage, "sums along diagonals require an owner block that is a multiple of the "
-                         "inner block, and at least one thread per inner row");
+  if (failed(checkSums(stage, schedule)))
+    return failure();
   const bool rows = getOwner(stage) == Owner::Rows;
   StringRef over = cast<StringAttr>(stage.getOver().getValue().back()).getValue();
   if (!rows && over != "hkv")

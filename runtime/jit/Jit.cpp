@@ -103,8 +103,8 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   options.lineTables = request.lineTables;
   if (!request.schedule.empty() && options.lowering == "loops")
     return makeError("expected lowering cpu or a GPU with fields of schedules, found loops");
-  for (llvm::StringRef field : llvm::split(request.schedule, ','))
-    if (!field.empty())
+  if (!request.schedule.empty())
+    for (llvm::StringRef field : llvm::split(request.schedule, ','))
       options.schedule.push_back(field.str());
   if (!isGpu) {
     auto baseline = baselineOf(request.features);
@@ -269,10 +269,12 @@ Expected<std::string> emitCode(mlir::ModuleOp module, const CompileRequest &requ
     return chip.error();
   for (const plan::Stage &stage : plan.stages)
     if (stage.launch && stage.launch->sharedBytes > chip->machine->sharedBytes)
-      return makeError("kernel '", stage.symbol, "' needs ", stage.launch->sharedBytes,
-                       " bytes of shared memory, expected at most ", chip->machine->sharedBytes,
-                       " on ", chip->machine->name,
-                       "; choose a smaller head dim, a 16-bit dtype or fewer slots (step-C6)");
+      return makeError(
+          "kernel '", stage.symbol, "' needs ", stage.launch->sharedBytes,
+          " bytes of shared memory, expected at most ", chip->machine->sharedBytes, " on ",
+          chip->machine->name,
+          "; choose a smaller head dim, a 16-bit dtype, or smaller blocks and fewer slots "
+          "in the schedule (step-C6)");
   plan.features = chip->machine->name;
   return emitPtx(module, *chip);
 }
@@ -393,6 +395,9 @@ Expected<std::string> MlirJit::emit(const CompileRequest &request, EmitStage sta
   auto options = optionsOf(request);
   if (!options)
     return options.error();
+  if (stage == EmitStage::Step && options->lowering == "loops")
+    return makeError("expected lowering cpu or a GPU for stage step, found loops, which has no "
+                     "schedule");
   Compilation compilation(getRegistry());
   if (Status parsed = compilation.parse(request.source); !parsed)
     return parsed.error();

@@ -61,6 +61,15 @@ Expected<std::string> emit(const CompileCommandOptions &options) {
   if (options.lineTables && options.emit != "ptx" && options.emit != "package")
     return makeError("--line-tables: expected --emit=ptx or package with it, found --emit=",
                      options.emit);
+  if (!options.schedule.empty() && (options.emit == "pe" || options.emit == "tile"))
+    return makeError(
+        "--schedule: expected --emit=step, llvm, object, ptx or package with it, found "
+        "--emit=",
+        options.emit);
+  if (!options.schedule.empty() && splitList(options.target).size() > 1)
+    return makeError("--schedule: expected one target with it, because CPUs and GPUs have other "
+                     "fields, found --target=",
+                     options.target);
   if (options.emit != "package")
     if (Status target = checkTarget(options); !target)
       return target.takeError();

@@ -177,6 +177,9 @@ Status checkTarget(const FileOptions &options) {
                      options.target);
   if (isGpu && !options.features.empty())
     return makeError("--features: expected it with --target=cpu, found --target=", options.target);
+  if (target == plan::Target::Reference && !options.schedule.empty())
+    return makeError("--schedule: expected it with --target=cpu, cuda or gpu-emulator, found "
+                     "--target=reference");
   if (isGpu && options.lowering != "cpu")
     return makeError("--lowering=", options.lowering, ": expected it with --target=cpu, found ",
                      "--target=", options.target);

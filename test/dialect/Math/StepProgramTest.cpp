@@ -266,7 +266,6 @@ TEST(StepProgram, Fire) {
   expectFound(fire(), 43,
               {{"swap take u[n+1], take k[n]", "both are barriers and wait for all copies"},
                {"swap take k[n], fill v[n]", "the barrier of u follows the read of v[n-1]"},
-               {"swap fill k[n+1], fill u[n+2]", "both are newer than v[n]"},
                {"swap fill u[n+2], run look[n+1]", "the copy only starts later"},
                {"run look[n+1] one earlier", "look[n] runs in the trip of qk[n], before it"},
                {"swap run look[n+1], run qk[n]", "qk[n] uses the pieces of the trip before"},

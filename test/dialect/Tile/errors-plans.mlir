@@ -171,13 +171,27 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error-re @below {{`slots` of blocks of r or c{{.*}}, found #tile.slots<c by 64> on{{.*}}(buffer-C5)}}
+  // expected-error-re @below {{`slots` of blocks of r or c{{.*}}without `zero` of{{.*}}(buffer-C5)}}
   %0 = tile.buffer "s" temporary slots <c by 64> : !tile.buffer<[b, hq], f32>
 }
 
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{found #tile.slots<e by 64> on '!tile.buffer<[b, hq, 4, t], f32>' (buffer-C5)}}
-  %0 = tile.buffer "s" temporary slots <e by 64> : !tile.buffer<[b, hq, 4, t], f32>
+  // expected-error @below {{found #tile.slots<e by 64> on a temporary with `zero`}}
+  %0 = tile.buffer "s" temporary slots <e by 64> {zero} : !tile.buffer<[b, hq, 4, t], f32>
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error-re @below {{with `zero` of '!tile.buffer<[b, hq, 0, t], f32>' (buffer-C5)}}
+  %0 = tile.buffer "s" temporary slots <c by 64> {zero} : !tile.buffer<[b, hq, 0, t], f32>
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error-re @below {{with `zero` of '!tile.buffer<[b, hq, r, t], f32>' (buffer-C5)}}
+  %0 = tile.buffer "s" temporary slots <c by 64> {zero} : !tile.buffer<[b, hq, r, t], f32>
 }

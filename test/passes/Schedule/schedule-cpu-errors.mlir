@@ -24,8 +24,7 @@ tile.plan @kept attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
 }
 
 // FEATURES: error: expected machine x86-64-v3 or x86-64-v4, found x86-64-v2
-// FIELD: error: 'tile.stage' op expected NAME=VALUE or PHASE.NAME=VALUE with a field of owner, lanes,
-// FIELD-SAME: exp2, found key_blocks=32 (step-C1)
-// VALUE: exp2, found exp2=fast (step-C1)
+// FIELD: error: schedule: expected a field of owner, lanes, {{.*}}, exp2, found key_blocks (step-C1)
+// VALUE: error: schedule: expected exp2 bits or scalef, found fast (step-C2)
 // TILES: error: 'tile.stage' op expected key_block to be a multiple of its tiles, 4, found 33 (step-C3)
-// RANGE: error: 'tile.stage' op expected unroll from 1 to 1048576, found 0 (step-C2)
+// RANGE: error: schedule: expected unroll from 1 to 16, found 0 (step-C2)

@@ -21,8 +21,7 @@
 // RUNS: {{^}}o {{.*}} ok
 // RUNS: {{^}}d_k {{.*}} ok
 
-// NAME: expected NAME=VALUE or PHASE.NAME=VALUE with a field of owner, warps, owner_tiles, inner_block, ahead, slots,
-// NAME-SAME: late_slots, found lanes=8 (step-C1)
+// NAME: expected a field of owner, warps, owner_tiles, inner_block, ahead, slots, late_slots, found lanes (step-C1)
 // RANGE: expected inner_block from 16 to 256, a multiple of 16, found 24 (step-C2)
 
 // The number of keys between snapshots is the inner block of all stages with snapshots. It is

@@ -18,7 +18,9 @@ def expand(text):
 
 def main(root):
     sources = [*(root / "dialect" / "Tile").glob("*Verifiers.cpp"),
-               *(root / "dialect" / "Step").glob("*.[ch]*")]
+               *(root / "dialect" / "Step").glob("*.[ch]*"),
+               *(root / "passes" / "Schedule").glob("*.[ch]*"),
+               root / "runtime" / "jit" / "Jit.cpp"]
     code = "".join(path.read_text() for path in sorted(sources))
     labels = expand(code)
     # In rules that several ops share, the name and the number are separate.
@@ -35,6 +37,8 @@ def main(root):
     tests = "".join(path.read_text() for path in cases)
     spec = expand((root / "docs" / "spec-tile.md").read_text())
     tested = expand("".join(re.findall(r"expected-error.*", tests)))
+    for test in ("step.test", "cuda-errors.test"): # choices that do not fit a stage or a chip
+        tested |= expand((root / "test" / "tools" / "pe" / test).read_text())
     missing = [f"{label}: not in docs/spec-tile.md" for label in sorted(labels - spec)]
     missing += [f"{label}: no negative test" for label in sorted(labels - tested)]
     missing += [f"{label}: in no verifier" for label in sorted((spec | tested) - labels)]
