@@ -54,6 +54,7 @@ static bool fitsSchedule(Value buffer, const GpuSchedule &schedule) {
 /// Emits an error at the first sum that a kernel cannot compute: its place depends on the pair, or
 /// CTAs would share its elements.
 static LogicalResult checkSums(StageOp stage, const GpuSchedule &schedule) {
+  using namespace tile::gpu;
   const bool rows = getOwner(stage) == Owner::Rows;
   bool hasDiagonals = false;
   Operation *scattered = nullptr, *whole = nullptr, *foreign = nullptr;
