@@ -107,7 +107,7 @@ TEST(StepProgram, IsRefusedIfItDoesNotFit) {
   EXPECT_NE(errorOf("ahead=2").find("expected ahead from 0 to 1, found 2 (step-C2)"),
             std::string::npos)
       << errorOf("ahead=2");
-  EXPECT_NE(errorOf("colour=2").find("found colour=2 (step-C1)"), std::string::npos)
+  EXPECT_NE(errorOf("colour=2").find("found colour (step-C1)"), std::string::npos)
       << errorOf("colour=2");
   EXPECT_NE(errorOf("ahead=1,owner_tiles=4")
                 .find("expected at most 255 registers of a thread for sums and scores with ahead = "

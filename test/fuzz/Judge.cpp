@@ -25,7 +25,8 @@ struct StatedLimit {
 constexpr StatedLimit kStatedLimits[] = {
     {"gpu-emulator", "the gradient of a tensor is accumulated at indices that depend on both"},
     {"gpu-emulator:bf16:", "(step-C5)"},
-    {"gpu-emulator:bf16:", "(step-C6)"}};
+    {"gpu-emulator:bf16:", "(step-C6)"},
+    {"gpu-emulator:bf16:", "expected a stage that takes ahead=1, found none"}};
 
 bool isStatedLimit(const std::string &target, const std::string &message) {
   return std::ranges::any_of(kStatedLimits, [&](const StatedLimit &limit) {
