@@ -50,3 +50,15 @@ LogicalResult mlir::tile::checkLayouts(StageOp stage, std::string &why) {
   });
   return failure(result.wasInterrupted());
 }
+
+::pe::math::FragmentKind mlir::tile::kindOf(const SpaceSet &spaces, Owner owner) {
+  using Kind = ::pe::math::FragmentKind;
+  if (spaces.isEmpty())
+    return Kind::One;
+  if (isPair(spaces))
+    return Kind::Pair;
+  const bool isOwner = owner == Owner::Rows ? hasRows(spaces) : hasColumns(spaces);
+  if (isOwner)
+    return hasDepth(spaces) ? Kind::OwnerPanel : Kind::Owner;
+  return hasDepth(spaces) ? Kind::InnerPanel : Kind::Inner;
+}

@@ -15,6 +15,7 @@
 #ifndef PE_PASSES_SCHEDULE_LAYOUTS_H
 #define PE_PASSES_SCHEDULE_LAYOUTS_H
 
+#include "dialect/Math/FragmentLayout.h"
 #include "dialect/Tile/Tile.h"
 
 #include <string>
@@ -23,6 +24,9 @@ namespace mlir::tile {
 
 /// Fails if a value or a contraction of the stage has no layout; `why` gets the reason.
 LogicalResult checkLayouts(StageOp stage, std::string &why);
+
+/// Returns the fragments of a value with a layout, if `owner` has the outer loop.
+::pe::math::FragmentKind kindOf(const SpaceSet &spaces, Owner owner);
 
 } // namespace mlir::tile
 

@@ -1,10 +1,10 @@
 //===- StepPrograms.cpp - the step program of a stage for GPUs ------------===//
 #include "passes/Schedule/StepPrograms.h"
 
-#include "dialect/Math/FragmentLayout.h"
 #include "dialect/Math/StepFaults.h"
 #include "dialect/Step/StepAttributes.h"
 #include "dialect/Tile/Owner.h"
+#include "passes/Schedule/Layouts.h"
 #include "runtime/plan/Machine.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -12,8 +12,6 @@
 using namespace mlir;
 using namespace mlir::tile;
 using ::pe::math::Action;
-using ::pe::math::Phase;
-using ::pe::math::Ring;
 
 namespace {
 
@@ -283,19 +281,11 @@ StageProgram mlir::tile::programOf(StageOp stage, const GpuSchedule &schedule) {
 static int64_t countRegisters(StageOp stage, const GpuSchedule &schedule,
                               const StageProgram &program) {
   auto plan = stage->getParentOfType<PlanOp>();
-  const bool rows = getOwner(stage) == Owner::Rows;
   const ::pe::math::FragmentLayout layout{schedule.ownerTiles, schedule.innerBlock, schedule.warps};
   auto registersOf = [&](Value value) {
-    using Kind = ::pe::math::FragmentKind;
     const SpaceSet &s = spacesOf(value);
     const int64_t depth = s.has("d") ? plan.getHeadDim() : plan.getValueDim();
-    const bool isOwner = rows ? hasRows(s) : hasColumns(s);
-    const Kind kind = isPair(s)     ? Kind::Pair
-                      : s.isEmpty() ? Kind::One
-                      : hasDepth(s) ? (isOwner ? Kind::OwnerPanel : Kind::InnerPanel)
-                      : isOwner     ? Kind::Owner
-                                    : Kind::Inner;
-    return layout.registersOf(kind, depth);
+    return layout.registersOf(kindOf(s, getOwner(stage)), depth);
   };
   int64_t count = 0;
   for (Value value : program.passed)

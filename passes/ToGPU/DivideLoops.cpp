@@ -239,14 +239,6 @@ static Value neutral(OpBuilder &builder, Location loc, const Slots &slots) {
   return arith::ConstantOp::create(builder, loc, neutralOf(elementOf(slots.buffer), slots.kind));
 }
 
-/// Creates an empty stage like `stage` at the builder's insertion point, and moves it inside.
-static void enterStage(OpBuilder &builder, StageOp stage, const Twine &name) {
-  auto made = StageOp::create(builder, stage.getLoc(), (stage.getSymName() + name).str(),
-                              stage.getPhase(), builder.getStrArrayAttr({}), /*pairs=*/Value(),
-                              /*schedule=*/ScheduleAttrInterface());
-  builder.setInsertionPointToEnd(&made.getBody().emplaceBlock());
-}
-
 /// Adds a stage before `stage` that initializes maxima and minima. The plan clears sums.
 static void addBeginStage(StageOp stage, ArrayRef<Slots> slots) {
   auto isSum = [](const Slots &s) { return s.kind == Reduction::Add; };
@@ -254,7 +246,7 @@ static void addBeginStage(StageOp stage, ArrayRef<Slots> slots) {
     return;
   OpBuilder builder(stage);
   Location loc = stage.getLoc();
-  enterStage(builder, stage, "_begin");
+  tile::gpu::enterStage(builder, stage, "_begin");
   for (const Slots &s : llvm::make_filter_range(slots, std::not_fn(isSum))) {
     OpBuilder::InsertionGuard guard(builder);
     SmallVector<Value> at = tile::gpu::addElementLoop(builder, loc, s.buffer);
@@ -287,7 +279,7 @@ static void addSumStage(StageOp stage, ArrayRef<Slots> slots) {
   OpBuilder builder(stage->getContext());
   builder.setInsertionPointAfter(stage);
   Location loc = stage.getLoc();
-  enterStage(builder, stage, "_workers");
+  tile::gpu::enterStage(builder, stage, "_workers");
   for (const Slots &s : slots) {
     OpBuilder::InsertionGuard guard(builder);
     SmallVector<Value> at = tile::gpu::addElementLoop(builder, loc, s.target);

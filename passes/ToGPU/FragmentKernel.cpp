@@ -2,6 +2,7 @@
 #include "passes/ToGPU/FragmentKernel.h"
 
 #include "dialect/Tile/Owner.h"
+#include "passes/Schedule/Layouts.h"
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -97,12 +98,5 @@ WorkItem FragmentKernel::decode(const Num &number) const {
 //===- Geometry ------------------------------------------------------------------===//
 
 ::pe::math::FragmentKind FragmentKernel::kindOf(const SpaceSet &s) const {
-  using Kind = ::pe::math::FragmentKind;
-  if (s.isEmpty())
-    return Kind::One;
-  if (isPair(s))
-    return Kind::Pair;
-  if (isOwnerSide(s))
-    return hasDepth(s) ? Kind::OwnerPanel : Kind::Owner;
-  return hasDepth(s) ? Kind::InnerPanel : Kind::Inner;
+  return tile::kindOf(s, rowsOwn ? Owner::Rows : Owner::Columns);
 }

@@ -24,6 +24,13 @@ Value mlir::tile::gpu::addTemporary(StageOp stage, const Twine &name, ArrayRef<s
                           Role::Temporary, zero, /*strided=*/false, slots);
 }
 
+void mlir::tile::gpu::enterStage(OpBuilder &builder, StageOp stage, const Twine &suffix) {
+  auto made = StageOp::create(builder, stage.getLoc(), (stage.getSymName() + suffix).str(),
+                              stage.getPhase(), builder.getStrArrayAttr({}), /*pairs=*/Value(),
+                              /*schedule=*/ScheduleAttrInterface());
+  builder.setInsertionPointToEnd(&made.getBody().emplaceBlock());
+}
+
 SmallVector<Value> mlir::tile::gpu::addElementLoop(OpBuilder &builder, Location loc, Value buffer) {
   SmallVector<StringRef> extents;
   for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents())

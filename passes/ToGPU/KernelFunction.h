@@ -21,6 +21,10 @@ namespace mlir::tile::gpu {
 Value addTemporary(StageOp stage, const Twine &name, ArrayRef<std::string> extents, Type element,
                    bool zero, SlotsAttr slots = {});
 
+/// Adds an empty stage of the phase of `stage` at the builder's insertion point, named after it,
+/// and moves `builder` to its body.
+void enterStage(OpBuilder &builder, StageOp stage, const Twine &suffix);
+
 /// Adds a `tile.foreach` over the extents of a buffer, moves `builder` to its body and returns the
 /// indices.
 SmallVector<Value> addElementLoop(OpBuilder &builder, Location loc, Value buffer);

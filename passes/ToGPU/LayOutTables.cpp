@@ -40,11 +40,8 @@ static Value layOut(StageOp stage, Value table, Type element, const Twine &name)
   Type f32 = builder.getF32Type();
   Value vectors = tile::gpu::addTemporary(stage, name, extents, element.isTF32() ? f32 : element,
                                           /*zero=*/false);
-  auto writer = StageOp::create(builder, stage.getLoc(), (stage.getSymName() + name).str(),
-                                stage.getPhase(), builder.getStrArrayAttr({}), /*pairs=*/Value(),
-                                /*schedule=*/ScheduleAttrInterface());
   Location loc = stage.getLoc();
-  builder.setInsertionPointToStart(&writer.getBody().emplaceBlock());
+  tile::gpu::enterStage(builder, stage, name);
   SmallVector<Value> at = tile::gpu::addElementLoop(builder, loc, vectors), from = at;
   std::swap(from[rank - 2], from[rank - 1]);
   Value value = ReadOp::create(builder, loc, f32, table, from, /*inbounds=*/true);

@@ -45,7 +45,7 @@ private:
   int64_t block;
   struct Split {
     Value target, slots;
-    std::string count, name; // the number of slots; the name of the added stage
+    std::string count, suffix; // the number of slots; of the name of the added stage
   };
   void addSlots(const Split &split);
   SmallVector<Split> splits;
@@ -66,7 +66,7 @@ Value SumSplitter::slotsFor(Value target, StringRef count) {
   const std::string suffix = "_slots" + std::to_string(splits.size());
   Value slots = tile::gpu::addTemporary(stage, suffix, extents, builder.getF32Type(), /*zero=*/true,
                                         SlotsAttr::get(builder.getContext(), side, block));
-  splits.push_back({target, slots, count.str(), stage.getSymName().str() + suffix});
+  splits.push_back({target, slots, count.str(), suffix});
   return slots;
 }
 
@@ -99,11 +99,9 @@ void SumSplitter::redirect(AccumulateOp sum, Value slots) {
 
 /// Adds a stage after `stage` that adds the slots to their target.
 void SumSplitter::addSlots(const Split &split) {
-  const auto &[target, slots, count, name] = split;
+  const auto &[target, slots, count, suffix] = split;
   builder.setInsertionPointAfter(stage);
-  auto sum = StageOp::create(builder, loc, name, stage.getPhase(), builder.getStrArrayAttr({}),
-                             /*pairs=*/Value(), /*schedule=*/ScheduleAttrInterface());
-  builder.setInsertionPointToStart(&sum.getBody().emplaceBlock());
+  tile::gpu::enterStage(builder, stage, suffix);
   SmallVector<Value> at = tile::gpu::addElementLoop(builder, loc, slots);
   SmallVector<Value> to(at.begin(), at.begin() + 2);
   unsigned next = 3;

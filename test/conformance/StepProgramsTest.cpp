@@ -44,19 +44,37 @@ protected:
     return *function;
   }
 
+  /// Sets all bits of the exponent in the last numbers: infinities or NaN.
+  static void spoil(Tensor &tensor) {
+    auto *bytes = static_cast<unsigned char *>(tensor.rawData());
+    std::memset(bytes + tensor.byteSize() - 8, 0x7f, 8);
+    for (size_t i = tensor.byteSize() - 8; i < tensor.byteSize(); i += 2)
+      bytes[i] = 0xff;
+  }
+
   /// Returns the results and gradients of a call.
-  static TensorMap run(const Function &function, int64_t queries, int64_t keys) {
+  static TensorMap run(const Function &function, int64_t queries, int64_t keys,
+                       const Positions &positions = {}, bool isFinite = true) {
     auto inputs = function.randomInputs(/*seed=*/7, {1, 2, 1, queries, keys});
     EXPECT_TRUE(inputs) << inputs.error().render("error");
-    auto call = function.forward(*inputs);
+    if (!isFinite)
+      spoil(inputs->at("k"));
+    auto call = function.forward(*inputs, {.positions = positions});
     EXPECT_TRUE(call) << call.error().render("error");
     TensorMap found = call->results();
-    auto gradients = function.backward(*call, {{"d_o", found.at("o")}});
+    auto gradients = function.backward(*call, {{"d_o", found.at("o")}}, {.positions = positions});
     EXPECT_TRUE(gradients) << gradients.error().render("error");
     found.insert(gradients->begin(), gradients->end());
     return found;
   }
 };
+
+void expectSameBits(const TensorMap &found, const TensorMap &expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (const auto &[name, tensor] : expected)
+    EXPECT_EQ(std::memcmp(found.at(name).rawData(), tensor.rawData(), tensor.byteSize()), 0)
+        << name;
+}
 
 TEST_P(StepPrograms, KeepAllBits) {
   const Function usual = compile("");
@@ -70,12 +88,16 @@ TEST_P(StepPrograms, KeepAllBits) {
     // One block and several, the last of them partial; no keys at all.
     for (auto [queries, keys] : {std::pair<int64_t, int64_t>{1, 1}, {70, 200}, {5, 0}}) {
       SCOPED_TRACE(std::to_string(queries) + " x " + std::to_string(keys));
-      const TensorMap expected = run(usual, queries, keys), found = run(chosen, queries, keys);
-      ASSERT_EQ(found.size(), expected.size());
-      for (const auto &[name, tensor] : expected)
-        EXPECT_EQ(std::memcmp(found.at(name).rawData(), tensor.rawData(), tensor.byteSize()), 0)
-            << name;
+      expectSameBits(run(chosen, queries, keys), run(usual, queries, keys));
     }
+    // Far positions, queries before all keys, and numbers that are not finite.
+    for (int64_t start : {(int64_t(1) << 30) - 200, int64_t(-60)}) {
+      const Positions positions{.queryStart = start, .keyStart = start < 0 ? 0 : start - 90};
+      SCOPED_TRACE(start);
+      expectSameBits(run(chosen, 70, 200, positions), run(usual, 70, 200, positions));
+    }
+    expectSameBits(run(chosen, 70, 200, {}, /*isFinite=*/false),
+                   run(usual, 70, 200, {}, /*isFinite=*/false));
   }
 }
 
