@@ -6,13 +6,10 @@
 //
 // where f is the score function, if any, and
 //
-//   softmax           A_j = exp(z_j) / (sum of exp(z_l) + exp(s_i))   s_i: the sink, if any
-//
-//   stick-breaking    A_j = sigma(z_j) * product over j < l < i of sigma(-z_l), and j < i only
-//                     (with attendsCurrent j <= i, also in the product)
+//   A = the weights that the normalizer computes from z (Normalizer.h)
 //
 //   o_i = sum of A_j f_ij (v_j + P(i - j)), plus R_i v_i if the remainder is kept and the mask
-//         keeps the query's own key; R_i is the product of all sigma(-z_l)
+//         keeps the query's own key; R_i is the mass that remains under stick-breaking
 //
 // where P is the vector added to the values (0 if there is none) and f_ij is the product of the
 // factors; dropout is the factor 1 / (1 - p) or 0, from the words of Philox 4x32-10. With both
@@ -32,14 +29,13 @@
 #include "runtime/reference/Array.h"
 #include "runtime/reference/Content.h"
 #include "runtime/reference/Masks.h"
+#include "runtime/reference/Normalizer.h"
 #include "runtime/reference/Rotations.h"
 #include "runtime/reference/ScalarGraph.h"
 
 #include <optional>
 
 namespace pe::reference {
-
-enum class Normalizer : uint8_t { Softmax, StickBreaking };
 
 /// Sizes and global positions of one attention.
 struct AttentionSizes {
@@ -59,9 +55,9 @@ struct AttentionSizes {
 /// An attention without its input tensors.
 struct AttentionProblem {
   AttentionSizes sizes;
-  Normalizer normalizer = Normalizer::Softmax;
-  /// Stick-breaking only: a query's own key takes part; the remaining mass goes to the query's own
-  /// value; keys on both sides take part.
+  const Normalizer *normalizer = nullptr;
+  /// Only if the normalizer orders keys: a query's own key takes part; the remaining mass goes to
+  /// the query's own value; keys on both sides take part.
   bool attendsCurrent = false;
   bool keepsRemainder = false;
   bool hasBothSides = false;
@@ -71,7 +67,7 @@ struct AttentionProblem {
   bool isOrdered(int64_t i, int64_t j) const {
     if (i < 0 && !isUnplaced)
       return false;
-    if (normalizer == Normalizer::Softmax)
+    if (!normalizer->ordersKeys())
       return true;
     return j == i ? attendsCurrent : j < i || hasBothSides;
   }
@@ -92,7 +88,7 @@ struct AttentionProblem {
   std::vector<int64_t> queryShifts;
   /// The score function, applied to the scaled score before the biases are added.
   std::optional<NodeId> score;
-  /// The sink: a logit of the row that is added to the softmax denominator.
+  /// The sink: a logit of the row that takes part of the mass.
   std::optional<NodeId> sink;
   /// The product of the factors on the weights.
   std::optional<NodeId> factor;
@@ -119,11 +115,10 @@ struct BadScore {
 
 struct AttentionOutputs {
   Array o; ///< [B, Hq, Sq, Dv]
-  /// [B, Hq, Sq]: log of the sum of exp(z) for softmax (-inf for a row without keys), log of the
-  /// remaining mass for stick-breaking (0 for a row without keys).
+  /// [B, Hq, Sq]: the statistic of the normalizer; 0 if it has none.
   Array lse;
   /// The magnitude of the terms that o and lse sum, [B, Hq, Sq]: sum of A_j |v_j|, and
-  /// |max z| + |log of the sum of exp(z - max z)| (0 for stick-breaking, where nothing cancels).
+  /// Normalizer::statisticTerms.
   Array oTerms;
   Array lseTerms;
   /// The largest |z| of a pair whose weight A is at least kCountedWeight.
@@ -137,10 +132,6 @@ struct AttentionOutputs {
 /// A pair of smaller weight does not limit the accuracy of a result: a score of -1e9 that masks a
 /// pair does not count as a logit of 1e9.
 inline constexpr double kCountedWeight = 1e-9;
-
-/// The lower bound of a weight in term and noise magnitudes: a weight that vanishes in float64 may
-/// remain a few times the smallest normal number (2^-126) in f32 (8 * 2^-24 of this is 2^-121).
-inline constexpr double kLeastWeight = 0x1p-100;
 
 struct AttentionCotangents {
   const Array *o = nullptr; ///< null: zero

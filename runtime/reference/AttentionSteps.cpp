@@ -19,6 +19,17 @@ namespace {
 /// prologues, rotation and contents.
 constexpr size_t kValueContentGroup = 7;
 
+Expected<const Normalizer *> normalizerOf(const Operation &operation) {
+  auto keyword = operation.keyword("normalizer", kDefaultNormalizer);
+  if (!keyword)
+    return keyword.takeError();
+  const Normalizer *normalizer = Normalizer::find(*keyword);
+  if (!normalizer)
+    return operation.fail("expected normalizer ", Normalizer::keywords(), ", found '", *keyword,
+                          "'");
+  return normalizer;
+}
+
 } // namespace
 
 Status Evaluator::prepareAttention(const Operation &operation) {
@@ -31,13 +42,10 @@ Status Evaluator::prepareAttention(const Operation &operation) {
     return call.takeError();
   const int64_t headDim = tensors.at(operation.operands[0]).shape[3];
   const int64_t valueDim = tensors.at(operation.operands[2]).shape[3];
-  auto normalizer = operation.keyword("normalizer", "softmax");
+  auto normalizer = normalizerOf(operation);
   auto scale = operation.number("scale", 1.0 / std::sqrt(static_cast<double>(headDim)));
   if (!normalizer || !scale)
     return normalizer ? scale.takeError() : normalizer.takeError();
-  if (*normalizer != "softmax" && *normalizer != "stick_breaking")
-    return operation.fail("expected normalizer 'softmax' or 'stick_breaking', found '", *normalizer,
-                          "'");
   Step &step = steps.emplace_back(Step{&operation,
                                        operation.operands[0],
                                        operation.operands[1],
@@ -50,8 +58,7 @@ Status Evaluator::prepareAttention(const Operation &operation) {
                         call->keys,     headDim,          valueDim,        call->queryStart,
                         call->keyStart, call->headStart,  call->headsTotal};
   step.problem.scale = *scale;
-  step.problem.normalizer =
-      *normalizer == "softmax" ? Normalizer::Softmax : Normalizer::StickBreaking;
+  step.problem.normalizer = *normalizer;
   step.problem.positions.queryStart = call->queryStart;
   step.problem.positions.keyStart = call->keyStart;
   if (Status status = readPositions(step); !status)
@@ -61,10 +68,26 @@ Status Evaluator::prepareAttention(const Operation &operation) {
   step.problem.positions.boundaries = step.problem.mask.restartsIn();
   if (step.problem.positions.boundaries && call->batch > 1)
     return operation.fail("expected a batch of 1 with documents, found ", call->batch);
+  if (Status status = checkNormalizer(step); !status)
+    return status.takeError();
   return readSides(step);
 }
 
-/// Reads the options of stick-breaking: the keys it attends to, and the use of the remaining mass.
+/// Checks that the normalizer supports the operands and results of the attention.
+Status Evaluator::checkNormalizer(const Step &step) const {
+  const Operation &operation = *step.operation;
+  const Normalizer &normalizer = *step.problem.normalizer;
+  if (step.problem.sink && !normalizer.takesSink())
+    return operation.fail("expected no sink under the normalizer '", normalizer.keyword(),
+                          "', found one");
+  if (operation.results.size() > 1 && !normalizer.emptyStatistic())
+    return operation.fail("expected one result under the normalizer '", normalizer.keyword(),
+                          "', which has no statistic of a row, found ", operation.results.size());
+  return Status::success();
+}
+
+/// Reads the options of normalizers that order keys: the keys that a query attends to, and the use
+/// of the remaining mass.
 Status Evaluator::readSides(Step &step) {
   const Operation &operation = *step.operation;
   AttentionProblem &problem = step.problem;
@@ -79,10 +102,16 @@ Status Evaluator::readSides(Step &step) {
   problem.keepsRemainder = *remainder == "value";
   problem.hasBothSides = *direction == "both";
   problem.isUnplaced = !readsPositions(program) && !step.builder.graph.drawsChance();
-  if (problem.normalizer == Normalizer::Softmax)
+  if (!problem.normalizer->ordersKeys()) {
+    if (problem.attendsCurrent || problem.keepsRemainder || problem.hasBothSides)
+      return operation.fail("expected no attend_current, remainder or direction under the "
+                            "normalizer '",
+                            problem.normalizer->keyword(), "', which does not order keys");
     return Status::success();
+  }
   if (!problem.hasBothSides && !problem.mask.isCausal())
-    return operation.fail("expected a causal mask: stick-breaking needs an order of the keys");
+    return operation.fail("expected a causal mask: the normalizer '", problem.normalizer->keyword(),
+                          "' needs an order of the keys");
   const AttentionSizes &sizes = problem.sizes;
   const bool haveKeys = sizes.queryStart >= sizes.keyStart &&
                         sizes.queryStart + sizes.queries <= sizes.keyStart + sizes.keys;

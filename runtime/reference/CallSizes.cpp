@@ -1,6 +1,7 @@
 //===- CallSizes.cpp - Inference of sizes from tensors --------------------===//
 #include "runtime/reference/CallSizes.h"
 #include "runtime/plan/ShapeBinder.h"
+#include "runtime/reference/Normalizer.h"
 
 #include <algorithm>
 #include <cctype>
@@ -56,13 +57,19 @@ static bool isUsed(ValueId value, const std::vector<Operation> &operations) {
   });
 }
 
+/// Returns true if the normalizer of the attention depends on the order of the keys.
+static bool ordersKeys(const Operation &attention) {
+  auto keyword = attention.keyword("normalizer", kDefaultNormalizer);
+  const Normalizer *normalizer = keyword ? Normalizer::find(*keyword) : nullptr;
+  return normalizer && normalizer->ordersKeys();
+}
+
 bool readsPositions(const Program &program) {
   bool hasAttention = false;
   for (const Operation &operation : program.operations) {
     hasAttention |= operation.name == "pe.attention";
-    if (operation.name == "pe.attention" && operation.find("normalizer") &&
-        operation.find("normalizer")->asKeyword() == "stick_breaking")
-      return true; // the order of the keys matters
+    if (operation.name == "pe.attention" && ordersKeys(operation))
+      return true;
     if (operation.name == "pe.attention")
       for (ValueId operand : operation.operands) {
         const std::string &type = program.typeOf(operand);

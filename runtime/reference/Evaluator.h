@@ -74,7 +74,7 @@ private:
     const Operation *operation;
     ValueId outputs[2], logs[2];
     std::optional<ValueId> sink;
-    bool isSoftmax;
+    const Merger *merger;
     std::vector<double> weights[2], sinkWeights;
   };
 
@@ -84,6 +84,7 @@ private:
   Status readPositions(Step &step);
   Status readOperands(Step &step);
   Status readSides(Step &step);
+  Status checkNormalizer(const Step &step) const;
   Status readRotation(Step &step, ValueId value);
   Status readSink(Step &step, ValueId operand);
   Status readFactor(Step &step, ValueId operand);

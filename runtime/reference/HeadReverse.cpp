@@ -11,8 +11,9 @@ namespace pe::reference {
 /// output has an independent error of up to the roundoff.
 double HeadWorker::roundMean(int64_t row, const double *dO) {
   meanError = 0.0;
-  if (!problem.rounding)
+  if (!problem.rounding || !normalizer.meanShares(current))
     return 0.0;
+  const std::vector<double> &weights = current.weights, &dWeights = current.dWeights;
   double error = 0.0, squares = 0.0;
   std::vector<double> output(sizes.valueDim, 0.0);
   for (size_t n = 0; n < keys.size(); ++n) {
@@ -31,58 +32,30 @@ double HeadWorker::roundMean(int64_t row, const double *dO) {
   return error;
 }
 
-/// dz_j = A_j (dA_j - sum of A_l dA_l) + A_j dlse. The same holds for the sink, whose dA is 0.
-void HeadWorker::reverseSoftmax(int64_t row, const double *dO, double dLse,
-                                HeadGradients &gradients) {
-  double mean = roundMean(row, dO), meanNoise = 0.0;
-  for (size_t n = 0; n < keys.size(); ++n) {
-    mean += weights[n] * dWeights[n];
-    meanNoise += weights[n] * dWeightNoise[n];
-  }
-  for (size_t n = 0; n < keys.size(); ++n) {
-    dLogits[n] = weights[n] * (dWeights[n] - mean + dLse);
-    dLogitNoise[n] = (weights[n] + kLeastWeight) * (dWeightNoise[n] + meanNoise + std::fabs(dLse));
-  }
-  if (!sink)
+/// Adds the gradients of the parameters of the sink.
+void HeadWorker::reverseSink(HeadGradients &gradients) {
+  // A sink of -inf, like a bias of -inf, has no gradient.
+  if (*current.sink == -infinity && current.dSink == 0.0)
     return;
-  const double dSink = sinkWeight * (dLse - mean);
-  const double noise = (sinkWeight + kLeastWeight) * (meanNoise + std::fabs(dLse));
-  if (*sink == -infinity && dSink == 0.0) // a sink of -inf, like a bias of -inf, has no gradient
-    return;
-  sinkCode->reverse(dSink, noise, gradients.parameters);
+  sinkCode->reverse(current.dSink, current.dSinkNoise, gradients.parameters);
   if (meanError > 0.0)
-    sinkCode->reverse(sinkWeight, 0.0, rowShares);
+    sinkCode->reverse(current.sinkWeight, 0.0, rowShares);
 }
 
 /// Adds the gradients of the parameters of key `n`'s factor; `product` is the inner product of the
 /// output's cotangent with the value.
 void HeadWorker::reverseFactor(size_t n, double product, double noise, HeadGradients &gradients) {
-  if (!factor || weights[n] == 0.0)
+  if (!factor || current.weights[n] == 0.0)
     return;
   factor->evaluate(keyAt(keys[n]));
-  factor->reverse(weights[n] * product, (weights[n] + kLeastWeight) * noise, gradients.parameters);
-}
-
-/// log A_j = log sigma(z_j) + sum over l after j of log sigma(-z_l), and the log of the remaining
-/// mass is the sum of all log sigma(-z_l). Therefore dz_l = A_l dA_l sigma(-z_l) - sigma(z_l) (sum
-/// over j before l of A_j dA_j + dlse).
-void HeadWorker::reverseStickBreaking(double dRemaining, double dRemainingNoise) {
-  double older = 0.0, olderNoise = 0.0;
-  for (size_t n = 0; n < keys.size(); ++n) {
-    double own = weights[n] * dWeights[n];
-    double ownNoise = (weights[n] + kLeastWeight) * dWeightNoise[n];
-    double taken = std::exp(logSigmoid(logits[n]));
-    double passed = std::exp(logSigmoid(-logits[n]));
-    dLogits[n] = own * passed - taken * (older + dRemaining);
-    dLogitNoise[n] = ownNoise * passed + (taken + kLeastWeight) * (olderNoise + dRemainingNoise);
-    older += own;
-    olderNoise += ownNoise;
-  }
+  factor->reverse(current.weights[n] * product, (current.weights[n] + kLeastWeight) * noise,
+                  gradients.parameters);
 }
 
 /// Computes the cotangents of the weights and the gradient of v.
 void HeadWorker::reverseValues(int64_t row, const double *dO, HeadGradients &gradients) {
-  for (auto *list : {&dWeights, &dWeightNoise, &dLogits, &dLogitNoise})
+  for (auto *list :
+       {&current.dWeights, &current.dWeightNoise, &current.dLogits, &current.dLogitNoise})
     list->assign(keys.size(), 0.0);
   const double size = normOf(dO, sizes.valueDim);
   for (size_t n = 0; n < keys.size(); ++n) {
@@ -97,8 +70,8 @@ void HeadWorker::reverseValues(int64_t row, const double *dO, HeadGradients &gra
       valueContent->reverse(sizes.queryStart + row, sizes.keyStart + keys[n], valueWeights[n],
                             kLeastWeight, dO);
     }
-    dWeights[n] = factors[n] * product;
-    dWeightNoise[n] = std::fabs(factors[n]) * noise;
+    current.dWeights[n] = factors[n] * product;
+    current.dWeightNoise[n] = std::fabs(factors[n]) * noise;
     reverseFactor(n, product, noise, gradients);
   }
 }
@@ -109,9 +82,9 @@ double HeadWorker::reverseParameters(int64_t row, size_t n, HeadGradients &gradi
   const int64_t queryOffset = row * sizes.headDim, keyOffset = keys[n] * sizes.headDim;
   double slope = 1.0;
   auto reverse = [&](auto &evaluator) {
-    evaluator.reverse(dLogits[n], dLogitNoise[n], gradients.parameters);
+    evaluator.reverse(current.dLogits[n], current.dLogitNoise[n], gradients.parameters);
     if (meanError > 0.0)
-      evaluator.reverse(weights[n], 0.0, rowShares);
+      evaluator.reverse(meanShare(n), 0.0, rowShares);
   };
   if (score) {
     score->evaluate(keyAt(keys[n]), scaledScore(row, keys[n]));
@@ -133,9 +106,9 @@ double HeadWorker::reverseParameters(int64_t row, size_t n, HeadGradients &gradi
     if (!problem.queryShifts.empty())
       reverseShifts(keys[n], dScore, scoreNoise, queryAt(row).position, into);
   };
-  reverseQuery(dLogits[n], dLogitNoise[n], gradients.parameters);
+  reverseQuery(current.dLogits[n], current.dLogitNoise[n], gradients.parameters);
   if (meanError > 0.0)
-    reverseQuery(weights[n], 0.0, rowShares);
+    reverseQuery(meanShare(n), 0.0, rowShares);
   return slope;
 }
 
@@ -176,10 +149,10 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
     int64_t keyOffset = keys[n] * sizes.headDim;
     const double *key = k.data() + keyOffset;
     // A bias of -inf masks its pair: its inputs have no gradient, not even 0 times infinity.
-    const bool isMasked = logits[n] == -infinity && dLogits[n] == 0.0;
+    const bool isMasked = current.logits[n] == -infinity && current.dLogits[n] == 0.0;
     const double slope = isMasked ? (score ? 0.0 : 1.0) : reverseParameters(row, n, gradients);
-    double dScore = problem.scale * dLogits[n] * slope;
-    double noise = problem.scale * dLogitNoise[n] * std::fabs(slope);
+    double dScore = problem.scale * current.dLogits[n] * slope;
+    double noise = problem.scale * current.dLogitNoise[n] * std::fabs(slope);
     addScaled(gradients.q.data() + queryOffset, dScore, key, sizes.headDim);
     addSquares(gradients.qNoiseSquared.data() + queryOffset, noise, key, sizes.headDim);
     addScaled(gradients.k.data() + keyOffset, dScore, query, sizes.headDim);
@@ -187,36 +160,39 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
     if (isMasked)
       continue;
     for (ContentWorker &content : contents)
-      content.reverse(row, sizes.queryStart + row, sizes.keyStart + keys[n], dLogits[n],
-                      dLogitNoise[n]);
+      content.reverse(row, sizes.queryStart + row, sizes.keyStart + keys[n], current.dLogits[n],
+                      current.dLogitNoise[n]);
     if (bias || score || isLearned || problem.hasVectors())
-      gradients.biasNoiseSquared += dLogitNoise[n] * dLogitNoise[n];
+      gradients.biasNoiseSquared += current.dLogitNoise[n] * current.dLogitNoise[n];
   }
   addRounding(gradients.parameters);
+}
+
+/// Adds the gradient of the term exp(statistic) v_i of o, the remainder.
+void HeadWorker::reverseRemainder(double statistic, const double *dO, HeadGradients &gradients) {
+  const double rest = std::exp(statistic);
+  const double *own = v.data() + *ownKey * sizes.valueDim;
+  addScaled(gradients.v.data() + *ownKey * sizes.valueDim, rest, dO, sizes.valueDim);
+  gradients.vTerms[*ownKey] += (rest + kLeastWeight) * normOf(dO, sizes.valueDim);
+  current.dStatistic += rest * dot(dO, own, sizes.valueDim);
+  current.dStatisticNoise += (rest + kLeastWeight) * dotOfMagnitudes(dO, own, sizes.valueDim);
 }
 
 /// Computes one side of a row after startRow.
 void HeadWorker::reverseRow(int64_t row, const std::vector<double> &dO, double dStatistic,
                             HeadGradients &gradients) {
   const double statistic = normalize();
-  // A softmax row whose logits are all -inf has no weights and no gradients.
-  if (problem.normalizer == Normalizer::Softmax && statistic == -infinity)
+  if (normalizer.leavesOut(statistic))
     return;
   reverseValues(row, dO.data(), gradients);
-  if (problem.normalizer == Normalizer::Softmax) {
-    reverseSoftmax(row, dO.data(), dStatistic, gradients);
-    return reverseScores(row, gradients);
-  }
-  double noise = std::fabs(dStatistic);
-  if (ownKey) { // o contains exp(statistic) v_i
-    const double rest = std::exp(statistic);
-    const double *own = v.data() + *ownKey * sizes.valueDim;
-    addScaled(gradients.v.data() + *ownKey * sizes.valueDim, rest, dO.data(), sizes.valueDim);
-    gradients.vTerms[*ownKey] += (rest + kLeastWeight) * normOf(dO.data(), sizes.valueDim);
-    dStatistic += rest * dot(dO.data(), own, sizes.valueDim);
-    noise += (rest + kLeastWeight) * dotOfMagnitudes(dO.data(), own, sizes.valueDim);
-  }
-  reverseStickBreaking(dStatistic, noise);
+  current.dStatistic = dStatistic;
+  current.dStatisticNoise = std::fabs(dStatistic);
+  if (ownKey)
+    reverseRemainder(statistic, dO.data(), gradients);
+  current.meanRounding = roundMean(row, dO.data());
+  normalizer.reverse(current);
+  if (current.sink)
+    reverseSink(gradients);
   reverseScores(row, gradients);
 }
 

@@ -7,8 +7,8 @@
 namespace pe::reference {
 
 HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &inputs, int64_t item)
-    : problem(problem), sizes(problem.sizes), item(item), batch(item / sizes.queryHeads),
-      head(item % sizes.queryHeads),
+    : problem(problem), sizes(problem.sizes), normalizer(*problem.normalizer), item(item),
+      batch(item / sizes.queryHeads), head(item % sizes.queryHeads),
       isLearned(std::any_of(problem.rotations.begin(), problem.rotations.end(),
                             [](const Rotation &rotation) { return rotation.isLearned(); })),
       mask(problem.mask, *problem.graph, *problem.parameters),
@@ -72,7 +72,7 @@ void HeadWorker::rotateBack(std::vector<double> &rows, bool areQueries) const {
 }
 
 bool HeadWorker::isOnSide(int64_t i, int64_t j, Side side) const {
-  if (problem.normalizer == Normalizer::Softmax)
+  if (!normalizer.ordersKeys())
     return true;
   if (i == j)
     return problem.attendsCurrent;
@@ -82,18 +82,18 @@ bool HeadWorker::isOnSide(int64_t i, int64_t j, Side side) const {
 /// Finds the keys of the row and their logits. Returns false if the row attends to nothing, not
 /// even a sink; rows at negative positions have no keys.
 bool HeadWorker::startRow(int64_t row, Side side) {
-  for (auto *list : {&logits, &factors, &weights, &valueWeights})
+  for (auto *list : {&current.logits, &factors, &current.weights, &valueWeights})
     list->clear();
   keys.clear();
   ownKey.reset();
   int64_t i = sizes.queryStart + row;
   if (sinkCode) {
     sinkCode->startRow(queryAt(row));
-    sink = sinkCode->evaluate(Token(0)); // a sink does not depend on the key
+    current.sink = sinkCode->evaluate(Token(0)); // a sink does not depend on the key
     sinkCode->tallyReads(reads);
   }
   if (i < 0 && !problem.isUnplaced)
-    return sink.has_value();
+    return current.sink.has_value();
   for (std::optional<ScalarEvaluator> *evaluator : {&bias, &score, &factor})
     if (*evaluator)
       (*evaluator)->startRow(queryAt(row));
@@ -102,9 +102,9 @@ bool HeadWorker::startRow(int64_t row, Side side) {
   if (problem.keepsRemainder && own >= 0 && own < sizes.keys && mask.allows(keyAt(own)))
     ownKey = own;
   findKeys(row, side);
-  weights.assign(keys.size(), 0.0);
+  current.weights.assign(keys.size(), 0.0);
   valueWeights.assign(keys.size(), 0.0);
-  return !keys.empty() || sink || ownKey;
+  return !keys.empty() || current.sink || ownKey;
 }
 
 void HeadWorker::findKeys(int64_t row, Side side) {
@@ -124,6 +124,7 @@ void HeadWorker::findKeys(int64_t row, Side side) {
     const double scaled = scaledScore(row, key);
     const double ofScore = score ? score->evaluate(token, scaled) : scaled;
     const double ofBias = bias ? bias->evaluate(token) : 0.0;
+    std::vector<double> &logits = current.logits;
     logits.push_back(ofScore + ofBias);
     for (ContentWorker &content : contents)
       logits.back() += content.score(row, i, j);
@@ -148,49 +149,11 @@ void HeadWorker::noteBadScore(Token query, Token key, double ofScore, double ofB
               key.position};
 }
 
-/// Returns the largest logit of the row, including the sink, or NaN if one is NaN.
-double HeadWorker::largestLogit() const {
-  double largest = sink.value_or(-infinity);
-  for (double logit : logits)
-    if (!(logit <= largest) && !std::isnan(largest))
-      largest = logit;
-  return largest;
-}
-
-/// Fills the weights and returns the log of the sum of exp(z).
-double HeadWorker::normalizeSoftmax() {
-  double largest = largestLogit();
-  sinkWeight = 0.0;
-  if (largest == -infinity)
-    return -infinity;
-  if (sink)
-    sinkWeight = std::exp(*sink - largest);
-  double sum = sinkWeight;
-  for (size_t n = 0; n < keys.size(); ++n) {
-    weights[n] = std::exp(logits[n] - largest);
-    sum += weights[n];
-  }
-  for (double &weight : weights)
-    weight /= sum;
-  sinkWeight /= sum;
-  return largest + std::log(sum);
-}
-
-/// Fills the weights, nearest key first, and returns the log of the remaining mass.
-double HeadWorker::normalizeStickBreaking() {
-  double logRemaining = 0.0;
-  for (size_t n = keys.size(); n-- > 0;) {
-    weights[n] = std::exp(logSigmoid(logits[n]) + logRemaining);
-    logRemaining += logSigmoid(-logits[n]);
-  }
-  return logRemaining;
-}
-
 void HeadWorker::addOutput(int64_t row, double statistic, double share, AttentionOutputs &outputs) {
   const int64_t place = item * sizes.queries + row;
   double *o = outputs.o.data.data() + place * sizes.valueDim;
-  for (int64_t d = 0; sink && d < sizes.valueDim; ++d)
-    o[d] += sinkWeight * 0.0; // the sink's value is 0; this propagates a NaN
+  for (int64_t d = 0; current.sink && d < sizes.valueDim; ++d)
+    o[d] += current.sinkWeight * 0.0; // the sink's value is 0; this propagates a NaN
   auto add = [&](int64_t key, double weight) {
     addScaled(o, share * weight, v.data() + key * sizes.valueDim, sizes.valueDim);
     outputs.oTerms.data[place] += share * (std::fabs(weight) + kLeastWeight) * valueNorms[key];
@@ -216,26 +179,22 @@ double HeadWorker::forward(AttentionOutputs &outputs) {
   double maxLogit = 0.0;
   double *lse = outputs.lse.data.data() + item * sizes.queries;
   double *lseTerms = outputs.lseTerms.data.data() + item * sizes.queries;
-  bool isSoftmax = problem.normalizer == Normalizer::Softmax;
   const std::vector<Side> all = sides();
   for (size_t n = 0; n < sizes.queries * all.size(); ++n) {
     const auto row = static_cast<int64_t>(n / all.size());
-    lse[row] = isSoftmax ? -infinity : 0.0;
+    lse[row] = normalizer.emptyStatistic().value_or(0.0);
     if (!startRow(row, all[n % all.size()]))
       continue;
     lse[row] = normalize();
-    if (isSoftmax && lse[row] == -infinity) // a bias of -inf has masked every key
+    if (normalizer.leavesOut(lse[row]))
       continue;
-    if (isSoftmax) {
-      double largest = largestLogit();
-      lseTerms[row] = std::fabs(largest) + std::fabs(lse[row] - largest);
-    }
+    lseTerms[row] = normalizer.statisticTerms(current, lse[row]);
     addOutput(row, lse[row], 1.0 / static_cast<double>(all.size()), outputs);
-    if (sinkWeight >= kCountedWeight && std::isfinite(*sink))
-      maxLogit = std::max(maxLogit, std::fabs(*sink));
+    if (current.sinkWeight >= kCountedWeight && std::isfinite(*current.sink))
+      maxLogit = std::max(maxLogit, std::fabs(*current.sink));
     for (size_t n = 0; n < keys.size(); ++n)
-      if (weights[n] >= kCountedWeight && std::isfinite(logits[n]))
-        maxLogit = std::max({maxLogit, std::fabs(logits[n]), scoreBefore(row, n)});
+      if (current.weights[n] >= kCountedWeight && std::isfinite(current.logits[n]))
+        maxLogit = std::max({maxLogit, std::fabs(current.logits[n]), scoreBefore(row, n)});
   }
   return maxLogit;
 }

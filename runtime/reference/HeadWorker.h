@@ -12,13 +12,10 @@
 #include "runtime/core/DType.h"
 
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <vector>
 
 namespace pe::reference {
-
-inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 inline double dot(const double *a, const double *b, int64_t count) {
   double sum = 0.0;
@@ -54,11 +51,6 @@ inline void addScaled(double *target, double factor, const double *source, int64
 
 inline double normOf(const double *a, int64_t count) { return std::sqrt(dot(a, a, count)); }
 
-/// Returns log(1 / (1 + exp(-z))) without overflow.
-inline double logSigmoid(double z) {
-  return z >= 0.0 ? -std::log1p(std::exp(-z)) : z - std::log1p(std::exp(z));
-}
-
 /// The contribution of one head to the gradients.
 struct HeadGradients {
   std::vector<double> q;
@@ -84,7 +76,7 @@ public:
   std::optional<BadScore> badScore;
 
 private:
-  /// The keys that a pass of stick-breaking attends to: those before or those after the query.
+  /// The keys that a pass attends to if keys are ordered: those before or those after the query.
   enum class Side : uint8_t { Before, After };
   bool startRow(int64_t row, Side side);
   void findKeys(int64_t row, Side side);
@@ -114,12 +106,9 @@ private:
     return problem.scale *
            dot(q.data() + row * sizes.headDim, k.data() + key * sizes.headDim, sizes.headDim);
   }
-  double largestLogit() const;
-  double normalizeSoftmax();
-  double normalizeStickBreaking();
   double normalize() {
-    double statistic =
-        problem.normalizer == Normalizer::Softmax ? normalizeSoftmax() : normalizeStickBreaking();
+    std::vector<double> &weights = current.weights;
+    const double statistic = normalizer.normalize(current);
     for (size_t n = 0; n < keys.size(); ++n) {
       if (weights[n] == 0.0 && !std::isfinite(factors[n]))
         factors[n] = 0.0; // a pair without weight has factor 0
@@ -130,10 +119,10 @@ private:
         roundAll(*list, *problem.rounding);
     return statistic;
   }
+  double meanShare(size_t n) const { return (*normalizer.meanShares(current))[n]; }
   double roundMean(int64_t row, const double *dO);
-  void reverseSoftmax(int64_t row, const double *dO, double statisticCotangent,
-                      HeadGradients &gradients);
-  void reverseStickBreaking(double statisticCotangent, double statisticNoise);
+  void reverseRemainder(double statistic, const double *dO, HeadGradients &gradients);
+  void reverseSink(HeadGradients &gradients);
   void reverseRow(int64_t row, const std::vector<double> &dO, double statisticCotangent,
                   HeadGradients &gradients);
   void reverseValues(int64_t row, const double *dO, HeadGradients &gradients);
@@ -151,14 +140,13 @@ private:
 
   const AttentionProblem &problem;
   const AttentionSizes &sizes;
+  const Normalizer &normalizer;
   int64_t item;
   int64_t batch;
   int64_t head;
-  std::optional<double> sink; ///< logit of the sink in the current row
-  double sinkWeight = 0.0;    ///< weight of the sink in the current row
-  int64_t keyItem;            ///< index of (batch, key head)
-  bool isLearned;             ///< true if a rotation has parameters
-  std::vector<double> rawQ;   ///< rows before the rotation, if it is learned
+  int64_t keyItem;          ///< index of (batch, key head)
+  bool isLearned;           ///< true if a rotation has parameters
+  std::vector<double> rawQ; ///< rows before the rotation, if it is learned
   std::vector<double> rawK;
   std::vector<double> q; ///< rotated rows of this head
   std::vector<double> k;
@@ -172,18 +160,12 @@ private:
   std::optional<ContentVectors> valueContent;
   MaskEvaluator mask;
 
-  // The current row: its unmasked keys in ascending order (under stick-breaking from the farthest
-  // to the nearest), and values per key.
+  // The current row: its unmasked keys in the order of NormalizerRow, and values per key.
+  NormalizerRow current;
   std::vector<int64_t> keys;
-  std::optional<int64_t> ownKey; ///< the key that gets the remainder
-  std::vector<double> logits;
-  std::vector<double> weights;      ///< A
+  std::optional<int64_t> ownKey;    ///< the key that gets the remainder
   std::vector<double> factors;      ///< f
   std::vector<double> valueWeights; ///< A f
-  std::vector<double> dWeights;     ///< cotangent of A
-  std::vector<double> dLogits;
-  std::vector<double> dWeightNoise; ///< magnitude of the terms of dWeights
-  std::vector<double> dLogitNoise;  ///< magnitude of the terms of dLogits
   double meanError = 0.0;           ///< rounding error of the sum of A_l dA_l
   ParameterGradients rowShares;     ///< the effect of a unit of meanError on the parameters
 };

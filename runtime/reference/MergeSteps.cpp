@@ -1,40 +1,35 @@
 //===- MergeSteps.cpp - Merged attentions, forward and in reverse ---------===//
 //
-// Works row by row on the results o_n and l_n of two calls. For softmax, with s the sink's logit
-// (-inf without a sink):
-//
-//   l = log(exp(l_1) + exp(l_2) + exp(s)),  w_n = exp(l_n - l),  o = w_1 o_1 + w_2 o_2
-//   dl_n = w_n (<dO, o_n> - <dO, o> + dl),  ds = w_s (-<dO, o> + dl),  dO_n = w_n dO
-//
-// For stick-breaking, with the first call on the nearer keys:
-//
-//   l = l_1 + l_2,  w_1 = 1,  w_2 = exp(l_1),  dl_1 = w_2 <dO, o_2> + dl,  dl_2 = dl
+// Works row by row on the results o_n and l_n of two calls. The normalizer computes the merged
+// statistic l and the weights w_n of o = w_1 o_1 + w_2 o_2 (Normalizer.h).
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/reference/Evaluator.h"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace pe::reference {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 Status Evaluator::prepareMerge(const Operation &operation) {
   if (Status status = operation.expectOnly({"normalizer"}); !status)
     return status.takeError();
-  auto normalizer = operation.keyword("normalizer", "softmax");
-  if (!normalizer)
-    return normalizer.takeError();
+  auto keyword = operation.keyword("normalizer", kDefaultNormalizer);
+  if (!keyword)
+    return keyword.takeError();
+  const Normalizer *normalizer = Normalizer::find(*keyword);
+  if (!normalizer || !normalizer->merger())
+    return operation.fail("expected normalizer ", Normalizer::keywords(/*onlyMergers=*/true),
+                          ", found '", *keyword, "'");
   const std::vector<ValueId> &operands = operation.operands;
   if (operands.size() != 4 && operands.size() != 5)
     return operation.fail("expected two outputs, two logarithms and optionally sinks");
   MergeStep step{&operation, {operands[0], operands[2]}, {operands[1], operands[3]}, {}, {}, {},
                  {}};
-  step.isSoftmax = *normalizer == "softmax";
+  step.merger = normalizer->merger();
   if (operands.size() == 5)
     step.sink = operands[4];
+  if (step.sink && !normalizer->takesSink())
+    return operation.fail("expected no sink under the normalizer '", *keyword, "', found one");
   const Shape &shape = tensors.at(step.outputs[0]).shape;
   const Shape rows(shape.begin(), shape.end() - 1);
   for (int n = 0; n < 2; ++n)
@@ -49,11 +44,6 @@ Status Evaluator::prepareMerge(const Operation &operation) {
   return Status::success();
 }
 
-/// Returns exp(x - largest), or 0 if x is -inf (even if `largest` is).
-static double share(double x, double largest) {
-  return x == -infinity ? 0.0 : std::exp(x - largest);
-}
-
 void Evaluator::runMerge(MergeStep &step) {
   const Array &first = tensors.at(step.outputs[0]), &second = tensors.at(step.outputs[1]);
   const Array &near = tensors.at(step.logs[0]), &far = tensors.at(step.logs[1]);
@@ -63,28 +53,18 @@ void Evaluator::runMerge(MergeStep &step) {
   for (auto *list : {&step.weights[0], &step.weights[1], &step.sinkWeights})
     list->assign(near.data.size(), 0.0);
   for (size_t row = 0; row < near.data.size(); ++row) {
-    const double a = near.data[row], b = far.data[row];
-    double wa = 1.0, wb = std::exp(a);
-    lse.data[row] = a + b;
-    lseTerms.data[row] = std::fabs(a) + std::fabs(b);
-    if (step.isSoftmax) {
-      const size_t head = row / near.shape[2] % near.shape[1];
-      const double s = step.sink ? tensors.at(*step.sink).data[head] : -infinity;
-      double largest = std::max(s, std::max(a, b));
-      if (std::isnan(a) || std::isnan(b) || std::isnan(s))
-        largest = std::nan("");
-      const double ea = share(a, largest), eb = share(b, largest), es = share(s, largest);
-      const double sum = ea + eb + es;
-      lse.data[row] = largest == -infinity ? -infinity : largest + std::log(sum);
-      wa = largest == -infinity ? 0.0 : ea / sum;
-      wb = largest == -infinity ? 0.0 : eb / sum;
-      step.sinkWeights[row] = largest == -infinity ? 0.0 : es / sum;
-      lseTerms.data[row] = largest == -infinity ? 0.0 : std::fabs(largest) + std::log(sum);
-    }
-    step.weights[0][row] = wa;
-    step.weights[1][row] = wb;
+    MergeRow merged{{near.data[row], far.data[row]}};
+    if (step.sink)
+      merged.sink = tensors.at(*step.sink).data[row / near.shape[2] % near.shape[1]];
+    step.merger->merge(merged);
+    lse.data[row] = merged.log;
+    lseTerms.data[row] = merged.logTerms;
+    step.sinkWeights[row] = merged.sinkWeight;
+    for (int n = 0; n < 2; ++n)
+      step.weights[n][row] = merged.weights[n];
     for (int64_t e = 0; e < depth; ++e) {
-      const double x = wa * first.data[row * depth + e], y = wb * second.data[row * depth + e];
+      const double x = merged.weights[0] * first.data[row * depth + e];
+      const double y = merged.weights[1] * second.data[row * depth + e];
       o.data[row * depth + e] = x + y;
       oTerms.data[row] += std::fabs(x) + std::fabs(y);
     }
@@ -108,38 +88,28 @@ void Evaluator::reverseMerge(const MergeStep &step) {
   const int64_t depth = zero.shape[3];
   Array gradient[2] = {zero, zero}, logs[2] = {zeroLog, zeroLog}, noise[2] = {zeroLog, zeroLog};
   for (size_t row = 0; row < zeroLog.data.size(); ++row) {
-    // <dO, w_n o_n>, and the sum of its magnitudes.
-    double part[2] = {0.0, 0.0}, size[2] = {0.0, 0.0};
+    MergeReverse merged{{step.weights[0][row], step.weights[1][row]}, step.sinkWeights[row]};
+    merged.dLog = dLse->data[row];
     for (int n = 0; n < 2; ++n)
       for (int64_t e = 0; e < depth; ++e) {
         const double cotangent = dO->data[row * depth + e];
         const double term =
             cotangent * step.weights[n][row] * tensors.at(step.outputs[n]).data[row * depth + e];
-        part[n] += term;
-        size[n] += std::fabs(term);
+        merged.products[n] += term;
+        merged.magnitudes[n] += std::fabs(term);
         gradient[n].data[row * depth + e] = step.weights[n][row] * cotangent;
       }
-    const double dl = dLse->data[row];
-    if (!step.isSoftmax) {
-      logs[0].data[row] = part[1] + dl;
-      logs[1].data[row] = dl;
-      noise[0].data[row] = (size[1] + std::fabs(dl)) * (size[1] + std::fabs(dl));
-      continue;
-    }
+    step.merger->reverse(merged);
     for (int n = 0; n < 2; ++n) {
-      const double weight = step.weights[n][row];
-      logs[n].data[row] = part[n] - weight * (part[0] + part[1]) + weight * dl;
-      const double all = size[n] + weight * (size[0] + size[1] + std::fabs(dl));
-      noise[n].data[row] = all * all;
+      logs[n].data[row] = merged.dLogs[n];
+      noise[n].data[row] = merged.noise[n] * merged.noise[n];
     }
     if (!step.sink)
       continue;
     const size_t head = row / zeroLog.shape[2] % zeroLog.shape[1];
-    const double weight = step.sinkWeights[row], dSink = weight * (dl - part[0] - part[1]);
-    const double all = weight * (size[0] + size[1] + std::fabs(dl));
-    gradientOf(*step.sink).data[head] += dSink;
-    arrayOf(magnitudes, *step.sink).data[head] += std::fabs(dSink);
-    arrayOf(noiseSquared, *step.sink).data[head] += all * all;
+    gradientOf(*step.sink).data[head] += merged.dSink;
+    arrayOf(magnitudes, *step.sink).data[head] += std::fabs(merged.dSink);
+    arrayOf(noiseSquared, *step.sink).data[head] += merged.dSinkNoise * merged.dSinkNoise;
   }
   for (int n = 0; n < 2; ++n) {
     if (rounding && roundsResults(*rounding))
