@@ -1,24 +1,22 @@
-//===- Normalizer.cpp - The list of normalizers ---------------------------===//
+//===- Normalizer.cpp - Lookup of normalizers -----------------------------===//
 #include "runtime/reference/Normalizer.h"
 
 #include <algorithm>
 
-/// The keywords of all normalizers. Each is also the name of the function that returns the
-/// instance.
-#define PE_FOR_EACH_NORMALIZER(apply) apply(softmax) apply(stick_breaking)
-
 namespace pe::reference {
 
-#define PE_DECLARE(name) const Normalizer &name();
 namespace normalizers {
-PE_FOR_EACH_NORMALIZER(PE_DECLARE)
+#define PE_NORMALIZER(keyword) const Normalizer &keyword();
+#include "runtime/reference/Normalizers.def"
+#undef PE_NORMALIZER
 } // namespace normalizers
-#undef PE_DECLARE
 
 static const std::vector<const Normalizer *> &all() {
-#define PE_INSTANCE(name) &normalizers::name(),
-  static const std::vector<const Normalizer *> list = {PE_FOR_EACH_NORMALIZER(PE_INSTANCE)};
-#undef PE_INSTANCE
+  static const std::vector<const Normalizer *> list = {
+#define PE_NORMALIZER(keyword) &normalizers::keyword(),
+#include "runtime/reference/Normalizers.def"
+#undef PE_NORMALIZER
+  };
   return list;
 }
 

@@ -9,7 +9,7 @@
 //   normalizer->reverse(row);                // fills row.dLogits
 //
 // To add a normalizer: write a file with the class and the function `const Normalizer &KEYWORD()`
-// that returns its only instance, and add the keyword to the list in Normalizer.cpp.
+// that returns its only instance, and add the keyword to Normalizers.def.
 //
 //===----------------------------------------------------------------------===//
 

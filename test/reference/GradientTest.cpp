@@ -109,6 +109,32 @@ TEST(Gradients, OfTablesOfEveryBatchEntry) {
   checkGradients(encoding, randomInputs(encoding, {2, 4, 2, 6, 9, 4, 4}, 11));
 }
 
+/// Every kind of parameter, and queries that share key heads.
+TEST(Gradients, OfEachNormalizer) {
+  for (const char *normalizer : {"softmax", "sigmoid"}) {
+    ProgramBuilder f;
+    int slope = f.parameter("slope", {ProgramBuilder::heads});
+    int bias = f.bias("pe.linear", {f.coordinate("pe.distance"), slope},
+                      {{"factor", -1.0}, {"operandSegmentSizes", {1, 1, 0}}});
+    int rotation = f.rotation("pe.rotary", {}, {f.parameter("base", {}, 5.0, 40.0)});
+    int cap = f.parameter("cap", {ProgramBuilder::heads}, 2.0, 3.0);
+    int gate = f.parameter("gate", {ProgramBuilder::heads}, 0.5, 2.0);
+    int factor = f.region("pe.factor_fn", "!pe.factor", 4, {gate}, [&](const std::vector<int> &a) {
+      return f.scalar("pe.read", {a[4], a[1]});
+    });
+    ProgramBuilder::AttentionOptions options;
+    options.normalizer = normalizer;
+    options.score = f.scoreFunction({cap}, [&](const std::vector<int> &a) {
+      int width = f.scalar("pe.read", {a[5], a[2]});
+      int ratio = f.scalar("arith.divf", {a[0], width});
+      return f.scalar("arith.mulf", {width, f.scalar("math.tanh", {ratio})});
+    });
+    f.attention({bias, factor}, {rotation}, f.mask("pe.causal"), options);
+    Encoding encoding{normalizer, f.finish(), f.parameters()};
+    checkGradients(encoding, randomInputs(encoding, {2, 4, 2, 6, 8, 4, 4}, 11));
+  }
+}
+
 TEST_P(EveryEncoding, MagnitudesBoundGradients) {
   Encoding encoding = encodingNamed(GetParam(), 5);
   auto results =
