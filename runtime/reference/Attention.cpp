@@ -45,7 +45,7 @@ AttentionOutputs attend(const AttentionProblem &problem, const AttentionInputs &
   const AttentionSizes &sizes = problem.sizes;
   AttentionOutputs outputs;
   outputs.o = Array::zeros({sizes.batch, sizes.queryHeads, sizes.queries, sizes.valueDim});
-  for (Array *rows : {&outputs.lse, &outputs.oTerms, &outputs.lseTerms})
+  for (Array *rows : {&outputs.lse, &outputs.oTerms, &outputs.lseTerms, &outputs.oErrors})
     *rows = Array::zeros({sizes.batch, sizes.queryHeads, sizes.queries});
   const int64_t heads = sizes.batch * sizes.queryHeads;
   struct Found {
@@ -82,11 +82,18 @@ AttentionGradients attendReverse(const AttentionProblem &problem, const Attentio
                                  const AttentionCotangents &cotangents, unsigned threads) {
   const AttentionSizes &sizes = problem.sizes;
   auto zerosLike = [](const Array &array) { return Array::zeros(array.shape); };
-  AttentionGradients total{{zerosLike(inputs.q), zerosLike(inputs.q)},
-                           {zerosLike(inputs.k), zerosLike(inputs.k)},
+  const Array perKey = Array::zeros({sizes.batch, sizes.keyHeads, sizes.keys});
+  auto noisyLike = [&](const Array &array) {
+    return NoisyGradient{zerosLike(array), zerosLike(array), zerosLike(array)};
+  };
+  AttentionGradients total{noisyLike(inputs.q),
+                           noisyLike(inputs.k),
                            zerosLike(inputs.v),
-                           Array::zeros({sizes.batch, sizes.keyHeads, sizes.keys}),
+                           perKey,
+                           perKey,
                            ParameterGradients(problem.parameterCount())};
+  const bool hasErrors = problem.normalizer->amplifiesErrors();
+  total.parameterErrorSquared.resize(hasErrors ? problem.parameterCount() : 0);
   int64_t heads = sizes.batch * sizes.queryHeads;
   std::vector<std::optional<HeadGradients>> results(heads);
   forEachHead(
@@ -104,6 +111,11 @@ AttentionGradients attendReverse(const AttentionProblem &problem, const Attentio
         addTo(total.k.noiseSquared, keyOffset, results[n]->kNoiseSquared);
         addTo(total.v, keyItem * sizes.keys * sizes.valueDim, results[n]->v);
         addTo(total.vTerms, keyItem * sizes.keys, results[n]->vTerms);
+        addTo(total.q.errorSquared, queryOffset, results[n]->qErrorSquared);
+        addTo(total.k.errorSquared, keyOffset, results[n]->kErrorSquared);
+        addTo(total.vErrorSquared, keyItem * sizes.keys, results[n]->vErrorSquared);
+        for (size_t e = 0; e < total.parameterErrorSquared.size(); ++e)
+          total.parameterErrorSquared[e] += results[n]->parameterErrorSquared[e];
         total.parameters.accumulate(results[n]->parameters);
         total.biasNoiseSquared += results[n]->biasNoiseSquared;
         results[n].reset();

@@ -121,7 +121,11 @@ struct AttentionOutputs {
   /// Normalizer::statisticTerms.
   Array oTerms;
   Array lseTerms;
-  /// The largest |z| of a pair whose weight A is at least kCountedWeight.
+  /// If the normalizer amplifies errors of logits, the sum of |error of A_j| |v_j| (NormalizerRow),
+  /// [B, Hq, Sq]; otherwise 0.
+  Array oErrors;
+  /// The largest |z| of a pair whose weight A, or |dA/dz| if it may be larger, is at least
+  /// kCountedWeight.
   double maxLogit = 0.0;
   /// Reads of the bias, the score function, the factors, the sink and the mask.
   ReadTally reads;
@@ -143,9 +147,13 @@ struct AttentionCotangents {
 /// is dz = A (dA - sum of A dA) with every term replaced by its absolute value. In a saturated row
 /// dz is zero and only s bounds a legitimate rounding error. (For q and k it is computed in rotated
 /// coordinates.)
+///
+/// If the normalizer amplifies errors of logits, also the square of the effect of these errors, sum
+/// over pairs of (error of dz_ij * dz_ij/dx)^2 (NormalizerRow); otherwise 0.
 struct NoisyGradient {
   Array sum;
   Array noiseSquared;
+  Array errorSquared;
 };
 
 struct AttentionGradients {
@@ -154,7 +162,11 @@ struct AttentionGradients {
   Array v;
   /// The magnitude of the terms that the gradient of v sums, [B, Hkv, Sk]: sum of A_ij |dO_i|.
   Array vTerms;
+  /// The square of the effect of errors of logits, as in NoisyGradient: sum of (error of A_ij
+  /// |dO_i|)^2, [B, Hkv, Sk], and one element per parameter, or none.
+  Array vErrorSquared;
   ParameterGradients parameters;
+  std::vector<double> parameterErrorSquared;
   /// The sum over pairs of s_ij^2 (NoisyGradient): the scale of a parameter's gradient if db/dtheta
   /// is 0 for each pair.
   double biasNoiseSquared = 0.0;

@@ -327,6 +327,8 @@ void Evaluator::runAttention(Step &step) {
     tensors.emplace(results[1], std::move(outputs.lse));
   if (!results.empty())
     terms.emplace(results[0], std::move(outputs.oTerms));
+  if (!results.empty() && step.problem.normalizer->amplifiesErrors())
+    outputErrors.emplace(results[0], std::move(outputs.oErrors));
   if (results.size() > 1)
     terms.emplace(results[1], std::move(outputs.lseTerms));
 }
@@ -351,12 +353,21 @@ void Evaluator::reverseAttention(const Step &step) {
         found.vTerms.data);
   addTo(arrayOf(noiseSquared, step.q), found.q.noiseSquared.data);
   addTo(arrayOf(noiseSquared, step.k), found.k.noiseSquared.data);
+  const bool hasErrors = step.problem.normalizer->amplifiesErrors();
+  if (hasErrors) {
+    addTo(arrayOf(errorSquared, step.q), found.q.errorSquared.data);
+    addTo(arrayOf(errorSquared, step.k), found.k.errorSquared.data);
+    addTo(errorSquared.try_emplace(step.v, Array::zeros(found.vErrorSquared.shape)).first->second,
+          found.vErrorSquared.data);
+  }
   for (const GraphBuilder::Parameter &parameter : step.builder.parameters) {
     ValueId value = parameter.value;
     addTo(gradientOf(value), found.parameters.sum, parameter.offset);
     addTo(arrayOf(magnitudes, value), found.parameters.magnitude, parameter.offset);
     addTo(arrayOf(noiseSquared, value), found.parameters.noiseSquared, parameter.offset);
     addTo(arrayOf(roundingSquared, value), found.parameters.roundingSquared, parameter.offset);
+    if (hasErrors)
+      addTo(arrayOf(errorSquared, value), found.parameterErrorSquared, parameter.offset);
     if (!step.own.contains(value))
       addTo(gradientTerms.try_emplace(value, Array::zeros({1})).first->second,
             {std::sqrt(found.biasNoiseSquared)});

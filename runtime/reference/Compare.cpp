@@ -134,6 +134,7 @@ private:
     // The norm is only the float64 rounding error of terms that cancel.
     if (item.norm <= 0x1p-40 * terms)
       item.bound = std::max(item.bound, tolerance.noise * terms);
+    item.bound += tolerance.perLogit * normOf(reference.logitErrors, item.name, expected);
     item.bound += rounding;
     item.scale = item.norm;
     // A relative factor above 1 bounds nothing, even if terms cancelled.

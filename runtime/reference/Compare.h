@@ -17,6 +17,10 @@
 // saturation, so that a single rounding dominates. The same fraction of |terms| is allowed if the
 // reference is 0 by cancellation; if it is 0 without cancellation, x must be exactly 0.
 //
+// Under a normalizer that amplifies errors of logits (softpick, where weights near 0 have a large
+// derivative), 4 * 2^-24 * |errors| is added, where errors is the effect of logits that are off by
+// the size of their terms (Results::logitErrors).
+//
 // A bound above |r| proves nothing about a result of size |r|: zeros would pass. Such a bound is
 // valid only if r is the remainder of larger terms (M, noise or terms) that cancelled; error and
 // bound are then absolute. Otherwise the tensor fails because it has no bound.
@@ -47,7 +51,7 @@ namespace pe::reference {
 struct Tolerance {
   double relative = 0.0;
   double magnitude = 0.0;
-  /// The growth of both factors per unit of max|logit|.
+  /// The growth of both factors per unit of max|logit|: the error of a logit relative to its terms.
   double perLogit = 0.0;
   /// The factor on the noise that cancellation leaves.
   double noise = 0.0;

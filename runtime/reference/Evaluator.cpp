@@ -203,6 +203,8 @@ Results Evaluator::takeResults(bool grad) {
       results.logarithms.insert(result.name);
     if (auto found = terms.find(result.id); found != terms.end())
       results.terms[result.name] = toTensor(found->second);
+    if (auto found = outputErrors.find(result.id); found != outputErrors.end())
+      results.logitErrors[result.name] = toTensor(found->second);
   }
   if (!grad)
     return results;
@@ -215,7 +217,8 @@ Results Evaluator::takeResults(bool grad) {
     if (auto found = gradientTerms.find(argument.id); found != gradientTerms.end())
       results.terms["d_" + argument.name] = toTensor(found->second);
     for (auto [squares, sizes] :
-         {std::pair(&noiseSquared, &results.noise), std::pair(&roundingSquared, &results.rounding)})
+         {std::pair(&noiseSquared, &results.noise), std::pair(&roundingSquared, &results.rounding),
+          std::pair(&errorSquared, &results.logitErrors)})
       if (auto found = squares->find(argument.id); found != squares->end()) {
         for (double &square : found->second.data)
           square = std::sqrt(square);

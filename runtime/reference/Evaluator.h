@@ -124,6 +124,9 @@ private:
   TensorValues magnitudes;
   TensorValues noiseSquared;
   TensorValues roundingSquared;
+  /// The effects of errors of logits: on outputs, and the squares of those on gradients.
+  TensorValues outputErrors;
+  TensorValues errorSquared;
   /// The magnitudes of the terms of an attention's results, and of the gradients of its values.
   TensorValues terms;
   TensorValues gradientTerms;

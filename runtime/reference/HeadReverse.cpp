@@ -48,14 +48,16 @@ void HeadWorker::reverseFactor(size_t n, double product, double noise, HeadGradi
   if (!factor || current.weights[n] == 0.0)
     return;
   factor->evaluate(keyAt(keys[n]));
+  if (hasErrors)
+    factor->reverse(0.0, current.weightErrors[n] * std::fabs(product), errorShares);
   factor->reverse(current.weights[n] * product, (current.weights[n] + kLeastWeight) * noise,
                   gradients.parameters);
 }
 
 /// Computes the cotangents of the weights and the gradient of v.
 void HeadWorker::reverseValues(int64_t row, const double *dO, HeadGradients &gradients) {
-  for (auto *list :
-       {&current.dWeights, &current.dWeightNoise, &current.dLogits, &current.dLogitNoise})
+  for (auto *list : {&current.dWeights, &current.dWeightNoise, &current.dLogits,
+                     &current.dLogitNoise, &current.dLogitErrors})
     list->assign(keys.size(), 0.0);
   const double size = normOf(dO, sizes.valueDim);
   for (size_t n = 0; n < keys.size(); ++n) {
@@ -69,6 +71,10 @@ void HeadWorker::reverseValues(int64_t row, const double *dO, HeadGradients &gra
       noise += dotOfMagnitudes(dO, vector->data(), sizes.valueDim);
       valueContent->reverse(sizes.queryStart + row, sizes.keyStart + keys[n], valueWeights[n],
                             kLeastWeight, dO);
+    }
+    if (hasErrors) {
+      const double error = current.weightErrors[n] * std::fabs(factors[n]) * size;
+      gradients.vErrorSquared[keys[n]] += error * error;
     }
     current.dWeights[n] = factors[n] * product;
     current.dWeightNoise[n] = std::fabs(factors[n]) * noise;
@@ -85,6 +91,8 @@ double HeadWorker::reverseParameters(int64_t row, size_t n, HeadGradients &gradi
     evaluator.reverse(current.dLogits[n], current.dLogitNoise[n], gradients.parameters);
     if (meanError > 0.0)
       evaluator.reverse(meanShare(n), 0.0, rowShares);
+    if (hasErrors)
+      evaluator.reverse(0.0, current.dLogitErrors[n], errorShares);
   };
   if (score) {
     score->evaluate(keyAt(keys[n]), scaledScore(row, keys[n]));
@@ -109,6 +117,8 @@ double HeadWorker::reverseParameters(int64_t row, size_t n, HeadGradients &gradi
   reverseQuery(current.dLogits[n], current.dLogitNoise[n], gradients.parameters);
   if (meanError > 0.0)
     reverseQuery(meanShare(n), 0.0, rowShares);
+  if (hasErrors)
+    reverseQuery(0.0, current.dLogitErrors[n], errorShares);
   return slope;
 }
 
@@ -159,6 +169,11 @@ void HeadWorker::reverseScores(int64_t row, HeadGradients &gradients) {
     addSquares(gradients.kNoiseSquared.data() + keyOffset, noise, query, sizes.headDim);
     if (isMasked)
       continue;
+    if (hasErrors) {
+      const double error = problem.scale * current.dLogitErrors[n] * std::fabs(slope);
+      addSquares(gradients.qErrorSquared.data() + queryOffset, error, key, sizes.headDim);
+      addSquares(gradients.kErrorSquared.data() + keyOffset, error, query, sizes.headDim);
+    }
     for (ContentWorker &content : contents)
       content.reverse(row, sizes.queryStart + row, sizes.keyStart + keys[n], current.dLogits[n],
                       current.dLogitNoise[n]);
@@ -221,6 +236,11 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
                           std::vector<double>(sizes.keys * sizes.valueDim),
                           std::vector<double>(sizes.keys),
                           ParameterGradients(problem.parameterCount())};
+  if (hasErrors) {
+    gradients.qErrorSquared.resize(q.size());
+    gradients.kErrorSquared.resize(k.size());
+    gradients.vErrorSquared.resize(sizes.keys);
+  }
   const std::vector<double> noCotangent(sizes.valueDim, 0.0);
   const std::vector<Side> all = sides();
   // The gradients of content terms with respect to the queries before the rotation.
@@ -254,6 +274,7 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
     content.finish(gradients.parameters);
   if (valueContent)
     valueContent->finish(gradients.parameters);
+  gradients.parameterErrorSquared = std::move(errorShares.noiseSquared);
   return gradients;
 }
 

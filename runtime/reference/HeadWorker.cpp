@@ -11,8 +11,10 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
       batch(item / sizes.queryHeads), head(item % sizes.queryHeads),
       isLearned(std::any_of(problem.rotations.begin(), problem.rotations.end(),
                             [](const Rotation &rotation) { return rotation.isLearned(); })),
+      hasErrors(normalizer.amplifiesErrors()),
       mask(problem.mask, *problem.graph, *problem.parameters),
-      rowShares(problem.rounding ? problem.parameterCount() : 0) {
+      rowShares(problem.rounding ? problem.parameterCount() : 0),
+      errorShares(hasErrors ? problem.parameterCount() : 0), unused(errorShares) {
   keyItem = batch * sizes.keyHeads + head / (sizes.queryHeads / sizes.keyHeads);
   auto rowsOf = [&](const Array &array, int64_t index, int64_t count) {
     const double *first = array.data.data() + index * count;
@@ -82,7 +84,8 @@ bool HeadWorker::isOnSide(int64_t i, int64_t j, Side side) const {
 /// Finds the keys of the row and their logits. Returns false if the row attends to nothing, not
 /// even a sink; rows at negative positions have no keys.
 bool HeadWorker::startRow(int64_t row, Side side) {
-  for (auto *list : {&current.logits, &factors, &current.weights, &valueWeights})
+  for (auto *list :
+       {&current.logits, &current.logitTerms, &factors, &current.weights, &valueWeights})
     list->clear();
   keys.clear();
   ownKey.reset();
@@ -128,6 +131,8 @@ void HeadWorker::findKeys(int64_t row, Side side) {
     logits.push_back(ofScore + ofBias);
     for (ContentWorker &content : contents)
       logits.back() += content.score(row, i, j);
+    if (hasErrors)
+      current.logitTerms.push_back(termsOfLogit(row, key, ofScore, ofBias));
     factors.push_back(factor ? factor->evaluate(token) : 1.0);
     if (!badScore && !(logits.back() < infinity))
       noteBadScore(queryAt(row), token, ofScore, ofBias);
@@ -135,6 +140,21 @@ void HeadWorker::findKeys(int64_t row, Side side) {
       if (*evaluator)
         (*evaluator)->tallyReads(reads);
   }
+}
+
+/// Returns the magnitude of the terms of the logit that was evaluated last. Content terms count by
+/// their values.
+double HeadWorker::termsOfLogit(int64_t row, int64_t key, double ofScore, double ofBias) {
+  double terms =
+      std::fabs(problem.scale) * dotOfMagnitudes(q.data() + row * sizes.headDim,
+                                                 k.data() + key * sizes.headDim, sizes.headDim);
+  if (score) {
+    score->reverse(1.0, 0.0, unused);
+    terms = std::fabs(ofScore) + std::fabs(score->scoreDerivative()) * terms;
+  }
+  if (!contents.empty())
+    terms += std::fabs(current.logits.back() - ofScore - ofBias);
+  return terms + std::fabs(ofBias);
 }
 
 void HeadWorker::noteBadScore(Token query, Token key, double ofScore, double ofBias) {
@@ -166,6 +186,12 @@ void HeadWorker::addOutput(int64_t row, double statistic, double share, Attentio
                                     normOf(vector->data(), sizes.valueDim);
     }
   }
+  for (size_t n = 0; n < keys.size() && hasErrors; ++n) {
+    const std::vector<double> *vector = vectorOf(row, keys[n]);
+    const double size =
+        valueNorms[keys[n]] + (vector ? normOf(vector->data(), sizes.valueDim) : 0.0);
+    outputs.oErrors.data[place] += share * current.weightErrors[n] * std::fabs(factors[n]) * size;
+  }
   if (ownKey)
     add(*ownKey, std::exp(statistic));
 }
@@ -193,7 +219,8 @@ double HeadWorker::forward(AttentionOutputs &outputs) {
     if (current.sinkWeight >= kCountedWeight && std::isfinite(*current.sink))
       maxLogit = std::max(maxLogit, std::fabs(*current.sink));
     for (size_t n = 0; n < keys.size(); ++n)
-      if (current.weights[n] >= kCountedWeight && std::isfinite(current.logits[n]))
+      if ((hasErrors ? current.shares : current.weights)[n] >= kCountedWeight &&
+          std::isfinite(current.logits[n]))
         maxLogit = std::max({maxLogit, std::fabs(current.logits[n]), scoreBefore(row, n)});
   }
   return maxLogit;

@@ -61,6 +61,12 @@ struct HeadGradients {
   std::vector<double> vTerms;
   ParameterGradients parameters;
   double biasNoiseSquared = 0.0;
+  /// The effects of errors of logits (NoisyGradient); empty if the normalizer does not amplify
+  /// them.
+  std::vector<double> qErrorSquared;
+  std::vector<double> kErrorSquared;
+  std::vector<double> vErrorSquared;
+  std::vector<double> parameterErrorSquared;
 };
 
 /// Computes one (batch, query head).
@@ -81,6 +87,7 @@ private:
   bool startRow(int64_t row, Side side);
   void findKeys(int64_t row, Side side);
   void noteBadScore(Token query, Token key, double ofScore, double ofBias);
+  double termsOfLogit(int64_t row, int64_t key, double ofScore, double ofBias);
   bool isOnSide(int64_t i, int64_t j, Side side) const;
   /// The sides whose outputs are averaged.
   std::vector<Side> sides() const {
@@ -146,6 +153,7 @@ private:
   int64_t head;
   int64_t keyItem;          ///< index of (batch, key head)
   bool isLearned;           ///< true if a rotation has parameters
+  bool hasErrors;           ///< true if the normalizer amplifies errors of logits
   std::vector<double> rawQ; ///< rows before the rotation, if it is learned
   std::vector<double> rawK;
   std::vector<double> q; ///< rotated rows of this head
@@ -168,6 +176,8 @@ private:
   std::vector<double> valueWeights; ///< A f
   double meanError = 0.0;           ///< rounding error of the sum of A_l dA_l
   ParameterGradients rowShares;     ///< the effect of a unit of meanError on the parameters
+  ParameterGradients errorShares;   ///< noiseSquared: the effect of errors of logits on them
+  ParameterGradients unused;        ///< gradients of a reverse that computes a derivative only
 };
 
 } // namespace pe::reference

@@ -58,6 +58,15 @@ struct NormalizerRow {
   std::vector<double> dLogitNoise; ///< magnitude of the terms of dLogits
   double dSink = 0.0;
   double dSinkNoise = 0.0; ///< magnitude of the terms of dSink
+
+  // Only if the normalizer amplifies errors of logits. Each error is per unit of the error of a
+  // logit relative to its terms.
+  std::vector<double> logitTerms;   ///< the magnitude of the terms of z; given
+  std::vector<double> shares;       ///< the size of dA_j/dz_j
+  std::vector<double> slopes;       ///< shares with the sign of z, 0 at 0
+  std::vector<double> shareErrors;  ///< of shares
+  std::vector<double> weightErrors; ///< of A
+  std::vector<double> dLogitErrors; ///< of dLogits
 };
 
 /// One row of pe.merge, which joins two attentions over parts of the keys.
@@ -113,6 +122,10 @@ public:
   virtual std::optional<double> emptyStatistic() const { return std::nullopt; }
   /// Returns true if a row of this statistic has neither an output nor gradients.
   virtual bool leavesOut(double statistic) const { return false; }
+
+  /// Returns true if the derivative of a weight by its logit may exceed the weight, so that a small
+  /// error of the logit is a large relative error of the weight.
+  virtual bool amplifiesErrors() const { return false; }
 
   /// Computes the weights, which are 0 before, and returns the statistic, or 0 if there is none.
   virtual double normalize(NormalizerRow &row) const = 0;

@@ -43,14 +43,20 @@ struct Results {
   /// of the largest errors. Another order of computation rounds differently, and in a gradient of
   /// few elements the rounding errors of this evaluation may happen to cancel.
   TensorMap rounding;
+  /// For results and "d_NAME" of attentions whose normalizer amplifies errors of logits: for each
+  /// element or row the size of its error if the error of each logit were as large as the terms
+  /// that the logit sums. With other normalizers an error of a logit is the relative error of a
+  /// weight, which the relative bound contains.
+  TensorMap logitErrors;
   /// For results of attention, and "d_NAME" of its values: for each row the magnitude of the summed
   /// terms. If it is not 0 but the result is, the result is 0 by cancellation. "d_NAME" of an
   /// argument that a bias reads has one element, the noise of dS, for a gradient that is 0 because
   /// db/dtheta is.
   TensorMap terms;
   /// The largest |logit| in any attention over the pairs whose weight (the probability under
-  /// softmax, or the fraction of the stick) is at least 1e-9. Masked pairs do not count, including
-  /// those masked by a bias such as -1e9.
+  /// softmax, or the fraction of the stick) is at least 1e-9. Under softpick the derivative of the
+  /// weight counts instead, because a logit below 0 has no weight and still matters. Masked pairs
+  /// do not count, including those masked by a bias such as -1e9.
   double maxLogit = 0.0;
   /// The results that are logarithms (of a row's sum or of the remaining mass).
   std::set<std::string> logarithms;

@@ -111,7 +111,7 @@ TEST(Gradients, OfTablesOfEveryBatchEntry) {
 
 /// Every kind of parameter, and queries that share key heads.
 TEST(Gradients, OfEachNormalizer) {
-  for (const char *normalizer : {"softmax", "sigmoid"}) {
+  for (const char *normalizer : {"softmax", "sigmoid", "softpick"}) {
     ProgramBuilder f;
     int slope = f.parameter("slope", {ProgramBuilder::heads});
     int bias = f.bias("pe.linear", {f.coordinate("pe.distance"), slope},

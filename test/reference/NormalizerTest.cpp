@@ -8,6 +8,7 @@
 
 #include "runtime/reference/Normalizer.h"
 #include "reference/Helpers.h"
+#include "runtime/reference/Compare.h"
 
 #include <cmath>
 
@@ -40,7 +41,8 @@ struct Support {
 };
 constexpr Support kSupport[] = {{"softmax", true, true, true},
                                 {"stick_breaking", false, true, true},
-                                {"sigmoid", false, false, false}};
+                                {"sigmoid", false, false, false},
+                                {"softpick", false, false, false}};
 
 TEST(Normalizers, AreFoundByTheirKeyword) {
   for (const Support &support : kSupport) {
@@ -53,8 +55,8 @@ TEST(Normalizers, AreFoundByTheirKeyword) {
 TEST(Normalizers, UnknownOnesAreRefusedWithTheList) {
   ProgramBuilder f;
   addAttention(f, "sparsemax");
-  EXPECT_NE(errorOf(f).find("expected normalizer 'softmax', 'stick_breaking' or 'sigmoid', found "
-                            "'sparsemax'"),
+  EXPECT_NE(errorOf(f).find("expected normalizer 'softmax', 'stick_breaking', 'sigmoid' or "
+                            "'softpick', found 'sparsemax'"),
             std::string::npos)
       << errorOf(f);
 }
@@ -170,8 +172,9 @@ struct OneHead {
   Encoding encoding;
   TensorMap inputs;
 
+  /// `gain`, if it is not 1, multiplies scores by a score function.
   OneHead(const std::string &normalizer, const Matrix &z, bool isCausal = false,
-          const Matrix &factors = {}) {
+          const Matrix &factors = {}, double gain = 1.0) {
     ProgramBuilder f;
     auto readPair = [&](const std::vector<int> &a) {
       return f.scalar("pe.read", {a[4], a[2], a[3]});
@@ -182,6 +185,10 @@ struct OneHead {
                                {f.parameter("factors", {kSize, kSize})}, readPair));
     ProgramBuilder::AttentionOptions options;
     options.normalizer = normalizer;
+    if (gain != 1.0)
+      options.score = f.scoreFunction({}, [&](const std::vector<int> &a) {
+        return f.scalar("arith.mulf", {a[0], f.number(gain)});
+      });
     f.attention(terms, {}, isCausal ? f.mask("pe.causal") : f.noMask, options);
     encoding = {normalizer, f.finish(), f.parameters()};
     inputs = randomInputs(encoding, {1, 1, 1, kSize, kSize, 4, kSize}, 7);
@@ -273,6 +280,262 @@ TEST(SigmoidNormalizer, ExtremeLogits) {
   }
 }
 
+/// Returns the weights of softpick as written, in long double.
+Matrix pickedFrom(const Matrix &z, bool isCausal) {
+  Matrix weights(kSize, std::vector<double>(kSize));
+  for (int64_t i = 0; i < kSize; ++i) {
+    const int64_t count = isCausal ? i + 1 : kSize;
+    long double sum = 0.0;
+    for (int64_t j = 0; j < count; ++j)
+      sum += std::fabs(std::expm1(static_cast<long double>(z[i][j])));
+    for (int64_t j = 0; j < count && sum > 0.0; ++j)
+      weights[i][j] = std::max(std::expm1(static_cast<long double>(z[i][j])), 0.0L) / sum;
+  }
+  return weights;
+}
+
+/// Returns the gradient of the logits under softpick as written.
+Matrix pickedGradient(const Matrix &z, const Matrix &dO) {
+  const Matrix weights = pickedFrom(z, false);
+  return matrixOf([&](int64_t i, int64_t j) -> double {
+    long double sum = 0.0, mean = 0.0;
+    for (int64_t l = 0; l < kSize; ++l) {
+      sum += std::fabs(std::expm1(static_cast<long double>(z[i][l])));
+      mean += weights[i][l] * dO[i][l];
+    }
+    if (z[i][j] == 0.0 || sum == 0.0)
+      return 0.0;
+    const long double share = std::exp(static_cast<long double>(z[i][j])) / sum;
+    return share * (z[i][j] > 0.0 ? dO[i][j] - mean : mean);
+  });
+}
+
+/// Logits of about 1e4, of which several have weight.
+Matrix largeLogits() {
+  Matrix z = logitsOf(1.0);
+  for (std::vector<double> &row : z)
+    for (double &x : row)
+      x = x > 0.5 ? -1e4 : 1e4 + x;
+  return z;
+}
+
+TEST(SoftpickNormalizer, WeightsAreTheFormula) {
+  for (double size : {1e-300, 1e-30, 1e-4, 1.0, 10.0, 9e3})
+    for (bool isCausal : {false, true})
+      expectClose(OneHead("softpick", logitsOf(size), isCausal).outputs(),
+                  pickedFrom(logitsOf(size), isCausal), 1e-14);
+  expectClose(OneHead("softpick", largeLogits()).outputs(), pickedFrom(largeLogits(), false),
+              1e-14);
+}
+
+TEST(SoftpickNormalizer, GradientIsTheFormula) {
+  for (double size : {1e-30, 1e-4, 1.0, 10.0}) {
+    const OneHead head("softpick", logitsOf(size));
+    expectClose(head.gradients(), pickedGradient(logitsOf(size), head.cotangents()), 1e-13);
+  }
+  const OneHead head("softpick", largeLogits());
+  expectClose(head.gradients(), pickedGradient(largeLogits(), head.cotangents()), 1e-13);
+}
+
+TEST(SoftpickNormalizer, GradientMatchesDifferences) {
+  for (double size : {1e-30, 1e-4, 1.0, 5.0}) {
+    const OneHead head("softpick", logitsOf(size));
+    expectClose(head.gradients(), head.differences(1e-3 * size), 1e-8);
+  }
+  const OneHead head("softpick", largeLogits());
+  expectClose(head.gradients(), head.differences(1e-3), 1e-7);
+}
+
+TEST(SoftpickNormalizer, LogitsOfZeroHaveNoGradient) {
+  Matrix z = logitsOf(1.0);
+  z[1] = std::vector<double>(kSize, 0.0); // a row whose sum is 0
+  for (int64_t i = 2; i < kSize; ++i)
+    z[i][1] = 0.0;
+  z[4] = {-1.0, 0.0, -0.25, -2.0, -0.5}; // a row without positive logits
+  const OneHead head("softpick", z);
+  expectClose(head.outputs(), pickedFrom(z, false), 1e-14);
+  expectClose(head.gradients(), pickedGradient(z, head.cotangents()), 1e-14);
+  for (const Matrix &found : {head.outputs(), head.gradients()}) {
+    EXPECT_EQ(found[1], std::vector<double>(kSize, 0.0));
+    EXPECT_EQ(found[4], std::vector<double>(kSize, 0.0)) << "no key is picked";
+    EXPECT_EQ(found[2][1], 0.0);
+    EXPECT_NE(found[2][2], 0.0);
+  }
+}
+
+TEST(SoftpickNormalizer, BiasOfMinusInfinityIsAKeptKey) {
+  Matrix z = logitsOf(1.0);
+  for (std::vector<double> &row : z)
+    row[3] = -INFINITY;
+  z[4] = std::vector<double>(kSize, -INFINITY);
+  const OneHead head("softpick", z);
+  Matrix expected = pickedFrom(z, false);
+  expectClose(head.outputs(), expected, 1e-14);
+  EXPECT_EQ(head.outputs()[4], std::vector<double>(kSize, 0.0));
+  // It adds 1 to the denominator.
+  double sum = 1.0;
+  for (int64_t j : {0, 1, 2, 4})
+    sum += std::fabs(std::exp(z[0][j]) - 1);
+  for (int64_t j = 0; j < kSize; ++j)
+    EXPECT_NEAR(head.outputs()[0][j], std::max(std::exp(z[0][j]) - 1, 0.0) / sum, 1e-14);
+  const Matrix gradient = head.gradients();
+  expectClose(gradient, pickedGradient(z, head.cotangents()), 1e-14);
+  EXPECT_EQ(gradient[0][3], 0.0);
+}
+
+/// Results whose logits have errors of float32: scores are computed from `q` and `k`, and the bias
+/// `z` is rounded to float32 after the score was subtracted from it, so that logits are near
+/// `size`.
+struct CancelledLogits {
+  reference::Results exact;
+  TensorMap found;
+
+  explicit CancelledLogits(const Matrix &logits) {
+    OneHead head("softpick", logits);
+    head.inputs["q"] = randomInputs(head.encoding, {1, 1, 1, kSize, kSize, 4, kSize}, 9)["q"];
+    const double *q = head.inputs["q"].data<double>(), *k = head.inputs["k"].data<double>();
+    Matrix z = logits;
+    for (int64_t i = 0; i < kSize; ++i)
+      for (int64_t j = 0; j < kSize; ++j)
+        for (int64_t d = 0; d < 4; ++d)
+          z[i][j] -= 0.5 * q[4 * i + d] * k[4 * j + d];
+    head.inputs["z"] = toTensor(z);
+    exact = evaluated(head.encoding.program, head.inputs, true);
+    for (std::vector<double> &row : z)
+      for (double &x : row)
+        x = static_cast<float>(x);
+    head.inputs["z"] = toTensor(z);
+    auto results = evaluated(head.encoding.program, head.inputs, true);
+    for (const TensorMap *tensors : {&results.outputs, &results.gradients})
+      for (const auto &[name, tensor] : *tensors)
+        found[name] = tensor.clone();
+  }
+
+  reference::Report report() const { return *reference::compare(exact, found); }
+  /// Returns the report if the errors of logits are not in the bound.
+  reference::Report reportWithoutErrors() const {
+    reference::Results other = exact;
+    other.logitErrors.clear();
+    return *reference::compare(other, found);
+  }
+};
+
+TEST(SoftpickNormalizer, BoundsContainTheErrorsOfSmallLogits) {
+  const CancelledLogits small(logitsOf(1e-4));
+  EXPECT_TRUE(small.report().passes()) << small.report().table();
+  for (const reference::TensorReport &tensor : small.reportWithoutErrors().tensors)
+    EXPECT_FALSE(tensor.passes()) << "the errors exceed the relative bound: " << tensor.line();
+  // An error that float32 does not explain fails.
+  for (const char *name : {"o", "d_q", "d_k", "d_v", "d_z"}) {
+    CancelledLogits wrong = small;
+    wrong.found[name] = wrong.found[name].clone();
+    for (double &x : wrong.found[name].values<double>())
+      x *= 1.05;
+    for (const reference::TensorReport &tensor : wrong.report().tensors)
+      EXPECT_EQ(tensor.passes(), tensor.name != name) << tensor.line();
+  }
+  // Ordinary logits leave the bound nearly as it is.
+  const CancelledLogits ordinary(logitsOf(1.0));
+  const auto with = ordinary.report().tensors, without = ordinary.reportWithoutErrors().tensors;
+  for (size_t n = 0; n < with.size(); ++n)
+    EXPECT_LT(with[n].bound, 2.0 * without[n].bound) << with[n].line();
+}
+
+TEST(SoftpickNormalizer, BoundsContainTheChangeOfASign) {
+  Matrix z = logitsOf(1.0);
+  z[2][3] = 1e-9;
+  CancelledLogits changed(z);
+  // The error of d_z at this pair is the jump of the derivative at 0.
+  const Matrix exact = toMatrix(changed.exact.gradients["d_z"]),
+               moved = toMatrix(changed.found["d_z"]);
+  EXPECT_GT(std::fabs(exact[2][3] - moved[2][3]), 0.01) << "no sign has changed";
+  EXPECT_TRUE(changed.report().passes()) << changed.report().table();
+  EXPECT_FALSE(changed.reportWithoutErrors().passes());
+  // Other pairs have no such error: this one cannot change its sign.
+  z[2][3] = 1e-3;
+  CancelledLogits wrong(z);
+  wrong.found["d_z"].data<double>()[2 * kSize + 3] = moved[2][3];
+  EXPECT_FALSE(wrong.report().passes()) << wrong.report().table();
+}
+
+/// Computes the effects of errors of logits from the derivatives by each logit, which differences
+/// give.
+TEST(SoftpickNormalizer, ErrorsAreDerivativesTimesTerms) {
+  constexpr double h = 1e-6;
+  for (double gain : {1.0, -3.0}) {
+    OneHead head("softpick", logitsOf(0.5), false, {}, gain);
+    head.inputs["q"] = randomInputs(head.encoding, {1, 1, 1, kSize, kSize, 4, kSize}, 9)["q"];
+    const double *q = head.inputs["q"].data<double>(), *k = head.inputs["k"].data<double>();
+    auto results = evaluated(head.encoding.program, head.inputs, true);
+    Matrix ofGradients(kSize, std::vector<double>(kSize));
+    double sum = 0.0, bound = 0.0;
+    for (int64_t i = 0; i < kSize; ++i) {
+      double ofOutput = 0.0;
+      for (int64_t l = 0; l < kSize; ++l) {
+        OneHead above = head, below = head;
+        for (auto [moved, step] : {std::pair(&above, h), {&below, -h}}) {
+          moved->inputs["z"] = head.inputs["z"].clone();
+          moved->inputs["z"].data<double>()[i * kSize + l] += step;
+        }
+        double score = 0.0, terms = std::fabs(head.inputs["z"].data<double>()[i * kSize + l]);
+        for (int64_t d = 0; d < 4; ++d) {
+          score += 0.5 * q[4 * i + d] * k[4 * l + d];
+          terms += std::fabs(gain) * 0.5 * std::fabs(q[4 * i + d] * k[4 * l + d]);
+        }
+        terms += gain == 1.0 ? 0.0 : std::fabs(gain * score);
+        const Matrix o[] = {above.outputs(), below.outputs()};
+        const Matrix dZ[] = {above.gradients(), below.gradients()};
+        for (int64_t j = 0; j < kSize; ++j) {
+          ofOutput += terms * std::fabs(o[0][i][j] - o[1][i][j]) / (2 * h);
+          ofGradients[i][j] += terms * std::fabs(dZ[0][i][j] - dZ[1][i][j]) / (2 * h);
+        }
+      }
+      EXPECT_NEAR(results.logitErrors["o"].values<double>()[i] / ofOutput, 1.0, 1e-6);
+      for (int64_t j = 0; j < kSize; ++j) {
+        const double found = toMatrix(results.logitErrors["d_z"])[i][j];
+        EXPECT_GE(found * (1 + 1e-6), ofGradients[i][j]) << i << ", " << j;
+        bound += found;
+        sum += ofGradients[i][j];
+      }
+    }
+    EXPECT_LT(bound, 3.0 * sum) << "the bound is loose";
+  }
+}
+
+TEST(SoftpickNormalizer, LogitsWithoutWeightCountIfTheyMatter) {
+  const std::vector<double> logits = {0.5, -3.0, -1e9, 0.25, -INFINITY};
+  const OneHead head("softpick", matrixOf([&](int64_t, int64_t j) { return logits[j]; }));
+  EXPECT_EQ(evaluated(head.encoding.program, head.inputs).maxLogit, 3.0);
+}
+
+TEST(SoftpickNormalizer, NotANumberReachesTheRow) {
+  Matrix z = logitsOf(1.0);
+  z[2][1] = NAN;
+  const OneHead head("softpick", z);
+  for (const Matrix &found : {head.outputs(), head.gradients()})
+    for (int64_t i = 0; i < kSize; ++i)
+      for (int64_t j = 0; j < kSize; ++j)
+        EXPECT_EQ(std::isnan(found[i][j]), i == 2) << i << ", " << j;
+  auto results = evaluated(head.encoding.program, head.inputs, true);
+  for (double x : results.gradients["d_v"].values<double>())
+    EXPECT_TRUE(std::isnan(x));
+}
+
+/// The rounding of the sum of A dA in a 16-bit computation reaches each logit by its slope.
+TEST(SoftpickNormalizer, RoundingOfTheMeanFollowsSlopes) {
+  const Matrix z = logitsOf(1.0);
+  const OneHead head("softpick", z);
+  auto rounded = reference::evaluate(head.encoding.program, head.inputs, {}, true,
+                                     {.rounding = DType::BF16, .threads = 1});
+  ASSERT_TRUE(rounded);
+  const Matrix rounding = toMatrix(rounded->rounding.at("d_z"));
+  for (int64_t i = 0; i < kSize; ++i) {
+    EXPECT_GT(rounding[i][0], 0.0);
+    for (int64_t j = 1; j < kSize; ++j)
+      EXPECT_NEAR(rounding[i][j] / rounding[i][0], std::exp(z[i][j] - z[i][0]), 1e-12);
+  }
+}
+
 /// Tests of every normalizer in which a row has no statistic.
 class WithoutStatistic : public testing::TestWithParam<const char *> {};
 
@@ -314,7 +577,7 @@ TEST_P(WithoutStatistic, NoiseBoundsGradients) {
       EXPECT_GE(noise[i][j] * (1 + 1e-12), std::fabs(gradient[i][j]));
 }
 
-INSTANTIATE_TEST_SUITE_P(Normalizer, WithoutStatistic, testing::Values("sigmoid"),
+INSTANTIATE_TEST_SUITE_P(Normalizer, WithoutStatistic, testing::Values("sigmoid", "softpick"),
                          [](const auto &info) { return std::string(info.param); });
 
 } // namespace
