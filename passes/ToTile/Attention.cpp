@@ -1,8 +1,12 @@
 //===- Attention.cpp - helpers shared by the attention algorithms ---------===//
 #include "passes/ToTile/Attention.h"
 
+#include "passes/ToTile/Normalizer.h"
+
 using namespace mlir;
 using namespace mlir::tile;
+
+bool Attention::isShiftInvariant() const { return normalizer->isShiftInvariant() && !start; }
 
 TileBuilder mlir::tile::beginStage(TileBuilder &plan, StringRef name, Phase phase,
                                    ArrayRef<StringRef> over, Value pairs) {
@@ -55,6 +59,31 @@ Value mlir::tile::masked(TileBuilder &t, const Attention &a, Value input, double
 Value mlir::tile::backThrough(TileBuilder &t, const Attention &attention, const Score &score,
                               Value cotangent) {
   return attention.transform ? attention.transform->emitGradient(t, score, cotangent) : cotangent;
+}
+
+Value mlir::tile::emitRowConstant(TileBuilder &t, const Attention &a, Value dO) {
+  Value o = t.load(a.o, {"r", "e"});
+  if (a.oRest)
+    o = t.map({o, t.load(a.oRest, {"r", "e"})}, {"r", "e"},
+              [](Scalar &s, ValueRange in) { return s.add(in[0], in[1]); });
+  Value product =
+      t.map({o, dO}, {"r", "e"}, [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
+  Value delta = t.reduce(Reduction::Add, "e", product);
+  if (!a.dStatistic)
+    return t.map({delta}, {"r"}, [](Scalar &s, ValueRange in) { return s.neg(in[0]); });
+  return t.map({t.load(a.dStatistic, {"r"}), delta}, {"r"},
+               [](Scalar &s, ValueRange in) { return s.sub(in[0], in[1]); });
+}
+
+Value mlir::tile::emitSubtrahend(TileBuilder &t, const Attention &a) {
+  return t.map({t.load(a.residual, {"r"})}, {"r"}, [](Scalar &s, ValueRange in) {
+    Value isEmpty = s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, in[0], s.number(-INFINITY));
+    return s.select(isEmpty, s.number(INFINITY), s.mul(in[0], s.number(kLog2E)));
+  });
+}
+
+Value mlir::tile::emitOdds(Scalar &s, Value z) {
+  return s.exp2Below127(s.minimum(z, s.number(120.0)));
 }
 
 SmallVector<Type> mlir::tile::backwardFolds(TileBuilder &t, const Attention &attention) {

@@ -1,7 +1,8 @@
 //===- Attention.h - interface of the attention algorithms at tile level --===//
 //
-// One file per algorithm: softmax and stick-breaking, forward and backward. Each algorithm
-// writes one stage of a plan and accesses biases only through `ScoreTerms`.
+// One attention of a plan and the objects that its stages ask: terms of the score, a function of
+// the score, factors on the weights, and the normalizer (Normalizer.h). Stages access biases only
+// through `ScoreTerms`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_ATTENTION_H
@@ -131,46 +132,34 @@ public:
   virtual Value emit(TileBuilder &t) = 0;
 };
 
+class Normalizer;
+
 /// One attention of the plan: its buffers (null if absent) and options.
 struct Attention {
   std::string name; // the prefix of its stages
+  const Normalizer *normalizer = nullptr;
   Value q, k, v, o; // as the kernel reads them, after rotations
-  Value oRest;      // the output minus its rounded value, or null (softmax)
-  Value lse;        // log-sum-exp without the terms that depend only on the query (softmax)
-  Value lseResult;  // log-sum-exp with all terms, or the log of the mass left (stick-breaking)
-  Value mass;       // snapshots of the mass left (stick-breaking)
+  Value oRest;      // the output minus its rounded value, or null
+  Value residual;   // what the backward stage needs of the forward stage (the normalizer says what)
+  Value statistic;  // the second result: log-sum-exp with all terms, or the log of the mass left
   Value rest;       // the final mass left, -1 at negative positions (stick-breaking)
-  Value dO, dLse, dQ, dK, dV;
+  Value dO, dStatistic, dQ, dK, dV;
   Value dRest;   // the cotangent of `rest`
   Type operands; // element type of contraction operands: that of the activations, or tf32
   Value pairs;   // the included pairs
   PairPredicate *predicate = nullptr; // null: excludes no pair
   double scale = 1.0;
-  bool isSoftmax = true; // otherwise stick-breaking
-  bool isAfter = false;  // stick-breaking over the keys after a query instead of those before it
+  bool isAfter = false; // stick-breaking over the keys after a query instead of those before it
   bool earlyExit = true;
   ScoreTerms *terms = nullptr;
   ScoreTransform *transform = nullptr; // null: the identity
   StatisticsStart *start = nullptr;    // null: the statistics include only the keys
   WeightFactor *factor = nullptr;      // null: 1
-  ValueContent *content = nullptr;     // softmax only; null: adds nothing to the values
+  ValueContent *content = nullptr;     // null: adds nothing to the values
 
   /// Returns true if adding a constant to all scores of a row changes no weight.
-  bool isShiftInvariant() const { return isSoftmax && !start; }
+  bool isShiftInvariant() const;
 };
-
-void emitSoftmaxForward(TileBuilder &plan, const Attention &attention);
-void emitSoftmaxBackward(TileBuilder &plan, const Attention &attention);
-void emitStickBreakingForward(TileBuilder &plan, const Attention &attention);
-void emitStickBreakingBackward(TileBuilder &plan, const Attention &attention);
-
-/// Return the orders in which stick-breaking visits keys.
-inline Order nearestFirst(const Attention &a) {
-  return a.isAfter ? Order::Ascending : Order::Descending;
-}
-inline Order farthestFirst(const Attention &a) {
-  return a.isAfter ? Order::Descending : Order::Ascending;
-}
 
 /// Emits scores in units of log2. f32 queries are multiplied by the scale before the contraction.
 /// Narrower operands are multiplied unscaled, exactly, and the product is scaled in f32, which
@@ -201,6 +190,19 @@ Value pairProduct(TileBuilder &t, Value a, Value b);
 
 /// Loads a panel of activations and rounds it to the operand type.
 Value loadOperand(TileBuilder &t, const Attention &attention, Value buffer, const SpaceSet &spaces);
+
+/// Returns -<dO, o> of every row, plus the cotangent of the statistic if given: the constant that
+/// cotangents of scores contain if weights are divided by a sum over their row.
+Value emitRowConstant(TileBuilder &t, const Attention &attention, Value dO);
+
+/// Returns the residual in units of log2, for a residual that is the logarithm of the sum by which
+/// weights are divided. It is plus infinity for a row whose sum is 0, so that exp2 of any score
+/// minus it is 0.
+Value emitSubtrahend(TileBuilder &t, const Attention &attention);
+
+/// Emits exp2(z), the odds of the sigmoid of z, or 2^120: the sigmoid is exactly 1 in f32 long
+/// before, and the power is finite.
+Value emitOdds(Scalar &s, Value z);
 
 /// Creates a stage in the plan and returns a builder inside it.
 TileBuilder beginStage(TileBuilder &plan, StringRef name, Phase phase, ArrayRef<StringRef> over,

@@ -156,8 +156,9 @@ Value LinePart::knownSum(Scalar &s, Value batch, Value head, Value row) {
     Value element = readElement(s, buffer, {batch, head, row});
     return s.create<arith::ExtFOp>(s.getF64Type(), element).getResult();
   };
-  Value zero = s.number(0.0, s.getF64Type()), lse = read(attention.lse);
-  Value sum = s.add(attention.dLse ? read(attention.dLse) : zero, s.sub(lse, lse)); // or NaN
+  Value zero = s.number(0.0, s.getF64Type()), lse = read(attention.residual);
+  Value sum =
+      s.add(attention.dStatistic ? read(attention.dStatistic) : zero, s.sub(lse, lse)); // or NaN
   Value isEmpty =
       s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, lse, s.number(-INFINITY, s.getF64Type()));
   return s.select(isEmpty, zero, sum);
@@ -231,7 +232,7 @@ void LinePart::finish() {
   if (!vjp->isActive())
     return;
   const bool isTotalKnown =
-      !rows && (rowSums() || (attention.isShiftInvariant() && !attention.dLse));
+      !rows && (rowSums() || (attention.isShiftInvariant() && !attention.dStatistic));
   Value rest = isTotalKnown ? findRest() : Value();
   TileBuilder t = beginStage(context.plan, name + "_finish", Phase::Finish, {});
   SmallVector<StringRef> outer = heads(), inner;

@@ -1,24 +1,21 @@
 //===- Merge.cpp - merging two partial results of one attention -----------===//
 #include "passes/ToTile/Merge.h"
 
-#include "passes/ToTile/Attention.h"
+#include "passes/ToTile/Sink.h"
 #include "passes/ToTile/Terms.h"
-
-#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace mlir::tile;
 
-static Value exponential(Scalar &s, Value x) { return s.create<math::ExpOp>(x); }
-
-Merge::Merge(PlanContext &context, std::string stem, bool isSoftmax, const AttentionResults &first,
-             const AttentionResults &second, const AttentionResults &whole, Parameter *sinks)
-    : context(context), name(std::move(stem)), isSoftmax(isSoftmax), first(first), second(second),
+Merge::Merge(PlanContext &context, std::string stem, const MergeRule &rule,
+             const AttentionResults &first, const AttentionResults &second,
+             const AttentionResults &whole, Parameter *sinks)
+    : context(context), name(std::move(stem)), rule(rule), first(first), second(second),
       whole(whole), parameter(sinks) {
   auto weights = [&](StringRef what) {
     return context.kept(name + "_" + what + "_weights", {"b", "hq", "r"});
   };
-  if (isSoftmax)
+  if (rule.weighsFirst())
     firstWeights = weights("first");
   secondWeights = weights("second");
   if (!parameter)
@@ -47,38 +44,18 @@ void Merge::write(Scalar &s, Value number, Value buffer, ValueRange at) {
 
 //===- Forward ----------------------------------------------------------------===//
 
-void Merge::writeSoftmaxWeights(Scalar &s, ValueRange row, Value a, Value b) {
-  Type f64 = s.getF64Type();
-  Value zero = s.number(0.0, f64), lowest = s.number(-INFINITY, f64);
-  Value logit = parameter ? wide(s, parameter->buffer, row[1]) : Value();
-  Value largest = s.maximum(a, b);
-  if (logit)
-    largest = s.maximum(largest, logit);
-  // If both parts are empty, the weights are 0, and the logarithm is log(0).
-  Value isEmpty = s.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, largest, lowest);
-  Value shift = s.select(isEmpty, zero, largest);
-  auto share = [&](Value x) { return exponential(s, s.sub(x, shift)); };
-  Value ea = share(a), eb = share(b), sum = s.add(ea, eb);
-  Value es = logit ? share(logit) : Value();
-  if (es)
-    sum = s.add(sum, es);
-  auto store = [&](Value x, Value buffer) {
-    write(s, s.select(isEmpty, zero, s.div(x, sum)), buffer, row);
-  };
-  store(ea, firstWeights);
-  store(eb, secondWeights);
-  if (es)
-    store(es, sinkWeights);
-  write(s, s.add(shift, s.create<math::LogOp>(sum)), whole.lse, row);
+static Value bufferOf(MergeRule::Slot slot, Value first, Value second, Value sink, Value whole) {
+  const Value values[] = {first, second, sink, whole};
+  return values[static_cast<size_t>(slot)];
 }
 
 void Merge::emitWeights() {
   eachRow("_weights", Phase::Forward, [&](Scalar &s, ValueRange row) {
-    Value a = wide(s, first.lse, row), b = wide(s, second.lse, row);
-    if (isSoftmax)
-      return writeSoftmaxWeights(s, row, a, b);
-    write(s, exponential(s, a), secondWeights, row);
-    write(s, s.add(a, b), whole.lse, row);
+    MergeParts statistics{wide(s, first.lse, row), wide(s, second.lse, row),
+                          parameter ? wide(s, parameter->buffer, row[1]) : Value()};
+    rule.merge(s, statistics, [&](MergeRule::Slot slot, Value value) {
+      write(s, value, bufferOf(slot, firstWeights, secondWeights, sinkWeights, whole.lse), row);
+    });
   });
 }
 
@@ -100,22 +77,7 @@ void Merge::emitForward() {
 
 //===- Backward ---------------------------------------------------------------===//
 
-void Merge::writeSoftmaxGradients(Scalar &s, ValueRange row, Value p1, Value p2, Value dl) {
-  Value w1 = wide(s, firstWeights, row), w2 = wide(s, secondWeights, row);
-  Value ws = wide(s, sinkWeights, row);
-  auto store = [&](Value own, Value ownPart, Value other, Value otherPart, Value buffer) {
-    Value change = s.sub(s.mul(s.add(other, ws), ownPart), s.mul(other, otherPart));
-    write(s, s.mul(own, s.add(change, dl)), buffer, row);
-  };
-  store(w1, p1, w2, p2, first.dLse);
-  store(w2, p2, w1, p1, second.dLse);
-  if (!parameter)
-    return;
-  Value mean = s.add(s.mul(w1, p1), s.mul(w2, p2));
-  write(s, s.mul(ws, s.sub(dl, mean)), sinkRows, row);
-}
-
-void Merge::emitLogGradients() {
+void Merge::emitStatisticGradients() {
   eachRow("_d_logs", Phase::Backward, [&](Scalar &s, ValueRange row) {
     auto product = [&](Value o) {
       return sumOver(s, {"e"}, [&](Scalar &x, ValueRange dim) {
@@ -124,16 +86,20 @@ void Merge::emitLogGradients() {
         return x.mul(x.widen(readElement(x, whole.dO, at)), x.widen(readElement(x, o, at)));
       });
     };
-    Value dl = wide(s, whole.dLse, row), p2 = product(second.o);
-    if (isSoftmax)
-      return writeSoftmaxGradients(s, row, product(first.o), p2, dl);
-    write(s, s.add(s.mul(wide(s, secondWeights, row), p2), dl), first.dLse, row);
-    write(s, dl, second.dLse, row);
+    auto weight = [&](Value buffer) { return buffer ? wide(s, buffer, row) : Value(); };
+    Value dStatistic = wide(s, whole.dLse, row);
+    MergeParts products{{}, product(second.o), {}};
+    if (firstWeights)
+      products.first = product(first.o);
+    MergeParts weights{weight(firstWeights), weight(secondWeights), weight(sinkWeights)};
+    rule.reverse(s, weights, products, dStatistic, [&](MergeRule::Slot slot, Value value) {
+      write(s, value, bufferOf(slot, first.dLse, second.dLse, sinkRows, Value()), row);
+    });
   });
 }
 
 void Merge::emitBackward() {
-  emitLogGradients();
+  emitStatisticGradients();
   for (auto [part, weights] : {std::pair(first, firstWeights), {second, secondWeights}}) {
     const bool isFirst = part.o == first.o;
     TileBuilder t = beginStage(context.plan, name + (isFirst ? "_d_first" : "_d_second"),

@@ -83,7 +83,6 @@ private:
   std::optional<StringRef> returned(Value value);
   void createResults(Lowered &lowered);
   void createRest(Lowered &lowered, ArrayRef<TermOp> terms);
-  void createMass(Attention &a);
   void createSides(Lowered &lowered, const DifferenceRange &later);
   LogicalResult createTerms(Lowered &lowered, const DifferenceRange &range);
   LogicalResult createScores(Lowered &lowered);
@@ -273,22 +272,19 @@ void FunctionLowering::createResults(Lowered &lowered) {
                : context->temporary("d_" + a.name + "_output", oExtents, activation, /*zero=*/true);
   if (Value lse = lowered.op.getLse())
     if (std::optional<StringRef> name = returned(lse)) {
-      a.lseResult = context->buffer(*name, Role::Result, lseExtents);
+      a.statistic = context->buffer(*name, Role::Result, lseExtents);
       if (options.grad)
-        a.dLse = context->buffer("d_" + *name, Role::Cotangent, lseExtents);
+        a.dStatistic = context->buffer("d_" + *name, Role::Cotangent, lseExtents);
     }
-  bool softmax = lowered.op.getNormalizer() == Normalizer::Softmax;
-  if (options.grad && softmax)
-    a.lse = context->buffer(a.name + "_lse", Role::Residual, lseExtents);
-  if (!softmax)
-    createMass(a);
+  a.normalizer->createResidual(*context, a);
 }
 
 /// Keeps the part of the output that rounding to 16 bits removes, if gradients of parameters are
 /// summed over the pairs: large numbers of both signs cancel only if the row constant is accurate.
 void FunctionLowering::createRest(Lowered &lowered, ArrayRef<TermOp> terms) {
   Attention &a = lowered.attention;
-  if (!options.grad || !a.isSoftmax || a.content || activation.getIntOrFloatBitWidth() != 16)
+  if (!options.grad || !a.normalizer->readsOutput() || a.content ||
+      activation.getIntOrFloatBitWidth() != 16)
     return;
   AttentionOp op = lowered.op;
   SmallVector<Value> functions(op.getPrologues());
@@ -304,13 +300,6 @@ void FunctionLowering::createRest(Lowered &lowered, ArrayRef<TermOp> terms) {
       }))
     a.oRest =
         context->buffer(a.name + "_output_rest", Role::Residual, {"b", "hq", "r", "e"}, activation);
-}
-
-/// Snapshots of the mass left, where gradients are wanted.
-void FunctionLowering::createMass(Attention &a) {
-  SmallVector<StringRef> extents = {"b", "hq", "kb", "r"};
-  if (options.grad)
-    a.mass = context->buffer(a.name + "_mass", Role::Residual, extents);
 }
 
 /// Records in the plan which pairs its attention visits, unless there are several attentions.
@@ -379,7 +368,7 @@ LogicalResult FunctionLowering::lower(AttentionOp op) {
   a.scale = op.getScale() ? op.getScale()->convertToDouble()
                           : 1.0 / std::sqrt(static_cast<double>(options.headDim));
   a.earlyExit = options.earlyExit;
-  a.isSoftmax = op.getNormalizer() == Normalizer::Softmax;
+  a.normalizer = &tile::Normalizer::of(op.getNormalizer());
   const bool isBoth = op.getDirection() == Direction::Both;
   const int64_t nearest = op.getAttendCurrent() ? 0 : 1;
   DifferenceRange range = op.getPairRange().ofPositions();
@@ -427,7 +416,7 @@ void FunctionLowering::createSides(Lowered &lowered, const DifferenceRange &late
     after.name += "_after";
     after.isAfter = true;
     after.pairs = withRange(context->plan, a.pairs, later);
-    createMass(after);
+    after.normalizer->createResidual(*context, after);
   }
   lowered.sides->add(a);
   if (isBoth)
@@ -516,9 +505,9 @@ void FunctionLowering::lower(MergeOp op) {
   };
   const std::string number = merges.empty() ? "" : "_" + std::to_string(merges.size());
   merges.push_back(std::make_unique<Merge>(
-      *context, function.getName().str() + number, op.getNormalizer() == Normalizer::Softmax,
-      given(op.getFirst(), op.getFirstLse()), given(op.getSecond(), op.getSecondLse()),
-      resultsOf(op.getOutput(), op.getLse()),
+      *context, function.getName().str() + number,
+      *tile::Normalizer::of(op.getNormalizer()).mergeRule(), given(op.getFirst(), op.getFirstLse()),
+      given(op.getSecond(), op.getSecondLse()), resultsOf(op.getOutput(), op.getLse()),
       op.getSink() ? &context->parameters[op.getSink()] : nullptr));
 }
 
@@ -534,26 +523,19 @@ void FunctionLowering::emitEmbedBackward() {
 }
 
 void FunctionLowering::emitForward(Lowered &lowered) {
-  if (lowered.op.getNormalizer() == Normalizer::Softmax)
-    emitSoftmaxForward(context->plan, lowered.attention);
-  else
-    emitStickBreakingForward(context->plan, lowered.attention);
+  tile::emitForward(context->plan, lowered.attention);
   if (lowered.after)
-    emitStickBreakingForward(context->plan, lowered.after->attention);
+    tile::emitForward(context->plan, lowered.after->attention);
   if (lowered.sides)
     lowered.sides->emitForward();
 }
 
 void FunctionLowering::emitBackward(Lowered &lowered) {
-  Attention &a = lowered.attention;
   if (lowered.sides)
     lowered.sides->emitBackward();
-  if (lowered.op.getNormalizer() == Normalizer::Softmax)
-    emitSoftmaxBackward(context->plan, a);
-  else
-    emitStickBreakingBackward(context->plan, a);
+  tile::emitBackward(context->plan, lowered.attention);
   if (lowered.after)
-    emitStickBreakingBackward(context->plan, lowered.after->attention);
+    tile::emitBackward(context->plan, lowered.after->attention);
   if (lowered.sides)
     lowered.sides->finish();
   lowered.prologues->finish();
@@ -615,7 +597,7 @@ LogicalResult FunctionLowering::materialize() {
   AttentionOp op = *all.begin();
   Attention a;
   a.name = function.getName().str();
-  a.isSoftmax = op.getNormalizer() == Normalizer::Softmax;
+  a.normalizer = &tile::Normalizer::of(op.getNormalizer());
   a.pairs = allPairs(context->plan);
   FailureOr<SmallVector<TermOp>> terms = termsOf(op);
   if (failed(terms) || failed(checkRotation(op)))

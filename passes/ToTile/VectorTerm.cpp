@@ -31,7 +31,7 @@ public:
                          kinds.size() == 1 ? this->name : this->name + "_" + pe::nameOf(part).str(),
                          attention);
     const bool addsUpRows =
-        !attention.isShiftInvariant() || attention.dLse || roundsOutput(attention);
+        !attention.isShiftInvariant() || attention.dStatistic || roundsOutput(attention);
     if (parts.size() == 2 && addsUpRows && sharesParameter(context)) {
       parts[0].keepSums();
       parts[1].balanceBy(parts[0]);
