@@ -294,15 +294,14 @@ std::optional<DifferenceRange> AttentionOp::getMaskRange() {
 DifferenceRange AttentionOp::getPairRange() {
   std::optional<DifferenceRange> known = getMaskRange();
   DifferenceRange range = known ? *known : DifferenceRange{.exact = false};
-  if (getNormalizer() == Normalizer::StickBreaking && getDirection() == Direction::Before)
+  if (traitsOf(getNormalizer()).isOrdered && getDirection() == Direction::Before)
     range.min = std::max<int64_t>(range.min, getAttendCurrent() ? 0 : 1);
   return range;
 }
 
 bool AttentionOp::readsPositions() {
-  const bool hasOrder = getNormalizer() == Normalizer::StickBreaking;
-  if (hasOrder || getMask() || !getBiases().empty() || !getPrologues().empty() || getRotation() ||
-      !getContents().empty() || getValueContent() ||
+  if (traitsOf(getNormalizer()).isOrdered || getMask() || !getBiases().empty() ||
+      !getPrologues().empty() || getRotation() || !getContents().empty() || getValueContent() ||
       getDropped()) // a bias, before it was simplified
     return true;
   auto readsPosition = [](Value function, unsigned query, unsigned count) {
@@ -323,7 +322,7 @@ TypedValue<RankedTensorType> AttentionOp::getLogits() {
 }
 
 bool AttentionOp::isShiftInvariant() {
-  return getNormalizer() == Normalizer::Softmax && !getSink();
+  return traitsOf(getNormalizer()).isShiftInvariant && !getSink();
 }
 
 namespace {
@@ -372,13 +371,20 @@ static LogicalResult verifySizes(AttentionOp op) {
   return success();
 }
 
+static LogicalResult verifyStatistic(AttentionOp op) {
+  if (!op.getLse() || !traitsOf(op.getNormalizer()).statistic.empty())
+    return success();
+  return op.emitOpError("expected one result under ") // normalizer-C1
+         << stringifyNormalizer(op.getNormalizer()) << ", found two; only " << namesWithStatistic()
+         << " has a second one, which merges calls over parts of the keys (normalizer-C1)";
+}
+
 static LogicalResult verifySink(AttentionOp op) {
   if (!op.getSink())
     return success();
-  if (op.getNormalizer() != Normalizer::Softmax) // sink-C1
-    return op.emitOpError(
-        "expected no sink(...) under stick_breaking, which has no denominator that "
-        "a sink could join (sink-C1)");
+  if (StringRef reason = traitsOf(op.getNormalizer()).noSink; !reason.empty()) // sink-C1
+    return op.emitOpError("expected no sink(...) under ")
+           << stringifyNormalizer(op.getNormalizer()) << ", " << reason << " (sink-C1)";
   if (!op.getLogits())
     return success();
   return verifySharedSize(op, {"the heads", "sink-C2", "the query", "the sinks",
@@ -396,7 +402,8 @@ static LogicalResult verifyStickBreaking(AttentionOp op) {
     if (isBoth || ownKey) // stick_breaking-C1
       return op.emitOpError("expected ")
              << (ownKey ? ownKey : "direction = #pe.direction<both>")
-             << " only under stick_breaking, found it under softmax (stick_breaking-C1)";
+             << " only under stick_breaking, found it under "
+             << stringifyNormalizer(op.getNormalizer()) << " (stick_breaking-C1)";
     return success();
   }
   if (isBoth && op.getLse()) // stick_breaking-C2
@@ -427,9 +434,10 @@ static LogicalResult verifyStickBreaking(AttentionOp op) {
 static LogicalResult verifyValueContent(AttentionOp op) {
   if (!op.getValueContent())
     return success();
-  if (op.getNormalizer() != Normalizer::Softmax) // value_content-C1
-    return op.emitOpError("expected no value_content(...) under stick_breaking, found one; it is "
-                          "added only to the output of softmax (value_content-C1)");
+  if (!traitsOf(op.getNormalizer()).takesVectors) // value_content-C1
+    return op.emitOpError("expected no value_content(...) under ")
+           << stringifyNormalizer(op.getNormalizer())
+           << ", found one; it is added only to the output of softmax (value_content-C1)";
   auto content = op.getValueContent().getDefiningOp<ContentFnOp>();
   if (content && (content.getShift() || content.getProjection())) // value_content-C2
     return op.emitOpError("expected a value_content(...) without ")
@@ -445,9 +453,10 @@ static LogicalResult verifyPositions(AttentionOp op) {
            << (queries ? "queries" : "keys") << " (positions-C1)";
   if (!queries)
     return success();
-  if (op.getNormalizer() != Normalizer::Softmax) // positions-C2
-    return op.emitOpError("expected no positions(...) under stick_breaking, which uses the keys in "
-                          "the order of their rows (positions-C2)");
+  if (traitsOf(op.getNormalizer()).isOrdered) // positions-C2
+    return op.emitOpError("expected no positions(...) under ")
+           << stringifyNormalizer(op.getNormalizer())
+           << ", which uses the keys in the order of their rows (positions-C2)";
   for (auto [clause, isThere] : {std::pair<StringRef, bool>("prologue", !op.getPrologues().empty()),
                                  {"content", !op.getContents().empty()},
                                  {"value_content", static_cast<bool>(op.getValueContent())}})
@@ -489,7 +498,8 @@ LogicalResult AttentionOp::verify() {
   if (scale && !isFiniteInF32(scale->convertToDouble())) // attention-C8
     return emitOpError("expected a scale that is finite in f32, found ")
            << scale->convertToDouble() << " (attention-C8)";
-  if (failed(verifyStickBreaking(*this)) || failed(verifySink(*this)) ||
+  if (failed(verifyStickBreaking(*this)) || failed(verifyStatistic(*this)) ||
+      failed(verifySink(*this)) ||
       failed(verifyDropout(*this, getDropout(), getSeed(), {getQuery().getType(), "the query"})) ||
       failed(verifyValueContent(*this)) || failed(verifyPositions(*this)))
     return failure();

@@ -4,6 +4,7 @@
 
 #include "dialect/PE/PEDialect.h"
 #include "dialect/PE/PEInterfaces.h"
+#include "dialect/PE/PENormalizer.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace mlir::pe {

@@ -10,6 +10,10 @@ class PE_Enum<string name, string summary, list<I32EnumAttrCase> cases>
     : I32EnumAttr<name, summary, cases> {
   let cppNamespace = "::mlir::pe";
   let genSpecializedAttr = 0;
+  let parameterParser = "::mlir::pe::parseEnum<" # cppType # ">($_parser, " # cppNamespace # "::"
+                        # stringToSymbolFnName # ", {"
+                        # !interleave(!foreach(case, enumerants, "\"" # case.str # "\""), ", ")
+                        # "})";
 }
 class PE_EnumAttr<EnumAttrInfo info, string attrMnemonic>
     : EnumAttr<PE_Dialect, info, attrMnemonic> {
@@ -17,13 +21,18 @@ class PE_EnumAttr<EnumAttrInfo info, string attrMnemonic>
 }
 
 def PE_Normalizer : PE_Enum<"Normalizer", "The map from scores to probabilities", [
-  I32EnumAttrCase<"Softmax", 0, "softmax">, I32EnumAttrCase<"StickBreaking", 1, "stick_breaking">]>;
+  I32EnumAttrCase<"Softmax", 0, "softmax">, I32EnumAttrCase<"StickBreaking", 1, "stick_breaking">,
+  I32EnumAttrCase<"Sigmoid", 2, "sigmoid">, I32EnumAttrCase<"Softpick", 3, "softpick">]>;
 def PE_NormalizerAttr : PE_EnumAttr<PE_Normalizer, "normalizer"> {
-  let summary = "The map from scores to probabilities: softmax or stick_breaking";
+  let summary = "The map from scores to weights: softmax, stick_breaking, sigmoid or softpick";
   let description = [{
     `softmax`: A_ij = exp(z_ij) / sum_l exp(z_il) over unmasked keys; a row without keys yields 0.
     `stick_breaking`: A_ij = sigma(z_ij) * prod_{j<l<i} (1 - sigma(z_il)) over the keys strictly
     before the query. The remaining mass is dropped, unless attributes of the attention change that.
+    `sigmoid`: A_ij = sigma(z_ij) (Ramapuram et al. 2024, arXiv 2409.04431). Rows do not sum to 1; the
+    scores need an offset of about -log(keys), which is a bias (docs/encodings/normalizers.md).
+    `softpick`: A_ij = max(exp(z_ij) - 1, 0) / sum_l |exp(z_il) - 1| over unmasked keys, and 0 if the
+    sum is 0 (Zuhri et al. 2025, arXiv 2504.20966). The derivative at z_ij = 0 is taken as 0.
 
     ```mlir
     #pe.normalizer<stick_breaking>

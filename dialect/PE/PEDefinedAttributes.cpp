@@ -60,6 +60,20 @@ StringRef mlir::pe::findNearestName(StringRef name, ArrayRef<StringRef> known) {
   return nearest;
 }
 
+FailureOr<std::string> mlir::pe::parseName(AsmParser &parser, ArrayRef<StringRef> names) {
+  SMLoc loc = parser.getCurrentLocation();
+  std::string name;
+  if (failed(parser.parseKeywordOrString(&name)))
+    return failure();
+  if (llvm::is_contained(names, name))
+    return name;
+  StringRef nearest = findNearestName(name, names);
+  parser.emitError(loc) << "expected " << llvm::join(names.drop_back(), ", ") << " or "
+                        << names.back() << ", found '" << name << "'"
+                        << (nearest.empty() ? "" : ("; did you mean '" + nearest + "'?").str());
+  return failure();
+}
+
 LogicalResult mlir::pe::verifyDefinedAttributes(Operation *op) {
   for (NamedAttribute attribute : op->getDiscardableAttrs()) {
     StringRef full = attribute.getName().getValue(), name = full;

@@ -17,6 +17,18 @@ namespace mlir::pe {
 /// Returns the name in `known` that is closest to the misspelt `name`; empty if none is close.
 StringRef findNearestName(StringRef name, ArrayRef<StringRef> known);
 
+/// Parses one of `names`. Reports any other word, with the closest name.
+FailureOr<std::string> parseName(AsmParser &parser, ArrayRef<StringRef> names);
+/// Parses the name of a case of an enum.
+template <typename Enum>
+FailureOr<Enum> parseEnum(AsmParser &parser, std::optional<Enum> (*symbolize)(StringRef),
+                          std::initializer_list<StringRef> names) {
+  FailureOr<std::string> name = parseName(parser, ArrayRef(names));
+  if (failed(name))
+    return failure();
+  return *symbolize(*name);
+}
+
 /// Reports an attribute that `op` does not define and that lacks another dialect's prefix.
 LogicalResult verifyDefinedAttributes(Operation *op);
 

@@ -1,6 +1,6 @@
 //===- PEMerge.cpp - Verification of merged attentions --------------------===//
 //
-// Verifies constraints merge-C1 to merge-C5 of docs/spec.md.
+// Verifies constraints merge-C1 to merge-C6 of docs/spec.md.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,12 +38,16 @@ LogicalResult MergeOp::verify() {
     if (type.getElementType() != first.getElementType()) // merge-C3
       return emitOpError("expected outputs of the same element type, found ")
              << first.getElementType() << " and " << type.getElementType() << " (merge-C3)";
+  const NormalizerTraits &traits = traitsOf(getNormalizer());
+  if (traits.statistic.empty()) // merge-C6
+    return emitOpError("expected the normalizer ")
+           << namesWithStatistic() << ", found " << stringifyNormalizer(getNormalizer())
+           << ", whose calls have no second result to merge by (merge-C6)";
   if (!getSink())
     return success();
-  if (getNormalizer() != Normalizer::Softmax) // merge-C4
-    return emitOpError(
-        "expected no sink(...) under stick_breaking, which has no denominator that a "
-        "sink could join (merge-C4)");
+  if (!traits.noSink.empty()) // merge-C4
+    return emitOpError("expected no sink(...) under ")
+           << stringifyNormalizer(getNormalizer()) << ", " << traits.noSink << " (merge-C4)";
   const int64_t sinks = cast<RankedTensorType>(getSink().getType()).getDimSize(0);
   if (!agree(sinks, first.getDimSize(1))) // merge-C5
     return emitOpError("expected a sink per head, ")

@@ -47,6 +47,8 @@ static constexpr Synonym kSynonyms[] = {
     {"softmax", "the default normalizer of pe.attention", "nope"},
     {"stick_breaking", "pe.attention {normalizer = #pe.normalizer<stick_breaking>}",
      "stick_breaking"},
+    {"softpick", "pe.attention {normalizer = #pe.normalizer<softpick>}", "softpick"},
+    {"sigmoid_attention", "pe.attention {normalizer = #pe.normalizer<sigmoid>}", "sigmoid"},
     {"window", "pe.sliding_window", "sliding_window"},
     {"local", "pe.sliding_window", "sliding_window"},
     {"sliding", "pe.sliding_window", "sliding_window"},

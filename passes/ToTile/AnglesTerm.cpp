@@ -26,8 +26,8 @@ namespace {
 class AnglesTerm : public ContentTerm {
 public:
   AnglesTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
-             const Attention &attention, std::string name)
-      : ContentTerm(context, op, std::move(structure), attention, std::move(name)) {}
+             const ContentSite &site, std::string name)
+      : ContentTerm(context, op, std::move(structure), site, std::move(name)) {}
 
   LogicalResult prepare() override;
   Value emit(TileBuilder &t) override;
@@ -189,8 +189,7 @@ void AnglesTerm::finish() {
 
 std::unique_ptr<ContentTerm> mlir::tile::createAnglesTerm(PlanContext &context, pe::ContentFnOp op,
                                                           pe::ContentStructure structure,
-                                                          const Attention &attention,
+                                                          const ContentSite &site,
                                                           std::string name) {
-  return std::make_unique<AnglesTerm>(context, op, std::move(structure), attention,
-                                      std::move(name));
+  return std::make_unique<AnglesTerm>(context, op, std::move(structure), site, std::move(name));
 }

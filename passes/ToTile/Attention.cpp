@@ -6,7 +6,9 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-bool Attention::isShiftInvariant() const { return normalizer->isShiftInvariant() && !start; }
+Attention::Attention(std::string name, pe::Normalizer kind, StatisticsStart *start)
+    : name(std::move(name)), normalizer(&Normalizer::of(kind)), traits(&pe::traitsOf(kind)),
+      start(start) {}
 
 TileBuilder mlir::tile::beginStage(TileBuilder &plan, StringRef name, Phase phase,
                                    ArrayRef<StringRef> over, Value pairs) {
@@ -97,12 +99,12 @@ SmallVector<Type> mlir::tile::backwardFolds(TileBuilder &t, const Attention &att
 }
 
 void mlir::tile::storeGradients(TileBuilder &t, const Attention &attention, ValueRange folds) {
-  if (attention.dQ)
-    t.store(t.scaled(folds[0], attention.scale), attention.dQ);
-  if (attention.dK)
-    t.store(t.scaled(folds[1], attention.scale), attention.dK);
-  if (attention.dV)
-    t.store(folds[2], attention.dV);
+  if (attention.rows.dQ)
+    t.store(t.scaled(folds[0], attention.scale), attention.rows.dQ);
+  if (attention.rows.dK)
+    t.store(t.scaled(folds[1], attention.scale), attention.rows.dK);
+  if (attention.rows.dV)
+    t.store(folds[2], attention.rows.dV);
   folds = folds.drop_front(3);
   const size_t ofTerms = attention.terms->gradientFolds().size();
   attention.terms->storeFolds(t, folds.take_front(ofTerms));

@@ -8,6 +8,7 @@
 #ifndef PE_PASSES_TOTILE_ATTENTION_H
 #define PE_PASSES_TOTILE_ATTENTION_H
 
+#include "dialect/PE/PENormalizer.h"
 #include "passes/ToTile/TileBuilder.h"
 
 namespace mlir::tile {
@@ -134,16 +135,33 @@ public:
 
 class Normalizer;
 
+/// Queries, keys, values, and the buffers of their gradients (null without gradients).
+struct Rows {
+  Value q, k, v, dQ, dK, dV;
+};
+/// As the entry function gives them. Content terms read these.
+struct GivenRows : Rows {};
+/// With gradients that leave out those of content terms (Contents).
+struct ProductRows : Rows {};
+/// As kernels read and write them, after prologues (Prologues::prepare).
+struct KernelRows : Rows {};
+
 /// One attention of the plan: its buffers (null if absent) and options.
 struct Attention {
+  /// `start` is null if the statistics of a row include only its keys.
+  Attention(std::string name, pe::Normalizer kind, StatisticsStart *start = nullptr);
+
   std::string name; // the prefix of its stages
-  const Normalizer *normalizer = nullptr;
-  Value q, k, v, o; // as the kernel reads them, after rotations
-  Value oRest;      // the output minus its rounded value, or null
-  Value residual;   // what the backward stage needs of the forward stage (the normalizer says what)
-  Value statistic;  // the second result: log-sum-exp with all terms, or the log of the mass left
-  Value rest;       // the final mass left, -1 at negative positions (stick-breaking)
-  Value dO, dStatistic, dQ, dK, dV;
+  const Normalizer *normalizer;
+  const pe::NormalizerTraits *traits;
+  StatisticsStart *start;
+  KernelRows rows;
+  Value o;
+  Value oRest;     // the output minus its rounded value, or null
+  Value residual;  // of the forward stage for the backward stage, as the normalizer defines it
+  Value statistic; // the second result: log-sum-exp with all terms, or the log of the mass left
+  Value rest;      // the final mass left, -1 at negative positions (stick-breaking)
+  Value dO, dStatistic;
   Value dRest;   // the cotangent of `rest`
   Type operands; // element type of contraction operands: that of the activations, or tf32
   Value pairs;   // the included pairs
@@ -153,12 +171,11 @@ struct Attention {
   bool earlyExit = true;
   ScoreTerms *terms = nullptr;
   ScoreTransform *transform = nullptr; // null: the identity
-  StatisticsStart *start = nullptr;    // null: the statistics include only the keys
   WeightFactor *factor = nullptr;      // null: 1
   ValueContent *content = nullptr;     // null: adds nothing to the values
 
   /// Returns true if adding a constant to all scores of a row changes no weight.
-  bool isShiftInvariant() const;
+  bool isShiftInvariant() const { return traits->isShiftInvariant && !start; }
 };
 
 /// Emits scores in units of log2. f32 queries are multiplied by the scale before the contraction.

@@ -16,7 +16,7 @@ namespace {
 class BackwardStage {
 public:
   BackwardStage(TileBuilder &t, const Attention &attention)
-      : t(t), a(attention), rawQ(loadOperand(t, attention, attention.q, {"r", "d"})),
+      : t(t), a(attention), rawQ(loadOperand(t, attention, attention.rows.q, {"r", "d"})),
         scores(t, attention, rawQ),
         // Passes use the same dO as dP, so that a row of dS sums to zero under softmax.
         dO(loadOperand(t, attention, attention.dO, {"r", "e"})),
@@ -37,7 +37,8 @@ private:
   /// Returns the next carries, then the contributions to the folds.
   SmallVector<Value> emitBlock(TileBuilder &body, ValueRange carries) const {
     pass->enterBlock(body);
-    Value k = loadOperand(body, a, a.k, {"c", "d"}), v = loadOperand(body, a, a.v, {"c", "e"});
+    Value k = loadOperand(body, a, a.rows.k, {"c", "d"}),
+          v = loadOperand(body, a, a.rows.v, {"c", "e"});
     Value start = pass->startOfScores(body, a.terms->emit(body));
     Score score = scores.emitScore(body, k, start);
     Weights w = pass->emitWeights(body, score.value);

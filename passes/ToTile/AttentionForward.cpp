@@ -14,7 +14,7 @@ struct ForwardScores {
   bool keepsProducts;
 
   ForwardScores(TileBuilder &t, const Attention &a)
-      : emitter(t, a, loadOperand(t, a, a.q, {"r", "d"})) {
+      : emitter(t, a, loadOperand(t, a, a.rows.q, {"r", "d"})) {
     std::optional<double> least = a.normalizer->leastUnit(a);
     keepsProducts = least && emitter.scalesLater() && a.terms->isEmpty() && !a.transform &&
                     !a.content &&
@@ -56,7 +56,8 @@ private:
     ValueRange state = carries.take_front(states);
     Value o = carries[states];
     pass->enterBlock(body, state);
-    Value k = loadOperand(body, a, a.k, {"c", "d"}), v = loadOperand(body, a, a.v, {"c", "e"});
+    Value k = loadOperand(body, a, a.rows.k, {"c", "d"}),
+          v = loadOperand(body, a, a.rows.v, {"c", "e"});
     ForwardWeights w = pass->emit(body, scores.emit(body, k), state);
     if (w.decay)
       o = body.map({o, w.decay}, {"r", "e"},

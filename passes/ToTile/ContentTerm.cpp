@@ -127,10 +127,10 @@ void ContentQueries::finish() {
 //===- One term ------------------------------------------------------------------===//
 
 ContentTerm::ContentTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
-                         const Attention &attention, std::string name)
+                         const ContentSite &site, std::string name)
     : TermLowering(context, /*term=*/{}, name), op(op), structure(std::move(structure)),
-      scale(attention.scale), function(context, op, "d"),
-      queries(context, op, attention.q, std::move(name)) {}
+      scale(site.scale), function(context, op, "d"),
+      queries(context, op, site.queries, std::move(name)) {}
 
 LogicalResult ContentFunction::derive() {
   auto yield = cast<pe::YieldOp>(op.getBody().front().getTerminator());
@@ -218,9 +218,12 @@ void ContentFunction::emitVectorGradients(StringRef name, int64_t low, Value vec
 
 //===- All terms of an attention ---------------------------------------------------===//
 
-FailureOr<Contents> Contents::create(PlanContext &context, pe::AttentionOp op, Attention &attention,
+FailureOr<Contents> Contents::create(PlanContext &context, pe::AttentionOp op,
+                                     const GivenRows &given, Attention &attention,
                                      pe::DifferenceRange range, AttentionTerms &terms) {
   Contents result;
+  const ContentSite site{given.q, attention.scale};
+  static_cast<Rows &>(result.products) = given;
   result.context = &context;
   result.name = attention.name;
   for (auto [number, value] : llvm::enumerate(op.getContents())) {
@@ -230,13 +233,13 @@ FailureOr<Contents> Contents::create(PlanContext &context, pe::AttentionOp op, A
     std::unique_ptr<ContentTerm> term;
     switch (structure.cls) {
     case pe::ContentClass::Near:
-      term = createNearTerm(context, content, structure, range, attention, name);
+      term = createNearTerm(context, content, structure, range, site, name);
       break;
     case pe::ContentClass::Angles:
-      term = createAnglesTerm(context, content, structure, attention, name);
+      term = createAnglesTerm(context, content, structure, site, name);
       break;
     case pe::ContentClass::Panel:
-      term = createPanelTerm(context, content, structure, range, attention, name);
+      term = createPanelTerm(context, content, structure, range, site, name);
       break;
     }
     result.terms.push_back(term.get());
@@ -253,9 +256,9 @@ FailureOr<Contents> Contents::create(PlanContext &context, pe::AttentionOp op, A
         createNearValues(context, content, structure, range, attention, attention.name + "_values");
     attention.content = result.values.get();
   }
-  if (attention.dQ && !result.terms.empty()) {
-    result.gradient = attention.dQ;
-    result.ofOthers = attention.dQ = context.temporary("d_" + attention.name + "_products", kRows);
+  if (given.dQ && !result.terms.empty()) {
+    result.gradient = given.dQ;
+    result.products.dQ = context.temporary("d_" + attention.name + "_products", kRows);
   }
   return std::move(result);
 }
@@ -267,7 +270,7 @@ void Contents::finish() {
     return;
   TileBuilder t = beginStage(context->plan, name + "_d_queries", Phase::Finish, {"b", "hq"});
   t.foreach ({"r", "d"}, [&](Scalar &s, ValueRange at) {
-    Value sum = readElement(s, ofOthers, at);
+    Value sum = readElement(s, products.dQ, at);
     for (ContentTerm *term : terms)
       sum = s.add(sum, readElement(s, term->gradientOfQueries(), at));
     auto element = cast<BufferType>(gradient.getType()).getElementType();

@@ -90,11 +90,17 @@ private:
   mutable std::optional<pe::ScalarVjp> vjp;
 };
 
+/// The queries that content terms multiply, and the scale of the products.
+struct ContentSite {
+  Value queries;
+  double scale;
+};
+
 /// A content term of the score.
 class ContentTerm : public TermLowering {
 public:
   ContentTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
-              const Attention &attention, std::string name);
+              const ContentSite &site, std::string name);
   Value gradientOfQueries() const { return queries.gradientOfQueries(); }
   Location getLoc() const override { return pe::ContentFnOp(op).getLoc(); }
 
@@ -107,13 +113,13 @@ protected:
 };
 
 std::unique_ptr<ContentTerm> createNearTerm(PlanContext &, pe::ContentFnOp, pe::ContentStructure,
-                                            pe::DifferenceRange range, const Attention &,
+                                            pe::DifferenceRange range, const ContentSite &,
                                             std::string name);
 std::unique_ptr<ContentTerm> createAnglesTerm(PlanContext &, pe::ContentFnOp, pe::ContentStructure,
-                                              const Attention &, std::string name);
+                                              const ContentSite &, std::string name);
 
 std::unique_ptr<ContentTerm> createPanelTerm(PlanContext &, pe::ContentFnOp, pe::ContentStructure,
-                                             pe::DifferenceRange range, const Attention &,
+                                             pe::DifferenceRange range, const ContentSite &,
                                              std::string name);
 
 /// Creates the lowering of a value_content(...) of class near.
@@ -125,10 +131,13 @@ std::unique_ptr<ValueContent> createNearValues(PlanContext &, pe::ContentFnOp,
 /// The content terms of one attention. Those of the score also belong to its AttentionTerms.
 class Contents {
 public:
-  /// Replaces the gradient of the queries in `attention` by a buffer for kernels and prologues, and
-  /// sets `attention.content`.
-  static FailureOr<Contents> create(PlanContext &context, pe::AttentionOp op, Attention &attention,
+  /// Adds the terms of the score to `terms`, and sets `attention.content`.
+  static FailureOr<Contents> create(PlanContext &context, pe::AttentionOp op,
+                                    const GivenRows &given, Attention &attention,
                                     pe::DifferenceRange range, AttentionTerms &terms);
+  /// Returns the rows that prologues read. If there are terms of the score, the gradient of the
+  /// queries is a buffer to which these terms do not add.
+  ProductRows rows() const { return products; }
   /// Adds the prepare stages of `values`; terms of the score have their own.
   LogicalResult prepare() { return values ? values->prepare() : success(); }
   /// Adds the stage that sums the gradients of the queries, after all other stages.
@@ -139,7 +148,8 @@ private:
   std::string name;
   SmallVector<ContentTerm *> terms;
   std::unique_ptr<ValueContent> values; // null without value_content
-  Value gradient, ofOthers;             // of the caller's queries: total, and without content terms
+  Value gradient;                       // of the caller's queries; null without terms of the score
+  ProductRows products;
 };
 
 /// Returns `count` sums over k = 0 ... end - 1 of shared(k) * own(k, index of the sum). The sums

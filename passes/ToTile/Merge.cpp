@@ -51,10 +51,11 @@ static Value bufferOf(MergeRule::Slot slot, Value first, Value second, Value sin
 
 void Merge::emitWeights() {
   eachRow("_weights", Phase::Forward, [&](Scalar &s, ValueRange row) {
-    MergeParts statistics{wide(s, first.lse, row), wide(s, second.lse, row),
+    MergeParts statistics{wide(s, first.statistic, row), wide(s, second.statistic, row),
                           parameter ? wide(s, parameter->buffer, row[1]) : Value()};
     rule.merge(s, statistics, [&](MergeRule::Slot slot, Value value) {
-      write(s, value, bufferOf(slot, firstWeights, secondWeights, sinkWeights, whole.lse), row);
+      write(s, value, bufferOf(slot, firstWeights, secondWeights, sinkWeights, whole.statistic),
+            row);
     });
   });
 }
@@ -87,13 +88,13 @@ void Merge::emitStatisticGradients() {
       });
     };
     auto weight = [&](Value buffer) { return buffer ? wide(s, buffer, row) : Value(); };
-    Value dStatistic = wide(s, whole.dLse, row);
+    Value dStatistic = wide(s, whole.dStatistic, row);
     MergeParts products{{}, product(second.o), {}};
     if (firstWeights)
       products.first = product(first.o);
     MergeParts weights{weight(firstWeights), weight(secondWeights), weight(sinkWeights)};
     rule.reverse(s, weights, products, dStatistic, [&](MergeRule::Slot slot, Value value) {
-      write(s, value, bufferOf(slot, first.dLse, second.dLse, sinkRows, Value()), row);
+      write(s, value, bufferOf(slot, first.dStatistic, second.dStatistic, sinkRows, Value()), row);
     });
   });
 }

@@ -9,18 +9,11 @@
 #ifndef PE_PASSES_TOTILE_MERGE_H
 #define PE_PASSES_TOTILE_MERGE_H
 
+#include "passes/ToTile/Inputs.h"
 #include "passes/ToTile/Normalizer.h"
 #include "passes/ToTile/PlanContext.h"
 
-#include <optional>
-
 namespace mlir::tile {
-
-/// An output, its statistic, and the buffers of their gradients or cotangents (null without
-/// gradients).
-struct AttentionResults {
-  Value o, lse, dO, dLse;
-};
 
 class Merge {
 public:

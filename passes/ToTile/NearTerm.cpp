@@ -24,8 +24,8 @@ namespace {
 class NearTerm : public ContentTerm {
 public:
   NearTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
-           pe::DifferenceRange range, const Attention &attention, std::string name)
-      : ContentTerm(context, op, structure, attention, std::move(name)), near(structure, range),
+           pe::DifferenceRange range, const ContentSite &site, std::string name)
+      : ContentTerm(context, op, structure, site, std::move(name)), near(structure, range),
         extent(near.extent) {}
 
   LogicalResult prepare() override;
@@ -116,8 +116,7 @@ void NearTerm::finish() {
 std::unique_ptr<ContentTerm> mlir::tile::createNearTerm(PlanContext &context, pe::ContentFnOp op,
                                                         pe::ContentStructure structure,
                                                         pe::DifferenceRange range,
-                                                        const Attention &attention,
-                                                        std::string name) {
-  return std::make_unique<NearTerm>(context, op, std::move(structure), range, attention,
+                                                        const ContentSite &site, std::string name) {
+  return std::make_unique<NearTerm>(context, op, std::move(structure), range, site,
                                     std::move(name));
 }

@@ -123,8 +123,8 @@ struct MergeParts {
   Value first, second, sink;
 };
 
-/// How the results over two parts of a row's keys are merged. The statistic of a part is its second
-/// result (pe.attention).
+/// Merges the results over two parts of a row's keys. The statistic of a part is its second result
+/// (pe.attention).
 class MergeRule {
 public:
   enum class Slot { First, Second, Sink, Whole };
@@ -150,27 +150,21 @@ public:
   virtual ~Normalizer() = default;
   static const Normalizer &of(pe::Normalizer kind);
 
-  /// Returns true if adding a constant to all scores of a row changes no weight.
-  virtual bool isShiftInvariant() const { return false; }
   /// Returns true if the cotangent of a score contains the inner product of its row's output with
   /// the output's cotangent.
   virtual bool readsOutput() const { return false; }
   /// Returns the least factor that scores may lack in a forward stage (ForwardScores), or nothing
   /// if the pass needs them in units of log2.
   virtual std::optional<double> leastUnit(const Attention &) const { return std::nullopt; }
-  /// Creates the buffer `residual` of the attention, which the forward stage writes for the
-  /// backward stage.
-  virtual void createResidual(PlanContext &, Attention &) const {}
+  /// Creates the buffer that the forward stage writes for the backward stage (Attention::residual),
+  /// or returns null if it writes none. Called if gradients are wanted.
+  virtual Value createResidual(PlanContext &, const Twine & /*attention*/) const { return {}; }
   /// `unit` is the factor that converts scores to units of log2.
   virtual std::unique_ptr<ForwardPass> forward(const Attention &attention, double unit) const = 0;
   virtual std::unique_ptr<BackwardPass> backward(const Attention &attention) const = 0;
   /// Returns the rule for pe.merge, or null if the dialect refuses it for this normalizer.
   virtual const MergeRule *mergeRule() const { return nullptr; }
 };
-
-/// The instances.
-const Normalizer &softmax();
-const Normalizer &stickBreaking();
 
 /// Write the stages of an attention.
 void emitForward(TileBuilder &plan, const Attention &attention);

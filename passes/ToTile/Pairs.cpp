@@ -99,27 +99,32 @@ static LogicalResult createBounds(PlanContext &context, AttentionOp op, const st
   return success();
 }
 
-LogicalResult mlir::tile::createPairs(PlanContext &context, AttentionOp op,
-                                      const DifferenceRange &range, Attention &a,
-                                      std::unique_ptr<MaskFunction> &predicate) {
+FailureOr<AttentionPairs> AttentionPairs::create(PlanContext &context,
+                                                 const AttentionInputs &inputs) {
+  AttentionOp op = inputs.op;
+  AttentionPairs result;
+  result.range = op.getPairRange().ofPositions();
+  if (op.getDirection() == Direction::Both) {
+    const int64_t nearest = op.getAttendCurrent() ? 0 : 1;
+    result.laterRange = DifferenceRange::both(result.range, {.max = -nearest});
+    result.range = DifferenceRange::both(result.range, DifferenceRange::atLeast(nearest));
+  }
   SmallVector<Value> intervals;
   MaskFnOp function;
   findConjuncts(op.getMask(), intervals, function);
-  if (function) {
-    predicate = std::make_unique<MaskFunction>(context, function);
-    a.predicate = predicate.get();
-  }
+  if (function)
+    result.predicate = std::make_unique<MaskFunction>(context, function);
   PairBuffers buffers;
   MaskFnOp bounded = function && hasKeyHull(function) ? function : MaskFnOp();
   if ((!intervals.empty() || bounded) &&
-      failed(createBounds(context, op, a.name, intervals, bounded, buffers)))
+      failed(createBounds(context, op, inputs.name, intervals, bounded, buffers)))
     return failure();
   if (function) {
-    buffers.states = createBlockStates(context, a.name, function);
-    buffers.taken = createTaken(context, a.name, function);
+    buffers.states = createBlockStates(context, inputs.name, function);
+    buffers.taken = createTaken(context, inputs.name, function);
   }
-  a.pairs = pairsOf(context.plan, range, buffers);
-  return success();
+  result.pairs = pairsOf(context.plan, result.range.ofPositions(), buffers);
+  return result;
 }
 
 Value mlir::tile::withRange(TileBuilder &plan, Value pairs, const DifferenceRange &range) {

@@ -25,7 +25,7 @@ namespace {
 class PanelTerm : public ContentTerm {
 public:
   PanelTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
-            pe::DifferenceRange range, const Attention &attention, std::string name);
+            pe::DifferenceRange range, const ContentSite &site, std::string name);
 
   LogicalResult prepare() override;
   Value emit(TileBuilder &t) override;
@@ -58,8 +58,8 @@ private:
 } // namespace
 
 PanelTerm::PanelTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
-                     pe::DifferenceRange range, const Attention &attention, std::string name)
-    : ContentTerm(context, op, std::move(structure), attention, std::move(name)) {
+                     pe::DifferenceRange range, const ContentSite &site, std::string name)
+    : ContentTerm(context, op, std::move(structure), site, std::move(name)) {
   Value root = cast<pe::YieldOp>(op.getBody().front().getTerminator()).getValues()[0];
   isPerHead = pe::RegionDependence(op.getBody()).of(root).has(pe::Dependence::Head);
   first = "0";
@@ -158,8 +158,8 @@ void PanelTerm::finish() {
 std::unique_ptr<ContentTerm> mlir::tile::createPanelTerm(PlanContext &context, pe::ContentFnOp op,
                                                          pe::ContentStructure structure,
                                                          pe::DifferenceRange range,
-                                                         const Attention &attention,
+                                                         const ContentSite &site,
                                                          std::string name) {
-  return std::make_unique<PanelTerm>(context, op, std::move(structure), range, attention,
+  return std::make_unique<PanelTerm>(context, op, std::move(structure), range, site,
                                      std::move(name));
 }

@@ -165,16 +165,18 @@ Prologues::Chain Prologues::createChain(Side side, Value &rows, Value &gradient,
   return chain;
 }
 
-LogicalResult Prologues::prepare(Attention &a, Type activation) {
-  chains.push_back(createChain(kQueries, a.q, a.dQ, activation));
-  chains.push_back(createChain(kKeys, a.k, a.dK, activation));
+FailureOr<KernelRows> Prologues::prepare(const ProductRows &rows, Type activation) {
+  KernelRows last;
+  static_cast<Rows &>(last) = rows;
+  chains.push_back(createChain(kQueries, last.q, last.dQ, activation));
+  chains.push_back(createChain(kKeys, last.k, last.dK, activation));
   for (auto &prologue : all)
     if (failed(prologue->prepare()))
       return failure();
   for (Chain &chain : chains)
     for (auto [n, prologue] : llvm::enumerate(chain.prologues))
       prologue->emit(chain.side, chain.rows[n], chain.rows[n + 1]);
-  return success();
+  return last;
 }
 
 void Prologues::finish() {

@@ -87,9 +87,8 @@ public:
                                      const std::string &name);
   /// Appends a prologue that multiplies queries by the value of the score function at 1.
   void addFactor(pe::ScoreFnOp function);
-  /// Adds the stages before the kernels, and replaces the buffers of queries, keys and their
-  /// gradients in `attention`.
-  LogicalResult prepare(Attention &attention, Type activation);
+  /// Adds the stages before the kernels, and returns the rows that kernels read.
+  FailureOr<KernelRows> prepare(const ProductRows &rows, Type activation);
   /// Adds the stages after the kernels.
   void finish();
 

@@ -46,10 +46,10 @@ void Sides::add(Attention &pass) {
   auto own = [&](Value &slot, StringRef suffix, ArrayRef<StringRef> extents) {
     return slot = slot ? context.temporary(name + suffix, extents) : Value();
   };
-  buffers.dV = own(pass.dV, "_d_values", {"b", "hkv", "c", "e"});
+  buffers.dV = own(pass.rows.dV, "_d_values", {"b", "hkv", "c", "e"});
   if (hasTwoPasses) {
-    buffers.dQ = own(pass.dQ, "_d_queries", {"b", "hq", "r", "d"});
-    buffers.dK = own(pass.dK, "_d_keys", {"b", "hkv", "c", "d"});
+    buffers.dQ = own(pass.rows.dQ, "_d_queries", {"b", "hq", "r", "d"});
+    buffers.dK = own(pass.rows.dK, "_d_keys", {"b", "hkv", "c", "d"});
   }
   passes.push_back(std::move(buffers));
 }
@@ -96,7 +96,7 @@ Value Sides::sumOfPasses(Scalar &s, Value Pass::*buffer, ValueRange at) {
 Value Sides::ownProduct(Scalar &s, Value rest, Value factor, ValueRange at) {
   Value keyHead = s.create<arith::DivSIOp>(at[1], s.size("ceildiv(hq,hkv)"));
   Value column = s.add(at[2], s.size("q_start - k_start"));
-  Value value = s.widen(readElement(s, whole.v, {at[0], keyHead, column, at[3]}));
+  Value value = s.widen(readElement(s, whole.rows.v, {at[0], keyHead, column, at[3]}));
   return s.select(isKept(s, rest), s.mul(factor, value), s.number(0.0));
 }
 
@@ -178,19 +178,19 @@ void Sides::emitValueGradient() {
   t.foreach ({"c", "e"}, [&](Scalar &s, ValueRange at) {
     Value sum = sumOfPasses(s, &Pass::dV, at);
     sum = s.add(sum, emitRemainderGradient(s, at));
-    writeElement(s, s.round(sum, elementOf(whole.dV)), whole.dV, at);
+    writeElement(s, s.round(sum, elementOf(whole.rows.dV)), whole.rows.dV, at);
   });
 }
 
 void Sides::finish() {
-  if (hasTwoPasses && whole.dQ)
-    addUp("_sides_queries", {"b", "hq", "r", "d"}, &Pass::dQ, whole.dQ);
-  if (hasTwoPasses && whole.dK)
-    addUp("_sides_keys", {"b", "hkv", "c", "d"}, &Pass::dK, whole.dK);
-  if (!whole.dV)
+  if (hasTwoPasses && whole.rows.dQ)
+    addUp("_sides_queries", {"b", "hq", "r", "d"}, &Pass::dQ, whole.rows.dQ);
+  if (hasTwoPasses && whole.rows.dK)
+    addUp("_sides_keys", {"b", "hkv", "c", "d"}, &Pass::dK, whole.rows.dK);
+  if (!whole.rows.dV)
     return;
   if (keepsRemainder)
     emitValueGradient();
   else
-    addUp("_sides_values", {"b", "hkv", "c", "e"}, &Pass::dV, whole.dV);
+    addUp("_sides_values", {"b", "hkv", "c", "e"}, &Pass::dV, whole.rows.dV);
 }

@@ -203,16 +203,14 @@ public:
 
 class Softmax : public Normalizer {
 public:
-  bool isShiftInvariant() const override { return true; }
   bool readsOutput() const override { return true; }
   /// A start must stay finite in the unit of products.
   std::optional<double> leastUnit(const Attention &a) const override {
     return a.start ? 0x1p-60 : 0.0;
   }
   /// The log-sum-exp without the terms that depend only on the query.
-  void createResidual(PlanContext &context, Attention &a) const override {
-    if (context.grad)
-      a.residual = context.buffer(a.name + "_lse", Role::Residual, {"b", "hq", "r"});
+  Value createResidual(PlanContext &context, const Twine &attention) const override {
+    return context.buffer(attention + "_lse", Role::Residual, {"b", "hq", "r"});
   }
   std::unique_ptr<ForwardPass> forward(const Attention &a, double unit) const override {
     return std::make_unique<SoftmaxForward>(a, unit);
@@ -228,7 +226,9 @@ public:
 
 } // namespace
 
-const Normalizer &mlir::tile::softmax() {
+namespace mlir::tile {
+const Normalizer &softmax() {
   static const Softmax instance;
   return instance;
 }
+} // namespace mlir::tile

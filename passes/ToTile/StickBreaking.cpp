@@ -170,9 +170,8 @@ public:
 class StickBreaking : public Normalizer {
 public:
   /// Snapshots of the mass left before every block of keys.
-  void createResidual(PlanContext &context, Attention &a) const override {
-    if (context.grad)
-      a.residual = context.buffer(a.name + "_mass", Role::Residual, {"b", "hq", "kb", "r"});
+  Value createResidual(PlanContext &context, const Twine &attention) const override {
+    return context.buffer(attention + "_mass", Role::Residual, {"b", "hq", "kb", "r"});
   }
   std::unique_ptr<ForwardPass> forward(const Attention &a, double) const override {
     return std::make_unique<StickBreakingForward>(a);
@@ -188,7 +187,9 @@ public:
 
 } // namespace
 
-const Normalizer &mlir::tile::stickBreaking() {
+namespace mlir::tile {
+const Normalizer &stickBreaking() {
   static const StickBreaking instance;
   return instance;
 }
+} // namespace mlir::tile

@@ -53,6 +53,8 @@ static const EncodingFile kEncodings[] = {
     {"forgetting", "examples/encodings/forgetting.mlir"},
     {"softcap", "examples/encodings/softcap.mlir"},
     {"score_fn", "examples/encodings/score_fn.mlir"},
+    {"sigmoid", "examples/encodings/sigmoid.mlir"},
+    {"softpick", "examples/encodings/softpick.mlir"},
     {"shaw", "examples/encodings/shaw.mlir"},
     {"shaw_values", "examples/encodings/shaw_values.mlir"},
     {.name = "music_transformer",

@@ -7,13 +7,15 @@ from ._content import MusicTransformer, Shaw, TransformerXL
 from ._embeddings import Algebraic, Binary, Learned, Mixture, Sinusoidal
 from ._fire import FIRE, ClampedFIRE
 from ._rotations import RSE, RoPE, RotationTable
-from ._scores import AttentionSink, LengthScale, NoPE, Positions, Softcap, StickBreaking
+from ._scores import (AttentionSink, LengthScale, NoPE, Positions, Sigmoid, Softcap, Softpick,
+                      StickBreaking)
 from ._words import words_of
 
 __all__ = ["ALiBi", "Algebraic", "AttentionSink", "Binary", "ClampedFIRE", "FIRE", "Forgetting",
            "KerpleLog", "KerplePower", "KeyBias", "Learned", "LengthScale", "Mixture",
            "MusicTransformer", "NoPE", "Positions", "RSE", "RelativeTable", "RoPE", "RotationTable",
-           "Sandwich", "Shaw", "Sinusoidal", "Softcap", "StickBreaking", "T5", "TransformerXL"]
+           "Sandwich", "Shaw", "Sigmoid", "Sinusoidal", "Softcap", "Softpick", "StickBreaking", "T5",
+           "TransformerXL"]
 
 for _name in __all__:
     check_constructor(globals()[_name], words_of(_name))

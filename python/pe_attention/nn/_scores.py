@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import torch
 
-from .._declare import per_head
+from .._declare import Declaration, per_head
 from .._dense import Positions as At
 from .._errors import InputError
 from .._module import Encoding
@@ -73,6 +74,34 @@ class StickBreaking(Encoding):
         if bidirectional:
             clauses.append("direction = #pe.direction<both>")
         self.define("", *clauses)
+
+
+class Sigmoid(Encoding):
+    """Sigmoid attention: the weight of a key is sigmoid(s + offset), whatever the other keys are.
+
+    The offset is a learned scalar. About -log(keys) keeps outputs as small as those of softmax at
+    the start of training. Add further biases as usual, as in `Sigmoid() + ALiBi(8)`.
+    """
+
+    def __init__(self, *, offset: float = -7.0) -> None:
+        super().__init__()
+        if not math.isfinite(offset):
+            raise InputError(f"offset: expected a finite number, found {offset}")
+        self.declare("offset", Declaration((1,), offset, as_number=True))
+        self.define('%{shift} = pe.bias_fn(%{offset} : tensor<f32>) expr "${offset}"',
+                    "bias(%{shift})", "normalizer = #pe.normalizer<sigmoid>")
+
+    def bias(self, at: At, p: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        return p["offset"].reshape(1, 1, 1, 1)
+
+
+class Softpick(Encoding):
+    """Softpick attention: max(exp(s) - 1, 0) over the sum of |exp(s) - 1| in place of softmax. Keys
+    with s <= 0 have no weight at all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.define("", "normalizer = #pe.normalizer<softpick>")
 
 
 class Positions(Encoding):
