@@ -97,6 +97,49 @@ TEST_P(Modes, ExtremeSinks) {
     }
 }
 
+/// Scores near 0, where exp(s) - 1 cancels, scores whose exponentials overflow, exact zeros, and a
+/// call in which no row has keys.
+TEST_P(Modes, ExtremeScores) {
+  for (const char *normalizer : {"sigmoid", "softpick"}) {
+    std::string text = program("%t: tensor<?xf32> {pe.name = \"t\", pe.init = 0.0}",
+                               "bias(%bias)");
+    auto replace = [&](const std::string &from, const std::string &to) {
+      ASSERT_NE(text.find(from), std::string::npos);
+      text.replace(text.find(from), from.size(), to);
+    };
+    replace(", tensor<?x?x?xf32> {pe.name = \"lse\"}", "");
+    replace("  %o, %lse", "  %bias = pe.bias_fn(%t : tensor<?xf32>) expr \"t[h]\"\n  %o");
+    replace("mask(%m)", "mask(%m) {normalizer = #pe.normalizer<" + std::string(normalizer) + ">}");
+    replace("-> !t, tensor<?x?x?xf32>", "-> !t");
+    replace("%o, %lse : !t, tensor<?x?x?xf32>", "%o : !t");
+    auto function = compile(text);
+    auto description = subject->describe(source);
+    auto parsed = reference::parseProgram(description->program);
+    for (double size : {0.0, 1e-4, 1.0, 1e4})
+      for (int64_t start : {40, -5, -100}) {
+        TensorMap inputs;
+        inputs["q"] = normal("q", {kBatch, kHeads, kQueries, kDepth});
+        for (float &element : inputs["q"].values<float>())
+          element *= static_cast<float>(size);
+        for (const char *name : {"k", "v"})
+          inputs[name] = normal(name, {kBatch, 2, kKeys, kDepth});
+        inputs["t"] = Tensor::of(std::vector<float>{0.0f, 0.0f, -1e4f, 1e-30f}, {kHeads});
+        inputs["d_o"] = normal("d_o", {kBatch, kHeads, kQueries, kDepth});
+        Positions positions;
+        positions.queryStart = start;
+        auto expected = reference::evaluate(*parsed, inputs, positions, /*grad=*/true);
+        ASSERT_TRUE(expected) << expected.error().getMessage();
+        auto found = function->run(inputs, positions, 2);
+        ASSERT_TRUE(found) << found.error().getMessage();
+        auto report = reference::compare(*expected, *found);
+        ASSERT_TRUE(report);
+        EXPECT_TRUE(report->passes()) << normalizer << ", scores of size " << size << ", start "
+                                      << start << "\n"
+                                      << report->table();
+      }
+  }
+}
+
 /// Returns one row per pair of extreme logarithms; the output of an empty part is 0.
 TensorMap extremeParts(bool isSoftmax) {
   constexpr float infinity = std::numeric_limits<float>::infinity();

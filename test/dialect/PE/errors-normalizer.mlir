@@ -3,6 +3,7 @@
 
 !t = tensor<?x?x?x?xf32>
 func.func @misspelt(%q: !t) {
+  // expected-error @below {{failed to parse PE_NormalizerAttr}}
   // expected-error @below {{expected softmax, stick_breaking, sigmoid or softpick, found 'sigmiod'; did you mean 'sigmoid'?}}
   %o = pe.attention %q, %q, %q {normalizer = #pe.normalizer<sigmiod>} : (!t, !t, !t) -> !t
   return
@@ -12,6 +13,7 @@ func.func @misspelt(%q: !t) {
 
 !t = tensor<?x?x?x?xf32>
 func.func @unknown(%q: !t) {
+  // expected-error @below {{failed to parse PE_NormalizerAttr}}
   // expected-error @below {{expected softmax, stick_breaking, sigmoid or softpick, found 'entmax'}}
   %o = pe.attention %q, %q, %q {normalizer = #pe.normalizer<entmax>} : (!t, !t, !t) -> !t
   return
