@@ -47,6 +47,7 @@ struct Feature {
 /// Two features that a program cannot combine.
 struct Refusal {
   std::string_view first, second;
+  /// A label of docs/spec.md, or words of the parser's message.
   std::string_view label;
   std::string_view reason;
   /// True if the call on a part of the keys is refused, not the program.

@@ -228,6 +228,23 @@ Real DenseEntry::normalize(const Row &row, std::optional<Real> sink,
   return sum > 0 ? highest + std::log(sum) : highest;
 }
 
+/// Writes the weights of sigmoid or softpick.
+void DenseEntry::weigh(const Row &row, std::vector<Real> &weights) const {
+  Real highest = 0, sum = 0;
+  for (const auto &z : row)
+    highest = z ? std::max(highest, *z) : highest;
+  auto excess = [&](Real z) {
+    return z < 1 ? std::expm1(z) * std::exp(-highest) : std::exp(z - highest) - std::exp(-highest);
+  };
+  for (const auto &z : row)
+    sum += z ? std::fabs(excess(*z)) : 0;
+  for (size_t c = 0; c < row.size(); ++c)
+    if (row[c])
+      weights[c] = program.plainNormalizer == "sigmoid" ? 1 / (1 + std::exp(-*row[c]))
+                   : *row[c] > 0                        ? excess(*row[c]) / sum
+                                                        : 0;
+}
+
 //===----------------------------------------------------------------------===//
 // Entries
 //===----------------------------------------------------------------------===//
@@ -270,9 +287,12 @@ Arrays DenseEntry::attend(const Arrays &inputs, const std::vector<Real> &bias) c
     std::optional<Real> sink;
     if (program.sink)
       sink = values[program.sink->parameters[0]][h];
-    lse.push_back(program.isStickBreaking
-                      ? breakSticks(logits, place - program.positions.keyStart, weights, kept)
-                      : normalize(logits, sink, weights));
+    if (!program.plainNormalizer.empty())
+      weigh(logits, weights);
+    else
+      lse.push_back(program.isStickBreaking
+                        ? breakSticks(logits, place - program.positions.keyStart, weights, kept)
+                        : normalize(logits, sink, weights));
     for (int64_t n = 0; n < valueDim; ++n) {
       Real sum = 0;
       for (int64_t c = 0; c < keys; ++c)

@@ -43,6 +43,7 @@ private:
   std::vector<Real> contentRows(const std::vector<Real> &queries, const Node &content,
                                 const ParameterValues &values) const;
   /// Computes the weights of a row and returns its second result.
+  void weigh(const Row &row, std::vector<Real> &weights) const;
   Real normalize(const Row &row, std::optional<Real> sink, std::vector<Real> &weights) const;
   Real breakSticks(const Row &row, int64_t own, std::vector<Real> &weights,
                    std::vector<Real> &kept) const;

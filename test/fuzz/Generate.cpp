@@ -90,8 +90,18 @@ Program Generator::generate() {
   drawDropout();
   if (chance(0.15))
     program.factor = moderateCode(Scope::Factor, Op::FactorRegion, Op::FactorFormula, 1);
+  drawPlainNormalizer();
   dropUnusedParameters(program);
   return std::move(program);
+}
+
+/// Replaces softmax in some programs. Drawn last, so that it changes no other choice. Where every
+/// score is 0, softpick is discontinuous.
+void Generator::drawPlainNormalizer() {
+  if (program.isStickBreaking || program.sink || program.scale == 0.0 || !chance(0.25))
+    return;
+  program.plainNormalizer = chance(0.5) ? "sigmoid" : "softpick";
+  program.hasLse = false;
 }
 
 Program generateProgram(uint64_t seed) { return Generator(seed).generate(); }

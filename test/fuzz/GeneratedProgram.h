@@ -195,6 +195,8 @@ struct Program {
   /// Reads of the positions of queries and of keys; empty without explicit positions.
   std::vector<Node> given;
   std::optional<Node> mask;
+  /// The keyword of a normalizer without options, "sigmoid" or "softpick"; empty otherwise.
+  std::string plainNormalizer;
   bool isStickBreaking = false, attendsCurrent = false, keepsRemainder = false,
        hasBothSides = false;
   std::optional<Node> embedding;

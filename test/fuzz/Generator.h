@@ -23,6 +23,7 @@ private:
   Program embed();
   Node sink();
   void drawDropout();
+  void drawPlainNormalizer();
 
   // GenerateCall.cpp: sizes, positions and stick-breaking.
   void drawSizes();

@@ -89,6 +89,8 @@ void Steps::dropParts() {
       changed.isStickBreaking = changed.attendsCurrent = changed.keepsRemainder =
           changed.hasBothSides = false;
     });
+  if (!program.plainNormalizer.empty())
+    add([](Program &changed) { changed.plainNormalizer.clear(); });
   if (program.scale)
     add([](Program &changed) { changed.scale.reset(); });
   if (program.hasLse)

@@ -124,6 +124,8 @@ std::string Printer::printAttention(const std::vector<std::string> &biases,
       attributes += (attributes.empty() ? "" : ", ") + attribute;
   };
   add(program.isStickBreaking, "normalizer = #pe.normalizer<stick_breaking>");
+  add(!program.plainNormalizer.empty(),
+      "normalizer = #pe.normalizer<" + program.plainNormalizer + ">");
   add(program.attendsCurrent, "attend_current");
   add(program.keepsRemainder, "remainder = #pe.remainder<value>");
   add(program.hasBothSides, "direction = #pe.direction<both>");
