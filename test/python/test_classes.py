@@ -64,8 +64,36 @@ def draw_inputs(q_len, k_len, heads, kv_heads, packed=False, batch=1, dtype=torc
             for count, length in counts]
 
 
-def dense_attention(q, k, v, bias, mask, q_start, k_start):
-    """Computes PyTorch's attention in float64 with the dense bias; a row without keys gives 0."""
+def sigmoid_attention(q, k, v, bias):
+    """Writes out A = sigmoid(z), with a bias of -inf where the mask excludes a pair."""
+    return torch.sigmoid(dense_scores(q, k) + bias) @ per_query_head(v, q)
+
+
+def softpick_attention(q, k, v, bias):
+    """Writes out A = max(e^z - 1, 0) / sum |e^z - 1| over the pairs that the mask keeps."""
+    excess = torch.expm1(dense_scores(q, k) + bias).masked_fill(bias == -torch.inf, 0.0)
+    total = excess.abs().sum(-1, keepdim=True)
+    return (torch.relu(excess) / total.masked_fill(total == 0, 1.0)) @ per_query_head(v, q)
+
+
+def dense_scores(q, k):
+    return q @ per_query_head(k, q).mT / math.sqrt(q.shape[-1])
+
+
+def per_query_head(rows, q):
+    return rows.repeat_interleave(q.shape[1] // rows.shape[1], dim=1)
+
+
+def softmax_attention(q, k, v, bias):
+    """Computes PyTorch's attention; a row without keys gives 0."""
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, bias, enable_gqa=True)
+
+
+FORMULAS = {"sigmoid": sigmoid_attention, "softpick": softpick_attention}
+
+
+def dense_attention(name, q, k, v, bias, mask, q_start, k_start):
+    """Computes the attention in float64 with the dense bias."""
     i = torch.arange(q_start, q_start + q.shape[2])[:, None]
     j = torch.arange(k_start, k_start + k.shape[2])[None]
     allowed = (i >= 0) & (j >= 0)
@@ -73,8 +101,8 @@ def dense_attention(q, k, v, bias, mask, q_start, k_start):
         allowed = allowed & (j <= i)
         if mask is not pe.causal:
             allowed = allowed & (i - j < 128)
-    return torch.nn.functional.scaled_dot_product_attention(
-        q, k, v, bias.masked_fill(~allowed, -torch.inf), enable_gqa=True)
+    formula = FORMULAS.get(name, softmax_attention)
+    return formula(q, k, v, bias.masked_fill(~allowed, -torch.inf))
 
 
 def dense_bias(bound, q_len, k_len, q_start, k_start):
@@ -107,7 +135,7 @@ def test_values_and_gradients(name, size):
     bias = dense_bias(bound, q_len, k_len, q_start, k_start)
     inputs = [twins[key] for key in "qkv"]
     expected = (pe.reference(*inputs, bound, mask=mask, q_start=q_start, k_start=k_start)
-                if bias is None else dense_attention(*inputs, bias, mask, first, k_start))
+                if bias is None else dense_attention(name, *inputs, bias, mask, first, k_start))
     # Rounding grows with the logits, which are the scores or functions of them.
     largest = float(scores(q, k).abs().max())
     factor = math.log(1 + q_len) * float(encoding.g.max()) if name == "score_fn" else 1

@@ -103,6 +103,9 @@ class Softpick(Encoding):
         super().__init__()
         self.define("", "normalizer = #pe.normalizer<softpick>")
 
+    def bias(self, at: At, p: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        return torch.zeros((1, 1, 1, 1), dtype=at.dtype)
+
 
 class Positions(Encoding):
     """Positions that each call provides instead of consecutive ones: integers q_pos [batch,
