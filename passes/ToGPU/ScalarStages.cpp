@@ -304,18 +304,19 @@ void lowerFindSegments(StageOp stage, FindSegmentsOp op) {
   KernelFunction fn(stage, "", buffers, kPeGpuSegmentsThreads, b);
   Type i64 = b.getI64Type();
   auto pointerType = LLVM::LLVMPointerType::get(b.getContext());
-  SmallVector<Value> words;
   auto generic = [&](Value buffer) -> Value {
     return b.create<LLVM::AddrSpaceCastOp>(pointerType, fn.pointer(buffer));
   };
-  auto address = [&](Value buffer) {
-    words.push_back(b.create<LLVM::PtrToIntOp>(i64, generic(buffer)));
+  auto address = [&](Value buffer) -> Value {
+    return b.create<LLVM::PtrToIntOp>(i64, generic(buffer));
   };
-  auto product = [&](ArrayRef<StringRef> extents) { words.push_back(fn.wideProduct(extents)); };
-  auto number = [&](int64_t value) {
-    words.push_back(b.create<arith::ConstantOp>(b.getI64IntegerAttr(value)));
+  auto product = [&](ArrayRef<StringRef> extents) { return fn.wideProduct(extents); };
+  auto number = [&](int64_t value) -> Value {
+    return b.create<arith::ConstantOp>(b.getI64IntegerAttr(value));
   };
-  eachWordOf(op, address, product, number);
+  SmallVector<Value> words;
+  for (const SegmentsWord &word : getSegmentsWords(op))
+    words.push_back(std::visit(llvm::makeVisitor(number, address, product), word));
   Value block = b.create<LLVM::AllocaOp>(pointerType, i64, b.integer(words.size()), 8);
   for (auto [index, word] : llvm::enumerate(words))
     b.create<LLVM::StoreOp>(

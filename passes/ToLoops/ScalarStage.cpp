@@ -5,7 +5,10 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/ToLoops/StageFunction.h"
+#include "runtime/device/library/SegmentsCall.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <cstddef>
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -182,59 +185,66 @@ static func::FuncOp declareFindSegments(ModuleOp module) {
   return function;
 }
 
-void mlir::tile::eachWordOf(FindSegmentsOp op, llvm::function_ref<void(Value)> address,
-                            llvm::function_ref<void(ArrayRef<StringRef>)> product,
-                            llvm::function_ref<void(int64_t)> number) {
-  auto extentsOf = [](Value buffer) {
-    SmallVector<StringRef> names;
-    for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents())
-      names.push_back(extent.getValue());
-    return names;
-  };
-  const SmallVector<StringRef> u = extentsOf(op.getU()), table = extentsOf(op.getCoefficients());
-  address(op.getU());
-  product(ArrayRef(u).drop_back());
-  product(u.back());
-  product({"max(r+c-1,0)"});
-  address(op.getV());
-  product(extentsOf(op.getV()));
-  for (Value buffer : {op.getKnots(), op.getCoefficients(), op.getCount()})
-    address(buffer);
-  product(ArrayRef(table).drop_back(2));
-  product(ArrayRef(table).drop_back().back());
-  number(op.getDegree());
-  number(llvm::bit_cast<int64_t>(op.getTolerance().convertToDouble()));
-  number(op.getLinks().size() / 2);
+static SmallVector<StringRef> extentsOf(Value buffer) {
+  return llvm::map_to_vector(cast<BufferType>(buffer.getType()).getExtents(),
+                             [](StringAttr extent) { return extent.getValue(); });
+}
+
+SmallVector<SegmentsWord> mlir::tile::getSegmentsWords(FindSegmentsOp op) {
+  using Link = ::pe::segments::Link;
+  using Extents = SmallVector<StringRef>;
+  const size_t links = op.getLinks().size() / 2;
+  SmallVector<SegmentsWord> words((sizeof(PeFindSegments) + links * sizeof(Link)) / 8);
+  const Extents u = extentsOf(op.getU()), table = extentsOf(op.getCoefficients());
+  auto set = [&](size_t offset, SegmentsWord word) { words[offset / 8] = std::move(word); };
+  set(offsetof(PeFindSegments, u), op.getU());
+  set(offsetof(PeFindSegments, uRows), Extents(ArrayRef(u).drop_back()));
+  set(offsetof(PeFindSegments, uStride), Extents{u.back()});
+  set(offsetof(PeFindSegments, uCount), Extents{"max(r+c-1,0)"});
+  set(offsetof(PeFindSegments, v), op.getV());
+  set(offsetof(PeFindSegments, vCount), extentsOf(op.getV()));
+  set(offsetof(PeFindSegments, knots), op.getKnots());
+  set(offsetof(PeFindSegments, coefficients), op.getCoefficients());
+  set(offsetof(PeFindSegments, count), op.getCount());
+  set(offsetof(PeFindSegments, heads), Extents(ArrayRef(table).drop_back(2)));
+  set(offsetof(PeFindSegments, capacity), Extents{table[table.size() - 2]});
+  set(offsetof(PeFindSegments, degree), static_cast<int64_t>(op.getDegree()));
+  set(offsetof(PeFindSegments, tolerance),
+      llvm::bit_cast<int64_t>(op.getTolerance().convertToDouble()));
+  set(offsetof(PeFindSegments, linkCount), static_cast<int64_t>(links));
   for (auto [i, name] : llvm::enumerate(op.getFunctions().getAsValueRange<StringAttr>())) {
+    const size_t link = sizeof(PeFindSegments) + i * sizeof(Link);
     Value weight = op.getLinks()[2 * i], bias = op.getLinks()[2 * i + 1];
-    address(weight);
-    address(bias);
-    product(extentsOf(bias));
-    const SmallVector<StringRef> matrix = extentsOf(weight);
-    product(matrix.size() == 2 ? ArrayRef(matrix.back()) : ArrayRef<StringRef>());
-    number(static_cast<int64_t>(*symbolizeLinkFunction(name)));
+    const Extents matrix = extentsOf(weight);
+    set(link + offsetof(Link, weight), weight);
+    set(link + offsetof(Link, bias), bias);
+    set(link + offsetof(Link, outputs), extentsOf(bias));
+    set(link + offsetof(Link, inputs), matrix.size() == 2 ? Extents{matrix.back()} : Extents());
+    set(link + offsetof(Link, function), static_cast<int64_t>(*symbolizeLinkFunction(name)));
   }
+  assert(!llvm::is_contained(words, SegmentsWord()) && "every field is set");
+  return words;
 }
 
 /// Calls `pe_find_segments` with its argument block on the stack.
 static void emitFindSegments(OpBuilder builder, FindSegmentsOp op, const StageFunction &function) {
   Location loc = op.getLoc();
-  SmallVector<Value> words;
-  auto number = [&](int64_t value) {
-    words.push_back(arith::ConstantIndexOp::create(builder, loc, value));
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
   };
-  auto address = [&](Value buffer) {
-    words.push_back(
-        memref::ExtractAlignedPointerAsIndexOp::create(builder, loc, function.getView(buffer)));
+  auto address = [&](Value buffer) -> Value {
+    return memref::ExtractAlignedPointerAsIndexOp::create(builder, loc, function.getView(buffer));
   };
   auto product = [&](ArrayRef<StringRef> extents) {
     Value count = arith::ConstantIndexOp::create(builder, loc, 1);
     for (StringRef extent : extents)
       count =
           builder.createOrFold<arith::MulIOp>(loc, count, function.emitSize(builder, loc, extent));
-    words.push_back(count);
+    return count;
   };
-  eachWordOf(op, address, product, number);
+  SmallVector<Value> words;
+  for (const SegmentsWord &word : getSegmentsWords(op))
+    words.push_back(std::visit(llvm::makeVisitor(number, address, product), word));
 
   OpBuilder entry = function.getEntryBuilder();
   int64_t count = words.size();

@@ -15,6 +15,8 @@
 
 #include "passes/ToLoops/StageFunction.h"
 
+#include <variant>
+
 namespace mlir::tile {
 
 /// Returns true if `stage` has neither a stream nor tile values, so that `lowerScalarStage`
@@ -35,12 +37,12 @@ struct ScalarStageOptions {
 /// Replaces `stage` by a function and a `tile.launch`.
 LogicalResult lowerScalarStage(StageOp stage, const ScalarStageOptions &options = {});
 
-/// Visits the argument block of `pe_find_segments` (runtime/device/cpu/Segments.h), which consists
-/// of 64-bit words. Each is the address of a buffer, a product of extents, or a constant. Calls one
-/// of the three functions for every word, in order.
-void eachWordOf(FindSegmentsOp op, llvm::function_ref<void(Value buffer)> address,
-                llvm::function_ref<void(ArrayRef<StringRef> extents)> product,
-                llvm::function_ref<void(int64_t)> number);
+/// A 64-bit word of the arguments of find_segments: the address of a buffer, a product of extents,
+/// or a number.
+using SegmentsWord = std::variant<Value, SmallVector<StringRef>, int64_t>;
+
+/// Returns the words of the argument block and its links (runtime/device/library/SegmentsCall.h).
+SmallVector<SegmentsWord> getSegmentsWords(FindSegmentsOp op);
 
 } // namespace mlir::tile
 

@@ -16,7 +16,8 @@ ROOMS = {
     "runtime/core": (("runtime/include", "runtime/plan"), False),
     # A machine that executes PTX: errors, and conversions of types.
     "runtime/ptx": (("runtime/include", "runtime/core"), False),
-    # Freestanding functions that GPU kernels call. The pass that emits the calls uses their sizes.
+    # Freestanding functions that GPU kernels call. The passes that emit the calls use their
+    # arguments and sizes.
     "runtime/device/library": ((), False),
     "runtime/device": (("runtime/include", "runtime/plan", "runtime/core", "runtime/ptx",
                         "runtime/device/library"), False),
@@ -45,7 +46,7 @@ ROOMS = {
     "runtime/plan/Machine.h": (("runtime/include",), False),
     "passes/Schedule": (("dialect", "runtime/plan/Machine.h"), True),
     "passes/Scalar": (("dialect",), True),
-    "passes/ToLoops": (("dialect", "passes/Scalar"), True),
+    "passes/ToLoops": (("dialect", "passes/Scalar", "runtime/device/library"), True),
     # Scalar stages, and stages that cannot be fused, use the loops that define the tile ops.
     "passes/ToCPU": (("dialect", "passes/Schedule", "passes/Scalar", "passes/ToLoops"), True),
     "passes/ToGPU": (("dialect", "passes/Schedule", "passes/Scalar", "passes/ToLoops",

@@ -1,6 +1,8 @@
 //===- Segments.cpp - Pieces of a chain of maps of one variable -----------===//
 #include "runtime/device/cpu/Segments.h"
 
+#include "runtime/device/library/Refine.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

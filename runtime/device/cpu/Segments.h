@@ -23,30 +23,13 @@
 #ifndef PE_RUNTIME_DEVICE_CPU_SEGMENTS_H
 #define PE_RUNTIME_DEVICE_CPU_SEGMENTS_H
 
-#include "runtime/device/library/Refine.h"
+#include "runtime/device/library/SegmentsCall.h"
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
 extern "C" {
-
-/// The argument block of `pe_find_segments`, followed in memory by `linkCount` links
-/// (pe::segments::Link). Compiled code writes it as 64-bit words in this order.
-struct PeFindSegments {
-  /// u[uRows][uStride], of which the first uCount entries of each row are used, and v[vCount]. The
-  /// argument of the chain is the product of an entry of u and an entry of v.
-  const float *u;
-  int64_t uRows, uStride, uCount;
-  const float *v;
-  int64_t vCount;
-  /// Outputs: knots[capacity + 1], coefficients[heads][capacity][degree + 1], count[1].
-  float *knots, *coefficients;
-  int32_t *count;
-  int64_t heads, capacity, degree;
-  double tolerance;
-  int64_t linkCount;
-};
 
 /// Fills the tables with `count` pieces, their ends and their polynomials in the format that
 /// tile.segments reads. A chain with one output applies to all heads. If the tables are too small,

@@ -38,12 +38,12 @@ extern "C" {
 PE_GPU_UNARY(PE_GPU_DECLARE_UNARY)
 PE_GPU_BINARY(PE_GPU_DECLARE_BINARY)
 
-struct PeGpuFindSegments;
+struct PeFindSegments;
 
 /// Computes the same as `pe_find_segments` (runtime/device/cpu/Segments.h) from the same argument
-/// block. Every thread of one CTA of `threads` threads must call it with the same arguments.
-/// `scratch` is global memory of peGpuSegmentsScratch (Refine.h) doubles or more.
-void pe_gpu_find_segments(const PeGpuFindSegments *call, double *scratch, int32_t threads);
+/// block (SegmentsCall.h). Every thread of one CTA of `threads` threads must call it with the same
+/// arguments. `scratch` is global memory of peGpuSegmentsScratch (Refine.h) doubles or more.
+void pe_gpu_find_segments(const PeFindSegments *call, double *scratch, int32_t threads);
 
 } // extern "C"
 

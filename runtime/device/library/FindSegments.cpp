@@ -12,19 +12,6 @@
 
 extern "C" {
 
-/// Has the layout of PeFindSegments and is followed by the links.
-struct PeGpuFindSegments {
-  const float *u;
-  int64_t uRows, uStride, uCount;
-  const float *v;
-  int64_t vCount;
-  float *knots, *coefficients;
-  int32_t *count;
-  int64_t heads, capacity, degree;
-  double tolerance;
-  int64_t linkCount;
-};
-
 static int32_t threadIndex() { return __nvvm_read_ptx_sreg_tid_x(); }
 static void barrier() { __syncthreads(); }
 
@@ -63,7 +50,7 @@ struct Sweep {
 
 class Finder {
 public:
-  Finder(const PeGpuFindSegments &call, double *scratch, int32_t threads)
+  Finder(const PeFindSegments &call, double *scratch, int32_t threads)
       : call(call), links(reinterpret_cast<const Link *>(&call + 1)), scratch(scratch),
         threads(threads), thread(threadIndex()), maxKnots(call.capacity + 1) {}
 
@@ -81,7 +68,7 @@ private:
   void writeConstants(pe::segments::Refiner<CtaPlatform> &chain, const Sweep &f);
   void writeOnePiece(float value, int32_t count);
 
-  const PeGpuFindSegments &call;
+  const PeFindSegments &call;
   const Link *links;
   double *scratch;
   int64_t threads, thread, maxKnots;
@@ -339,6 +326,6 @@ void Finder::run() {
 
 } // namespace
 
-void pe_gpu_find_segments(const PeGpuFindSegments *call, double *scratch, int32_t threads) {
+void pe_gpu_find_segments(const PeFindSegments *call, double *scratch, int32_t threads) {
   Finder(*call, scratch, threads).run();
 }

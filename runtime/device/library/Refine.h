@@ -22,21 +22,9 @@
 #ifndef PE_RUNTIME_DEVICE_LIBRARY_REFINE_H
 #define PE_RUNTIME_DEVICE_LIBRARY_REFINE_H
 
-#include "DeviceLibrary.h"
+#include "SegmentsCall.h"
 
 namespace pe::segments {
-
-/// The functions between the maps (tile.find_segments).
-enum class Function : int64_t { Identity, Relu, Gelu, Tanh, Silu, Cos, Step };
-
-/// Maps x to function(weight x + bias), with weight [outputs, inputs] row-major and bias [outputs].
-struct Link {
-  const float *weight;
-  const float *bias;
-  int64_t outputs;
-  int64_t inputs;
-  int64_t function;
-};
 
 /// A value and its derivative with respect to the argument of the chain.
 struct Dual {

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/library/DeviceLibrary.h"
 #include "runtime/device/cpu/Segments.h"
+#include "runtime/device/library/Refine.h"
 #include "runtime/jit/Compilation.h"
 #include "runtime/jit/Ptx.h"
 #include "runtime/ptx/LoadedModule.h"
