@@ -4,7 +4,7 @@
 #include "passes/ToGPU/Maps.h"
 #include "passes/ToLoops/ScalarStage.h"
 #include "passes/ToLoops/StageFunction.h"
-#include "runtime/device/library/Refine.h"
+#include "runtime/device/library/FindSegments.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
@@ -254,7 +254,7 @@ void lowerLoops(StageOp stage, MutableArrayRef<LoopCode> loops, unsigned number)
   fn.finish(stage, items, /*sharedBytes=*/0);
 }
 
-/// A size expression as a number of peGpuSegmentsScratch.
+/// A size expression as a number of segmentsScratch.
 struct SizeText {
   SizeText(std::string text) : text(std::move(text)) {}
   SizeText(int64_t number) : text(std::to_string(number)) {}
@@ -283,7 +283,8 @@ Value segmentsScratch(StageOp stage, FindSegmentsOp op) {
   for (size_t i = 1; i < op.getLinks().size(); i += 2)
     width = "max(" + width + "," + extentOf(op.getLinks()[i], 1) + ")";
   const SizeText ends = SizeText(extentOf(op.getCoefficients(), 2)) + 1;
-  const SizeText size = peGpuSegmentsScratch<SizeText>(op.getDegree(), width, ends);
+  const SizeText size =
+      ::pe::segments::segmentsScratch<SizeText>(kPeGpuSegmentsThreads, op.getDegree(), width, ends);
   OpBuilder builder(stage);
   auto plan = stage->getParentOfType<PlanOp>();
   auto type = BufferType::get(stage.getContext(), builder.getStringAttr(size.text),

@@ -3,7 +3,7 @@
 // Freestanding code that clang compiles for NVPTX, as bitcode that libpe-jit links into a kernel
 // module (runtime/jit/Ptx.cpp). Kernels call the functions as `pe_gpu_*` (passes/ToGPU). Nothing
 // here allocates or includes headers of a host library. Host code includes these headers for the
-// sizes of scratch memory (peGpuSegmentsScratch in Refine.h).
+// sizes of scratch memory (segmentsScratch in FindSegments.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_RUNTIME_DEVICE_LIBRARY_DEVICELIBRARY_H
@@ -42,7 +42,7 @@ struct PeFindSegments;
 
 /// Computes the same as `pe_find_segments` (runtime/device/cpu/Segments.h) from the same argument
 /// block (SegmentsCall.h). Every thread of one CTA of `threads` threads must call it with the same
-/// arguments. `scratch` is global memory of peGpuSegmentsScratch (Refine.h) doubles or more.
+/// arguments. `scratch` is global memory of segmentsScratch (FindSegments.h) doubles or more.
 void pe_gpu_find_segments(const PeFindSegments *call, double *scratch, int32_t threads);
 
 } // extern "C"

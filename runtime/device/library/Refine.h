@@ -78,12 +78,6 @@ constexpr Number refineScratch(int64_t threads, Number width, Number ends) {
   return (4 * threads + kBatch * kPoints * 2 + kScalePoints + 1) * width + 5 * ends + kBatch;
 }
 
-/// Returns the doubles of scratch of the sweeps over kinks in pe_gpu_find_segments: bounds of
-/// products and counts per thread, and two sweeps of knots and values.
-template <typename Number> constexpr Number sweepScratch(Number width, Number ends) {
-  return 5 * kPeGpuSegmentsThreads + 2 * ends * (width + 1);
-}
-
 /// Splits cells and fits cubics. `Platform` provides thread(), threads(), barrier(), and erf, exp,
 /// tanh, sin and cos of doubles.
 template <typename Platform> class Refiner {
@@ -426,15 +420,5 @@ void Refiner<Platform>::writeCubics(float *knots, float *coefficients) {
 }
 
 } // namespace pe::segments
-
-/// Returns the doubles of scratch of pe_gpu_find_segments for pieces of degree `degree`. For
-/// `width`, `ends` and `Number` see refineScratch.
-template <typename Number>
-constexpr Number peGpuSegmentsScratch(int64_t degree, Number width, Number ends) {
-  const Number sweeps = pe::segments::sweepScratch(width, ends);
-  if (degree == 1)
-    return sweeps;
-  return sweeps + pe::segments::refineScratch(kPeGpuSegmentsThreads, width, ends);
-}
 
 #endif // PE_RUNTIME_DEVICE_LIBRARY_REFINE_H

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/library/DeviceLibrary.h"
 #include "runtime/device/cpu/Segments.h"
-#include "runtime/device/library/Refine.h"
+#include "runtime/device/library/FindSegments.h"
 #include "runtime/jit/Compilation.h"
 #include "runtime/jit/Ptx.h"
 #include "runtime/ptx/LoadedModule.h"
@@ -90,7 +90,7 @@ struct Call {
       inputs = outputs;
       widest = std::max(widest, outputs);
     }
-    scratch.resize(peGpuSegmentsScratch(degree, widest, capacity + 1));
+    scratch.resize(segments::segmentsScratch(kPeGpuSegmentsThreads, degree, widest, capacity + 1));
   }
 };
 
