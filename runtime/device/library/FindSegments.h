@@ -219,7 +219,7 @@ template <typename Platform> bool KinkFinder<Platform>::run(double low, double h
   return true;
 }
 
-/// Computes the tables of a call. `scratch` has peSegmentsScratch doubles or more.
+/// Computes the tables of a call. `scratch` has segmentsScratch doubles or more.
 template <typename Platform> class SegmentFinder {
 public:
   SegmentFinder(const Platform &platform, const PeFindSegments &call, double *scratch)

@@ -175,4 +175,38 @@ TEST(SegmentsTest, FinalReluAddsKinks) {
   }
 }
 
+/// Scratch memory of NaN. Users must write its last element, but nothing after it.
+struct Scratch {
+  explicit Scratch(int64_t size) : memory(size + 1, NAN) {}
+  void expectAllUsed() const {
+    EXPECT_FALSE(std::isnan(memory.end()[-2]));
+    EXPECT_TRUE(std::isnan(memory.end()[-1]));
+  }
+  std::vector<double> memory;
+};
+
+TEST(SegmentsTest, ScratchMemoryHasTheStatedSize) {
+  std::mt19937_64 random(26);
+  const Network network = draw(random, {16}, 16);
+  const std::vector<Link> links = network.view();
+  const int64_t knots = findSegments(network, 0, 1).knots.size();
+  Scratch ofSweeps(pe::segments::sweepScratch<int64_t>(1, 16, knots));
+  pe::segments::KinkFinder<pe::cpu::HostPlatform> kinks({}, links.data(), links.size(), knots,
+                                                        ofSweeps.memory.data());
+  EXPECT_TRUE(kinks.run(0, 1));
+  ofSweeps.expectAllUsed();
+
+  Network waves = draw(random, {16}, 16, /*gain=*/200);
+  waves.inner = Function::Cos;
+  const std::vector<Link> smooth = waves.view();
+  constexpr int64_t kPieces = 4096;
+  Scratch ofCubics(pe::segments::refineScratch<int64_t>(1, 16, kPieces + 1));
+  pe::segments::Refiner<pe::cpu::HostPlatform> refiner({}, smooth.data(), smooth.size(), 16,
+                                                       kPieces, 1e-5, ofCubics.memory.data());
+  const double ends[] = {0, 1};
+  EXPECT_TRUE(refiner.run(ends, 1));
+  EXPECT_GE(refiner.count(), pe::segments::kBatch);
+  ofCubics.expectAllUsed();
+}
+
 } // namespace
