@@ -3,11 +3,20 @@
 #include "dialect/PE/PEInterfaces.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "runtime/plan/Activations.h"
 
 using namespace mlir;
 using namespace mlir::pe;
 
 #include "dialect/PE/PEInterfaces.cpp.inc"
+
+// PE_Activation has the numbers of the table. PETablesTest compares the names.
+#define PE_CHECK(enumerator, name)                                                                 \
+  static_assert(static_cast<int64_t>(Activation::enumerator) ==                                    \
+                static_cast<int64_t>(::pe::plan::Activation::enumerator));
+PE_ACTIVATIONS(PE_CHECK)
+#undef PE_CHECK
+static_assert(getMaxEnumValForActivation() + 1 == std::size(::pe::plan::kActivationNames));
 
 bool mlir::pe::isSmooth(Activation function) {
   return function != Activation::Identity && function != Activation::Relu &&

@@ -12,12 +12,17 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "runtime/plan/NameList.h"
+#include "runtime/reference/RopeKinds.h"
 #include "llvm/ADT/StringMap.h"
 #include <cmath>
 #include <numbers>
 
 using namespace mlir;
 using namespace mlir::pe;
+using ::pe::reference::kRopeKinds;
+using ::pe::reference::RopeBound;
+using ::pe::reference::RopeKind;
 
 //===----------------------------------------------------------------------===//
 // Syntax
@@ -25,30 +30,18 @@ using namespace mlir::pe;
 
 namespace {
 
-bool hasLength(RopeScalingKind kind) {
-  return kind != RopeScalingKind::Linear && kind != RopeScalingKind::Ntk;
-}
+static_assert(getMaxEnumValForRopeScalingKind() + 1 == kRopeKinds.size());
 
-/// The names and defaults of the two bounds of a kind; null if it has no bounds.
-struct Bounds {
-  const char *fast = nullptr, *slow = nullptr;
-  double fastDefault = 0, slowDefault = 0;
-};
-Bounds boundsOf(RopeScalingKind kind) {
-  if (kind == RopeScalingKind::Yarn)
-    return {"beta_fast", "beta_slow", 32.0, 1.0};
-  if (kind == RopeScalingKind::Llama3)
-    return {"high", "low", 4.0, 1.0};
-  return {};
-}
+const RopeKind &rowOf(RopeScalingKind kind) { return kRopeKinds[static_cast<size_t>(kind)]; }
 
 /// Returns the keys of a kind.
 SmallVector<StringRef> keysOf(RopeScalingKind kind) {
   SmallVector<StringRef> keys = {"factor"};
-  if (hasLength(kind))
+  const RopeKind &row = rowOf(kind);
+  if (row.hasLength)
     keys.push_back("original_length");
-  if (Bounds bounds = boundsOf(kind); bounds.fast)
-    llvm::append_range(keys, ArrayRef<StringRef>{bounds.fast, bounds.slow});
+  if (row.fast.name)
+    llvm::append_range(keys, ArrayRef<StringRef>{row.fast.name, row.slow.name});
   return keys;
 }
 
@@ -95,7 +88,9 @@ Attribute RopeScalingAttr::parse(AsmParser &parser, Type) {
     return {};
   std::optional<RopeScalingKind> kind = symbolizeRopeScalingKind(word);
   if (!kind) { // rope_scaling-C1
-    parser.emitError(loc) << "expected linear, ntk, dynamic_ntk, yarn or llama3, found " << word
+    const auto names =
+        llvm::map_to_vector(kRopeKinds, [](const RopeKind &row) { return row.name; });
+    parser.emitError(loc) << "expected " << ::pe::plan::listNames(names, "or") << ", found " << word
                           << " (rope_scaling-C1)";
     return {};
   }
@@ -103,10 +98,11 @@ Attribute RopeScalingAttr::parse(AsmParser &parser, Type) {
   if (!numbers || parser.parseGreater())
     return {};
   Builder &b = parser.getBuilder();
-  auto real = [&](const char *key, double otherwise) {
-    if (!key)
+  auto real = [&](const RopeBound &bound) {
+    if (!bound.name)
       return FloatAttr();
-    return b.getF64FloatAttr(numbers->contains(key) ? numbers->lookup(key) : otherwise);
+    auto found = numbers->find(bound.name);
+    return b.getF64FloatAttr(found == numbers->end() ? bound.standard : found->second);
   };
   IntegerAttr length;
   if (auto found = numbers->find("original_length"); found != numbers->end())
@@ -114,10 +110,9 @@ Attribute RopeScalingAttr::parse(AsmParser &parser, Type) {
         found->second == std::floor(found->second) && std::abs(found->second) < 1e15
             ? found->second
             : 0.0)); // not a length; the verifier rejects 0
-  const Bounds bounds = boundsOf(*kind);
+  const RopeKind &row = rowOf(*kind);
   return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), *kind,
-                    real("factor", 0.0), length, real(bounds.fast, bounds.fastDefault),
-                    real(bounds.slow, bounds.slowDefault));
+                    real({"factor"}), length, real(row.fast), real(row.slow));
 }
 
 void RopeScalingAttr::print(AsmPrinter &printer) const {
@@ -125,11 +120,10 @@ void RopeScalingAttr::print(AsmPrinter &printer) const {
   printer.printAttributeWithoutType(getFactor());
   if (getOriginalLength())
     printer << ", original_length = " << getOriginalLength().getInt();
-  const Bounds bounds = boundsOf(getKind());
-  for (auto [key, number, otherwise] : {std::tuple(bounds.fast, getFast(), bounds.fastDefault),
-                                        {bounds.slow, getSlow(), bounds.slowDefault}})
-    if (number && number.getValueAsDouble() != otherwise) {
-      printer << ", " << key << " = ";
+  const RopeKind &row = rowOf(getKind());
+  for (auto [bound, number] : {std::pair(row.fast, getFast()), {row.slow, getSlow()}})
+    if (number && number.getValueAsDouble() != bound.standard) {
+      printer << ", " << bound.name << " = ";
       printer.printAttributeWithoutType(number);
     }
   printer << ">";
@@ -144,7 +138,7 @@ LogicalResult RopeScalingAttr::verify(function_ref<InFlightDiagnostic()> emitErr
   if (!isPositive(factor)) // rope_scaling-C2
     return emitError() << "expected a factor above 0, found " << factor.getValueAsDouble()
                        << " (rope_scaling-C2)";
-  if (hasLength(kind) != static_cast<bool>(length) ||
+  if (rowOf(kind).hasLength != static_cast<bool>(length) ||
       (length && (length.getInt() < 1 || length.getInt() > (1 << 30)))) { // rope_scaling-C3
     InFlightDiagnostic diagnostic = emitError() << "expected original_length of "
                                                 << stringifyRopeScalingKind(kind)
@@ -157,8 +151,8 @@ LogicalResult RopeScalingAttr::verify(function_ref<InFlightDiagnostic()> emitErr
   }
   if (fast && !(isPositive(slow) && isPositive(fast) &&
                 fast.getValueAsDouble() > slow.getValueAsDouble())) // rope_scaling-C4
-    return emitError() << "expected " << boundsOf(kind).slow << " above 0 and "
-                       << boundsOf(kind).fast << " above it, found " << slow.getValueAsDouble()
+    return emitError() << "expected " << rowOf(kind).slow.name << " above 0 and "
+                       << rowOf(kind).fast.name << " above it, found " << slow.getValueAsDouble()
                        << " and " << fast.getValueAsDouble() << " (rope_scaling-C4)";
   return success();
 }

@@ -1,6 +1,9 @@
 //===- BiasVerifiers.cpp - rules of biases and their gradients ------------===//
 #include "dialect/Tile/Verify.h"
 
+#include "runtime/plan/Activations.h"
+#include "runtime/plan/NameList.h"
+
 using namespace mlir;
 using namespace mlir::tile;
 
@@ -223,13 +226,14 @@ LogicalResult FindSegmentsOp::verify() {
       stage && !stage.getOver().empty()) // find_segments-C4
     return emitOpError("expected a stage over [], since the tables serve all heads, found over ")
            << stage.getOver() << " (find_segments-C4)";
+  constexpr auto &kNames = ::pe::plan::kActivationNames;
   const bool areKnown =
       llvm::all_of(getFunctions().getAsValueRange<StringAttr>(),
-                   [](StringRef name) { return symbolizeLinkFunction(name).has_value(); });
+                   [](StringRef name) { return llvm::is_contained(kNames, name); });
   if (2 * getFunctions().size() != getLinks().size() || !areKnown) // find_segments-C5
-    return emitOpError("expected one of identity, relu, gelu, tanh, silu, cos and step per link, "
-                       "found ")
-           << getFunctions() << " for " << getLinks().size() / 2 << " links (find_segments-C5)";
+    return emitOpError("expected one of ")
+           << ::pe::plan::listNames(kNames, "and") << " per link, found " << getFunctions()
+           << " for " << getLinks().size() / 2 << " links (find_segments-C5)";
   if (!(getTolerance().convertToDouble() > 0)) // find_segments-C6
     return emitOpError("expected a tolerance above 0, found ")
            << getTolerance().convertToDouble() << " (find_segments-C6)";

@@ -17,12 +17,6 @@ def Tile_Order : Tile_Enum<"Order", "the order in which a stream visits the keys
   I32EnumAttrCase<"Descending", 2, "descending">]>;
 def Tile_OrderAttr : EnumAttr<Tile_Dialect, Tile_Order, "order">;
 
-def Tile_LinkFunction : Tile_Enum<"LinkFunction", "a scalar function between linear maps", [
-  I32EnumAttrCase<"Identity", 0, "identity">, I32EnumAttrCase<"Relu", 1, "relu">,
-  I32EnumAttrCase<"Gelu", 2, "gelu">, I32EnumAttrCase<"Tanh", 3, "tanh">,
-  I32EnumAttrCase<"Silu", 4, "silu">, I32EnumAttrCase<"Cos", 5, "cos">,
-  I32EnumAttrCase<"Step", 6, "step">]>;
-
 def Tile_Reduction : Tile_Enum<"Reduction", "an associative reduction", [
   I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">,
   I32EnumAttrCase<"Min", 2, "min">]>;

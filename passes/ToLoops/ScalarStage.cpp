@@ -220,7 +220,8 @@ SmallVector<SegmentsWord> mlir::tile::getSegmentsWords(FindSegmentsOp op) {
     set(link + offsetof(Link, bias), bias);
     set(link + offsetof(Link, outputs), extentsOf(bias));
     set(link + offsetof(Link, inputs), matrix.size() == 2 ? Extents{matrix.back()} : Extents());
-    set(link + offsetof(Link, function), static_cast<int64_t>(*symbolizeLinkFunction(name)));
+    set(link + offsetof(Link, function),
+        llvm::find(::pe::plan::kActivationNames, name) - ::pe::plan::kActivationNames);
   }
   assert(!llvm::is_contained(words, SegmentsWord()) && "every field is set");
   return words;

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from ._activations import ACTIVATIONS
 from ._errors import InputError
 from ._trace.graph import REAL, TRUTH, Graph, Layers, Node
 
@@ -26,11 +27,6 @@ _OPERATIONS: dict[str, Callable[..., torch.Tensor]] = {
         "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sin", "cos",
         "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "erf", "erfc", "floor",
         "ceil", "copysign")},
-}
-_ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "identity": lambda x: x, "relu": torch.relu, "gelu": F.gelu, "tanh": torch.tanh,
-    "silu": F.silu, "cos": torch.cos,
-    "step": lambda x: (x > 0).to(x.dtype),
 }
 
 
@@ -123,7 +119,7 @@ def network(x: torch.Tensor, head: torch.Tensor, layers: Sequence[torch.Tensor],
     """Returns output `head` of a network with one input. The last layer has a row per head, or one
     row."""
     first, first_bias, *rest = layers
-    act, final = _ACTIVATIONS[activation], _ACTIVATIONS[final_activation]
+    act, final = ACTIVATIONS[activation], ACTIVATIONS[final_activation]
 
     def pick(rows: torch.Tensor) -> torch.Tensor:
         return rows[head.clamp(0, len(rows) - 1)]

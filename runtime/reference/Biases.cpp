@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/plan/Activations.h"
+#include "runtime/plan/NameList.h"
 #include "runtime/reference/GraphBuilder.h"
 
 #include <cmath>
@@ -225,10 +227,8 @@ Expected<MlpSpec> GraphBuilder::readMlp(const Operation &operation,
   spec.activation = findActivation(*activation);
   spec.finalActivation = findActivation(*finalActivation);
   if (!spec.activation || !spec.finalActivation)
-    return operation.fail(
-        "expected activations 'identity', 'relu', 'gelu', 'tanh', 'silu', 'cos' or "
-        "'step', found '",
-        *activation, "' and '", *finalActivation, "'");
+    return operation.fail("expected activations ", plan::listNames(plan::kActivationNames, "or"),
+                          ", found ", *activation, " and ", *finalActivation);
   return spec;
 }
 

@@ -2,6 +2,8 @@
 
 #include "runtime/reference/RopeScaling.h"
 
+#include "runtime/reference/RopeKinds.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -10,9 +12,9 @@ namespace pe::reference {
 
 constexpr double kPi = 3.14159265358979323846;
 
-double RopeScaling::get(const std::string &name, double otherwise) const {
+double RopeScaling::get(const std::string &name) const {
   auto found = numbers.find(name);
-  return found == numbers.end() ? otherwise : found->second;
+  return found == numbers.end() ? 0.0 : found->second;
 }
 
 /// Parses "#pe.rope_scaling<yarn, factor = 4.0, original_length = 2048>".
@@ -37,9 +39,14 @@ Expected<RopeScaling> readScaling(const Operation &operation) {
     else
       scaling.numbers[part.substr(0, equal)] = std::strtod(part.c_str() + equal + 1, nullptr);
   }
-  for (const char *known : {"linear", "ntk", "dynamic_ntk", "yarn", "llama3"})
-    if (scaling.kind == known)
-      return scaling;
+  for (const RopeKind &kind : kRopeKinds) {
+    if (scaling.kind != kind.name)
+      continue;
+    for (const RopeBound &bound : {kind.fast, kind.slow})
+      if (bound.name)
+        scaling.numbers.try_emplace(bound.name, bound.standard);
+    return scaling;
+  }
   return operation.fail("has a scaling '", scaling.kind, "' that the reference does not support");
 }
 
@@ -63,31 +70,31 @@ static Dual clampToUnit(Dual x) {
 
 /// Peng et al. 2023, section 3.2, with the correction range rounded to integers as in their code.
 static Dual yarnFrequency(const RopeScaling &scaling, Dual base, int64_t pair, int64_t n) {
-  const double length = scaling.get("original_length", 0), dims = static_cast<double>(n);
+  const double length = scaling.get("original_length"), dims = static_cast<double>(n);
   const auto dimOf = [&](double rotations) {
     return dims * std::log(length / (rotations * 2.0 * kPi)) / (2.0 * std::log(base.value));
   };
-  const double low = std::max(std::floor(dimOf(scaling.get("beta_fast", 32.0))), 0.0);
-  double high = std::min(std::ceil(dimOf(scaling.get("beta_slow", 1.0))), dims - 1.0);
+  const double low = std::max(std::floor(dimOf(scaling.get("beta_fast"))), 0.0);
+  double high = std::min(std::ceil(dimOf(scaling.get("beta_slow"))), dims - 1.0);
   if (high - low < 0.001)
     high = low + 0.001;
   const double ramp = std::clamp((static_cast<double>(pair) - low) / (high - low), 0.0, 1.0);
-  return blend(plainFrequency(base, pair, n), scaling.get("factor", 1.0), {1.0 - ramp, 0.0});
+  return blend(plainFrequency(base, pair, n), scaling.get("factor"), {1.0 - ramp, 0.0});
 }
 
 /// Llama 3.1: interpolates according to the wavelength 2 pi / f.
 static Dual llamaFrequency(const RopeScaling &scaling, Dual base, int64_t pair, int64_t n) {
-  const double low = scaling.get("low", 1.0), high = scaling.get("high", 4.0);
-  const double length = scaling.get("original_length", 0);
+  const double low = scaling.get("low"), high = scaling.get("high");
+  const double length = scaling.get("original_length");
   const Dual f = plainFrequency(base, pair, n);
   const double turns = length / (2.0 * kPi);
   const Dual smooth = {(turns * f.value - low) / (high - low), turns * f.slope / (high - low)};
-  return blend(f, scaling.get("factor", 1.0), clampToUnit(smooth));
+  return blend(f, scaling.get("factor"), clampToUnit(smooth));
 }
 
 Dual scaledFrequency(const RopeScaling &scaling, Dual base, int64_t pair, int64_t n,
                      int64_t length) {
-  const double factor = scaling.get("factor", 1.0);
+  const double factor = scaling.get("factor");
   if (scaling.kind == "linear")
     return blend(plainFrequency(base, pair, n), factor, {0.0, 0.0});
   if (scaling.kind == "yarn")
@@ -98,7 +105,7 @@ Dual scaledFrequency(const RopeScaling &scaling, Dual base, int64_t pair, int64_
   if (scaling.kind == "ntk")
     stretch = factor;
   if (scaling.kind == "dynamic_ntk") {
-    const double original = scaling.get("original_length", 0);
+    const double original = scaling.get("original_length");
     const double end = std::max(static_cast<double>(length), original);
     stretch = factor * end / original - (factor - 1.0);
   }
@@ -110,7 +117,7 @@ Dual scaledFrequency(const RopeScaling &scaling, Dual base, int64_t pair, int64_
 }
 
 double attentionFactor(const RopeScaling &scaling) {
-  const double factor = scaling.get("factor", 1.0);
+  const double factor = scaling.get("factor");
   return scaling.kind == "yarn" && factor > 1.0 ? 0.1 * std::log(factor) + 1.0 : 1.0;
 }
 

@@ -25,7 +25,8 @@ struct Dual {
 struct RopeScaling {
   std::string kind;
   std::map<std::string, double> numbers;
-  double get(const std::string &name, double otherwise) const;
+  /// Returns a number of the kind, or its default.
+  double get(const std::string &name) const;
 };
 
 /// Reads the attribute `scaling` of a rotation; an unknown kind is an error.

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/reference/ScalarRules.h"
 
+#include "runtime/plan/Activations.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -91,7 +93,7 @@ const UnaryRule unaryRules[] = {
     {"math.isfinite", [](double x) { return std::isfinite(x) ? 1.0 : 0.0; }, zeroSlope},
 };
 
-const UnaryRule activationRules[] = {
+constexpr UnaryRule activationRules[] = {
     {"identity", [](double x) { return x; }, [](double, double) { return 1.0; }},
     {"relu", [](double x) { return x <= 0.0 ? 0.0 : x; },
      [](double x, double) { return x > 0.0 ? 1.0 : 0.0; }},
@@ -105,6 +107,8 @@ const UnaryRule activationRules[] = {
                                                  : 0.0; },
      [](double, double) { return 0.0; }},
 };
+static_assert(std::ranges::equal(activationRules, plan::kActivationNames, {}, &UnaryRule::name),
+              "a rule per activation, in the order of the table");
 
 //===----------------------------------------------------------------------===//
 // Binary rules

@@ -57,8 +57,8 @@ extern const BinaryRule positivePowerRule; ///< x^e for x > 0, otherwise 0 witho
 extern const BinaryRule geometricSlopeRule;
 extern const BinaryRule interleavedSlopeRule;
 
-/// Returns an activation of pe.mlp: "identity", "relu" (relu'(0) = 0), "gelu" (exact, with erf),
-/// "tanh", "silu", "cos", "step" (1 for x > 0, with derivative 0). Null for other names.
+/// Returns an activation of pe.mlp (runtime/plan/Activations.h): relu'(0) = 0, "gelu" is exact,
+/// with erf, and "step" is 1 for x > 0, with derivative 0. Null for other names.
 const UnaryRule *findActivation(std::string_view name);
 
 } // namespace pe::reference

@@ -18,10 +18,14 @@ ROOMS = {
     "runtime/ptx": (("runtime/include", "runtime/core"), False),
     # Freestanding functions that GPU kernels call. The passes that emit the calls use their
     # arguments and sizes.
-    "runtime/device/library": ((), False),
+    "runtime/plan/Activations.h": ((), False),
+    "runtime/device/library": (("runtime/plan/Activations.h",), False),
     "runtime/device": (("runtime/include", "runtime/plan", "runtime/core", "runtime/ptx",
                         "runtime/device/library"), False),
-    "runtime/reference": (("runtime/include", "runtime/plan", "runtime/core"), False),
+    # The dialect and the reference read the kinds of RoPE scaling from one table.
+    "runtime/reference/RopeKinds.h": ((), False),
+    "runtime/reference": (("runtime/include", "runtime/plan", "runtime/core",
+                           "runtime/reference/RopeKinds.h"), False),
     "runtime/api": (
         ("runtime/include", "runtime/plan", "runtime/core", "runtime/device", "runtime/reference",
          "runtime/train/reinit", "runtime/jit/JitInterface.h"), False),
@@ -36,7 +40,7 @@ ROOMS = {
     "runtime/train/api": (("runtime/include", "runtime/plan", "runtime/core", "runtime/device",
                            "runtime/api", "runtime/train"), False),
     "dialect/Math": ((), False),
-    "dialect/PE": (("dialect/Math", "runtime/plan"), True),
+    "dialect/PE": (("dialect/Math", "runtime/plan", "runtime/reference/RopeKinds.h"), True),
     "dialect/Tile": (("dialect/Math", "runtime/plan"), True),
     "dialect/Step": (("dialect/Tile",), True),
     "passes/Analysis": (("dialect",), True),

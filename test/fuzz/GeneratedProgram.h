@@ -12,6 +12,8 @@
 
 #include "fuzz/ScalarOperations.h"
 #include "pe/Positions.h"
+#include "runtime/plan/Activations.h"
+#include "runtime/reference/RopeKinds.h"
 
 #include <array>
 #include <cstdint>
@@ -121,12 +123,15 @@ struct Node {
 
 /// The attribute values that Linear's and Mlp's `integers` index.
 constexpr std::array<const char *, 3> kSlopeRules = {"", "geometric", "interleaved"};
-constexpr std::array<const char *, 7> kActivations = {"identity", "relu", "gelu", "tanh",
-                                                      "silu",     "cos",  "step"};
+constexpr auto kActivations = std::to_array(plan::kActivationNames);
 
-/// The kinds of scaling that Rotary's `integers` index, and their fixed parameters.
-constexpr std::array<const char *, 6> kScalings = {"",     "linear", "ntk", "dynamic_ntk",
-                                                   "yarn", "llama3"};
+/// The kinds of scaling that Rotary's `integers` index, after none, and their fixed parameters.
+constexpr std::array kScalings = [] {
+  std::array<const char *, reference::kRopeKinds.size() + 1> names = {""};
+  for (size_t i = 0; i < reference::kRopeKinds.size(); ++i)
+    names[i + 1] = reference::kRopeKinds[i].name;
+  return names;
+}();
 constexpr int64_t kOriginalLength = 40;
 constexpr double kFast = 6.0, kSlow = 0.5;
 

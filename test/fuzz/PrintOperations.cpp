@@ -71,14 +71,14 @@ std::string Printer::printBias(const Node &node, const std::vector<std::string> 
 
 /// Prints "#pe.rope_scaling<...>".
 static std::string printScaling(const Node &node) {
-  const std::string kind = kScalings[node.integers[1]];
-  std::string text = "#pe.rope_scaling<" + kind + ", factor = " + printReal(node.reals[1]);
-  if (kind != "linear" && kind != "ntk")
+  const reference::RopeKind &kind = reference::kRopeKinds[node.integers[1] - 1];
+  std::string text =
+      "#pe.rope_scaling<" + std::string(kind.name) + ", factor = " + printReal(node.reals[1]);
+  if (kind.hasLength)
     text += ", original_length = " + std::to_string(kOriginalLength);
-  if (kind == "yarn")
-    text += ", beta_fast = " + printReal(kFast) + ", beta_slow = " + printReal(kSlow);
-  if (kind == "llama3")
-    text += ", high = " + printReal(kFast) + ", low = " + printReal(kSlow);
+  for (auto [bound, value] : {std::pair(kind.fast, kFast), {kind.slow, kSlow}})
+    if (bound.name)
+      text += ", " + std::string(bound.name) + " = " + printReal(value);
   return text + ">";
 }
 

@@ -91,6 +91,23 @@ TEST(Refusals, UnknownAttributeIsRefused) {
   EXPECT_NE(errorOf(f, inputsFor(f)).find("attribute 'factor'"), std::string::npos);
 }
 
+TEST(Refusals, UnknownActivationAndScaling) {
+  ProgramBuilder f;
+  const int weight = f.parameter("w", {f.heads}), shift = f.parameter("b", {f.heads});
+  f.attention({f.bias("pe.mlp", {f.coordinate("pe.distance"), weight, shift},
+                      {{"activation", "#pe.activation<mish>"}})},
+              {}, f.noMask);
+  EXPECT_NE(errorOf(f, inputsFor(f))
+                .find("expected activations identity, relu, gelu, tanh, silu, "
+                      "cos or step, found mish and identity"),
+            std::string::npos)
+      << errorOf(f, inputsFor(f));
+  ProgramBuilder g;
+  g.attention({}, {g.rotation("pe.rotary", {{"scaling", "#pe.rope_scaling<cubic>"}})}, g.noMask);
+  EXPECT_NE(errorOf(g, inputsFor(g)).find("has a scaling 'cubic' that the reference does not"),
+            std::string::npos);
+}
+
 TEST(Refusals, StickBreakingNeedsAnOrder) {
   ProgramBuilder f;
   ProgramBuilder::AttentionOptions options;

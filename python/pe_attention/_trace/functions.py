@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from .._activations import ACTIVATIONS
 from . import values
 from .forms import advice_on
 from .graph import REAL, TRUTH, WHOLE
@@ -30,7 +31,6 @@ _ALIASES = {
     "expit": "sigmoid", "rmod": "rremainder", "lshift": "bitwise_left_shift",
     "rshift": "bitwise_right_shift", "view": "reshape", "type": "to",
 }
-_ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "tanh": "tanh", "silu": "silu", "cos": "cos"}
 _TRUTHS = ("lt", "le", "gt", "ge", "eq", "ne", "logical_and", "logical_or", "logical_not",
            "logical_xor", "isnan", "bool")
 # Sums of arrays are unrolled up to this number of terms.
@@ -82,8 +82,8 @@ def _unknown(name: str) -> str:
 
 def _elementwise(tracer: Tracer, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     function = FUNCTIONS[name]
-    if args and isinstance(args[0], Chain) and name in _ACTIVATIONS and _is_exact(kwargs):
-        chain = args[0].with_activation(_ACTIVATIONS[name])
+    if args and isinstance(args[0], Chain) and name in ACTIVATIONS and _is_exact(kwargs):
+        chain = args[0].with_activation(name)
         if chain is not None:
             return chain
     if name in ("clamp_max",):

@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
+from .._activations import ACTIVATIONS
 from .._declare import Declaration, Size, per_head
 from .._dense import Positions, network
 from .._errors import InputError
 from .._module import Encoding
 
 Tensors = Mapping[str, torch.Tensor]
-_ACTIVATIONS = ("identity", "relu", "gelu", "tanh", "silu", "cos", "step")
 
 
 def _check_activation(name: str, value: str) -> None:
-    if value not in _ACTIVATIONS:
-        raise InputError(f"{name}: expected one of {', '.join(_ACTIVATIONS)}, found {value!r}")
+    if value not in ACTIVATIONS:
+        raise InputError(f"{name}: expected one of {', '.join(ACTIVATIONS)}, found {value!r}")
 
 
 def _layers(name: str, hidden: int | Sequence[int]) -> tuple[int, ...]:

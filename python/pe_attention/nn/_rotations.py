@@ -10,8 +10,9 @@ from .._declare import per_head
 from .._errors import InputError
 from .._module import Bound, Encoding
 
-# The required and the optional numbers of each kind of scaling.
-_SCALINGS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+# The required and the optional numbers of each kind of scaling, as in
+# runtime/reference/RopeKinds.h.
+SCALINGS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "linear": (("factor",), ()),
     "ntk": (("factor",), ()),
     "dynamic_ntk": (("factor", "original_length"), ()),
@@ -25,10 +26,10 @@ def _scaling(scaling: Mapping[str, float | str]) -> str:
     "original_length": 2048}."""
     given = dict(scaling)
     kind = str(given.pop("kind", ""))
-    if kind not in _SCALINGS:
-        raise InputError(f"scaling: expected a kind, one of {', '.join(_SCALINGS)}, as in "
+    if kind not in SCALINGS:
+        raise InputError(f"scaling: expected a kind, one of {', '.join(SCALINGS)}, as in "
                          f"{{'kind': 'ntk', 'factor': 4.0}}; found {kind!r}")
-    needed, others = _SCALINGS[kind]
+    needed, others = SCALINGS[kind]
     if set(needed) - set(given) or set(given) - {*needed, *others}:
         raise InputError(f"scaling: expected {', '.join(needed)}"
                          f"{' and perhaps ' + ', '.join(others) if others else ''} of kind {kind}, "

@@ -8,11 +8,12 @@
 #define PE_RUNTIME_DEVICE_LIBRARY_SEGMENTSCALL_H
 
 #include "DeviceLibrary.h"
+#include "runtime/plan/Activations.h"
 
 namespace pe::segments {
 
-/// The functions between the maps (tile.find_segments).
-enum class Function : int64_t { Identity, Relu, Gelu, Tanh, Silu, Cos, Step };
+/// The functions between the maps.
+using Function = plan::Activation;
 
 /// Maps x to function(weight x + bias), with weight [outputs, inputs] row-major and bias [outputs].
 struct Link {
