@@ -32,7 +32,7 @@ LogicalResult LinearOp::verify() {
 
 /// Emits 2^(-8 ordinal / heads) of f32 values.
 static Value buildGeometricSlope(ScalarBuilder &f, Value ordinal, Value heads) {
-  return f.create<math::Exp2Op>(f.div(f.mul(f.constant(-8.0), ordinal), heads));
+  return f.create<math::Exp2Op>(f.div(f.mul(f.number(-8.0), ordinal), heads));
 }
 
 /// Emits the geometric slopes of n heads, the largest power of two n <= H, followed by every second
@@ -60,7 +60,7 @@ static Value buildRuleSlope(ScalarBuilder &f, OpBuilder &builder, const PairPoin
   Value total = f.create<HeadsTotalOp>(builder.getIndexType());
   if (rule == SlopeRule::Interleaved)
     return buildInterleavedSlope(f, builder, head, total);
-  return buildGeometricSlope(f, f.add(f.toFloat(head), f.constant(1.0)), f.toFloat(total));
+  return buildGeometricSlope(f, f.add(f.toFloat(head), f.number(1.0)), f.toFloat(total));
 }
 
 Value LinearOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
@@ -99,7 +99,7 @@ LogicalResult PowerOp::verify() { return verifyFiniteFactor(*this, getFactor(), 
 Value PowerOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
                            ValueRange operands) {
   ScalarBuilder f(builder, loc, point);
-  Value zero = f.constant(0.0), one = f.constant(1.0);
+  Value zero = f.number(0.0), one = f.number(1.0);
   Value positive = f.less(zero, operands[0]);
   // At 0, compute and discard the power of 1, so that no infinite logarithm reaches a gradient.
   Value base = f.select(positive, operands[0], one);

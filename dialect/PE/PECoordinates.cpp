@@ -44,7 +44,7 @@ Value KeyPositionOp::buildScalar(OpBuilder &builder, Location loc, const PairPoi
 
 /// Emits log(|c x| + 1).
 static Value buildLogOnePlus(ScalarBuilder &f, Value c, Value x) {
-  return f.log(f.add(f.abs(f.mul(c, x)), f.constant(1.0)));
+  return f.log(f.add(f.abs(f.mul(c, x)), f.number(1.0)));
 }
 
 Value LogDistanceOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
@@ -57,7 +57,7 @@ Value LogDistanceOp::buildScalar(OpBuilder &builder, Location loc, const PairPoi
 Value ClampedLogOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
                                 ValueRange operands) {
   ScalarBuilder f(builder, loc, point);
-  Value zero = f.constant(0.0), one = f.constant(1.0);
+  Value zero = f.number(0.0), one = f.number(1.0);
   Value threshold = f.exp(f.parameter(operands[0]));
   Value t = f.div(f.log(f.add(f.distance(), one)), f.log(f.add(threshold, one)));
   // Use select instead of min and max, so that the gradient passes at the bounds.
@@ -91,14 +91,14 @@ Value ProgressiveOp::buildScalar(OpBuilder &builder, Location loc, const PairPoi
   if (getThreshold()) {
     Value multiplier = f.parameter(operands.back());
     Value threshold = f.abs(f.scale(getInitialLength().convertToDouble(), multiplier));
-    length = f.max(length, threshold);
+    length = f.maximum(length, threshold);
   }
   Value numerator = f.distance(), denominator = length;
   if (c) {
     numerator = buildLogOnePlus(f, c, numerator);
     denominator = buildLogOnePlus(f, c, length);
   }
-  denominator = f.add(denominator, f.constant(getEpsilon().convertToDouble()));
+  denominator = f.add(denominator, f.number(getEpsilon().convertToDouble()));
   return f.div(numerator, denominator);
 }
 

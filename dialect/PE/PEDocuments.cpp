@@ -20,7 +20,7 @@ static Value countBoundaries(OpBuilder &builder, Location loc, Value boundaries,
   ScalarBuilder f(inner, loc, PairPoint());
   Value boundary = f.create<arith::IndexCastOp>(inner.getIndexType(), f.read(tensor, n));
   Value isBefore = f.create<arith::CmpIOp>(arith::CmpIPredicate::sle, boundary, at);
-  YieldOp::create(inner, loc, f.select(isBefore, f.constant(1), f.constant(0)));
+  YieldOp::create(inner, loc, f.select(isBefore, f.number(1), f.number(0)));
   return sum;
 }
 

@@ -7,10 +7,9 @@
 
 #include "dialect/PE/PEDialect.h"
 
+#include "dialect/FloatBuilder.h"
 #include "dialect/PE/PERotations.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "runtime/plan/NameList.h"
 #include "runtime/reference/RopeKinds.h"
@@ -164,43 +163,29 @@ LogicalResult RopeScalingAttr::verify(function_ref<InFlightDiagnostic()> emitErr
 namespace {
 
 /// Emits f64 code with short names, so that it resembles the formulas.
-class Code {
+class Code : public FloatBuilder {
 public:
-  Code(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
+  using FloatBuilder::FloatBuilder;
 
-  Value number(double value) {
-    return arith::ConstantOp::create(builder, loc, builder.getF64FloatAttr(value));
-  }
+  Value number(double value) { return FloatBuilder::number(value, getF64Type()); }
   Value toFloat(Value index) {
-    Value wide = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), index);
-    return arith::SIToFPOp::create(builder, loc, builder.getF64Type(), wide);
+    return create<arith::SIToFPOp>(getF64Type(), create<arith::IndexCastOp>(getI64Type(), index));
   }
-  Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
-  Value sub(Value a, Value b) { return arith::SubFOp::create(builder, loc, a, b); }
-  Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
-  Value div(Value a, Value b) { return arith::DivFOp::create(builder, loc, a, b); }
-  Value max(Value a, Value b) { return arith::MaximumFOp::create(builder, loc, a, b); }
-  Value min(Value a, Value b) { return arith::MinimumFOp::create(builder, loc, a, b); }
-  Value log(Value a) { return math::LogOp::create(builder, loc, a); }
-  Value pow(Value a, Value b) { return math::PowFOp::create(builder, loc, a, b); }
-  Value floor(Value a) { return math::FloorOp::create(builder, loc, a); }
-  Value ceil(Value a) { return math::CeilOp::create(builder, loc, a); }
-  Value clampToUnit(Value a) { return min(max(a, number(0)), number(1)); }
+  Value pow(Value a, Value b) { return create<math::PowFOp>(a, b); }
+  Value floor(Value a) { return create<math::FloorOp>(a); }
+  Value ceil(Value a) { return create<math::CeilOp>(a); }
+  Value clampToUnit(Value a) { return minimum(maximum(a, number(0)), number(1)); }
   /// Interpolates linearly from a (weight 0) to b (weight 1).
   Value mix(Value a, Value b, Value weight) {
     return add(mul(a, sub(number(1), weight)), mul(b, weight));
   }
-
-private:
-  OpBuilder &builder;
-  Location loc;
 };
 
 } // namespace
 
 Value mlir::pe::buildRotaryFrequency(OpBuilder &builder, Location loc, Value base, Value pair,
                                      int64_t n) {
-  Code f(builder, loc);
+  Code f(loc, builder);
   return f.pow(base, f.mul(f.number(-2.0 / static_cast<double>(n)), pair));
 }
 
@@ -214,17 +199,17 @@ static Value buildYarnShare(Code &f, Value base, Value p, int64_t n, double leng
     const double wave = std::log(length / (2 * std::numbers::pi * turns));
     return f.div(f.number(dims * wave / 2), f.log(base));
   };
-  Value first = f.max(f.floor(pairOfTurns(fast)), f.number(0));
-  Value last = f.min(f.ceil(pairOfTurns(slow)), f.number(dims - 1));
+  Value first = f.maximum(f.floor(pairOfTurns(fast)), f.number(0));
+  Value last = f.minimum(f.ceil(pairOfTurns(slow)), f.number(dims - 1));
   // If both are the same pair, the ramp is a step.
-  Value width = f.max(f.sub(last, first), f.number(0.001));
+  Value width = f.maximum(f.sub(last, first), f.number(0.001));
   Value ramp = f.clampToUnit(f.div(f.sub(p, first), width));
   return f.sub(f.number(1), ramp);
 }
 
 Value RopeScalingAttr::buildFrequency(OpBuilder &builder, Location loc, Value base, Value pair,
                                       Value length, int64_t n) {
-  Code f(builder, loc);
+  Code f(loc, builder);
   const double factor = getFactor().getValueAsDouble(), dims = static_cast<double>(n);
   const double original = getOriginalLength() ? getOriginalLength().getInt() : 0;
   auto stretched = [&](Value stretch) {
@@ -234,7 +219,7 @@ Value RopeScalingAttr::buildFrequency(OpBuilder &builder, Location loc, Value ba
   if (getKind() == RopeScalingKind::Ntk)
     return stretched(f.number(factor));
   if (getKind() == RopeScalingKind::DynamicNtk) {
-    Value times = f.div(f.max(f.toFloat(length), f.number(original)), f.number(original));
+    Value times = f.div(f.maximum(f.toFloat(length), f.number(original)), f.number(original));
     return stretched(f.sub(f.mul(f.number(factor), times), f.number(factor - 1)));
   }
   Value plain = buildRotaryFrequency(builder, loc, base, pair, n);

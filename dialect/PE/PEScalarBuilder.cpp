@@ -7,19 +7,15 @@
 using namespace mlir;
 using namespace mlir::pe;
 
-Value ScalarBuilder::constant(double value) {
-  return create<arith::ConstantOp>(builder.getF32FloatAttr(static_cast<float>(value)));
-}
-
 Value ScalarBuilder::constantInt(int64_t value) {
-  return create<arith::ConstantOp>(builder.getI32IntegerAttr(value));
+  return create<arith::ConstantOp>(getI32IntegerAttr(value));
 }
 
 Value ScalarBuilder::constantIndex(int64_t value) { return create<arith::ConstantIndexOp>(value); }
 
 Value ScalarBuilder::difference() {
   Value wide = create<arith::SubIOp>(point.query, point.key);
-  return create<arith::IndexCastOp>(builder.getI32Type(), wide);
+  return create<arith::IndexCastOp>(getI32Type(), wide);
 }
 
 Value ScalarBuilder::relative() { return toFloat(difference()); }
@@ -28,17 +24,17 @@ Value ScalarBuilder::distance() { return abs(relative()); }
 
 Value ScalarBuilder::toFloat(Value value) {
   if (value.getType().isIndex())
-    value = create<arith::IndexCastOp>(builder.getI32Type(), value);
-  return create<arith::SIToFPOp>(builder.getF32Type(), value);
+    value = create<arith::IndexCastOp>(getI32Type(), value);
+  return create<arith::SIToFPOp>(getF32Type(), value);
 }
 
 Value ScalarBuilder::toIndex(Value value) {
-  Value integer = create<arith::FPToSIOp>(builder.getI32Type(), value);
-  return create<arith::IndexCastOp>(builder.getIndexType(), integer);
+  Value integer = create<arith::FPToSIOp>(getI32Type(), value);
+  return create<arith::IndexCastOp>(getIndexType(), integer);
 }
 
 Value ScalarBuilder::scale(double factor, Value a) {
-  return factor == 1.0 ? a : mul(constant(factor), a);
+  return factor == 1.0 ? a : mul(number(factor), a);
 }
 
 Value ScalarBuilder::headIndex(int64_t extent) {

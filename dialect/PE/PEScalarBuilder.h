@@ -4,25 +4,24 @@
 // definitions resemble the formulas:
 //
 //   ScalarBuilder f(builder, loc, point);
-//   return f.log(f.add(f.abs(f.mul(f.parameter(c), f.distance())), f.constant(1.0)));
+//   return f.log(f.add(f.abs(f.mul(f.parameter(c), f.distance())), f.number(1.0)));
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_PE_PESCALARBUILDER_H
 #define PE_DIALECT_PE_PESCALARBUILDER_H
 
+#include "dialect/FloatBuilder.h"
 #include "dialect/PE/PEInterfaces.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 
 namespace mlir::pe {
 
-class ScalarBuilder {
+class ScalarBuilder : public FloatBuilder {
 public:
-  ScalarBuilder(OpBuilder &builder, Location loc, const PairPoint &point)
-      : builder(builder), loc(loc), point(point) {}
+  /// Emits at the insertion point of `builder`.
+  ScalarBuilder(const OpBuilder &builder, Location loc, const PairPoint &point)
+      : FloatBuilder(loc, builder), point(point) {}
 
-  // Constants.
-  Value constant(double value);
+  // Integer constants.
   Value constantInt(int64_t value); ///< i32
   Value constantIndex(int64_t value);
 
@@ -33,20 +32,7 @@ public:
   Value toFloat(Value); ///< i32 or index to f32
   Value toIndex(Value); ///< f32 with an integer value to index
 
-  // Arithmetic on f32.
-  Value add(Value a, Value b) { return create<arith::AddFOp>(a, b); }
-  Value sub(Value a, Value b) { return create<arith::SubFOp>(a, b); }
-  Value mul(Value a, Value b) { return create<arith::MulFOp>(a, b); }
-  Value div(Value a, Value b) { return create<arith::DivFOp>(a, b); }
-  Value abs(Value a) { return create<math::AbsFOp>(a); }
-  Value log(Value a) { return create<math::LogOp>(a); }
-  Value exp(Value a) { return create<math::ExpOp>(a); }
-  Value max(Value a, Value b) { return create<arith::MaximumFOp>(a, b); }
   Value scale(double factor, Value a); ///< factor * a; `a` itself if factor is 1
-  Value select(Value condition, Value a, Value b) {
-    return create<arith::SelectOp>(condition, a, b);
-  }
-  Value less(Value a, Value b) { return create<arith::CmpFOp>(arith::CmpFPredicate::OLT, a, b); }
 
   /// Reads the head's element of a parameter, which has rank 0, one element per head, or one
   /// element that all heads share.
@@ -55,13 +41,7 @@ public:
   Value headIndex(int64_t extent);
   Value read(Value tensor, ValueRange indices);
 
-  template <typename OpTy, typename... Args> Value create(Args &&...args) {
-    return OpTy::create(builder, loc, std::forward<Args>(args)...);
-  }
-
 private:
-  OpBuilder &builder;
-  Location loc;
   const PairPoint &point;
 };
 

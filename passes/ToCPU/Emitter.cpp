@@ -11,7 +11,7 @@ using namespace mlir::tile::cpu;
 //===- Emitter -------------------------------------------------------------------===//
 
 Emitter::Emitter(Location loc, func::FuncOp function, int64_t lanes)
-    : ImplicitLocOpBuilder(loc, OpBuilder::atBlockEnd(&function.getBody().front())), lanes(lanes),
+    : FloatBuilder(loc, OpBuilder::atBlockEnd(&function.getBody().front())), lanes(lanes),
       function(function) {}
 
 VectorType Emitter::vectorType(Type element, int64_t width) {
@@ -127,9 +127,5 @@ void Emitter::ifThen(Value condition, llvm::function_ref<void()> then,
     otherwise();
   }
 }
-Value Emitter::larger(Value a, Value b) {
-  return select(create<arith::CmpFOp>(arith::CmpFPredicate::OGT, a, b), a, b);
-}
-Value Emitter::smaller(Value a, Value b) {
-  return select(create<arith::CmpFOp>(arith::CmpFPredicate::OLT, a, b), a, b);
-}
+Value Emitter::larger(Value a, Value b) { return select(greater(a, b), a, b); }
+Value Emitter::smaller(Value a, Value b) { return select(FloatBuilder::less(a, b), a, b); }

@@ -8,9 +8,8 @@
 #ifndef PE_PASSES_TOCPU_EMITTER_H
 #define PE_PASSES_TOCPU_EMITTER_H
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "dialect/FloatBuilder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "passes/Scalar/FoldedInteger.h"
 
 namespace mlir::tile::cpu {
@@ -23,7 +22,7 @@ using Index = FoldedInteger<Emitter>;
 using LoopBody = llvm::function_ref<SmallVector<Value>(Index, ValueRange)>;
 
 /// A builder that emits kernel code into a function.
-class Emitter : public ImplicitLocOpBuilder {
+class Emitter : public FloatBuilder {
 public:
   /// Emits into `function`, whose entry block exists.
   Emitter(Location loc, func::FuncOp function, int64_t lanes);
@@ -62,18 +61,11 @@ public:
   Value laneMask(const Index &count);
 
   //===- Arithmetic ---------------------------------------------------------------===//
-  Value add(Value a, Value b) { return create<arith::AddFOp>(a, b); }
-  Value sub(Value a, Value b) { return create<arith::SubFOp>(a, b); }
-  Value mul(Value a, Value b) { return create<arith::MulFOp>(a, b); }
-  Value max(Value a, Value b) { return create<arith::MaxNumFOp>(a, b); }
-  Value min(Value a, Value b) { return create<arith::MinNumFOp>(a, b); }
   /// Return the larger or smaller of two values in one instruction, or `b` if one of them is NaN.
   Value larger(Value a, Value b);
   Value smaller(Value a, Value b);
   Value fma(Value a, Value b, Value c);
-  Value select(Value condition, Value a, Value b) {
-    return create<arith::SelectOp>(condition, a, b);
-  }
+  using FloatBuilder::compare;
   Value compare(arith::CmpIPredicate predicate, Value a, Value b) {
     return create<arith::CmpIOp>(predicate, a, b);
   }
@@ -84,7 +76,7 @@ public:
   /// Compares an f32, or a vector of f32, with zero.
   Value isNotZero(Value x) {
     Value zero = create<arith::ConstantOp>(getZeroAttr(x.getType()));
-    return create<arith::CmpFOp>(arith::CmpFPredicate::UNE, x, zero);
+    return compare(arith::CmpFPredicate::UNE, x, zero);
   }
 
   //===- Control -------------------------------------------------------------------===//

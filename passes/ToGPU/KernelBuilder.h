@@ -8,10 +8,9 @@
 #ifndef PE_PASSES_TOGPU_KERNELBUILDER_H
 #define PE_PASSES_TOGPU_KERNELBUILDER_H
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "dialect/FloatBuilder.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "passes/Scalar/FoldedInteger.h"
 
 namespace mlir::tile::gpu {
@@ -26,9 +25,9 @@ using Registers = SmallVector<Value>;
 using LoopBody = llvm::function_ref<SmallVector<Value>(Num, ValueRange)>;
 
 /// A builder that emits kernel code.
-class KernelBuilder : public ImplicitLocOpBuilder {
+class KernelBuilder : public FloatBuilder {
 public:
-  KernelBuilder(Location loc, MLIRContext *context) : ImplicitLocOpBuilder(loc, context) {}
+  using FloatBuilder::FloatBuilder;
 
   //===- Types ------------------------------------------------------------------===//
   Type i32() { return getI32Type(); }
@@ -37,7 +36,6 @@ public:
   Type sharedPointer() { return LLVM::LLVMPointerType::get(getContext(), 3); }
 
   //===- Numbers ------------------------------------------------------------------===//
-  Value number(double value) { return create<arith::ConstantOp>(getF32FloatAttr(value)); }
   Value integer(int64_t value) { return create<arith::ConstantOp>(getI32IntegerAttr(value)); }
   Value toValue(const Num &number);
   template <typename OpTy> Value binary(Value a, Value b) { return createOrFold<OpTy>(a, b); }
@@ -46,15 +44,8 @@ public:
   /// Returns the value as an i64.
   Value wide(const Num &number);
 
-  Value add(Value a, Value b) { return create<arith::AddFOp>(a, b); }
-  Value sub(Value a, Value b) { return create<arith::SubFOp>(a, b); }
-  Value mul(Value a, Value b) { return create<arith::MulFOp>(a, b); }
   Value fma(Value a, Value b, Value c) { return create<LLVM::FMAOp>(a, b, c); }
-  Value max(Value a, Value b) { return create<arith::MaxNumFOp>(a, b); }
-  Value min(Value a, Value b) { return create<arith::MinNumFOp>(a, b); }
-  Value select(Value condition, Value a, Value b) {
-    return create<arith::SelectOp>(condition, a, b);
-  }
+  using FloatBuilder::compare;
   Value compare(arith::CmpIPredicate predicate, const Num &a, const Num &b) {
     return create<arith::CmpIOp>(predicate, toValue(a), toValue(b));
   }

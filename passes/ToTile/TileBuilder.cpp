@@ -1,55 +1,34 @@
 //===- TileBuilder.cpp - concise construction of tile IR ------------------===//
 #include "passes/ToTile/TileBuilder.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
-
 using namespace mlir;
 using namespace mlir::tile;
 
 //===- Scalars ---===//
 
-Value Scalar::number(double value, Type type) {
-  if (!type)
-    type = getF32Type();
-  return create<arith::ConstantOp>(getFloatAttr(type, value));
-}
 Value Scalar::index(int64_t value) { return create<arith::ConstantIndexOp>(value); }
 Value Scalar::add(Value a, Value b) {
   if (isa<FloatType>(a.getType()))
-    return create<arith::AddFOp>(a, b);
+    return FloatBuilder::add(a, b);
   return create<arith::AddIOp>(a, b);
 }
 Value Scalar::sub(Value a, Value b) {
   if (isa<FloatType>(a.getType()))
-    return create<arith::SubFOp>(a, b);
+    return FloatBuilder::sub(a, b);
   return create<arith::SubIOp>(a, b);
 }
 Value Scalar::mul(Value a, Value b) {
   if (isa<FloatType>(a.getType()))
-    return create<arith::MulFOp>(a, b);
+    return FloatBuilder::mul(a, b);
   return create<arith::MulIOp>(a, b);
 }
-Value Scalar::div(Value a, Value b) { return create<arith::DivFOp>(a, b); }
 Value Scalar::approximateReciprocal(Value a) {
   return create<arith::DivFOp>(number(1.0), a, arith::FastMathFlags::afn);
 }
-Value Scalar::neg(Value a) { return create<arith::NegFOp>(a); }
-Value Scalar::max(Value a, Value b) { return create<arith::MaxNumFOp>(a, b); }
-Value Scalar::min(Value a, Value b) { return create<arith::MinNumFOp>(a, b); }
-Value Scalar::maximum(Value a, Value b) { return create<arith::MaximumFOp>(a, b); }
-Value Scalar::minimum(Value a, Value b) { return create<arith::MinimumFOp>(a, b); }
-Value Scalar::exp2(Value a) { return create<math::Exp2Op>(a); }
 Value Scalar::exp2Below127(Value a) {
   auto op = create<math::Exp2Op>(a);
   op->setDiscardableAttr(kBelow127, getUnitAttr());
   return op;
-}
-Value Scalar::log2(Value a) { return create<math::Log2Op>(a); }
-Value Scalar::greater(Value a, Value b) {
-  return create<arith::CmpFOp>(arith::CmpFPredicate::OGT, a, b);
-}
-Value Scalar::select(Value condition, Value a, Value b) {
-  return create<arith::SelectOp>(condition, a, b);
 }
 Value Scalar::size(StringRef expression) {
   return create<SizeOp>(getIndexType(), getStringAttr(expression));

@@ -12,41 +12,27 @@
 #ifndef PE_PASSES_TOTILE_TILEBUILDER_H
 #define PE_PASSES_TOTILE_TILEBUILDER_H
 
+#include "dialect/FloatBuilder.h"
 #include "dialect/Tile/Tile.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 #include <functional>
 
 namespace mlir::tile {
 
 /// Scalar arithmetic at a builder's insertion point, f32 unless the operands have another type.
-class Scalar : public ImplicitLocOpBuilder {
+class Scalar : public FloatBuilder {
 public:
-  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
-  Value number(double value, Type type = {});
+  using FloatBuilder::FloatBuilder;
   Value index(int64_t value);
+  /// Take floats or integers.
   Value add(Value a, Value b);
   Value sub(Value a, Value b);
   Value mul(Value a, Value b);
-  Value div(Value a, Value b);
   /// Returns 1 / a for a >= 1, with a relative error of about 2^-22 if the machine has an
   /// approximate instruction.
   Value approximateReciprocal(Value a);
-  Value neg(Value a);
-  /// Return the maximum or minimum, or the other operand if one is NaN.
-  Value max(Value a, Value b);
-  Value min(Value a, Value b);
-  /// Return the maximum or minimum, or NaN if one operand is NaN.
-  Value maximum(Value a, Value b);
-  Value minimum(Value a, Value b);
-  Value exp2(Value a);
   /// Returns exp2(a), which must be at most 127 or NaN.
   Value exp2Below127(Value a);
-  Value log2(Value a);
-  Value greater(Value a, Value b);
-  Value select(Value condition, Value a, Value b);
   /// Returns the value of a size expression (tile.size).
   Value size(StringRef expression);
   /// Converts a narrower float to f32, and a value to a narrower `type` (to nearest, ties to even;

@@ -2,9 +2,8 @@
 
 #include "passes/Transforms/ChainEval.h"
 
+#include "dialect/FloatBuilder.h"
 #include "dialect/PE/PE.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include <numbers>
@@ -15,12 +14,12 @@ namespace {
 using Body = llvm::function_ref<Value(Value index, Value carried)>;
 
 /// Emits one chain, from the layers as parameters and scratch rows of hidden values.
-class ChainEmitter {
+class ChainEmitter : FloatBuilder {
 public:
   ChainEmitter(PiecewiseOpInterface op, Value x, Value head, OpBuilder &builder,
                ParameterAccess &params)
-      : chain(op.getChain()), x(x), head(head), type(cast<FloatType>(x.getType())),
-        loc(op.getLoc()), builder(builder), params(params), layers(chain.size()) {}
+      : FloatBuilder(op.getLoc(), builder), chain(op.getChain()), x(x), head(head),
+        type(cast<FloatType>(x.getType())), params(params), layers(chain.size()) {}
 
   Value primal() { return forward(/*keep=*/false); }
   Value adjoint(Value cotangent);
@@ -31,35 +30,30 @@ private:
   BlockArgument bias(unsigned layer) { return cast<BlockArgument>(chain[layer].bias); }
   bool isOutput(unsigned layer) { return layer + 1 == layers; }
   int64_t width(unsigned layer) { return cast<ShapedType>(bias(layer).getType()).getDimSize(0); }
-  Value read(BlockArgument tensor, ValueRange at) { return params.read(builder, loc, tensor, at); }
+  Value read(BlockArgument tensor, ValueRange at) {
+    return params.read(*this, getLoc(), tensor, at);
+  }
   void accumulate(BlockArgument tensor, ValueRange at, Value value) {
-    params.accumulate(builder, loc, tensor, at, value);
+    params.accumulate(*this, getLoc(), tensor, at, value);
   }
   /// Returns the output row of this head; all heads share a single row.
   Value outputRow() { return width(layers - 1) == 1 ? index(0) : head; }
 
   // Arithmetic.
-  Value index(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
-  Value constant(double value) {
-    return arith::ConstantOp::create(builder, loc, builder.getFloatAttr(type, value));
-  }
-  Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
-  Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
-  Value subtract(Value a, Value b) { return arith::SubFOp::create(builder, loc, a, b); }
+  Value index(int64_t value) { return create<arith::ConstantIndexOp>(value); }
+  Value constant(double value) { return number(value, type); }
   /// Returns 1 if z > 0, else 0.
   Value isPositive(Value z) {
-    Value on = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, z, constant(0));
-    return arith::SelectOp::create(builder, loc, on, constant(1), constant(0));
+    Value on = greater(z, constant(0));
+    return select(on, constant(1), constant(0));
   }
   /// Returns 1 / (1 + exp(-z)).
   Value logistic(Value z) {
-    Value power = math::ExpOp::create(builder, loc, arith::NegFOp::create(builder, loc, z));
-    return arith::DivFOp::create(builder, loc, constant(1), add(constant(1), power));
+    Value power = exp(neg(z));
+    return div(constant(1), add(constant(1), power));
   }
-  Value load(Value row, Value at) { return memref::LoadOp::create(builder, loc, row, at); }
-  void store(Value value, Value row, Value at) {
-    memref::StoreOp::create(builder, loc, value, row, at);
-  }
+  Value load(Value row, Value at) { return create<memref::LoadOp>(row, at); }
+  void store(Value value, Value row, Value at) { create<memref::StoreOp>(value, row, at); }
   /// Emits a loop over [0, count) that carries one float, or nothing if `init` is null.
   Value loop(int64_t count, Value init, Body body);
 
@@ -74,8 +68,6 @@ private:
   SmallVector<ChainLink> chain;
   Value x, head;
   FloatType type;
-  Location loc;
-  OpBuilder &builder;
   ParameterAccess &params;
   unsigned layers;
   /// Per hidden layer: values before and after the activation, and adjoints of the latter.
@@ -87,14 +79,14 @@ Value ChainEmitter::loop(int64_t count, Value init, Body body) {
   SmallVector<Value, 1> inits;
   if (init)
     inits.push_back(init);
-  auto loop = scf::ForOp::create(
-      builder, loc, index(0), index(count), index(1), inits,
-      [&](OpBuilder &inner, Location, Value iv, ValueRange carried) {
-        OpBuilder::InsertionGuard guard(builder);
-        builder.setInsertionPoint(inner.getInsertionBlock(), inner.getInsertionPoint());
-        Value next = body(iv, init ? carried.front() : Value());
-        scf::YieldOp::create(builder, loc, init ? ValueRange(next) : ValueRange());
-      });
+  auto loop =
+      create<scf::ForOp>(index(0), index(count), index(1), inits,
+                         [&](OpBuilder &inner, Location, Value iv, ValueRange carried) {
+                           OpBuilder::InsertionGuard guard(*this);
+                           setInsertionPoint(inner.getInsertionBlock(), inner.getInsertionPoint());
+                           Value next = body(iv, init ? carried.front() : Value());
+                           create<scf::YieldOp>(init ? ValueRange(next) : ValueRange());
+                         });
   return init ? loop.getResult(0) : Value();
 }
 
@@ -103,23 +95,23 @@ Value ChainEmitter::activate(Activation activation, Value z) {
   case Activation::Identity:
     return z;
   case Activation::Relu:
-    return arith::MaximumFOp::create(builder, loc, z, constant(0));
+    return maximum(z, constant(0));
   case Activation::Tanh:
-    return math::TanhOp::create(builder, loc, z);
+    return create<math::TanhOp>(z);
   case Activation::Silu:
     return mul(z, logistic(z));
   case Activation::Cos:
-    return math::CosOp::create(builder, loc, z);
+    return create<math::CosOp>(z);
   case Activation::Step: { // propagates NaN
-    Value isBelow = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLE, z, constant(0));
-    Value other = arith::SelectOp::create(builder, loc, isBelow, constant(0), z);
-    Value isAbove = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, z, constant(0));
-    return arith::SelectOp::create(builder, loc, isAbove, constant(1), other);
+    Value isBelow = compare(arith::CmpFPredicate::OLE, z, constant(0));
+    Value other = select(isBelow, constant(0), z);
+    Value isAbove = greater(z, constant(0));
+    return select(isAbove, constant(1), other);
   }
   case Activation::Gelu:
     break;
   }
-  Value erf = math::ErfOp::create(builder, loc, mul(constant(std::numbers::sqrt2 / 2), z));
+  Value erf = create<math::ErfOp>(mul(constant(std::numbers::sqrt2 / 2), z));
   return mul(mul(constant(0.5), z), add(constant(1), erf));
 }
 
@@ -130,15 +122,15 @@ Value ChainEmitter::slope(Activation activation, Value z) {
   case Activation::Relu:
     return isPositive(z);
   case Activation::Tanh: {
-    Value y = math::TanhOp::create(builder, loc, z);
-    return subtract(constant(1), mul(y, y));
+    Value y = create<math::TanhOp>(z);
+    return sub(constant(1), mul(y, y));
   }
   case Activation::Silu: {
     Value s = logistic(z);
-    return mul(s, add(constant(1), mul(z, subtract(constant(1), s))));
+    return mul(s, add(constant(1), mul(z, sub(constant(1), s))));
   }
   case Activation::Cos:
-    return arith::NegFOp::create(builder, loc, math::SinOp::create(builder, loc, z));
+    return neg(create<math::SinOp>(z));
   case Activation::Step:
     return constant(0);
   case Activation::Gelu:
@@ -146,8 +138,8 @@ Value ChainEmitter::slope(Activation activation, Value z) {
   }
   // Phi(z) + z phi(z), with the distribution function and density of the normal distribution.
   double sqrtHalf = std::numbers::sqrt2 / 2;
-  Value erf = math::ErfOp::create(builder, loc, mul(constant(sqrtHalf), z));
-  Value gauss = math::ExpOp::create(builder, loc, mul(constant(-0.5), mul(z, z)));
+  Value erf = create<math::ErfOp>(mul(constant(sqrtHalf), z));
+  Value gauss = exp(mul(constant(-0.5), mul(z, z)));
   Value density = mul(constant(sqrtHalf * std::numbers::inv_sqrtpi), gauss);
   return add(mul(constant(0.5), add(constant(1), erf)), mul(z, density));
 }
@@ -165,9 +157,9 @@ Value ChainEmitter::weightedSum(unsigned layer, Value row) {
 /// Emits the layers and returns the output; with `keep` also stores the values before activations.
 Value ChainEmitter::forward(bool keep) {
   for (unsigned layer = 0; !isOutput(layer); ++layer) {
-    after.push_back(params.scratch(builder, loc, width(layer), type));
+    after.push_back(params.scratch(*this, getLoc(), width(layer), type));
     if (keep)
-      before.push_back(params.scratch(builder, loc, width(layer), type));
+      before.push_back(params.scratch(*this, getLoc(), width(layer), type));
     loop(width(layer), {}, [&](Value k, Value) {
       Value z = weightedSum(layer, k);
       if (keep)
@@ -185,7 +177,7 @@ void ChainEmitter::backwardOutput(Value cotangent) {
   unsigned layer = layers - 1;
   Value row = outputRow();
   adjoints.resize(layer);
-  adjoints[layer - 1] = params.scratch(builder, loc, width(layer - 1), type);
+  adjoints[layer - 1] = params.scratch(*this, getLoc(), width(layer - 1), type);
   loop(width(layer - 1), {}, [&](Value m, Value) {
     accumulate(weight(layer), {row, m}, mul(cotangent, load(after[layer - 1], m)));
     store(mul(cotangent, read(weight(layer), {row, m})), adjoints[layer - 1], m);
@@ -197,7 +189,7 @@ void ChainEmitter::backwardOutput(Value cotangent) {
 /// first.
 Value ChainEmitter::backwardHidden(unsigned layer) {
   if (layer > 0) {
-    adjoints[layer - 1] = params.scratch(builder, loc, width(layer - 1), type);
+    adjoints[layer - 1] = params.scratch(*this, getLoc(), width(layer - 1), type);
     loop(width(layer - 1), {}, [&](Value m, Value) {
       store(constant(0), adjoints[layer - 1], m);
       return Value();

@@ -7,10 +7,9 @@
 
 #include "passes/Transforms/ScalarVjp.h"
 
+#include "dialect/FloatBuilder.h"
 #include "dialect/Math/ScalarOps.h"
 #include "dialect/PE/PE.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Analysis/Slice.h"
 #include "passes/Transforms/ChainEval.h"
 #include "passes/Transforms/CosineSum.h"
@@ -36,35 +35,19 @@ bool isPiecewiseConstant(Operation *op) {
 // Emission of the rules
 //===----------------------------------------------------------------------===//
 
-/// Float arithmetic at one insertion point.
-struct Emit {
-  OpBuilder &builder;
-  Location loc;
+/// Float arithmetic with constants of the type of another value.
+struct Emit : FloatBuilder {
+  using FloatBuilder::FloatBuilder;
 
-  Value constant(double value, Value like) {
-    return arith::ConstantOp::create(builder, loc, builder.getFloatAttr(like.getType(), value));
-  }
-  Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
-  Value sub(Value a, Value b) { return arith::SubFOp::create(builder, loc, a, b); }
-  Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
-  Value div(Value a, Value b) { return arith::DivFOp::create(builder, loc, a, b); }
-  Value neg(Value a) { return arith::NegFOp::create(builder, loc, a); }
+  Value constant(double value, Value like) { return number(value, like.getType()); }
   Value scale(double factor, Value a) { return mul(constant(factor, a), a); }
   Value square(Value a) { return mul(a, a); }
-  Value sqrt(Value a) { return math::SqrtOp::create(builder, loc, a); }
-  Value exp(Value a) { return math::ExpOp::create(builder, loc, a); }
-  Value is(arith::CmpFPredicate predicate, Value a, Value b) {
-    return arith::CmpFOp::create(builder, loc, predicate, a, b);
-  }
-  Value select(Value condition, Value a, Value b) {
-    return arith::SelectOp::create(builder, loc, condition, a, b);
-  }
   /// Returns `value`, or 0 if `x` is 0, for rules that define the derivative at 0 as 0.
   Value zeroAtZero(Value x, Value value) {
-    Value isZero = is(arith::CmpFPredicate::OEQ, x, constant(0, x));
+    Value isZero = compare(arith::CmpFPredicate::OEQ, x, constant(0, x));
     return select(isZero, constant(0, value), value);
   }
-  Value signOf(Value x) { return math::CopySignOp::create(builder, loc, constant(1, x), x); }
+  Value signOf(Value x) { return create<math::CopySignOp>(constant(1, x), x); }
 };
 
 /// An operation with its emitted operands and result, and the cotangent of the result.
@@ -78,9 +61,9 @@ struct Site {
 /// Passes g to the operand selected by `predicate`, and half to each at a tie.
 Value winnerTakes(Emit &e, const Site &s, arith::CmpFPredicate predicate, unsigned index) {
   Value mine = s.operands[index], other = s.operands[1 - index];
-  Value tie = e.is(arith::CmpFPredicate::OEQ, mine, other);
+  Value tie = e.compare(arith::CmpFPredicate::OEQ, mine, other);
   Value atMost = e.select(tie, e.scale(0.5, s.cotangent), e.constant(0, s.cotangent));
-  return e.select(e.is(predicate, mine, other), s.cotangent, atMost);
+  return e.select(e.compare(predicate, mine, other), s.cotangent, atMost);
 }
 
 /// clamp(value, low, high) = min(max(value, low), high). Between the bounds, inclusive, the value
@@ -88,9 +71,9 @@ Value winnerTakes(Emit &e, const Site &s, arith::CmpFPredicate predicate, unsign
 Value clampAdjoint(Emit &e, const Site &s, unsigned index) {
   Value value = s.operands[0], low = s.operands[1], high = s.operands[2];
   Value zero = e.constant(0, s.cotangent);
-  Value isBelow = e.is(arith::CmpFPredicate::OLT, value, low);
+  Value isBelow = e.compare(arith::CmpFPredicate::OLT, value, low);
   Value raised = e.select(isBelow, low, value);
-  Value isAbove = e.is(arith::CmpFPredicate::OGT, raised, high);
+  Value isAbove = e.compare(arith::CmpFPredicate::OGT, raised, high);
   Value unlessAbove = e.select(isAbove, zero, s.cotangent);
   if (index == 2)
     return e.select(isAbove, s.cotangent, zero);
@@ -101,18 +84,18 @@ Value clampAdjoint(Emit &e, const Site &s, unsigned index) {
 Value powerAdjoint(Emit &e, const Site &s, unsigned index) {
   Value x = s.operands[0], p = s.operands[1];
   if (index == 1) {
-    Value slope = e.mul(s.result, math::LogOp::create(e.builder, e.loc, x));
-    Value isDefined = e.is(arith::CmpFPredicate::UGT, x, e.constant(0, x));
+    Value slope = e.mul(s.result, e.log(x));
+    Value isDefined = e.compare(arith::CmpFPredicate::UGT, x, e.constant(0, x));
     return e.select(isDefined, e.mul(s.cotangent, slope), e.constant(0, x));
   }
   Value slope;
   if (isa<math::FPowIOp>(s.op)) {
-    Value one = arith::ConstantOp::create(e.builder, e.loc, e.builder.getOneAttr(p.getType()));
-    Value less = arith::SubIOp::create(e.builder, e.loc, p, one);
-    Value factor = arith::SIToFPOp::create(e.builder, e.loc, x.getType(), p);
-    slope = e.mul(factor, emitWholePower(e.builder, e.loc, x, less));
+    Value one = e.create<arith::ConstantOp>(e.getOneAttr(p.getType()));
+    Value less = e.create<arith::SubIOp>(p, one);
+    Value factor = e.create<arith::SIToFPOp>(x.getType(), p);
+    slope = e.mul(factor, emitWholePower(e, e.getLoc(), x, less));
   } else {
-    slope = e.mul(p, math::PowFOp::create(e.builder, e.loc, x, e.sub(p, e.constant(1, p))));
+    slope = e.mul(p, e.create<math::PowFOp>(x, e.sub(p, e.constant(1, p))));
   }
   return e.zeroAtZero(x, e.mul(s.cotangent, slope));
 }
@@ -149,7 +132,7 @@ Value exponentialSlope(Emit &e, Operation *op, Value x, Value y) {
 
 /// 1 - tanh(x)^2 = 4 t / (1 + t)^2 for t = exp(-2 |x|); the difference cancels if |x| is large.
 Value tanhSlope(Emit &e, Value x) {
-  Value t = e.exp(e.scale(-2, math::AbsFOp::create(e.builder, e.loc, x)));
+  Value t = e.exp(e.scale(-2, e.abs(x)));
   return e.div(e.scale(4, t), e.square(e.add(e.constant(1, t), t)));
 }
 
@@ -160,14 +143,14 @@ Value trigonometricSlope(Emit &e, Operation *op, Value x, Value y) {
   // sqrt(1 - x^2) as a product, which does not cancel near 1 and -1.
   auto cosineOfArc = [&] { return e.sqrt(e.mul(e.sub(one, x), e.add(one, x))); };
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<math::SinOp>([&](auto) { return math::CosOp::create(e.builder, e.loc, x); })
-      .Case<math::CosOp>([&](auto) { return e.neg(math::SinOp::create(e.builder, e.loc, x)); })
+      .Case<math::SinOp>([&](auto) { return e.create<math::CosOp>(x); })
+      .Case<math::CosOp>([&](auto) { return e.neg(e.create<math::SinOp>(x)); })
       .Case<math::TanOp>([&](auto) { return e.add(one, e.square(y)); })
       .Case<math::AsinOp>([&](auto) { return reciprocal(cosineOfArc()); })
       .Case<math::AcosOp>([&](auto) { return e.neg(reciprocal(cosineOfArc())); })
       .Case<math::AtanOp>([&](auto) { return reciprocal(e.add(one, e.square(x))); })
-      .Case<math::SinhOp>([&](auto) { return math::CoshOp::create(e.builder, e.loc, x); })
-      .Case<math::CoshOp>([&](auto) { return math::SinhOp::create(e.builder, e.loc, x); })
+      .Case<math::SinhOp>([&](auto) { return e.create<math::CoshOp>(x); })
+      .Case<math::CoshOp>([&](auto) { return e.create<math::SinhOp>(x); })
       .Case<math::TanhOp>([&](auto) { return tanhSlope(e, x); })
       .Default([](Operation *) { return Value(); });
 }
@@ -187,7 +170,7 @@ Value quotientAdjoint(Emit &e, const Site &s, unsigned index) {
     return index == 0 ? e.div(g, b) : e.neg(e.div(e.mul(g, s.result), b));
   if (index == 0)
     return g;
-  return e.neg(e.mul(g, math::TruncOp::create(e.builder, e.loc, e.div(a, b))));
+  return e.neg(e.mul(g, e.create<math::TruncOp>(e.div(a, b))));
 }
 
 /// Returns the adjoint of operand `index` by the rule of the operation.
@@ -202,7 +185,7 @@ Value ruleOf(Emit &e, const Site &s, unsigned index) {
       .Case<arith::DivFOp, arith::RemFOp>([&](auto) { return quotientAdjoint(e, s, index); })
       .Case<arith::NegFOp>([&](auto) { return e.neg(g); })
       .Case<arith::ExtFOp, arith::TruncFOp>(
-          [&](auto) { return convertFloat(e.builder, e.loc, g, s.operands[0].getType()); })
+          [&](auto) { return convertFloat(e, e.getLoc(), g, s.operands[0].getType()); })
       .Case<arith::MaximumFOp, arith::MaxNumFOp>(
           [&](auto) { return winnerTakes(e, s, arith::CmpFPredicate::OGT, index); })
       .Case<arith::MinimumFOp, arith::MinNumFOp>(
@@ -215,7 +198,7 @@ Value ruleOf(Emit &e, const Site &s, unsigned index) {
       .Case<math::CopySignOp>([&](auto) { return copySignAdjoint(e, s, index); })
       .Case<math::PowFOp, math::FPowIOp>([&](auto) { return powerAdjoint(e, s, index); })
       .Case<CosineSumEvalOp>([&](CosineSumEvalOp cosines) {
-        return e.mul(g, emitCosineSumSlope(cosines, s.operands[0], e.builder));
+        return e.mul(g, emitCosineSumSlope(cosines, s.operands[0], e));
       })
       .Case<math::Atan2Op>([&](auto) { return atan2Adjoint(e, s, index); })
       .Default([&](Operation *) {
@@ -325,7 +308,7 @@ SmallVector<Value> ScalarVjp::emitAdjoint(OpBuilder &builder, IRMapping &mapping
           adjoints.add(loc, input, adjoint);
       continue;
     }
-    Emit emit{builder, loc};
+    Emit emit(loc, builder);
     Site site{op, emitted(op->getOperands()), mapping.lookup(op->getResult(0)), g};
     for (auto [index, operand] : llvm::enumerate(op->getOperands()))
       if (active.contains(operand))
@@ -333,7 +316,7 @@ SmallVector<Value> ScalarVjp::emitAdjoint(OpBuilder &builder, IRMapping &mapping
   }
   return llvm::map_to_vector(inputs, [&](Value input) {
     Value adjoint = adjoints.of.lookup(input);
-    return adjoint ? adjoint : Emit{builder, root.getLoc()}.constant(0, cotangent);
+    return adjoint ? adjoint : Emit(root.getLoc(), builder).constant(0, cotangent);
   });
 }
 

@@ -59,7 +59,7 @@ private:
   Ratio ratioOf(const SourcedSummand &sourced);
   Value cloned(Value value) { return cloneSlice(value, *mapping, scalar); }
   Value multiplied(Value scale, Value value) { return scale ? f.mul(scale, value) : value; }
-  Value number(Value value) { return value ? value : f.constant(1); }
+  Value number(Value value) { return value ? value : f.number(1); }
   void finish(Value value);
 
   TermOp term;
@@ -131,7 +131,7 @@ Value PartWriter::scaleOf(const Summand &summand, double factor) {
   if (summand.negative)
     factor = -factor;
   if (factor != 1)
-    scale = scale ? f.mul(scale, f.constant(factor)) : f.constant(factor);
+    scale = scale ? f.mul(scale, f.number(factor)) : f.number(factor);
   for (Value divisor : summand.divisors)
     scale = f.div(number(scale), cloned(divisor));
   return scale;
@@ -202,7 +202,7 @@ void PartWriter::writeFactor(const SourcedSummand &sourced) {
   Ratio ratio = ratioOf(sourced);
   Value u = product(ratio.factorNumerators);
   if (ratio.negative)
-    u = u ? f.mul(f.constant(-1), u) : f.constant(-1);
+    u = u ? f.mul(f.number(-1), u) : f.number(-1);
   if (Value divisor = product(ratio.factorDivisors))
     u = f.div(number(u), divisor);
   finish(number(u));
