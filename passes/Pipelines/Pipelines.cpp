@@ -18,10 +18,7 @@
 
 using namespace mlir;
 
-void mlir::pe::buildPEPipeline(OpPassManager &pm, const CompileOptions &options) {
-  PrepareOptions prepare;
-  prepare.entry = options.entry;
-  populatePreparePipeline(pm, prepare);
+void mlir::pe::buildStructurePipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addNestedPass<func::FuncOp>(createPEExpandFunctionsPass());
   pm.addNestedPass<func::FuncOp>(createPEExpandBiasesPass());
   pm.addNestedPass<func::FuncOp>(createPESplitTermsPass());
@@ -29,6 +26,13 @@ void mlir::pe::buildPEPipeline(OpPassManager &pm, const CompileOptions &options)
   pm.addNestedPass<func::FuncOp>(createPEExpandMasksPass());
   if (!options.materialize) // a materialized bias keeps the terms that a normalizer ignores
     pm.addNestedPass<func::FuncOp>(createPESimplifyUnderNormalizerPass());
+}
+
+void mlir::pe::buildPEPipeline(OpPassManager &pm, const CompileOptions &options) {
+  PrepareOptions prepare;
+  prepare.entry = options.entry;
+  populatePreparePipeline(pm, prepare);
+  buildStructurePipeline(pm, options);
 }
 
 void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options) {

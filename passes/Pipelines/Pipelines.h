@@ -49,7 +49,10 @@ struct CompileOptions {
   std::vector<std::string> schedule; // fields of the schedules: NAME=VALUE, forward.NAME=VALUE
 };
 
-/// Checks and inlines the source (pe -> pe); biases become terms of one class each.
+/// Finds the structure of a program that populatePreparePipeline prepared (pe -> pe): biases become
+/// terms of one class each.
+void buildStructurePipeline(OpPassManager &pm, const CompileOptions &options);
+/// Prepares a source and finds its structure.
 void buildPEPipeline(OpPassManager &pm, const CompileOptions &options);
 /// Lowers the result of buildPEPipeline to a plan of tile stages.
 void buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options);

@@ -9,6 +9,8 @@
 #include "runtime/device/cuda/EmulatedRunner.h"
 #include "runtime/plan/SignatureJson.h"
 
+#include <algorithm>
+
 namespace pe::api {
 
 Compiler &Compiler::instance() {
@@ -164,6 +166,27 @@ Expected<std::string> Compiler::requestKey(const jit::CompileRequest &request) {
   return keyOf("function", request.source, fields + " name=" + request.source.name);
 }
 
+/// Returns the prepared program of a source, which is valid until the next call. Called with the
+/// mutex held.
+Expected<const jit::PreparedProgram *> Compiler::prepare(jit::Jit &jit, const jit::Source &source) {
+  constexpr size_t kKept = 4; // each takes up to 10 MB
+  auto &programs = preparedPrograms;
+  const auto found = std::ranges::find(
+      programs, source, [](const auto &entry) -> const jit::Source & { return entry.first; });
+  if (found != programs.end()) {
+    programs.splice(programs.begin(), programs, found);
+    return programs.front().second.get();
+  }
+  auto program = jit.prepare(source);
+  if (!program)
+    return program.takeError();
+  ++counts.prepared;
+  programs.emplace_front(source, *std::move(program));
+  if (programs.size() > kKept)
+    programs.pop_back();
+  return programs.front().second.get();
+}
+
 Expected<std::shared_ptr<const jit::Description>> Compiler::describe(const jit::Source &source) {
   std::lock_guard lock(mutex);
   // The key contains the file name because locations in a description do.
@@ -181,11 +204,12 @@ Expected<std::shared_ptr<const jit::Description>> Compiler::describe(const jit::
   Expected<jit::Jit *> jit = provider->get();
   if (!jit)
     return jit.takeError();
-  Expected<jit::Description> description = (*jit)->describe(source);
-  if (!description)
-    return description.takeError().of(ErrorKind::Compile);
-  cache.put(*key, describeToBundle(*description));
-  return remember(*std::move(description));
+  auto program = prepare(**jit, source);
+  if (!program)
+    return program.takeError().of(ErrorKind::Compile);
+  const jit::Description &description = (*program)->description();
+  cache.put(*key, describeToBundle(description));
+  return remember(description);
 }
 
 /// Runs the compiler. Called with the mutex held.
@@ -193,7 +217,10 @@ Expected<Bundle> Compiler::compileFresh(const jit::CompileRequest &request) {
   Expected<jit::Jit *> jit = provider->get();
   if (!jit)
     return jit.takeError();
-  Expected<jit::CompiledCode> code = (*jit)->compile(request);
+  auto program = prepare(**jit, request.source);
+  if (!program)
+    return program.takeError().of(ErrorKind::Compile);
+  Expected<jit::CompiledCode> code = (*jit)->compile(**program, request);
   if (!code)
     return code.takeError().of(ErrorKind::Compile);
   ++counts.compiled;
@@ -263,7 +290,10 @@ Expected<std::string> Compiler::emit(const jit::CompileRequest &request, jit::Em
   Expected<jit::Jit *> jit = provider->get();
   if (!jit)
     return jit.takeError();
-  return (*jit)->emit(request, stage);
+  auto program = prepare(**jit, request.source);
+  if (!program)
+    return program.takeError();
+  return (*jit)->emit(**program, request, stage);
 }
 
 Expected<jit::RepresentedProgram> Compiler::represent(const jit::RepresentRequest &request) {
@@ -271,7 +301,10 @@ Expected<jit::RepresentedProgram> Compiler::represent(const jit::RepresentReques
   Expected<jit::Jit *> jit = provider->get();
   if (!jit)
     return jit.takeError();
-  return (*jit)->represent(request);
+  auto program = prepare(**jit, request.source);
+  if (!program)
+    return program.takeError();
+  return (*jit)->represent(**program, request);
 }
 
 CompilerStatistics Compiler::statistics() const {

@@ -15,6 +15,7 @@
 #include "runtime/device/common/Runner.h"
 #include "runtime/device/cpu/ObjectLoader.h"
 
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -33,8 +34,9 @@ struct CompiledFunction {
   }
 };
 
-/// The number of functions from each source.
+/// The number of functions from each source, and of sources that were parsed and checked.
 struct CompilerStatistics {
+  int prepared = 0;
   int fromMemory = 0;
   int fromDisk = 0;
   int compiled = 0;
@@ -67,12 +69,16 @@ private:
   Expected<std::string> keyOf(const char *what, const jit::Source &source,
                               const std::string &fields);
   Expected<std::string> requestKey(const jit::CompileRequest &request);
+  Expected<const jit::PreparedProgram *> prepare(jit::Jit &jit, const jit::Source &source);
   Expected<Bundle> compileFresh(const jit::CompileRequest &request);
 
   std::unique_ptr<JitProvider> provider;
   DiskCache cache;
   mutable std::mutex mutex;
   std::string compilerIdentity;
+  /// The last prepared programs, the newest first. A program is usually compiled soon after it is
+  /// described, and for several targets in a row.
+  std::list<std::pair<jit::Source, std::unique_ptr<jit::PreparedProgram>>> preparedPrograms;
   std::map<std::string, std::shared_ptr<const jit::Description>> descriptions;
   std::map<std::string, std::shared_ptr<const CompiledFunction>> functions;
   CompilerStatistics counts;

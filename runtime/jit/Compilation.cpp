@@ -62,7 +62,12 @@ const DialectRegistry &getRegistry() {
 }
 
 Compilation::Compilation(const DialectRegistry &registry)
-    : context(registry, MLIRContext::Threading::DISABLED), diagnostics(&context) {}
+    : context(std::make_shared<MLIRContext>(registry, MLIRContext::Threading::DISABLED)),
+      diagnostics(context.get()) {}
+
+Compilation::Compilation(const Compilation &other)
+    : context(other.context), diagnostics(context.get(), other.diagnostics.getRemarks()),
+      module(other.getModule().clone()) {}
 
 Status Compilation::parse(const Source &source) {
   llvm::SourceMgr manager;
@@ -70,7 +75,8 @@ Status Compilation::parse(const Source &source) {
       llvm::MemoryBuffer::getMemBuffer(source.text, source.name, /*RequiresNullTerminator=*/true),
       llvm::SMLoc());
   diagnostics.setSource(source.text);
-  module = parseSourceFile<ModuleOp>(manager, ParserConfig(&context, /*verifyAfterParse=*/false));
+  module =
+      parseSourceFile<ModuleOp>(manager, ParserConfig(context.get(), /*verifyAfterParse=*/false));
   if (module && !source.attributes.empty())
     if (Status set = setAttributes(*module, source.attributes); !set) {
       diagnostics.setSource({});
@@ -85,7 +91,7 @@ Status Compilation::parse(const Source &source) {
 }
 
 Status Compilation::run(llvm::function_ref<void(OpPassManager &)> build, Verify verify) {
-  PassManager manager(&context, ModuleOp::getOperationName());
+  PassManager manager(context.get(), ModuleOp::getOperationName());
   manager.enableVerifier(verify == Verify::EveryPass);
   build(manager);
   if (failed(manager.run(*module)) || (verify == Verify::Once && failed(mlir::verify(*module))))

@@ -12,10 +12,13 @@
 
 namespace pe::jit {
 
-/// The compilation of one source. Not thread-safe.
+/// The compilation of one source. Not thread-safe, and neither are copies, which share a context.
 class Compilation {
 public:
   explicit Compilation(const mlir::DialectRegistry &registry);
+  /// Returns a compilation that begins with a copy of the current module and of its remarks.
+  Compilation copy() const { return Compilation(*this); }
+  Compilation &operator=(const Compilation &) = delete;
 
   /// Parses a module. Its locations contain the name of the source.
   Status parse(const Source &source);
@@ -25,16 +28,18 @@ public:
   /// Runs the passes that `build` adds to a pass manager.
   Status run(llvm::function_ref<void(mlir::OpPassManager &)> build,
              Verify verify = Verify::EveryPass);
-  mlir::ModuleOp getModule() { return *module; }
+  mlir::ModuleOp getModule() const { return *module; }
   const DiagnosticCollector &getDiagnostics() const { return diagnostics; }
-  mlir::MLIRContext &getContext() { return context; }
+  mlir::MLIRContext &getContext() { return *context; }
   /// Returns the first reported error, or `otherwise` if there is none.
   Error takeError(const std::string &otherwise) { return diagnostics.take(otherwise); }
   /// Prints the current module.
   std::string print();
 
 private:
-  mlir::MLIRContext context;
+  Compilation(const Compilation &other);
+
+  std::shared_ptr<mlir::MLIRContext> context;
   DiagnosticCollector diagnostics;
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };

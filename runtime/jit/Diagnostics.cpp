@@ -24,8 +24,8 @@ std::string placeOf(Location location) {
   return place;
 }
 
-DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
-    : handler(context, [this](Diagnostic &diagnostic) {
+DiagnosticCollector::DiagnosticCollector(MLIRContext *context, std::vector<std::string> earlier)
+    : remarks(std::move(earlier)), handler(context, [this](Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() != DiagnosticSeverity::Error) {
           std::string place = placeOf(diagnostic.getLocation());
           const bool isWarning = diagnostic.getSeverity() == DiagnosticSeverity::Warning;

@@ -12,7 +12,8 @@ namespace pe::jit {
 /// every remark and warning.
 class DiagnosticCollector {
 public:
-  explicit DiagnosticCollector(mlir::MLIRContext *context);
+  /// Begins with the remarks `earlier`. Of several collectors of a context the newest records.
+  explicit DiagnosticCollector(mlir::MLIRContext *context, std::vector<std::string> earlier = {});
   /// Sets the source that is being parsed; empty afterwards.
   void setSource(llvm::StringRef text) { source = text; }
   /// Returns the first error, or `otherwise` if none was reported.

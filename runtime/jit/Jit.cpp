@@ -19,15 +19,38 @@
 namespace pe::jit {
 namespace {
 
+/// The module after the prepare pipeline, and its description.
+class PreparedModule final : public PreparedProgram {
+public:
+  /// Parses, checks, inlines and describes a source.
+  Status prepare(const Source &source);
+  const Description &description() const override { return described; }
+  /// Returns a compilation that begins with a copy of the module.
+  Compilation begin() const { return compilation.copy(); }
+
+private:
+  Compilation compilation{getRegistry()};
+  Description described;
+};
+
 class MlirJit : public Jit {
 public:
   std::string llvmVersion() const override { return LLVM_VERSION_STRING; }
-  Expected<Description> describe(const Source &source) override;
-  Expected<CompiledCode> compile(const CompileRequest &request) override;
+  Expected<std::unique_ptr<PreparedProgram>> prepare(const Source &source) override;
+  Expected<CompiledCode> compile(const PreparedProgram &program,
+                                 const CompileRequest &request) override;
   Expected<std::string> compileKernels(const Source &source) override;
-  Expected<std::string> emit(const CompileRequest &request, EmitStage stage) override;
-  Expected<RepresentedProgram> represent(const RepresentRequest &request) override {
-    return jit::represent(request);
+  Expected<std::string> emit(const PreparedProgram &program, const CompileRequest &request,
+                             EmitStage stage) override;
+  Expected<RepresentedProgram> represent(const PreparedProgram &program,
+                                         const RepresentRequest &request) override {
+    return jit::represent(begin(program), program.description().entry, request);
+  }
+
+private:
+  /// Programs are created by `prepare` only.
+  static Compilation begin(const PreparedProgram &program) {
+    return static_cast<const PreparedModule &>(program).begin();
   }
 };
 
@@ -115,22 +138,27 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   return options;
 }
 
-Expected<Description> MlirJit::describe(const Source &source) {
-  Compilation compilation(getRegistry());
+Status PreparedModule::prepare(const Source &source) {
   if (Status parsed = compilation.parse(source); !parsed)
-    return parsed.error();
+    return parsed;
   Status prepared = compilation.run([&](mlir::OpPassManager &pm) {
     mlir::pe::PrepareOptions options;
     options.entry = source.entry;
     mlir::pe::populatePreparePipeline(pm, options);
   });
   if (!prepared)
-    return prepared.error();
-  Description description;
-  description.entry = describeEntry(compilation.getModule(), source.entry);
-  auto function = compilation.getModule().lookupSymbol<mlir::func::FuncOp>(description.entry.name);
-  description.program = mlir::pe::exportProgram(function);
-  return description;
+    return prepared;
+  described.entry = describeEntry(compilation.getModule(), source.entry);
+  auto function = compilation.getModule().lookupSymbol<mlir::func::FuncOp>(described.entry.name);
+  described.program = mlir::pe::exportProgram(function);
+  return Status::success();
+}
+
+Expected<std::unique_ptr<PreparedProgram>> MlirJit::prepare(const Source &source) {
+  auto program = std::make_unique<PreparedModule>();
+  if (Status prepared = program->prepare(source); !prepared)
+    return prepared.takeError();
+  return program;
 }
 
 /// Returns the structure in one line, for example "softmax + segments; stick_breaking + affine".
@@ -209,8 +237,8 @@ void explainSchedules(mlir::ModuleOp module, Explanation &explanation) {
 /// Runs the pipelines up to functions in the LLVM dialect. The plan is an attribute of the module.
 Expected<Explanation> lower(Compilation &compilation, const CompileRequest &request,
                             const mlir::pe::CompileOptions &options) {
-  Status structured =
-      compilation.run([&](mlir::OpPassManager &pm) { mlir::pe::buildPEPipeline(pm, options); });
+  Status structured = compilation.run(
+      [&](mlir::OpPassManager &pm) { mlir::pe::buildStructurePipeline(pm, options); });
   if (!structured)
     return structured.error();
   auto explanation = explain(compilation, options);
@@ -306,13 +334,12 @@ void explainKernels(const plan::Plan &plan, const plan::Machine &chip, std::stri
   addToJson(json, "kernels", std::move(kernels));
 }
 
-Expected<CompiledCode> MlirJit::compile(const CompileRequest &request) {
+Expected<CompiledCode> MlirJit::compile(const PreparedProgram &program,
+                                        const CompileRequest &request) {
   auto options = optionsOf(request);
   if (!options)
     return options.error();
-  Compilation compilation(getRegistry());
-  if (Status parsed = compilation.parse(request.source); !parsed)
-    return parsed.error();
+  Compilation compilation = begin(program);
   auto explanation = lower(compilation, request, *options);
   if (!explanation)
     return explanation.error();
@@ -365,7 +392,7 @@ static Status runUpTo(EmitStage stage, Compilation &compilation, const CompileRe
     return lowered ? Status::success() : Status(lowered.error());
   }
   return compilation.run([&](mlir::OpPassManager &pm) {
-    mlir::pe::buildPEPipeline(pm, options);
+    mlir::pe::buildStructurePipeline(pm, options);
     if (stage == EmitStage::PE && options.grad)
       pm.addPass(mlir::pe::createPEDifferentiatePass());
     if (stage == EmitStage::PE)
@@ -379,7 +406,8 @@ static Status runUpTo(EmitStage stage, Compilation &compilation, const CompileRe
   });
 }
 
-Expected<std::string> MlirJit::emit(const CompileRequest &request, EmitStage stage) {
+Expected<std::string> MlirJit::emit(const PreparedProgram &program, const CompileRequest &request,
+                                    EmitStage stage) {
   if (stage == EmitStage::Ptx && !isForGpu(request))
     return makeError("expected --target=cuda or gpu-emulator for PTX, found --target=",
                      nameOf(request.target));
@@ -387,7 +415,7 @@ Expected<std::string> MlirJit::emit(const CompileRequest &request, EmitStage sta
     return makeError("expected stage ptx for target ", nameOf(request.target),
                      ", found object; assemble PTX with ptxas");
   if (stage == EmitStage::Object || stage == EmitStage::Ptx) {
-    auto code = compile(request);
+    auto code = compile(program, request);
     if (!code)
       return code.error();
     return std::move(code->object);
@@ -398,9 +426,7 @@ Expected<std::string> MlirJit::emit(const CompileRequest &request, EmitStage sta
   if (stage == EmitStage::Step && options->lowering == "loops")
     return makeError("expected lowering cpu or a GPU for stage step, found loops, which has no "
                      "schedule");
-  Compilation compilation(getRegistry());
-  if (Status parsed = compilation.parse(request.source); !parsed)
-    return parsed.error();
+  Compilation compilation = begin(program);
   if (Status done = runUpTo(stage, compilation, request, *options); !done)
     return done.error();
   if (stage == EmitStage::Step) {

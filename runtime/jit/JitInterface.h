@@ -22,7 +22,7 @@
 
 namespace pe::jit {
 
-inline constexpr int kJitAbiVersion = 11;
+inline constexpr int kJitAbiVersion = 12;
 
 /// Names of the results of a function compiled with `materialize`.
 inline constexpr const char *kBias = "pe.bias", *kCosine = "pe.cosine", *kSine = "pe.sine";
@@ -43,6 +43,8 @@ struct Source {
   std::string entry;
   /// Attribute values that replace those in `text` (Attributes.h).
   AttributeValues attributes = {};
+
+  bool operator==(const Source &) const = default;
 };
 
 struct CompileRequest {
@@ -83,6 +85,14 @@ struct Description {
   /// The user's function before any rewrite, for the reference, as JSON in the format of
   /// runtime/reference/README.md.
   std::string program;
+};
+
+/// A source that was parsed, checked and inlined. The compiler reads it any number of times and
+/// does not change it. Not thread-safe: calls on one program must not overlap.
+class PreparedProgram {
+public:
+  virtual ~PreparedProgram() = default;
+  virtual const Description &description() const = 0;
 };
 
 struct CompiledCode {
@@ -126,18 +136,22 @@ public:
   virtual ~Jit() = default;
   /// Returns the version of LLVM, for example "22.1.8".
   virtual std::string llvmVersion() const = 0;
-  /// Parses and checks a source without compiling it.
-  virtual Expected<Description> describe(const Source &source) = 0;
-  virtual Expected<CompiledCode> compile(const CompileRequest &request) = 0;
+  /// Parses, checks and inlines a source.
+  virtual Expected<std::unique_ptr<PreparedProgram>> prepare(const Source &source) = 0;
+  /// Compiles a program of this object that was prepared from the source of the request.
+  virtual Expected<CompiledCode> compile(const PreparedProgram &program,
+                                         const CompileRequest &request) = 0;
   /// Compiles a module of functions in upstream dialects (func, scf, vector, math, memref with bare
   /// pointers) to an object that defines them as C functions. A scalar function of f32 becomes two
   /// functions over arrays, for its values and its derivative. A function F of one argument becomes
   /// F_forward1(x, y, count) and F_backward1(x, dy, dx, count).
   virtual Expected<std::string> compileKernels(const Source &source) = 0;
   /// Returns the program at one stage of compilation as text, or the bytes of an object.
-  virtual Expected<std::string> emit(const CompileRequest &request, EmitStage stage) = 0;
+  virtual Expected<std::string> emit(const PreparedProgram &program, const CompileRequest &request,
+                                     EmitStage stage) = 0;
   /// Returns the program with rewritten biases, and its parameters.
-  virtual Expected<RepresentedProgram> represent(const RepresentRequest &request) = 0;
+  virtual Expected<RepresentedProgram> represent(const PreparedProgram &program,
+                                                 const RepresentRequest &request) = 0;
 };
 
 } // namespace pe::jit

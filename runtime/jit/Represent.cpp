@@ -1,9 +1,7 @@
 //===- Represent.cpp - Biases as progressive interpolation ----------------===//
 #include "runtime/jit/Represent.h"
 
-#include "passes/Transforms/Prepare.h"
 #include "passes/Transforms/Representation.h"
-#include "runtime/jit/Compilation.h"
 
 #include <map>
 
@@ -74,20 +72,10 @@ std::vector<NamedNumbers> derive(const std::vector<mlir::pe::DerivedParameter> &
 
 } // namespace
 
-Expected<RepresentedProgram> represent(const RepresentRequest &request) {
+Expected<RepresentedProgram> represent(Compilation compilation, const EntryInfo &before,
+                                       const RepresentRequest &request) {
   if (request.length < 1 || request.length > int64_t(1) << 30)
     return makeError("expected a length of 1 to 2^30, found ", request.length);
-  Compilation compilation(getRegistry());
-  if (Status parsed = compilation.parse(request.source); !parsed)
-    return parsed.error();
-  Status prepared = compilation.run([&](mlir::OpPassManager &pm) {
-    mlir::pe::PrepareOptions options;
-    options.entry = request.source.entry;
-    mlir::pe::populatePreparePipeline(pm, options);
-  });
-  if (!prepared)
-    return prepared.error();
-  const EntryInfo before = describeEntry(compilation.getModule(), request.source.entry);
   auto function = compilation.getModule().lookupSymbol<mlir::func::FuncOp>(before.name);
   auto derived = mlir::pe::representByInterpolation(function, request.length, request.heads);
   if (mlir::failed(derived))

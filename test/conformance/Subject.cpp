@@ -143,12 +143,19 @@ private:
   std::string explanation;
 };
 
+Expected<jit::Description> describeWith(jit::Jit &jit, const jit::Source &source) {
+  auto program = jit.prepare(source);
+  if (!program)
+    return program.takeError();
+  return (*program)->description();
+}
+
 class PoisonedSubject : public Subject {
 public:
   PoisonedSubject(jit::Jit &jit, SubjectOptions options) : jit(jit), options(std::move(options)) {}
 
   Expected<jit::Description> describe(const jit::Source &source) override {
-    return jit.describe(source);
+    return describeWith(jit, source);
   }
 
   Expected<std::unique_ptr<Function>> compile(const jit::Source &source, int64_t headDim,
@@ -161,7 +168,10 @@ public:
     request.grad = true;
     request.dtype = options.dtype;
     setTarget(request, options);
-    auto code = jit.compile(request);
+    auto program = jit.prepare(source);
+    if (!program)
+      return program.takeError();
+    auto code = jit.compile(**program, request);
     if (!code)
       return code.takeError();
     auto runner = api::makeRunner(std::move(code->plan), code->object,
@@ -210,11 +220,11 @@ public:
   explicit ReferenceSubject(jit::Jit &jit) : jit(jit) {}
 
   Expected<jit::Description> describe(const jit::Source &source) override {
-    return jit.describe(source);
+    return describeWith(jit, source);
   }
   Expected<std::unique_ptr<Function>> compile(const jit::Source &source, int64_t,
                                               int64_t) override {
-    auto description = jit.describe(source);
+    auto description = describeWith(jit, source);
     if (!description)
       return description.takeError();
     auto program = reference::parseProgram(description->program);

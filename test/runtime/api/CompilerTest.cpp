@@ -50,10 +50,47 @@ TEST_F(CompilerTest, CompilesOncePerProcess) {
     ASSERT_TRUE(compiler.describe(request.source));
     ASSERT_TRUE(compiler.compile(request));
   }
-  EXPECT_EQ(counts.describes, 1);
+  EXPECT_EQ(counts.prepares, 1);
   EXPECT_EQ(counts.compiles, 1);
   EXPECT_EQ(compiler.statistics().compiled, 1);
   EXPECT_EQ(compiler.statistics().fromMemory, 2);
+}
+
+// Description, code for several targets, stages and rewritten programs begin with one preparation.
+TEST_F(CompilerTest, PreparesASourceOnce) {
+  Compiler compiler = start();
+  ASSERT_TRUE(compiler.describe(request.source));
+  ASSERT_TRUE(compiler.compile(request));
+  ASSERT_TRUE(compiler.compileToBundle(request));
+  ASSERT_TRUE(compiler.emit(request, jit::EmitStage::PE));
+  ASSERT_TRUE(compiler.represent({.source = request.source}));
+  EXPECT_EQ(counts.prepares, 1);
+  EXPECT_EQ(compiler.statistics().prepared, 1);
+  jit::CompileRequest other = request;
+  other.source.attributes = {{"base", "2"}};
+  ASSERT_TRUE(compiler.compile(other));
+  EXPECT_EQ(counts.prepares, 2);
+}
+
+// Prepared programs take memory, so only the last ones are kept.
+TEST_F(CompilerTest, PreparesAgainAfterManyOthers) {
+  Compiler compiler = start();
+  const auto describe = [&](int source) {
+    ASSERT_TRUE(compiler.describe({std::to_string(source), "file.mlir", ""}));
+  };
+  const auto emit = [&](int source) {
+    request.source.text = std::to_string(source);
+    ASSERT_TRUE(compiler.emit(request, jit::EmitStage::PE));
+  };
+  for (int source = 0; source < 4; ++source)
+    describe(source);
+  emit(0);
+  EXPECT_EQ(counts.prepares, 4);
+  describe(4); // replaces 1, which was used least recently
+  emit(0);
+  EXPECT_EQ(counts.prepares, 5);
+  emit(1);
+  EXPECT_EQ(counts.prepares, 6);
 }
 
 TEST_F(CompilerTest, NextProcessDoesNotLoadTheCompiler) {
@@ -72,7 +109,7 @@ TEST_F(CompilerTest, NextProcessDoesNotLoadTheCompiler) {
   ASSERT_TRUE(function);
   EXPECT_EQ((*function)->explainText, "doubles source");
   EXPECT_EQ(compiler.statistics().fromDisk, 1);
-  EXPECT_EQ(counts.loads + counts.describes + counts.compiles, 0);
+  EXPECT_EQ(counts.loads + counts.prepares + counts.compiles, 0);
 }
 
 // The cache key contains everything that affects the code.

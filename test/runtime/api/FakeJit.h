@@ -16,9 +16,14 @@ namespace pe::test {
 /// The number of calls of each function, shared by all fakes with the same counts.
 struct FakeCounts {
   int loads = 0;
-  int describes = 0;
+  int prepares = 0;
   int compiles = 0;
   int kernels = 0;
+};
+
+struct FakeProgram final : jit::PreparedProgram {
+  const jit::Description &description() const override { return described; }
+  jit::Description described;
 };
 
 class FakeJit final : public jit::Jit {
@@ -27,11 +32,12 @@ public:
 
   std::string llvmVersion() const override { return "0.0.0"; }
 
-  Expected<jit::Description> describe(const jit::Source &source) override {
-    ++counts.describes;
+  Expected<std::unique_ptr<jit::PreparedProgram>> prepare(const jit::Source &source) override {
+    ++counts.prepares;
     if (source.text == "bad")
       return makeError("expected a module, found 'bad'").at(source.name + ":1:1");
-    jit::Description description;
+    auto program = std::make_unique<FakeProgram>();
+    jit::Description &description = program->described;
     description.entry.name = "double";
     description.entry.location = source.name + ":1:1";
     ValueInfo x;
@@ -43,10 +49,11 @@ public:
     description.entry.arguments = {x};
     description.entry.results = {y};
     description.program = "{}";
-    return description;
+    return program;
   }
 
-  Expected<jit::CompiledCode> compile(const jit::CompileRequest &request) override {
+  Expected<jit::CompiledCode> compile(const jit::PreparedProgram &,
+                                      const jit::CompileRequest &request) override {
     ++counts.compiles;
     if (request.source.text == "uncompilable")
       return makeError("expected something else").at(request.source.name + ":2:3");
@@ -70,7 +77,8 @@ public:
     return code;
   }
 
-  Expected<jit::RepresentedProgram> represent(const jit::RepresentRequest &request) override {
+  Expected<jit::RepresentedProgram> represent(const jit::PreparedProgram &,
+                                              const jit::RepresentRequest &request) override {
     return jit::RepresentedProgram{request.source.text, request.parameters};
   }
 
@@ -78,7 +86,8 @@ public:
     ++counts.kernels;
     return readFile(PE_FAKE_OBJECT);
   }
-  Expected<std::string> emit(const jit::CompileRequest &, jit::EmitStage) override {
+  Expected<std::string> emit(const jit::PreparedProgram &, const jit::CompileRequest &,
+                             jit::EmitStage) override {
     return std::string("emitted");
   }
 
