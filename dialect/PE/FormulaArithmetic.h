@@ -7,7 +7,7 @@
 #ifndef PE_DIALECT_PE_FORMULAARITHMETIC_H
 #define PE_DIALECT_PE_FORMULAARITHMETIC_H
 
-#include "dialect/PE/ExpressionEmitter.h"
+#include "dialect/PE/ExpressionScope.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 namespace mlir::pe {

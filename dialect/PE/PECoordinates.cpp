@@ -2,7 +2,6 @@
 
 #include "dialect/PE/PECoordinates.h"
 
-#include "dialect/PE/PEBuckets.h"
 #include "dialect/PE/PEScalarBuilder.h"
 #include <algorithm>
 #include <cmath>

@@ -2,13 +2,10 @@
 
 #include "dialect/PE/PERegions.h"
 
-#include "dialect/Math/ScalarOps.h"
 #include "dialect/PE/ArgumentNames.h"
 #include "dialect/PE/ExpressionEmitter.h"
 #include "dialect/PE/PEBiases.h"
 #include "dialect/PE/PEScalars.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
@@ -202,34 +199,6 @@ LogicalResult mlir::pe::verifyRegionArguments(Operation *op, const RegionForm &f
              << n << " to have type " << type << ", found " << argument.getType() << " (" << form.op
              << "-C2)";
   }
-  return success();
-}
-
-LogicalResult mlir::pe::verifyScalarOp(Operation &op, StringRef label) {
-  StringRef name = op.getName().getStringRef();
-  const bool isPE = isa<ReadOp, AxisSizeOp, CosineSumEvalOp, SumOp, GlobalHeadOp, HeadsTotalOp,
-                        PiecewiseOpInterface>(op);
-  const bool isKnown =
-      isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()) || isPE;
-  const bool areNumbers =
-      llvm::all_of(op.getResultTypes(), [](Type type) { return type.isIntOrIndexOrFloat(); });
-  if (!isKnown || !areNumbers) // C4
-    return op.emitError("expected ops of arith, math or pe on single numbers, found '")
-           << name
-           << "'; a region is scalar code; read tensors with pe.read "
-              "("
-           << label << "-C4)";
-  if (!isPE && !::pe::math::findScalarOp(name)) // C5
-    return op.emitError("expected an op of arith or math that every target has (docs/spec.md lists "
-                        "them), found '")
-           << name << "' (" << label << "-C5)";
-  for (Type type : op.getResultTypes())
-    if (!type.isF32() && !type.isF64() && !type.isIndex() && !type.isInteger(1) &&
-        !type.isInteger(8) && !type.isInteger(16) && !type.isInteger(32) &&
-        !type.isInteger(64)) // C6
-      return op.emitError(
-                 "expected numbers of type f32, f64, i1, i8, i16, i32, i64 or index, found ")
-             << type << "; compute in a wider type (" << label << "-C6)";
   return success();
 }
 

@@ -42,9 +42,6 @@ ParseResult parseScalarRegion(OpAsmParser &parser, OperationState &result, const
 void printScalarRegion(OpAsmPrinter &printer, Operation *op);
 void printScalarRegion(OpAsmPrinter &printer, Operation *op, OperandRange captures,
                        llvm::function_ref<void()> printClauses);
-/// Checks that `op` is scalar code: an operation of the table in dialect/Math/ScalarOps.h or a
-/// scalar op of pe, on single numbers (C4 to C6 of `label`).
-LogicalResult verifyScalarOp(Operation &op, StringRef label = "bias_fn");
 /// Verifies the arguments of the region (C1 and C2).
 LogicalResult verifyRegionArguments(Operation *op, const RegionForm &form);
 /// Does the same for an operation that has other operands after the captures.

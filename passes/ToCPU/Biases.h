@@ -14,7 +14,7 @@
 #ifndef PE_PASSES_TOCPU_BIASES_H
 #define PE_PASSES_TOCPU_BIASES_H
 
-#include "passes/ToCPU/StripEmitter.h"
+#include "passes/ToCPU/StripMemory.h"
 
 namespace mlir::tile::cpu {
 

@@ -18,6 +18,7 @@
 #ifndef PE_PASSES_TOCPU_ROWPARTS_H
 #define PE_PASSES_TOCPU_ROWPARTS_H
 
+#include "passes/ToCPU/StripMemory.h"
 #include "passes/ToCPU/StripPairs.h"
 
 namespace mlir::tile::cpu {

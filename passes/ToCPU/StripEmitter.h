@@ -9,63 +9,10 @@
 #ifndef PE_PASSES_TOCPU_STRIPEMITTER_H
 #define PE_PASSES_TOCPU_STRIPEMITTER_H
 
-#include "passes/Schedule/StripSchedule.h"
-#include "passes/ToCPU/StripValues.h"
+#include "passes/ToCPU/StripMask.h"
+#include "passes/ToCPU/StripMemory.h"
 
 namespace mlir::tile::cpu {
-
-/// The accumulators of a column fold: [keys of the block][depth], or [keys], from `at` on.
-struct ColumnFold {
-  Value memory;
-  int64_t depth = 1;
-  Index at;
-
-  Index place(const Index &key, const Index &d) const { return at + key * Index(depth) + d; }
-};
-using ColumnFolds = llvm::DenseMap<Value, ColumnFold>;
-using RowPanels = llvm::DenseMap<Value, Panel>;
-
-/// The slots of a stage: [slot][key of the block][row of the strip].
-class Slots {
-public:
-  Slots(StageContext &context, const StripSchedule &schedule)
-      : schedule(schedule), cpu(context.cpu) {
-    if (schedule.numSlots)
-      memory = context.e.scratch(schedule.numSlots * cpu.keyBlock * cpu.stripRows());
-  }
-  bool has(Value value) const { return schedule.hasSlot(value); }
-  Value getMemory() const { return memory; }
-  /// Returns the place of row `row` of the strip at `key`.
-  Index at(Value value, const Index &key, const Index &row) const {
-    return Index(schedule.slots.lookup(value) * cpu.keyBlock * cpu.stripRows()) +
-           key * Index(cpu.stripRows()) + row;
-  }
-
-private:
-  const StripSchedule &schedule;
-  const CpuSchedule &cpu;
-  Value memory;
-};
-
-/// Loads the column bounds, as i32, of the existing rows of vector `vector`.
-Value loadColumns(StageContext &context, const StripPlace &place, Value buffer, int64_t vector,
-                  Value exists);
-
-/// The mask of the pairs of one strip, as vectors. It is off if the strip is not masked.
-class StripMask {
-public:
-  void begin(StageContext &context, const StripPlace &place);
-  bool isOn() const { return !ends.empty(); }
-  /// Returns the mask of the lanes of vector `vector` whose rows keep column `column`.
-  Value at(const Index &column, int64_t vector) const;
-  /// Returns true (an i1) if row `row` of the call keeps column `column`.
-  Value at(const Index &row, const Index &column) const;
-
-private:
-  StageContext *context = nullptr;
-  StripPlace place;
-  SmallVector<Value> begins, ends; // per vector, i32
-};
 
 struct PaddedPairs;
 

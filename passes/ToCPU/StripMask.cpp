@@ -1,5 +1,5 @@
 //===- StripMask.cpp - the mask of a strip's pairs as vectors -------------===//
-#include "passes/ToCPU/StripEmitter.h"
+#include "passes/ToCPU/StripMask.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 

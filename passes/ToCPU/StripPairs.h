@@ -8,7 +8,7 @@
 #ifndef PE_PASSES_TOCPU_STRIPPAIRS_H
 #define PE_PASSES_TOCPU_STRIPPAIRS_H
 
-#include "passes/ToCPU/StripEmitter.h"
+#include "passes/ToCPU/StripMask.h"
 
 namespace mlir::tile::cpu {
 

@@ -10,7 +10,8 @@
 #ifndef PE_PASSES_TOCPU_SWEEPEMITTER_H
 #define PE_PASSES_TOCPU_SWEEPEMITTER_H
 
-#include "passes/ToCPU/StripEmitter.h"
+#include "passes/ToCPU/StripMask.h"
+#include "passes/ToCPU/StripMemory.h"
 
 namespace mlir::tile::cpu {
 

@@ -17,7 +17,7 @@
 #define PE_PASSES_TRANSFORMS_CHAINEVAL_H
 
 #include "dialect/PE/PEInterfaces.h"
-#include "passes/Transforms/ScalarEmitter.h"
+#include "passes/Transforms/ParameterAccess.h"
 
 namespace mlir::pe {
 

@@ -6,7 +6,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "passes/Transforms/ScalarEmitter.h"
+#include "passes/Transforms/ParameterAccess.h"
 #include <cmath>
 
 namespace mlir::pe {

@@ -4,7 +4,6 @@
 
 #include "dialect/Math/FireRepresentation.h"
 #include "dialect/PE/PE.h"
-#include "dialect/PE/PEBuckets.h"
 #include "passes/Transforms/Passes.h"
 
 #include "llvm/ADT/StringSet.h"

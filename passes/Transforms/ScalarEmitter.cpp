@@ -5,33 +5,12 @@
 #include "dialect/PE/PE.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "passes/Analysis/Slice.h"
 #include "passes/Transforms/ChainEval.h"
 #include "passes/Transforms/CosineSum.h"
 #include "passes/Transforms/SumEval.h"
 
 namespace mlir::pe {
-
-ParameterAccess::~ParameterAccess() = default;
-
-Value ParameterAccess::scratch(OpBuilder &builder, Location loc, int64_t size, Type element) {
-  OpBuilder::InsertionGuard guard(builder);
-  Operation *scope = builder.getInsertionBlock()->getParentOp();
-  while (!scope->hasTrait<OpTrait::AutomaticAllocationScope>())
-    scope = scope->getParentOp();
-  builder.setInsertionPointToStart(&scope->getRegion(0).front());
-  return memref::AllocaOp::create(builder, loc, MemRefType::get(size, element),
-                                  builder.getI64IntegerAttr(64));
-}
-
-/// Supports only static sizes; implementations provide dynamic ones.
-Value ParameterAccess::axisSize(OpBuilder &builder, Location loc, BlockArgument tensor,
-                                int64_t axis) {
-  auto type = cast<RankedTensorType>(tensor.getType());
-  assert(!type.isDynamicDim(axis) && "an implementation has to know sizes of the call");
-  return arith::ConstantIndexOp::create(builder, loc, type.getDimSize(axis));
-}
 
 bool isEmittable(Operation *op) {
   return isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
@@ -42,15 +21,6 @@ bool isEmittable(Operation *op) {
 void mapPoint(IRMapping &mapping, Block &block, const PairPoint &point) {
   mapping.map(block.getArguments().take_front(4),
               ValueRange{point.batch, point.head, point.query, point.key});
-}
-
-Value convertFloat(OpBuilder &builder, Location loc, Value value, Type type) {
-  unsigned from = value.getType().getIntOrFloatBitWidth(), to = type.getIntOrFloatBitWidth();
-  if (from == to)
-    return value;
-  if (from < to)
-    return arith::ExtFOp::create(builder, loc, type, value);
-  return arith::TruncFOp::create(builder, loc, type, value);
 }
 
 /// Clones one operation of arith or math; its floats become `compute` if that is given.
@@ -101,6 +71,21 @@ static Value emitIsInfinite(math::IsInfOp op, IRMapping &mapping, OpBuilder &bui
   auto infinity = builder.getFloatAttr(type, APFloat::getInf(type.getFloatSemantics()));
   return arith::CmpFOp::create(builder, op.getLoc(), arith::CmpFPredicate::OEQ, magnitude,
                                arith::ConstantOp::create(builder, op.getLoc(), infinity));
+}
+
+/// Emits the value of a sum in the float type `compute` (default: f32). `mapping` holds its scalar
+/// inputs.
+static Value emitSum(SumOp op, const IRMapping &mapping, OpBuilder &builder,
+                     ParameterAccess &params, FloatType compute) {
+  Location loc = op.getLoc();
+  Type type = compute ? Type(compute) : op.getResult().getType();
+  Value zero = arith::ConstantOp::create(builder, loc, builder.getFloatAttr(type, 0));
+  auto addSummand = [&](OpBuilder &b, IRMapping &inside, ParameterAccess &access,
+                        ValueRange carried) -> SmallVector<Value> {
+    Value summand = emitScalar(op.getSummand(), inside, b, access, compute);
+    return {arith::AddFOp::create(b, loc, carried[0], summand)};
+  };
+  return emitSumLoop(op, mapping, builder, params, zero, addSummand).front();
 }
 
 Value emitScalar(Value root, IRMapping &mapping, OpBuilder &builder, ParameterAccess &params,

@@ -273,6 +273,38 @@ Value ScalarVjp::emitPrimal(OpBuilder &builder, IRMapping &mapping, ParameterAcc
   return emitScalar(root, mapping, builder, params, compute);
 }
 
+/// Emits the adjoint of a sum for `cotangent` of its value: adds to the tensors that the region
+/// reads and returns the adjoint of each input for which `isActive` is set, and null for the
+/// others.
+static SmallVector<Value> emitSumAdjoint(SumOp op, const IRMapping &mapping,
+                                         ArrayRef<bool> isActive, Value cotangent,
+                                         OpBuilder &builder, ParameterAccess &params) {
+  Location loc = op.getLoc();
+  SmallVector<Value> inputs, inits;
+  for (auto [number, active] : llvm::enumerate(isActive))
+    if (active) {
+      inputs.push_back(op.getBody().getArgument(number + 1));
+      inits.push_back(Emit{builder, loc}.constant(0, mapping.lookup(op.getInputs()[number])));
+    }
+  FailureOr<ScalarVjp> vjp = ScalarVjp::create(op.getSummand(), inputs);
+  assert(succeeded(vjp) && "the verifier accepts only ops that have rules");
+  FloatType compute = cotangent.getType().isF64() ? builder.getF64Type() : FloatType();
+  auto addAdjoints = [&](OpBuilder &b, IRMapping &inside, ParameterAccess &access,
+                         ValueRange carried) {
+    vjp->emitPrimal(b, inside, access, compute);
+    SmallVector<Value> adjoints = vjp->emitAdjoint(b, inside, cotangent, access);
+    for (auto [sum, adjoint] : llvm::zip_equal(carried, adjoints))
+      adjoint = arith::AddFOp::create(b, loc, sum, adjoint);
+    return adjoints;
+  };
+  ValueRange sums = emitSumLoop(op, mapping, builder, params, inits, addAdjoints);
+  SmallVector<Value> result;
+  for (bool active : isActive)
+    result.push_back(active ? sums[llvm::count_if(result, [](Value v) { return bool(v); })]
+                            : Value());
+  return result;
+}
+
 SmallVector<Value> ScalarVjp::emitAdjoint(OpBuilder &builder, IRMapping &mapping, Value cotangent,
                                           ParameterAccess &params) const {
   Adjoints adjoints(builder);

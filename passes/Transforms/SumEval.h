@@ -1,6 +1,7 @@
-//===- SumEval.h - pe.sum as a loop, and its adjoint --------------*- C++ -*-===//
+//===- SumEval.h - pe.sum as a loop -------------------------------*- C++ -*-===//
 //
-// `pe.sum` is the sum of its region over k = 0 .. n-1:
+// `pe.sum` is the sum of its region over k = 0 .. n-1. Its value and its adjoint are loops over k
+// with the same leaves; ScalarEmitter and ScalarVjp emit the bodies:
 //
 //   sum = 0                              adjoints of the inputs = 0
 //   for k in [0, n):                     for k in [0, n):
@@ -12,21 +13,22 @@
 #ifndef PE_PASSES_TRANSFORMS_SUMEVAL_H
 #define PE_PASSES_TRANSFORMS_SUMEVAL_H
 
-#include "passes/Transforms/ScalarEmitter.h"
+#include "mlir/IR/IRMapping.h"
+#include "passes/Transforms/ParameterAccess.h"
 
 namespace mlir::pe {
 
 class SumOp;
 
-/// Emits the value of `op` in the float type `compute` (default: f32). `mapping` holds its scalar
-/// inputs.
-Value emitSum(SumOp op, const IRMapping &mapping, OpBuilder &builder, ParameterAccess &params,
-              FloatType compute);
+/// Emits the next carried values of a loop over summands. `mapping` holds the leaves of the region,
+/// and `params` its tensors.
+using SumBody = llvm::function_ref<SmallVector<Value>(OpBuilder &builder, IRMapping &mapping,
+                                                      ParameterAccess &params, ValueRange carried)>;
 
-/// Emits the adjoint for `cotangent` of the value: adds to the tensors that the region reads and
-/// returns the adjoint of each input for which `isActive` is set, and null for the others.
-SmallVector<Value> emitSumAdjoint(SumOp op, const IRMapping &mapping, ArrayRef<bool> isActive,
-                                  Value cotangent, OpBuilder &builder, ParameterAccess &params);
+/// Emits the loop over the summands of `op`, which carries `inits`. `outside` holds the scalar
+/// inputs of `op`. Returns the last carried values.
+ValueRange emitSumLoop(SumOp op, const IRMapping &outside, OpBuilder &builder,
+                       ParameterAccess &params, ValueRange inits, SumBody body);
 
 /// Returns true if the region, or a sum nested in it, reads a float tensor.
 bool readsFloats(SumOp op);

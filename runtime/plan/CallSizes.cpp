@@ -2,8 +2,6 @@
 
 #include "runtime/plan/CallSizes.h"
 
-#include "runtime/plan/Frame.h"
-
 #include <algorithm>
 
 namespace pe::plan {
@@ -76,15 +74,6 @@ Status checkPlace(const CallSizes &sizes, bool isHeadsTotalGiven) {
                    " heads", sizes.headsTotal > kPositionLimit ? " in at most 2^30" : "",
                    ", found head_start ", sizes.headStart, " of heads_total ", sizes.headsTotal,
                    isHeadsTotalGiven ? "" : ", the default; pass heads_total");
-}
-
-Status place(CallSizes &sizes, const Positions &positions) {
-  static const FrameLayout layout = *FrameLayout::create(standardFrame());
-  Frame frame = layout.frameOf(sizes, /*headDim=*/0, /*valueDim=*/0);
-  if (Status s = layout.fillParameters(frame, positions); !s)
-    return s;
-  sizes = layout.sizesOf(frame);
-  return Status::success();
 }
 
 } // namespace pe::plan

@@ -1,12 +1,7 @@
 //===- CallSizes.h - Sizes and positions of one call ------------*- C++ -*-===//
 //
 // The batch, heads and lengths of a call, and the global positions of its queries, keys and heads.
-// Every API (C++, C, the reference) completes and checks its calls with `place`, so that defaults
-// and limits are the same everywhere:
-//
-//   CallSizes sizes;
-//   sizes.queries = 3, sizes.keys = 10;        // ... from the tensors
-//   place(sizes, {.keyStart = 100});           // queryStart becomes 107, headsTotal queryHeads
+// `place` (Frame.h) completes and checks them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +9,6 @@
 #define PE_RUNTIME_PLAN_CALLSIZES_H
 
 #include "pe/Error.h"
-#include "pe/Positions.h"
 #include "runtime/plan/SizeExpression.h"
 
 namespace pe::plan {
@@ -47,13 +41,7 @@ struct CallSizes {
 /// Returns true if every key head serves the same number of query heads.
 bool headsAreGrouped(const CallSizes &sizes);
 
-/// Fills in the starts and the total number of heads, with the defaults of docs/contract.md.
-/// Accepts any values. Errors: a size that is negative or above the limit, query heads that are not
-/// a multiple of the key heads, a position outside [-2^30, 2^30), a query and a key too far apart,
-/// heads outside [0, headsTotal).
-Status place(CallSizes &sizes, const Positions &positions);
-
-// The individual checks of `place`, for frames of any plan (Frame.h).
+// The checks of `place`, for frames of any plan (Frame.h).
 
 /// Checks the size called `name` in plans.
 Status checkSize(const std::string &name, int64_t value);

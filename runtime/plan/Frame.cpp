@@ -172,4 +172,13 @@ Status FrameLayout::fillParameters(std::span<int64_t> frame, const Scalars &scal
   return checkPlace(sizesOf(frame), scalars.find("heads_total"));
 }
 
+Status place(CallSizes &sizes, const Positions &positions) {
+  static const FrameLayout layout = *FrameLayout::create(standardFrame());
+  Frame frame = layout.frameOf(sizes, /*headDim=*/0, /*valueDim=*/0);
+  if (Status s = layout.fillParameters(frame, positions); !s)
+    return s;
+  sizes = layout.sizesOf(frame);
+  return Status::success();
+}
+
 } // namespace pe::plan

@@ -13,6 +13,13 @@
 //   ShapeBinder binder(layout); ... binder.bind("q", shape, {2, 8, 3, 64}) ...
 //   Expected<Frame> frame = binder.finish(Positions{.keyStart = 100});
 //
+// Every API (C++, C, the reference) completes and checks the sizes of a call with `place`, so that
+// defaults and limits are the same everywhere:
+//
+//   CallSizes sizes;
+//   sizes.queries = 3, sizes.keys = 10;        // ... from the tensors
+//   place(sizes, {.keyStart = 100});           // queryStart becomes 107, headsTotal queryHeads
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef PE_RUNTIME_PLAN_FRAME_H
@@ -107,6 +114,12 @@ private:
   std::vector<SizeExpression> fallbacks; // indexed by word
   std::vector<int> known;                // the indices of the standard words, or -1
 };
+
+/// Fills in the starts and the total number of heads, with the defaults of docs/contract.md.
+/// Accepts any values. Errors: a size that is negative or above the limit, query heads that are not
+/// a multiple of the key heads, a position outside [-2^30, 2^30), a query and a key too far apart,
+/// heads outside [0, headsTotal).
+Status place(CallSizes &sizes, const Positions &positions);
 
 } // namespace pe::plan
 

@@ -1,5 +1,6 @@
 //===- Control.cpp - bra, brx, call, ret, exit, trap ----------------------===//
 
+#include "runtime/ptx/StepDecoder.h"
 #include "runtime/ptx/Warp.h"
 
 namespace pe::ptx {

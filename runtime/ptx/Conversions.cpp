@@ -7,6 +7,7 @@
 
 #include "runtime/ptx/ExactNumbers.h"
 #include "runtime/ptx/HalfFloats.h"
+#include "runtime/ptx/StepDecoder.h"
 
 #include <cmath>
 

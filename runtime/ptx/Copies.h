@@ -3,6 +3,7 @@
 #ifndef PE_RUNTIME_PTX_COPIES_H
 #define PE_RUNTIME_PTX_COPIES_H
 
+#include "runtime/ptx/StepDecoder.h"
 #include "runtime/ptx/Warp.h"
 
 namespace pe::ptx {

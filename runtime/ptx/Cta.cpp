@@ -7,7 +7,7 @@
 
 namespace pe::ptx {
 
-Warp::Warp(Cta &cta, unsigned number) : cta(cta), number(number) {
+Warp::Warp(Cta &cta, unsigned number) : ClockedWarp(number), cta(cta) {
   const uint64_t threads = cta.run.launch.block.count();
   const uint64_t left = threads - uint64_t(number) * kWarpSize;
   if (left < kWarpSize)
@@ -76,7 +76,7 @@ void Cta::completeIfFull(Barrier &barrier) {
   const unsigned expected = barrier.isOfAll ? unsigned(living) * kWarpSize : barrier.expected;
   if (barrier.arrived < expected)
     return;
-  run.races.barrier(barrier.arrivals, barrier.waiting);
+  run.races.barrier(barrier.arrivals, {barrier.waiting.begin(), barrier.waiting.end()});
   for (Warp *warp : barrier.waiting) {
     const Step &step = *warp->barrierStep;
     if (step.flags == kCount)

@@ -60,7 +60,7 @@ void Run::execute() {
   uint64_t all = 0;
   if (__builtin_mul_overflow(launch.grid.count(), uint64_t(warps), &all))
     all = std::numeric_limits<uint64_t>::max();
-  races.start(all, warps);
+  races.start(memory, all, warps);
   startCtas();
   while (!inFlight.empty()) {
     Warp *warp = choose();

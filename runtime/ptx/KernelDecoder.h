@@ -8,14 +8,13 @@
 namespace pe::ptx {
 
 /// Decodes the functions of one kernel, each once.
-class KernelDecoder {
+class KernelDecoder final : public KernelParts {
 public:
   KernelDecoder(const Module &module, const Placement &placement, Kernel &kernel)
       : module(module), placement(placement), kernel(kernel) {}
 
-  Code &decode(const Function &function);
-  /// Returns the address of a variable that is not of a frame, in its space.
-  uint64_t addressOf(const std::string &name, const Function &function);
+  Code &decode(const Function &function) override;
+  uint64_t addressOf(const std::string &name, const Function &function) override;
   void placeShared();
 
   const Module &module;
@@ -30,11 +29,6 @@ private:
   std::unordered_map<std::string, uint64_t> shared;
   std::vector<std::string> dynamic; // shared variables without a size
 };
-
-/// Returns the least multiple of `align` that is at least `value`.
-inline uint64_t alignUp(uint64_t value, uint64_t align) {
-  return (value + align - 1) / align * align;
-}
 
 } // namespace pe::ptx
 

@@ -9,6 +9,7 @@
 #ifndef PE_RUNTIME_PTX_LANELOOPS_H
 #define PE_RUNTIME_PTX_LANELOOPS_H
 
+#include "runtime/ptx/StepDecoder.h"
 #include "runtime/ptx/Warp.h"
 
 #pragma STDC FP_CONTRACT OFF

@@ -1,5 +1,7 @@
 //===- LoadedModule.cpp - Kernels in PTX, executed on the host ------------===//
 
+#include "runtime/ptx/LoadedModule.h"
+
 #include "runtime/ptx/Warp.h"
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 #ifndef PE_RUNTIME_PTX_MATRIXMEMORY_H
 #define PE_RUNTIME_PTX_MATRIXMEMORY_H
 
+#include "runtime/ptx/StepDecoder.h"
 #include "runtime/ptx/Warp.h"
 
 namespace pe::ptx {

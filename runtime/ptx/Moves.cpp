@@ -1,5 +1,6 @@
 //===- Moves.cpp - mov, cvta, isspacep ------------------------------------===//
 
+#include "runtime/ptx/StepDecoder.h"
 #include "runtime/ptx/Warp.h"
 
 #include <chrono>

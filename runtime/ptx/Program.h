@@ -11,6 +11,7 @@
 
 #include "runtime/ptx/Syntax.h"
 
+#include <bit>
 #include <cstddef>
 #include <memory>
 
@@ -150,6 +151,16 @@ struct Kernel {
   uint32_t staticShared = 0;  // bytes of shared variables with a size
   uint32_t dynamicShared = 0; // where dynamic shared memory begins
 };
+
+/// Calls function(lane) for each lane of `lanes`.
+template <typename Function> inline void forEachLane(Lanes lanes, Function function) {
+  if (lanes == kAllLanes)
+    for (unsigned lane = 0; lane < kWarpSize; ++lane)
+      function(lane);
+  else
+    for (; lanes; lanes &= lanes - 1)
+      function(unsigned(std::countr_zero(lanes)));
+}
 
 } // namespace pe::ptx
 

@@ -1,7 +1,6 @@
 //===- Races.cpp - Order between accesses of memory -----------------------===//
 
 #include "runtime/ptx/Races.h"
-#include "runtime/ptx/Warp.h"
 
 #include <algorithm>
 #include <atomic>
@@ -20,9 +19,9 @@ void SharedShadow::reset(uint32_t bytes, unsigned warps) {
   wholeReads.assign(words.size() * warps, WholeRead());
 }
 
-void SharedShadow::fail(Warp &warp, unsigned lane, uint32_t word, const char *verb,
+void SharedShadow::fail(ClockedWarp &warp, unsigned lane, uint32_t word, const char *verb,
                         unsigned otherWarp, unsigned otherLane) const {
-  Warp &other = *warp.cta.warps[otherWarp];
+  const ClockedWarp &other = warp.ofCta(otherWarp);
   throw Fault{"race in shared memory at byte " + std::to_string(word * 4) + ": " +
                   warp.describe(lane) + " " + verb + " " +
                   (otherLane == kSeveral ? "several threads of warp " + std::to_string(otherWarp)
@@ -37,7 +36,7 @@ static uint8_t touchedBytes(uint64_t word, uint64_t address, uint32_t bytes) {
   return uint8_t(((1u << (end - begin)) - 1) << (begin - word * 4));
 }
 
-bool SharedShadow::checkWrite(Warp &warp, unsigned lane, uint32_t word, uint8_t touched,
+bool SharedShadow::checkWrite(ClockedWarp &warp, unsigned lane, uint32_t word, uint8_t touched,
                               Access kind) {
   const Word &last = words[word];
   if (!(last.touched & touched) || (last.isStrong && kind.isStrong))
@@ -51,7 +50,7 @@ bool SharedShadow::checkWrite(Warp &warp, unsigned lane, uint32_t word, uint8_t 
        last.lane);
 }
 
-bool SharedShadow::checkReads(Warp &warp, unsigned lane, uint32_t word, uint8_t touched,
+bool SharedShadow::checkReads(ClockedWarp &warp, unsigned lane, uint32_t word, uint8_t touched,
                               Access kind) {
   for (unsigned other = 0; other < warpCount; ++other) {
     const size_t at = other * words.size() + word;
@@ -73,7 +72,7 @@ bool SharedShadow::checkReads(Warp &warp, unsigned lane, uint32_t word, uint8_t 
   return true;
 }
 
-void SharedShadow::readWord(Warp &warp, unsigned lane, uint32_t word, uint8_t touched,
+void SharedShadow::readWord(ClockedWarp &warp, unsigned lane, uint32_t word, uint8_t touched,
                             Access kind) {
   checkWrite(warp, lane, word, touched, kind);
   const size_t at = warp.number * words.size() + word;
@@ -90,7 +89,7 @@ void SharedShadow::readWord(Warp &warp, unsigned lane, uint32_t word, uint8_t to
   reads[at] = now;
 }
 
-void SharedShadow::writeWord(Warp &warp, unsigned lane, uint32_t word, uint8_t touched,
+void SharedShadow::writeWord(ClockedWarp &warp, unsigned lane, uint32_t word, uint8_t touched,
                              Access kind) {
   if (!checkWrite(warp, lane, word, touched, kind) || !checkReads(warp, lane, word, touched, kind))
     return;
@@ -102,7 +101,8 @@ void SharedShadow::writeWord(Warp &warp, unsigned lane, uint32_t word, uint8_t t
   last.isStrong = kind.isStrong;
 }
 
-void SharedShadow::expectLanded(Warp &warp, unsigned lane, uint32_t word, Access kind) const {
+void SharedShadow::expectLanded(ClockedWarp &warp, unsigned lane, uint32_t word,
+                                Access kind) const {
   if (words[word].pending)
     throw Fault{warp.describe(lane) + (kind.isWrite ? " writes" : " reads") +
                     " shared memory at byte " + std::to_string(word * 4) +
@@ -111,8 +111,9 @@ void SharedShadow::expectLanded(Warp &warp, unsigned lane, uint32_t word, Access
                 0};
 }
 
-[[gnu::always_inline]] inline void SharedShadow::access(Warp &warp, unsigned lane, uint32_t address,
-                                                        uint32_t bytes, Access kind) {
+[[gnu::always_inline]] inline void SharedShadow::access(ClockedWarp &warp, unsigned lane,
+                                                        uint32_t address, uint32_t bytes,
+                                                        Access kind) {
   const uint32_t first = address / 4, end = (address + bytes + 3) / 4;
   for (uint32_t word = first; word < end; ++word) {
     expectLanded(warp, lane, word, kind);
@@ -126,7 +127,8 @@ void SharedShadow::expectLanded(Warp &warp, unsigned lane, uint32_t word, Access
 }
 
 /// Records weak reads of whole words.
-void SharedShadow::readWords(Warp &warp, Lanes lanes, const uint64_t *addresses, uint32_t count) {
+void SharedShadow::readWords(ClockedWarp &warp, Lanes lanes, const uint64_t *addresses,
+                             uint32_t count) {
   const Word *const written = words.data();
   WholeRead *const read = wholeReads.data() + warp.number * words.size();
   const uint32_t *const own = warp.clock.own.data();
@@ -153,7 +155,7 @@ void SharedShadow::readWords(Warp &warp, Lanes lanes, const uint64_t *addresses,
   });
 }
 
-void SharedShadow::access(Warp &warp, Lanes lanes, const uint64_t *addresses, uint32_t bytes,
+void SharedShadow::access(ClockedWarp &warp, Lanes lanes, const uint64_t *addresses, uint32_t bytes,
                           Access kind) {
   if (!kind.isWrite && !kind.isStrong && bytes % 4 == 0)
     return readWords(warp, lanes, addresses, bytes / 4);
@@ -161,13 +163,13 @@ void SharedShadow::access(Warp &warp, Lanes lanes, const uint64_t *addresses, ui
               [&](unsigned lane) { access(warp, lane, uint32_t(addresses[lane]), bytes, kind); });
 }
 
-void SharedShadow::issue(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes) {
+void SharedShadow::issue(ClockedWarp &warp, unsigned lane, uint32_t address, uint32_t bytes) {
   access(warp, lane, address, bytes, {.isWrite = true});
   for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; ++word)
     ++words[word].pending;
 }
 
-void SharedShadow::land(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes) {
+void SharedShadow::land(ClockedWarp &warp, unsigned lane, uint32_t address, uint32_t bytes) {
   for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; ++word)
     --words[word].pending;
   access(warp, lane, address, bytes, {.isWrite = true});
@@ -219,7 +221,8 @@ constexpr uint64_t kMostWarps = uint64_t(1) << 30;
 
 } // namespace
 
-void GlobalRaces::start(uint64_t warps, unsigned perCta) {
+void GlobalRaces::start(const Memory &ofLaunch, uint64_t warps, unsigned perCta) {
+  memory = &ofLaunch;
   // A mark has 30 bits for the number of a warp.
   if (warps >= kMostWarps - nextWarp)
     throw Fault{"the launch has " + std::to_string(warps) + " warps, expected at most " +
@@ -251,7 +254,7 @@ struct GlobalRaces::Mark {
   }
 };
 
-bool GlobalRaces::isOrdered(const Warp &warp, unsigned lane, const Mark &before) const {
+bool GlobalRaces::isOrdered(const ClockedWarp &warp, unsigned lane, const Mark &before) const {
   const WarpClock &clock = warp.clock;
   const uint64_t other = before.warp - first, ctaFirst = clock.number - warp.number;
   if (other == clock.number)
@@ -261,7 +264,7 @@ bool GlobalRaces::isOrdered(const Warp &warp, unsigned lane, const Mark &before)
   return clock.others && other < clock.others->size() && before.clock <= (*clock.others)[other];
 }
 
-void GlobalRaces::fail(Warp &warp, unsigned lane, uint64_t address, const char *verb,
+void GlobalRaces::fail(ClockedWarp &warp, unsigned lane, uint64_t address, const char *verb,
                        const Mark &before) const {
   const uint64_t other = before.warp - first;
   std::string who = "warp " + std::to_string(other % warpsPerCta) + " of CTA " +
@@ -269,13 +272,13 @@ void GlobalRaces::fail(Warp &warp, unsigned lane, uint64_t address, const char *
   if (other == warp.clock.number)
     who = before.lane == Mark::kSeveralLanes ? "several threads of its warp"
                                              : warp.describe(before.lane);
-  throw Fault{"race in global memory at " + warp.cta.run.memory.describe(address) + ": " +
-                  warp.describe(lane) + " " + verb + " " + who +
+  throw Fault{"race in global memory at " + memory->describe(address) + ": " + warp.describe(lane) +
+                  " " + verb + " " + who +
                   "; expected a barrier, or a release and an acquire, between them",
               0};
 }
 
-void GlobalRaces::access(Warp &warp, unsigned lane, Allocation &allocation, uint64_t address,
+void GlobalRaces::access(ClockedWarp &warp, unsigned lane, Allocation &allocation, uint64_t address,
                          uint32_t bytes, Access kind) {
   Mark now{first + warp.clock.number, warp.clock.now & Mark::kClockMask, uint8_t(lane), 0,
            kind.isStrong};
@@ -315,7 +318,7 @@ void GlobalRaces::access(Warp &warp, unsigned lane, Allocation &allocation, uint
   }
 }
 
-void GlobalRaces::advance(Warp &warp) { warp.clock.own[warp.number] = warp.clock.now++; }
+void GlobalRaces::advance(ClockedWarp &warp) { warp.clock.own[warp.number] = warp.clock.now++; }
 
 namespace {
 
@@ -334,25 +337,26 @@ Knowledge join(const Knowledge &a, const Knowledge &b) {
 
 } // namespace
 
-void GlobalRaces::barrier(const std::vector<Warp *> &arrivals, const std::vector<Warp *> &leaving) {
+void GlobalRaces::barrier(const std::vector<ClockedWarp *> &arrivals,
+                          const std::vector<ClockedWarp *> &leaving) {
   std::array<uint32_t, 32> own{};
   Knowledge others, pending;
-  for (const Warp *warp : arrivals) {
+  for (const ClockedWarp *warp : arrivals) {
     for (size_t i = 0; i < own.size(); ++i)
       own[i] = std::max(own[i], warp->clock.own[i]);
     own[warp->number] = std::max(own[warp->number], warp->clock.now);
     others = join(others, warp->clock.others);
   }
-  for (Warp *warp : leaving) {
+  for (ClockedWarp *warp : leaving) {
     for (size_t i = 0; i < own.size(); ++i)
       warp->clock.own[i] = std::max(warp->clock.own[i], own[i]);
     warp->clock.others = join(warp->clock.others, others);
   }
-  for (Warp *warp : arrivals)
+  for (ClockedWarp *warp : arrivals)
     advance(*warp);
 }
 
-Knowledge GlobalRaces::all(const Warp &warp) const {
+Knowledge GlobalRaces::all(const ClockedWarp &warp) const {
   const WarpClock &clock = warp.clock;
   auto result = clock.others ? std::make_shared<std::vector<uint32_t>>(*clock.others)
                              : std::make_shared<std::vector<uint32_t>>();
@@ -364,7 +368,7 @@ Knowledge GlobalRaces::all(const Warp &warp) const {
   return result;
 }
 
-void GlobalRaces::learn(Warp &warp, const Knowledge &knowledge) {
+void GlobalRaces::learn(ClockedWarp &warp, const Knowledge &knowledge) {
   if (!knowledge)
     return;
   warp.clock.others = join(warp.clock.others, knowledge);
@@ -374,13 +378,13 @@ void GlobalRaces::learn(Warp &warp, const Knowledge &knowledge) {
       warp.clock.own[i] = std::max(warp.clock.own[i], (*knowledge)[ctaFirst + i]);
 }
 
-void GlobalRaces::fence(Warp &warp) {
+void GlobalRaces::fence(ClockedWarp &warp) {
   learn(warp, std::exchange(warp.clock.pending, nullptr));
   warp.clock.fenced = all(warp);
   advance(warp);
 }
 
-void GlobalRaces::publish(Warp &warp, uint64_t key, bool isRelease, bool isAtomic) {
+void GlobalRaces::publish(ClockedWarp &warp, uint64_t key, bool isRelease, bool isAtomic) {
   Knowledge news = warp.clock.fenced;
   if (isRelease) {
     news = all(warp);
@@ -391,7 +395,7 @@ void GlobalRaces::publish(Warp &warp, uint64_t key, bool isRelease, bool isAtomi
   at = isAtomic ? join(at, news) : news;
 }
 
-void GlobalRaces::observe(Warp &warp, uint64_t key, bool isAcquire) {
+void GlobalRaces::observe(ClockedWarp &warp, uint64_t key, bool isAcquire) {
   auto it = published.find(key);
   if (it == published.end() || !it->second)
     return;

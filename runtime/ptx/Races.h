@@ -24,7 +24,12 @@
 namespace pe::ptx {
 
 class Places;
-class Warp;
+
+/// A violation found while a kernel runs. Thrown by handlers; the launch adds the place.
+struct Fault {
+  std::string message; // "thread 37: read of 4 bytes ..., expected ..."
+  int line = 0;        // 0: of the current step
+};
 
 /// The clocks of all warps of a launch, by number in the launch; missing ones are 0.
 using Knowledge = std::shared_ptr<const std::vector<uint32_t>>;
@@ -38,6 +43,20 @@ struct WarpClock {
   Knowledge others;  // of warps of other CTAs
   Knowledge fenced;  // at the last fence; a later relaxed store publishes it
   Knowledge pending; // read by relaxed loads: known after the next fence
+};
+
+/// A warp as the detection of races sees it.
+class ClockedWarp {
+public:
+  explicit ClockedWarp(unsigned number) : number(number) {}
+  virtual ~ClockedWarp() = default;
+  /// Describes a thread for messages.
+  virtual std::string describe(unsigned lane) const = 0;
+  /// Returns the warp `number` of its CTA.
+  virtual const ClockedWarp &ofCta(unsigned number) const = 0;
+
+  const unsigned number; // in the CTA
+  WarpClock clock;
 };
 
 /// The kind of an access of memory.
@@ -58,10 +77,11 @@ public:
   void reset(uint32_t bytes, unsigned warpCount);
   /// Records the accesses of one instruction by `lanes` at addresses[lane], and throws Fault if one
   /// races, or touches bytes to which an asynchronous copy is in flight.
-  void access(Warp &warp, Lanes lanes, const uint64_t *addresses, uint32_t bytes, Access kind);
+  void access(ClockedWarp &warp, Lanes lanes, const uint64_t *addresses, uint32_t bytes,
+              Access kind);
   /// An asynchronous copy by a lane to these bytes has been issued, or has landed.
-  void issue(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes);
-  void land(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes);
+  void issue(ClockedWarp &warp, unsigned lane, uint32_t address, uint32_t bytes);
+  void land(ClockedWarp &warp, unsigned lane, uint32_t address, uint32_t bytes);
 
 private:
   struct Word {
@@ -86,15 +106,15 @@ private:
     uint32_t clock() const { return bits >> 6; }
     uint8_t lane() const { return bits & 63; }
   };
-  void access(Warp &warp, unsigned lane, uint32_t address, uint32_t bytes, Access kind);
-  void readWords(Warp &warp, Lanes lanes, const uint64_t *addresses, uint32_t count);
-  void readWord(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
-  void writeWord(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
+  void access(ClockedWarp &warp, unsigned lane, uint32_t address, uint32_t bytes, Access kind);
+  void readWords(ClockedWarp &warp, Lanes lanes, const uint64_t *addresses, uint32_t count);
+  void readWord(ClockedWarp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
+  void writeWord(ClockedWarp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
   /// Throws Fault for a race, unless the access changes nothing; then returns false.
-  bool checkWrite(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
-  bool checkReads(Warp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
-  void expectLanded(Warp &warp, unsigned lane, uint32_t word, Access kind) const;
-  [[noreturn]] void fail(Warp &warp, unsigned lane, uint32_t word, const char *verb,
+  bool checkWrite(ClockedWarp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
+  bool checkReads(ClockedWarp &warp, unsigned lane, uint32_t word, uint8_t touched, Access kind);
+  void expectLanded(ClockedWarp &warp, unsigned lane, uint32_t word, Access kind) const;
+  [[noreturn]] void fail(ClockedWarp &warp, unsigned lane, uint32_t word, const char *verb,
                          unsigned otherWarp, unsigned otherLane) const;
   std::vector<Word> words;
   // By warp and word: a warp reads neighbouring words.
@@ -143,32 +163,34 @@ private:
 class GlobalRaces {
 public:
   /// Starts a launch of `warps` warps, each ordered after all launches before.
-  void start(uint64_t warps, unsigned warpsPerCta);
+  void start(const Memory &memory, uint64_t warps, unsigned warpsPerCta);
   /// Records an access of global memory, and throws Fault if it races.
-  void access(Warp &warp, unsigned lane, Allocation &allocation, uint64_t address, uint32_t bytes,
-              Access kind);
+  void access(ClockedWarp &warp, unsigned lane, Allocation &allocation, uint64_t address,
+              uint32_t bytes, Access kind);
 
   /// A barrier orders all accesses of these warps before it ahead of those after it.
-  void barrier(const std::vector<Warp *> &arrivals, const std::vector<Warp *> &leaving);
+  void barrier(const std::vector<ClockedWarp *> &arrivals,
+               const std::vector<ClockedWarp *> &leaving);
   /// Orders the lanes of a warp.
-  static void syncWarp(Warp &warp) { advance(warp); }
+  static void syncWarp(ClockedWarp &warp) { advance(warp); }
 
   /// A fence of device scope: a later strong store publishes what precedes the fence, and what
   /// strong loads have read before it is ordered before later accesses.
-  void fence(Warp &warp);
+  void fence(ClockedWarp &warp);
   /// A strong store or atomic operation at `key`: an address, or a shared address made unique.
-  void publish(Warp &warp, uint64_t key, bool isRelease, bool isAtomic);
+  void publish(ClockedWarp &warp, uint64_t key, bool isRelease, bool isAtomic);
   /// A strong load or atomic operation at `key`.
-  void observe(Warp &warp, uint64_t key, bool isAcquire);
+  void observe(ClockedWarp &warp, uint64_t key, bool isAcquire);
 
 private:
   struct Mark;
-  static void advance(Warp &warp);
-  bool isOrdered(const Warp &warp, unsigned lane, const Mark &before) const;
-  [[noreturn]] void fail(Warp &warp, unsigned lane, uint64_t address, const char *verb,
+  static void advance(ClockedWarp &warp);
+  bool isOrdered(const ClockedWarp &warp, unsigned lane, const Mark &before) const;
+  [[noreturn]] void fail(ClockedWarp &warp, unsigned lane, uint64_t address, const char *verb,
                          const Mark &before) const;
-  Knowledge all(const Warp &warp) const;
-  void learn(Warp &warp, const Knowledge &knowledge);
+  Knowledge all(const ClockedWarp &warp) const;
+  void learn(ClockedWarp &warp, const Knowledge &knowledge);
+  const Memory *memory = nullptr;
   uint64_t first = 1, count = 0; // numbers of warps of this launch, unique in the process
   unsigned warpsPerCta = 1;
   std::unordered_map<uint64_t, Knowledge> published;

@@ -1,7 +1,7 @@
 //===- StepDecoder.cpp - Operands and statements --------------------------===//
 
+#include "runtime/ptx/StepDecoder.h"
 #include "runtime/ptx/DeviceMemory.h"
-#include "runtime/ptx/KernelDecoder.h"
 
 #include <algorithm>
 #include <bit>
@@ -82,8 +82,8 @@ std::optional<std::pair<Special, unsigned>> specialNamed(std::string_view name) 
 // Operands
 //===----------------------------------------------------------------------===//
 
-Decoder::Decoder(const Module &module, const Function &function, Code &code, KernelDecoder &owner)
-    : theModule(module), theFunction(function), theCode(code), owner(owner) {
+Decoder::Decoder(const Module &module, const Function &function, Code &code, KernelParts &kernel)
+    : theModule(module), theFunction(function), theCode(code), kernel(kernel) {
   for (const Register &each : function.registers) {
     if (each.type == Type::Pred) {
       registerOffsets.push_back(theCode.frameBytes);
@@ -170,7 +170,7 @@ uint32_t Decoder::symbol(const Operand &operand, unsigned bytes) {
            "'");
   auto it = localOffsets.find(operand.name);
   if (it == localOffsets.end())
-    return constant(owner.addressOf(operand.name, theFunction) + uint64_t(operand.offset), bytes);
+    return constant(kernel.addressOf(operand.name, theFunction) + uint64_t(operand.offset), bytes);
   const std::string key = operand.name + "+" + std::to_string(operand.offset);
   auto [named, isNew] = namedOffsets.try_emplace({key, bytes}, 0);
   if (isNew) {
@@ -359,7 +359,7 @@ std::pair<uint32_t, uint32_t> Decoder::parameterNamed(const std::string &name) c
   return it->second;
 }
 
-Code &Decoder::decodeFunction(const Function &callee) { return owner.decode(callee); }
+Code &Decoder::decodeFunction(const Function &callee) { return kernel.decode(callee); }
 
 //===----------------------------------------------------------------------===//
 // Statements

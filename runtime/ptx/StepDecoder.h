@@ -37,6 +37,16 @@ struct DecodeError {
   int line = 0; // 0: the line of the statement
 };
 
+/// The parts of a kernel that the code of one function refers to.
+class KernelParts {
+public:
+  virtual ~KernelParts() = default;
+  /// Decodes a function that is called, once.
+  virtual Code &decode(const Function &function) = 0;
+  /// Returns the address of a variable that is not of a frame, in its space.
+  virtual uint64_t addressOf(const std::string &name, const Function &function) = 0;
+};
+
 /// Decodes one function. Passed to the functions of Opcodes.
 class Decoder {
 public:
@@ -105,7 +115,7 @@ public:
 
 private:
   friend class KernelDecoder;
-  Decoder(const Module &module, const Function &function, Code &code, class KernelDecoder &owner);
+  Decoder(const Module &module, const Function &function, Code &code, KernelParts &kernel);
   uint32_t symbol(const Operand &operand, unsigned bytes);
   uint32_t special(const Operand &operand, unsigned bytes);
   uint32_t slot(unsigned bytes);
@@ -114,13 +124,18 @@ private:
   const Module &theModule;
   const Function &theFunction;
   Code &theCode;
-  KernelDecoder &owner;
+  KernelParts &kernel;
   std::vector<uint32_t> registerOffsets;
   std::map<std::pair<uint64_t, unsigned>, uint32_t> constantOffsets;
   std::map<std::pair<std::string, unsigned>, uint32_t> namedOffsets; // specials and locals
   std::unordered_map<std::string, std::pair<uint32_t, uint32_t>> parameterOffsets;
   std::unordered_map<std::string, uint32_t> localOffsets;
 };
+
+/// Returns the least multiple of `align` that is at least `value`.
+inline uint64_t alignUp(uint64_t value, uint64_t align) {
+  return (value + align - 1) / align * align;
+}
 
 /// Returns a read-only register and its bytes.
 std::optional<std::pair<Special, unsigned>> specialNamed(std::string_view name);

@@ -2,7 +2,7 @@
 //
 // A parsed module: variables, functions and their statements, with names resolved to indices. The
 // parser checks the grammar of PTX ISA 7.0 to 9.0 (declarations, scopes, operands) and nothing
-// about individual instructions, which Decode.h checks.
+// about individual instructions, which StepDecoder.h checks.
 //
 //   Expected<Module> module = parse(text, "kernel.ptx");
 //

@@ -31,6 +31,8 @@ std::string Warp::describe(unsigned lane) const {
          listed(cta.index);
 }
 
+const ClockedWarp &Warp::ofCta(unsigned other) const { return *cta.warps[other]; }
+
 std::string Warp::place() const {
   std::string text;
   for (const Group &group : frames.back().groups) {

@@ -9,7 +9,7 @@
 #ifndef PE_RUNTIME_PTX_WARP_H
 #define PE_RUNTIME_PTX_WARP_H
 
-#include "runtime/ptx/LoadedModule.h"
+#include "runtime/ptx/Launch.h"
 #include "runtime/ptx/Races.h"
 
 #include <array>
@@ -22,12 +22,6 @@ namespace pe::ptx {
 
 class Cta;
 class Run;
-
-/// A violation found while a kernel runs. Thrown by handlers; the launch adds the place.
-struct Fault {
-  std::string message; // "thread 37: read of 4 bytes ..., expected ..."
-  int line = 0;        // 0: of the current step
-};
 
 /// Lanes at the same instruction of a frame.
 struct Group {
@@ -45,7 +39,7 @@ struct Frame {
   uint32_t localBase = 0; // of its local variables, in the local memory of each lane
 };
 
-class Warp {
+class Warp final : public ClockedWarp {
 public:
   Warp(Cta &cta, unsigned number);
   ~Warp();
@@ -67,7 +61,8 @@ public:
   /// Returns the number of a lane's thread in its CTA.
   unsigned thread(unsigned lane) const { return number * kWarpSize + lane; }
   /// Describes a thread for messages: "thread (37, 0, 0) of CTA (2, 0, 0)".
-  std::string describe(unsigned lane) const;
+  std::string describe(unsigned lane) const override;
+  const ClockedWarp &ofCta(unsigned number) const override;
   /// Returns the line of the instruction at which each group is, for reports on waits.
   std::string place() const;
   Lanes live() const { return kAllLanes & ~exited; }
@@ -76,12 +71,10 @@ public:
   std::byte *localMemory(unsigned lane);
 
   Cta &cta;
-  const unsigned number; // in the CTA
   Lanes exited = 0;      // lanes that are done or do not exist
   uint64_t lastPoll = 0; // Run::executed at the last strong load or atomic operation
   Lanes carry = 0;       // condition code of add.cc, sub.cc and mad.cc
   bool isDone = false;
-  WarpClock clock;
   /// Counts that a lane's asynchronous copies need (AsyncCopies.cpp).
   std::unique_ptr<class Copies> copies;
 
@@ -156,7 +149,8 @@ private:
     bool isOfAll = false;
     unsigned votes = 0;
     bool isAll = true;
-    std::vector<Warp *> waiting, arrivals;
+    std::vector<Warp *> waiting;
+    std::vector<ClockedWarp *> arrivals;
   };
   void completeIfFull(Barrier &barrier);
   std::array<Barrier, 16> barriers;
@@ -211,16 +205,6 @@ inline float asFloat(uint32_t bits) { return std::bit_cast<float>(bits); }
 inline uint32_t asBits(float value) { return std::bit_cast<uint32_t>(value); }
 inline double asDouble(uint64_t bits) { return std::bit_cast<double>(bits); }
 inline uint64_t asBits(double value) { return std::bit_cast<uint64_t>(value); }
-
-/// Calls function(lane) for each lane of `lanes`.
-template <typename Function> inline void forEachLane(Lanes lanes, Function function) {
-  if (lanes == kAllLanes)
-    for (unsigned lane = 0; lane < kWarpSize; ++lane)
-      function(lane);
-  else
-    for (; lanes; lanes &= lanes - 1)
-      function(unsigned(std::countr_zero(lanes)));
-}
 
 } // namespace pe::ptx
 

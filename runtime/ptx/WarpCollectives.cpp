@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/ptx/StepDecoder.h"
 #include "runtime/ptx/Warp.h"
 
 #include <algorithm>

@@ -73,11 +73,6 @@ AttentionOutputs attend(const AttentionProblem &problem, const AttentionInputs &
   return outputs;
 }
 
-void roundAll(std::vector<double> &values, DType dtype) {
-  for (double &value : values)
-    value = rounded(value, dtype);
-}
-
 AttentionGradients attendReverse(const AttentionProblem &problem, const AttentionInputs &inputs,
                                  const AttentionCotangents &cotangents, unsigned threads) {
   const AttentionSizes &sizes = problem.sizes;

@@ -7,6 +7,7 @@
 
 #include "runtime/reference/CallSizes.h"
 #include "runtime/reference/Evaluator.h"
+#include "runtime/reference/Rounding.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,9 +2,10 @@
 #ifndef PE_RUNTIME_REFERENCE_CALLSIZES_H
 #define PE_RUNTIME_REFERENCE_CALLSIZES_H
 
+#include "pe/Positions.h"
 #include "runtime/plan/CallSizes.h"
+#include "runtime/reference/ExportedProgram.h"
 #include "runtime/reference/GraphBuilder.h"
-#include "runtime/reference/Reference.h"
 
 namespace pe::reference {
 

@@ -1,6 +1,7 @@
 //===- CountPairs.cpp - Counting of unmasked pairs ------------------------===//
 
 #include "runtime/reference/Evaluator.h"
+#include "runtime/reference/Reference.h"
 
 #include <algorithm>
 #include <atomic>

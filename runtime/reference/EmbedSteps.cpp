@@ -1,5 +1,7 @@
 //===- EmbedSteps.cpp - Embeddings of a function, forward and in reverse --===//
+#include "runtime/plan/Frame.h"
 #include "runtime/reference/Evaluator.h"
+#include "runtime/reference/Rounding.h"
 
 namespace pe::reference {
 

@@ -12,7 +12,7 @@
 #include "runtime/reference/CallSizes.h"
 #include "runtime/reference/Embedding.h"
 #include "runtime/reference/GraphBuilder.h"
-#include "runtime/reference/Reference.h"
+#include "runtime/reference/Results.h"
 
 #include <deque>
 #include <set>

@@ -7,9 +7,8 @@
 #ifndef PE_RUNTIME_REFERENCE_HEADWORKER_H
 #define PE_RUNTIME_REFERENCE_HEADWORKER_H
 
-#include "runtime/reference/Attention.h"
-
-#include "runtime/core/DType.h"
+#include "runtime/reference/AttentionProblem.h"
+#include "runtime/reference/Rounding.h"
 
 #include <cmath>
 #include <optional>
@@ -22,13 +21,6 @@ inline double dot(const double *a, const double *b, int64_t count) {
   for (int64_t d = 0; d < count; ++d)
     sum += a[d] * b[d];
   return sum;
-}
-
-inline double rounded(double value, DType dtype) {
-  const float single = static_cast<float>(value);
-  if (dtype == DType::TF32)
-    return roundToTf32(single);
-  return dtype == DType::BF16 ? bf16ToFloat(floatToBf16(single)) : f16ToFloat(floatToF16(single));
 }
 
 /// Returns the sum of |a_d b_d|.

@@ -1,6 +1,7 @@
 //===- Materialize.cpp - Dense biases, masks and rotations ----------------===//
 
 #include "runtime/reference/Evaluator.h"
+#include "runtime/reference/Reference.h"
 
 #include <algorithm>
 

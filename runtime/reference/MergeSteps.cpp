@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/reference/Evaluator.h"
+#include "runtime/reference/Rounding.h"
 
 #include <cmath>
 

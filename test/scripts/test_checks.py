@@ -57,6 +57,22 @@ class IncludesTest(TreeTest):
         self.expect_problem(self.check, "expected a file of pe")
 
 
+    def test_cycles_of_files_are_refused(self):
+        self.write("runtime/core/a.h", '#include "pe/Tensor.h"\n')
+        self.write("runtime/core/a.cpp", '#include "runtime/core/a.h"\n#include "runtime/core/b.h"\n')
+        self.write("runtime/core/b.cpp", '#include "runtime/core/b.h"\n#include "runtime/core/c.h"\n')
+        self.write("runtime/core/b.h")
+        self.write("runtime/core/c.h")
+        self.write("test/runtime/core/a.cpp", '#include "runtime/core/b.h"\n#include "runtime/core/a.h"\n')
+        self.expect_clean(self.check)
+        self.write("runtime/core/c.cpp", '#include "runtime/core/c.h"\n#include "a.h"\n')
+        self.expect_problem(self.check, "runtime/core/a: expected no cycle of includes, found 3 files: "
+                            "runtime/core/a, runtime/core/b, runtime/core/c;")
+        self.write("dialect/PE/y.h", '#include "dialect/PE/PE.h"\n')
+        self.write("dialect/PE/PE.cpp", '#include "dialect/PE/y.h"\n')
+        self.assertEqual(len(self.check(self.root)), 2)
+
+
 class EncodingNamesTest(TreeTest):
     script = load_script("check-encoding-names")
     check = staticmethod(script.check)

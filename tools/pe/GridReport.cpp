@@ -3,13 +3,23 @@
 
 #include "runtime/core/File.h"
 #include "runtime/device/cpu/ThreadPool.h"
-#include "tools/pe/TrainCommands.h"
 
 #include <algorithm>
 #include <set>
 
 namespace pe::cli {
 namespace {
+
+/// Returns "1 step", "2 steps".
+std::string countText(int64_t number, const std::string &what) {
+  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
+/// Returns "2 layers, 64 wide, 4 heads of 16".
+std::string sizeText(const train::DecoderConfig &model) {
+  return countText(model.layers, "layer") + ", " + std::to_string(model.dim) + " wide, " +
+         countText(model.heads, "head") + " of " + std::to_string(model.headDim());
+}
 
 /// Returns the lengths of the table's columns.
 std::vector<int64_t> lengthsOf(const std::vector<const train::TrainConfig *> &runs) {

@@ -2,6 +2,7 @@
 #include "tools/pe/Sweep.h"
 
 #include "runtime/core/Error.h"
+#include "runtime/train/session/Flags.h"
 #include "runtime/train/session/Options.h"
 
 #include <algorithm>

@@ -24,15 +24,6 @@
 
 namespace pe::cli {
 
-std::string countText(int64_t number, const std::string &what) {
-  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
-}
-
-std::string sizeText(const train::DecoderConfig &model) {
-  return countText(model.layers, "layer") + ", " + std::to_string(model.dim) + " wide, " +
-         countText(model.heads, "head") + " of " + std::to_string(model.headDim());
-}
-
 static Expected<int> exitStatusOf(Status status) {
   if (!status)
     return status.takeError();

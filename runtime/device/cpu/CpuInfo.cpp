@@ -2,8 +2,6 @@
 
 #include "runtime/device/cpu/CpuInfo.h"
 
-#include "runtime/device/cpu/ThreadPool.h"
-
 #include <algorithm>
 #include <cpuid.h>
 #include <cstring>

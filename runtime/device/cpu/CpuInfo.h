@@ -41,6 +41,9 @@ const plan::Machine *machineOf(const std::string &features);
 
 inline void pause() { _mm_pause(); }
 
+/// Returns the number of cores that the affinity mask and the control group quota allow.
+int usableCores();
+
 } // namespace pe::cpu
 
 #endif // PE_RUNTIME_DEVICE_CPU_CPUINFO_H

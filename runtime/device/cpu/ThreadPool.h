@@ -28,9 +28,6 @@
 
 namespace pe::cpu {
 
-/// Returns the number of cores that the affinity mask and the control group quota allow.
-int usableCores();
-
 class ThreadPool final : public ParallelFor {
 public:
   struct Options {

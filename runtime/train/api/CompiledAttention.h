@@ -2,7 +2,7 @@
 #ifndef PE_RUNTIME_TRAIN_API_COMPILEDATTENTION_H
 #define PE_RUNTIME_TRAIN_API_COMPILEDATTENTION_H
 
-#include "runtime/train/api/TrainedEncoding.h"
+#include "runtime/train/api/TrainedFunction.h"
 
 namespace pe::train {
 

@@ -2,7 +2,7 @@
 #ifndef PE_RUNTIME_TRAIN_API_COMPILEDEMBEDDING_H
 #define PE_RUNTIME_TRAIN_API_COMPILEDEMBEDDING_H
 
-#include "runtime/train/api/TrainedEncoding.h"
+#include "runtime/train/api/TrainedFunction.h"
 
 namespace pe::train {
 

@@ -226,11 +226,6 @@ Expected<std::shared_ptr<const TrainedFunction>> trainedFunction(const jit::Sour
 
 } // namespace
 
-bool TrainedFunction::has(FedData kind) const {
-  return std::any_of(data.begin(), data.end(),
-                     [&](const DataArgument &argument) { return argument.kind == kind; });
-}
-
 /// Sets the factor of every attribute that has one: `#pe.NAME<..., factor = F>`.
 static Status setRotationFactor(std::string &text, double factor) {
   char number[40];

@@ -7,7 +7,7 @@
 #ifndef PE_RUNTIME_TRAIN_REPORT_TABLE_H
 #define PE_RUNTIME_TRAIN_REPORT_TABLE_H
 
-#include "runtime/train/report/Report.h"
+#include "runtime/train/report/ReportContent.h"
 
 namespace pe::train {
 

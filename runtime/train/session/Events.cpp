@@ -148,11 +148,4 @@ std::vector<StatePart> stateOf(const Events &events) {
   return parts;
 }
 
-Status statusOf(const std::vector<Observer *> &observers) {
-  for (const Observer *observer : observers)
-    if (Status status = observer->status(); !status)
-      return status;
-  return Status::success();
-}
-
 } // namespace pe::train

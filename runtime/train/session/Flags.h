@@ -8,7 +8,7 @@
 #define PE_RUNTIME_TRAIN_SESSION_FLAGS_H
 
 #include "runtime/core/Error.h"
-#include "runtime/train/session/Options.h"
+#include "runtime/train/session/Config.h"
 
 #include <charconv>
 #include <cmath>
@@ -33,6 +33,9 @@ struct Flag {
 
 /// Returns the table of all flags.
 const std::vector<Flag> &trainFlags();
+
+/// Splits "a=1,b=uniform(0,2)" at the commas that are not inside parentheses or angle brackets.
+std::vector<std::string> splitList(const std::string &list);
 
 template <typename Number> Expected<Number> parseNumber(const std::string &text) {
   Number value{};

@@ -14,14 +14,6 @@
 namespace pe::train {
 namespace {
 
-std::vector<Flag> makeFlags() {
-  std::vector<Flag> all = flagsOfTask();
-  for (auto more : {flagsOfModel, flagsOfSteps, flagsOfOptimizers, flagsOfChanges, flagsOfRun})
-    for (Flag &flag : more())
-      all.push_back(std::move(flag));
-  return all;
-}
-
 Status checkGiven(const std::string &name, const std::string &value) {
   if (Status known = checkFlagName(name); !known)
     return known;
@@ -107,28 +99,6 @@ Status checkUse(const FlagValues &values, const TrainConfig &config) {
 }
 
 } // namespace
-
-std::vector<std::string> splitList(const std::string &list) {
-  std::vector<std::string> parts;
-  int depth = 0;
-  for (char c : list.empty() ? list : list + ",") {
-    depth += (c == '(' || c == '<') - (c == ')' || c == '>');
-    if (parts.empty())
-      parts.emplace_back();
-    if (c == ',' && depth == 0)
-      parts.emplace_back();
-    else
-      parts.back().push_back(c);
-  }
-  if (!parts.empty())
-    parts.pop_back();
-  return parts;
-}
-
-const std::vector<Flag> &trainFlags() {
-  static const std::vector<Flag> table = makeFlags();
-  return table;
-}
 
 Status checkFlagName(const std::string &name) {
   std::vector<std::string> names;

@@ -27,9 +27,6 @@ struct TrainOptions {
 /// flag or an invalid value is an error.
 Expected<TrainOptions> readTrainOptions(FlagValues values);
 
-/// Splits "a=1,b=uniform(0,2)" at the commas that are not inside parentheses or angle brackets.
-std::vector<std::string> splitList(const std::string &list);
-
 /// Returns an error with the nearest name if there is no such flag.
 Status checkFlagName(const std::string &name);
 

@@ -7,7 +7,7 @@
 #ifndef PE_RUNTIME_TRAIN_SESSION_PLASTICITYEVENTS_H
 #define PE_RUNTIME_TRAIN_SESSION_PLASTICITYEVENTS_H
 
-#include "runtime/train/session/Events.h"
+#include "runtime/train/session/Event.h"
 
 namespace pe::train {
 

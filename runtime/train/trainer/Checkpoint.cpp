@@ -7,7 +7,6 @@
 
 #include "runtime/train/trainer/Checkpoint.h"
 #include "runtime/core/File.h"
-#include "runtime/train/trainer/CheckpointFolder.h"
 #include "runtime/train/trainer/RestoredState.h"
 
 #include <algorithm>

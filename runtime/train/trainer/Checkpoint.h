@@ -16,7 +16,7 @@
 #ifndef PE_RUNTIME_TRAIN_TRAINER_CHECKPOINT_H
 #define PE_RUNTIME_TRAIN_TRAINER_CHECKPOINT_H
 
-#include "runtime/core/Safetensors.h"
+#include "runtime/train/trainer/CheckpointFolder.h"
 #include "runtime/train/trainer/Trainer.h"
 
 #include <map>
@@ -25,10 +25,6 @@
 namespace pe::train {
 
 using Metadata = std::map<std::string, std::string>;
-
-/// Returns the SHA-256 of a file's tensors, names and bytes, which is stored as metadata
-/// 'pe.sha256'.
-std::string digestOf(const Safetensors &file);
 
 /// Creates the checkpoint directory if it is missing. Returns an error if that fails, for example
 /// because a file has its name.
@@ -39,13 +35,6 @@ Status makeCheckpointFolder(const std::string &directory);
 /// error the previous checkpoint is intact.
 Status saveCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata,
                       const std::vector<StatePart> &more = {}, int64_t keep = 1);
-
-/// Returns the model file of the latest checkpoint in a directory of pe train, or of DIR/step-N
-/// itself. Returns an error if there is none.
-Expected<std::string> modelFileOf(const std::string &folder);
-
-/// Returns true if DIR/latest exists, even if it cannot be read.
-bool hasCheckpoint(const std::string &directory);
 
 /// The number of steps and the metadata stored in the latest checkpoint.
 struct SavedRun {
@@ -63,10 +52,6 @@ Expected<SavedRun> readSavedRun(const std::string &directory);
 /// same.
 Status loadCheckpoint(const std::string &directory, Trainer &trainer, const Metadata &metadata,
                       const Metadata &defaults = {}, const std::vector<StatePart> &more = {});
-
-/// Removes the leftovers of a killed process: partially written files, and checkpoints other than
-/// the latest and the `keep` - 1 before it. Files that saveCheckpoint does not write are kept.
-void removeLeftovers(const std::string &directory, int64_t keep = 1);
 
 } // namespace pe::train
 

@@ -8,7 +8,7 @@
 #ifndef PE_RUNTIME_TRAIN_TRAINER_CHECKPOINTFOLDER_H
 #define PE_RUNTIME_TRAIN_TRAINER_CHECKPOINTFOLDER_H
 
-#include "runtime/train/trainer/Checkpoint.h"
+#include "runtime/core/Safetensors.h"
 
 #include <optional>
 #include <string_view>
@@ -41,6 +41,21 @@ Expected<Safetensors> readUndamaged(const std::string &path);
 /// Removes all checkpoints except `current` and the `keep` - 1 before it, and the leftovers of
 /// killed processes.
 void removeOthers(const std::string &directory, const std::string &current, int64_t keep);
+
+/// Returns the SHA-256 of a file's tensors, names and bytes, which is stored as metadata
+/// 'pe.sha256'.
+std::string digestOf(const Safetensors &file);
+
+/// Returns the model file of the latest checkpoint in a directory of pe train, or of DIR/step-N
+/// itself. Returns an error if there is none.
+Expected<std::string> modelFileOf(const std::string &folder);
+
+/// Returns true if DIR/latest exists, even if it cannot be read.
+bool hasCheckpoint(const std::string &directory);
+
+/// Removes the leftovers of a killed process: partially written files, and checkpoints other than
+/// the latest and the `keep` - 1 before it. Files that saveCheckpoint does not write are kept.
+void removeLeftovers(const std::string &directory, int64_t keep = 1);
 
 } // namespace pe::train
 

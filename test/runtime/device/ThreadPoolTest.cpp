@@ -1,6 +1,7 @@
 //===- ThreadPoolTest.cpp - Tests of the thread pool ----------------------===//
 
 #include "runtime/device/cpu/ThreadPool.h"
+#include "runtime/device/cpu/CpuInfo.h"
 
 #include <chrono>
 #include <gtest/gtest.h>

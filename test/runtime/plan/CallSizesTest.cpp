@@ -1,6 +1,7 @@
 //===- CallSizesTest.cpp - Defaults and limits of positions ---------------===//
 
 #include "runtime/plan/CallSizes.h"
+#include "runtime/plan/Frame.h"
 
 #include <gtest/gtest.h>
 #include <limits>

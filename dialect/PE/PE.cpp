@@ -1,4 +1,4 @@
-//===- PEDialect.cpp - Registration of the pe dialect ---------------------===//
+//===- PE.cpp - Registration of the pe dialect ----------------------------===//
 
 #include "dialect/PE/PE.h"
 
