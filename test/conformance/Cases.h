@@ -2,8 +2,9 @@
 //
 // A case is an encoding and a call. An encoding is a file of examples/encodings or
 // test/conformance/encodings; a call has sizes, positions and a magnitude of the logits. Every
-// device runs the same table, and a case that a device cannot run is an error. The flags below
-// select the calls and types for which an encoding is compared.
+// device runs the same table. A case that a device does not support is listed with its reason in
+// Exemptions.cpp, or an error. The flags below select the calls for which an encoding is defined,
+// and those whose results are compared on every device.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,8 +36,6 @@ struct EncodingFile {
   /// True if the encoding is not tested at positions of 10^6, because it computes products of
   /// positions in f32 or its gradients cancel.
   bool isEarlyOnly = false;
-  /// The greatest head dim at which the blocks of f32 fit the shared memory of GPUs.
-  int64_t greatestGpuDepth = 256;
   /// True for an entry @embed. Its calls are embeddingCalls(), whose head dim is the token width.
   bool isEmbedding = false;
   /// True if the encoding reads a table over positions or distances, or exceeds the range of f16 at

@@ -47,6 +47,8 @@ std::string CaseResult::summary() const {
   name.resize(std::max<size_t>(name.size(), 44), ' ');
   if (!failure.empty())
     return name + " " + failure + "  FAILED\n";
+  if (!exemption.empty())
+    return name + " not supported: " + exemption + "\n";
   auto worst =
       std::max_element(report.tensors.begin(), report.tensors.end(),
                        [](const auto &a, const auto &b) { return shareOf(a) < shareOf(b); });

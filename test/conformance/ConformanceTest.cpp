@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "conformance/Conformance.h"
+#include "conformance/Exemptions.h"
 #include "conformance/RandomInputs.h"
 #include "reference/Encodings.h"
+#include "runtime/plan/Machine.h"
 
 #include <gtest/gtest.h>
 
@@ -144,6 +145,84 @@ TEST(Conformance, MaskedRowsMustBeZero) {
   CaseResult result =
       runWith([](TensorMap &found, int) { *firstElement(found, "o") = 1e-30f; }, "masked_rows");
   EXPECT_FALSE(result.passes());
+}
+
+/// Refuses to compile.
+class RefusingSubject final : public FakeSubject {
+public:
+  RefusingSubject() : FakeSubject([](TensorMap &, int) {}) {}
+  Expected<std::unique_ptr<Function>> compile(const jit::Source &, int64_t, int64_t) override {
+    return makeError("kernel 'forward' needs 238336 bytes of shared memory");
+  }
+};
+
+constexpr EncodingFile kFake = {"kerple_log", "test/conformance/README.md"};
+constexpr Exemption kListed = {"kerple_log odd_heads", "gpu", DType::F32, "shared memory",
+                               "it is too large"};
+
+TEST(Exemptions, ARefusedCaseFailsUnlessItIsListed) {
+  RefusingSubject subject;
+  Suite suite(subject, PE_TEST_SOURCE_DIR, {1}, 1);
+  CaseResult result = suite.run(kFake, calls()[2]);
+  EXPECT_FALSE(result.passes());
+  CaseResult other = result;
+  other.failure = "error: the file is missing";
+  judgeListed(kListed, result);
+  EXPECT_TRUE(result.passes());
+  EXPECT_NE(result.summary().find("not supported: it is too large"), std::string::npos);
+  judgeListed(kListed, other);
+  EXPECT_FALSE(other.passes());
+}
+
+TEST(Exemptions, AListedCaseThatPassesFails) {
+  FakeSubject subject([](TensorMap &, int) {});
+  Suite suite(subject, PE_TEST_SOURCE_DIR, {1}, 1);
+  CaseResult result = suite.run(kFake, calls()[2]);
+  ASSERT_TRUE(result.passes()) << result.summary();
+  judgeListed(kListed, result);
+  EXPECT_FALSE(result.passes());
+  EXPECT_NE(result.summary().find("remove the entry"), std::string::npos) << result.summary();
+}
+
+// An entry excuses a refusal, not wrong results.
+TEST(Exemptions, WrongResultsOfAListedCaseFail) {
+  FakeSubject subject([](TensorMap &found, int) { found.at("o").data<float>()[0] += 1; });
+  Suite suite(subject, PE_TEST_SOURCE_DIR, {1}, 1);
+  CaseResult result = suite.run(kFake, calls()[2]);
+  judgeListed(kListed, result);
+  EXPECT_FALSE(result.passes());
+}
+
+TEST(Exemptions, NameCasesDevicesAndReasons) {
+  std::set<std::string> names = {"*"};
+  for (const EncodingFile &encoding : encodingFiles())
+    for (const Call &call : callsOf(encoding))
+      names.insert(std::string(encoding.name) + " " + std::string(call.name));
+  size_t gpus = 0;
+  for (const plan::Machine &machine : plan::kMachines)
+    gpus += machine.isGpu;
+  for (const Exemption &exemption : exemptions()) {
+    SCOPED_TRACE(exemption.name);
+    const bool isOfTable = exemption.name.find(": ") == std::string_view::npos;
+    EXPECT_EQ(isOfTable, names.contains(std::string(exemption.name)));
+    EXPECT_EQ(isOfTable, !exemption.refusal.empty());
+    EXPECT_FALSE(exemption.reason.empty());
+    const auto isFound = [&](std::string_view device) {
+      return findExemption(exemption.name, device, exemption.dtype) == &exemption;
+    };
+    size_t devices = isFound("cpu");
+    for (const plan::Machine &machine : plan::kMachines)
+      devices += isFound(machine.name);
+    EXPECT_EQ(devices,
+              exemption.devices == "gpu" ? gpus : 1 + std::ranges::count(exemption.devices, ','));
+    EXPECT_FALSE(isFound("loops"));
+  }
+  EXPECT_EQ(findExemption("panels deep", "sm_90", DType::F32), nullptr);
+  EXPECT_NE(findExemption("nope deep", "cpu", DType::BF16), nullptr);
+  EXPECT_EQ(findExemption("NotFinite: other", "cpu", DType::BF16), nullptr);
+  EXPECT_EQ(deviceOf({.target = "cpu"}), "cpu");
+  EXPECT_EQ(deviceOf({.target = "gpu-emulator"}), "sm_80");
+  EXPECT_EQ(deviceOf({.target = "gpu-emulator", .chip = "sm_90a+ptx83"}), "sm_90a");
 }
 
 TEST(Cases, CoverTheContract) {
