@@ -40,8 +40,6 @@ Error fromLLVM(const char *doing, llvm::Error error) {
   return makeError(doing, ": ", llvm::toString(std::move(error)));
 }
 
-/// Registers NVPTX and sets the option for 32-bit pointers to shared memory. In LLVM, this option
-/// is global to the process.
 const llvm::Target &findTarget() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -49,16 +47,36 @@ const llvm::Target &findTarget() {
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
-    auto &options = llvm::cl::getRegisteredOptions();
-    if (auto found = options.find("nvptx-short-ptr"); found != options.end())
-      static_cast<llvm::cl::opt<bool> *>(found->second)->setValue(true);
   });
   std::string problem; // none, because the target is linked
   return *llvm::TargetRegistry::lookupTarget(llvm::Triple("nvptx64-nvidia-cuda"), problem);
 }
 
+/// Sets the option of LLVM for 32-bit pointers to shared, constant and local memory during its
+/// lifetime. LLVM has this option only per process, and reads it when it creates a target machine;
+/// other users of LLVM in this process keep its default.
+class ShortPointers {
+public:
+  ShortPointers() : lock(mutex) {
+    auto &options = llvm::cl::getRegisteredOptions();
+    const auto found = options.find(kName);
+    assert(found != options.end() && "LLVM 22 has the option");
+    option = found->second;
+    option->addOccurrence(/*pos=*/0, kName, "true");
+  }
+  ~ShortPointers() { option->reset(); }
+
+private:
+  static constexpr const char *kName = "nvptx-short-ptr";
+  static inline std::mutex mutex;
+  std::lock_guard<std::mutex> lock;
+  llvm::cl::Option *option = nullptr;
+};
+
 std::unique_ptr<llvm::TargetMachine> createMachine(const Chip &chip) {
-  return std::unique_ptr<llvm::TargetMachine>(findTarget().createTargetMachine(
+  const llvm::Target &target = findTarget(); // registers the option
+  ShortPointers pointers;
+  return std::unique_ptr<llvm::TargetMachine>(target.createTargetMachine(
       llvm::Triple("nvptx64-nvidia-cuda"), chip.machine->name, "+ptx" + std::to_string(chip.ptx),
       llvm::TargetOptions(), std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }

@@ -2,6 +2,8 @@
 #include "runtime/jit/Ptx.h"
 #include "runtime/jit/Compilation.h"
 
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Target/TargetMachine.h"
 #include <gtest/gtest.h>
 
 using namespace pe;
@@ -75,6 +77,47 @@ TEST(Ptx, EveryChipOfTheTable) {
     EXPECT_LE(machine.lowestPtx, machine.usualPtx);
   }
   EXPECT_GE(chips, 9);
+}
+
+/// Returns the data layout of a target machine that another user of LLVM creates.
+std::string layoutOfOthers() {
+  const llvm::Triple triple("nvptx64-nvidia-cuda");
+  std::string problem;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, problem);
+  std::unique_ptr<llvm::TargetMachine> machine(
+      target->createTargetMachine(triple, "sm_80", "+ptx80", llvm::TargetOptions(), std::nullopt));
+  return machine->createDataLayout().getStringRepresentation();
+}
+
+// 32-bit pointers are an option of LLVM for the process, which must not change for others.
+TEST(Ptx, PointersToSharedMemoryAreShortInKernelsOfPeOnly) {
+  for (int round = 0; round < 2; ++round) {
+    auto ptx = emit(inKernels(R"(
+      llvm.func @kernel(%p: !llvm.ptr<3>, %x: i32) attributes {gpu.kernel, nvvm.kernel} {
+        llvm.store %x, %p : i32, !llvm.ptr<3>
+        llvm.return
+      }
+    )"));
+    ASSERT_TRUE(ptx) << ptx.error().getMessage();
+    EXPECT_NE(ptx->find("st.shared.b32 \t[%r"), std::string::npos) << *ptx;
+    EXPECT_EQ(layoutOfOthers().find("p3:32"), std::string::npos);
+  }
+}
+
+// Dropout computes words of random bits with two xors in a row.
+TEST(Ptx, TwoXorsAreOneInstruction) {
+  auto ptx = emit(inKernels(R"(
+    llvm.func @kernel(%out: !llvm.ptr<1>, %a: i32, %b: i32, %c: i32)
+        attributes {gpu.kernel, nvvm.kernel} {
+      %ab = llvm.xor %a, %b : i32
+      %abc = llvm.xor %ab, %c : i32
+      llvm.store %abc, %out : i32, !llvm.ptr<1>
+      llvm.return
+    }
+  )"));
+  ASSERT_TRUE(ptx) << ptx.error().getMessage();
+  EXPECT_NE(ptx->find("lop3.b32"), std::string::npos) << *ptx;
+  EXPECT_EQ(ptx->find("xor.b32"), std::string::npos) << *ptx;
 }
 
 TEST(Ptx, DefectsOfPe) {
