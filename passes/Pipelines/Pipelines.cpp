@@ -12,11 +12,15 @@
 #include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/ToCPU.h"
 #include "passes/ToGPU/ToGPU.h"
+#include "passes/ToLoops/ToLoops.h"
 #include "passes/ToTile/ToTile.h"
 #include "passes/Transforms/Passes.h"
 #include "passes/Transforms/Prepare.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
+using ::pe::DType;
+using ::pe::plan::Lowering;
 
 void mlir::pe::buildStructurePipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addNestedPass<func::FuncOp>(createPEExpandFunctionsPass());
@@ -40,27 +44,38 @@ void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &op
   toTile.entry = options.entry;
   toTile.headDim = options.headDim;
   toTile.valueDim = options.valueDim;
-  toTile.dtype = options.dtype;
+  toTile.dtype = nameOf(options.dtype);
   toTile.grad = options.grad;
   toTile.earlyExit = options.earlyExit;
   toTile.materialize = options.materialize;
   pm.addPass(createPEToTilePass(toTile));
 }
 
+/// Sets the options that the passes of both machines have.
+template <typename PassOptions>
+static PassOptions scheduleOptions(const mlir::pe::CompileOptions &options) {
+  PassOptions schedule;
+  if (!options.machine.empty())
+    schedule.machine = options.machine;
+  if (!options.schedule.empty())
+    for (StringRef field : llvm::split(options.schedule, ','))
+      schedule.set.push_back(field.str());
+  return schedule;
+}
+
 void mlir::pe::buildSchedulePipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addNestedPass<tile::PlanOp>(tile::createPETileDefineIntegersPass());
-  if (options.lowering == "gpu") {
-    tile::PEScheduleGpuPassOptions schedule;
-    if (!options.machine.empty())
-      schedule.machine = options.machine;
-    schedule.set = llvm::to_vector(options.schedule);
-    pm.addPass(tile::createPEScheduleGpuPass(schedule));
-  } else if (options.lowering == "cpu") {
-    tile::PEScheduleCpuPassOptions schedule;
-    if (!options.machine.empty())
-      schedule.machine = options.machine;
-    schedule.set = llvm::to_vector(options.schedule);
-    pm.addPass(tile::createPEScheduleCpuPass(schedule));
+  switch (options.lowering) {
+  case Lowering::Cpu:
+    pm.addPass(
+        tile::createPEScheduleCpuPass(scheduleOptions<tile::PEScheduleCpuPassOptions>(options)));
+    break;
+  case Lowering::Gpu:
+    pm.addPass(
+        tile::createPEScheduleGpuPass(scheduleOptions<tile::PEScheduleGpuPassOptions>(options)));
+    break;
+  case Lowering::Loops:
+    break;
   }
 }
 
@@ -72,16 +87,34 @@ void mlir::pe::buildGpuRewritesPipeline(OpPassManager &pm) {
   pm.addPass(tile::createPEDivideLoopsPass());
 }
 
+static tile::LoopOptions convert(const ::pe::LoopOptions &loops) {
+  using From = ::pe::LoopOptions::Owner;
+  using To = tile::LoopOwner;
+  tile::LoopOptions options;
+  options.blockRows = loops.blockRows;
+  options.blockColumns = loops.blockColumns;
+  options.owner = loops.owner == From::Auto   ? To::Auto
+                  : loops.owner == From::Rows ? To::Rows
+                                              : To::Columns;
+  options.useStop = loops.useStop;
+  options.useSkip = loops.useSkip;
+  return options;
+}
+
 void mlir::pe::buildScheduledToFunctionsPipeline(OpPassManager &pm, const CompileOptions &options) {
-  if (options.lowering == "loops") {
-    pm.addPass(tile::createPETileToLoopsPass(options.loops));
-  } else if (options.lowering == "gpu") {
+  switch (options.lowering) {
+  case Lowering::Cpu:
+    pm.addPass(tile::createPETileToCpuPass());
+    break;
+  case Lowering::Loops:
+    pm.addPass(tile::createPETileToLoopsPass(convert(options.loops)));
+    break;
+  case Lowering::Gpu:
     buildGpuRewritesPipeline(pm);
     if (options.lineTables)
       pm.addPass(createPELocateTileOpsPass());
     pm.addPass(tile::createPETileToGpuPass());
-  } else {
-    pm.addPass(tile::createPETileToCpuPass());
+    break;
   }
   pm.addPass(createPEExportPlanPass());
 }
@@ -99,8 +132,12 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                           llvm::cl::init(64)};
   Option<int64_t> valueDim{*this, "value-dim", llvm::cl::desc("Head dim of values"),
                            llvm::cl::init(64)};
-  Option<std::string> dtype{*this, "dtype", llvm::cl::desc("f32, bf16, f16 or tf32"),
-                            llvm::cl::init("f32")};
+  Option<DType> dtype{
+      *this, "dtype", llvm::cl::desc("The type of activations"), llvm::cl::init(DType::F32),
+      llvm::cl::values(clEnumValN(DType::F32, "f32", "32 bits"),
+                       clEnumValN(DType::BF16, "bf16", "bfloat16"),
+                       clEnumValN(DType::F16, "f16", "16 bits"),
+                       clEnumValN(DType::TF32, "tf32", "f32, rounded by products"))};
   Option<bool> grad{*this, "grad", llvm::cl::desc("Also compute gradients"), llvm::cl::init(false)};
   Option<bool> earlyExit{*this, "early-exit", llvm::cl::desc("Let stick-breaking stop early"),
                          llvm::cl::init(true)};
@@ -118,46 +155,50 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   ListOption<std::string> schedule{
       *this, "schedule", llvm::cl::desc("Fields of the schedules, NAME=VALUE or PHASE.NAME=VALUE")};
 
-  mlir::pe::CompileOptions get(StringRef lowering) const {
-    return {entry,   headDim,    valueDim,
-            grad,    earlyExit,  lowering.str(),
-            dtype,   {},         materialize,
-            machine, lineTables, std::vector<std::string>(schedule.begin(), schedule.end())};
+  mlir::pe::CompileOptions get(Lowering lowering) const {
+    mlir::pe::CompileOptions options;
+    options.headDim = headDim;
+    options.valueDim = valueDim;
+    options.dtype = dtype;
+    options.grad = grad;
+    options.earlyExit = earlyExit;
+    options.materialize = materialize;
+    options.lowering = lowering;
+    options.lineTables = lineTables;
+    options.schedule = llvm::join(schedule, ",");
+    options.entry = entry;
+    options.machine = machine;
+    return options;
   }
 };
 
 } // namespace
 
-static void registerPEToGpu() {
-  PassPipelineRegistration<PipelineOptions>(
-      "pe-to-gpu", "From the pe dialect to GPU kernels in the LLVM and NVVM dialects",
-      [](OpPassManager &pm, const PipelineOptions &options) {
-        buildPEPipeline(pm, options.get("gpu"));
-        buildPEToTilePipeline(pm, options.get("gpu"));
-        buildTileToFunctionsPipeline(pm, options.get("gpu"));
-        mlir::pe::buildKernelsToLLVMPipeline(pm, options.get("gpu"));
-      });
-}
-
 void mlir::pe::registerPEPipelines() {
   PassPipelineRegistration<PipelineOptions>("pe-to-tile-pipeline",
                                             "From the pe dialect to a plan of tile stages",
                                             [](OpPassManager &pm, const PipelineOptions &options) {
-                                              buildPEPipeline(pm, options.get("cpu"));
-                                              buildPEToTilePipeline(pm, options.get("cpu"));
+                                              buildPEPipeline(pm, options.get(Lowering::Cpu));
+                                              buildPEToTilePipeline(pm, options.get(Lowering::Cpu));
                                             });
-  for (StringRef lowering : {"cpu", "loops"})
+  const auto add = [](Lowering lowering, StringRef name, StringRef description) {
     PassPipelineRegistration<PipelineOptions>(
-        lowering == "cpu" ? "pe-to-cpu" : "pe-to-loops",
-        lowering == "cpu" ? "From the pe dialect to the LLVM dialect for CPUs"
-                          : "From the pe dialect to the LLVM dialect through naive loops",
-        [lowering](OpPassManager &pm, const PipelineOptions &options) {
-          buildPEPipeline(pm, options.get(lowering));
-          buildPEToTilePipeline(pm, options.get(lowering));
-          buildTileToFunctionsPipeline(pm, options.get(lowering));
-          buildFunctionsToLLVMPipeline(pm);
+        name, description, [lowering](OpPassManager &pm, const PipelineOptions &given) {
+          const CompileOptions options = given.get(lowering);
+          buildPEPipeline(pm, options);
+          buildPEToTilePipeline(pm, options);
+          buildTileToFunctionsPipeline(pm, options);
+          if (lowering == Lowering::Gpu)
+            buildKernelsToLLVMPipeline(pm, options);
+          else
+            buildFunctionsToLLVMPipeline(pm);
         });
-  registerPEToGpu();
+  };
+  add(Lowering::Cpu, "pe-to-cpu", "From the pe dialect to the LLVM dialect for CPUs");
+  add(Lowering::Loops, "pe-to-loops",
+      "From the pe dialect to the LLVM dialect through naive loops");
+  add(Lowering::Gpu, "pe-to-gpu",
+      "From the pe dialect to GPU kernels in the LLVM and NVVM dialects");
 }
 
 void mlir::pe::buildKernelsToLLVMPipeline(OpPassManager &pm, const CompileOptions &options) {

@@ -7,16 +7,13 @@
 //   pe-to-loops           the same through the naive lowering of the tile ops
 //   pe-to-gpu             pe -> tile -> GPU kernels in the LLVM and NVVM dialects
 //
-//
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_PIPELINES_PIPELINES_H
 #define PE_PASSES_PIPELINES_PIPELINES_H
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
-#include "passes/ToLoops/ToLoops.h"
-
-#include <string>
+#include "runtime/plan/CodeOptions.h"
 
 namespace mlir::pe {
 
@@ -34,19 +31,12 @@ constexpr const char *kListingAttr = "pe.listing";
 /// The file name in those line tables.
 constexpr const char *kListingName = "tile";
 
-struct CompileOptions {
-  std::string entry; // if empty, the only public function
-  int64_t headDim = 64;
-  int64_t valueDim = 64;
-  bool grad = false;
-  bool earlyExit = true;
-  std::string lowering = "cpu"; // or loops, gpu
-  std::string dtype = "f32";    // of activations; or bf16, f16, tf32
-  tile::LoopOptions loops;      // if `lowering` is loops
-  bool materialize = false;     // compute the bias and the rotation's tables instead of attention
-  std::string machine = "";     // of runtime/plan/Machine.h; if empty, the default of the schedule
-  bool lineTables = false;      // give the code of GPU kernels the lines of their tile ops
-  std::vector<std::string> schedule; // fields of the schedules: NAME=VALUE, forward.NAME=VALUE
+/// The options of the code, for an entry and a machine.
+struct CompileOptions : ::pe::plan::CodeOptions {
+  /// The public function to compile; if empty, the only one.
+  std::string entry = "";
+  /// A machine of runtime/plan/Machine.h; if empty, the default of the schedule.
+  std::string machine = "";
 };
 
 /// Finds the structure of a program that populatePreparePipeline prepared (pe -> pe): biases become
@@ -56,7 +46,7 @@ void buildStructurePipeline(OpPassManager &pm, const CompileOptions &options);
 void buildPEPipeline(OpPassManager &pm, const CompileOptions &options);
 /// Lowers the result of buildPEPipeline to a plan of tile stages.
 void buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options);
-/// Chooses the schedules of the stages. The "loops" lowering has none.
+/// Chooses the schedules of the stages. Lowering::Loops has none.
 void buildSchedulePipeline(OpPassManager &pm, const CompileOptions &options);
 /// Rewrites the scheduled stages of a tile program for GPUs: splits and lays out what CTAs share.
 void buildGpuRewritesPipeline(OpPassManager &pm);

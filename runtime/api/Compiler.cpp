@@ -159,7 +159,8 @@ Expected<std::string> Compiler::requestKey(const jit::CompileRequest &request) {
       " features=" + request.features + " head=" + std::to_string(request.headDim) +
       " value=" + std::to_string(request.valueDim) +
       " dtype=" + std::string(nameOf(request.dtype)) + " grad=" + std::to_string(request.grad) +
-      " early-exit=" + std::to_string(request.earlyExit) + " lowering=" + request.lowering +
+      " early-exit=" + std::to_string(request.earlyExit) +
+      " lowering=" + std::string(nameOf(request.lowering)) +
       " materialize=" + std::to_string(request.materialize) + " loops=" + textOf(request.loops) +
       " line-tables=" + std::to_string(request.lineTables) + " schedule=" + request.schedule;
   // The key contains the file name because explanations and remarks do.

@@ -38,14 +38,18 @@ jit::CompileRequest api::requestOf(const ProgramState &state, const CompileOptio
   request.dtype = options.dtype;
   request.grad = options.grad;
   request.earlyExit = options.earlyExit;
-  request.lowering = options.lowering;
+  request.lowering = plan::findCpuLowering(options.lowering).value_or(plan::Lowering::Cpu);
   request.loops = options.loops;
   request.lineTables = options.lineTables;
   request.schedule = options.schedule;
   return request;
 }
 
-static Status checkTarget(const std::string &target) {
+/// Checks the names of a target and a lowering.
+static Status checkNames(const CompileOptions &options) {
+  if (!plan::findCpuLowering(options.lowering))
+    return makeError("expected lowering cpu or loops, found ", options.lowering);
+  const std::string &target = options.target;
   const auto found = plan::findTarget(target);
   if (found == plan::Target::Reference)
     return makeError("target 'reference' evaluates a source without compiling it; expected 'cpu', "
@@ -142,7 +146,8 @@ static Status checkPackage(const plan::Plan &plan, const CompileOptions &options
   if (!options.features.empty() && plan.target == plan::Target::Cpu)
     if (Status s = check("features", plan.features, options.features); !s)
       return s;
-  if (options.lowering != "cpu" || !options.earlyExit || !options.schedule.empty())
+  if (options.lowering != nameOf(plan::Lowering::Cpu) || !options.earlyExit ||
+      !options.schedule.empty())
     return makeError("expected the default lowering, schedule and early exit, because a package is "
                      "already compiled; compile the source with these options");
   if (options.grad && !plan.hasBackward())
@@ -176,7 +181,7 @@ Expected<std::shared_ptr<const api::CompiledFunction>>
 api::compileProgram(const ProgramState &program, const CompileOptions &options) {
   if (options.target == nameOf(plan::Target::Reference))
     return openReference(program, options);
-  if (Status s = checkTarget(options.target); !s)
+  if (Status s = checkNames(options); !s)
     return s.takeError();
   if (!program.packaged) {
     auto request = requestHere(program, options);
@@ -208,7 +213,7 @@ Expected<Function> Program::compile(const CompileOptions &options) const {
 
 Expected<std::string> Program::emit(const CompileOptions &options, Stage stage) const {
   return api::guarded([&]() -> Expected<std::string> {
-    if (Status s = checkTarget(options.target); !s)
+    if (Status s = checkNames(options); !s)
       return s.takeError();
     if (state->packaged)
       return makeError("file '", state->source.name,
@@ -228,7 +233,7 @@ Expected<std::string> api::packageProgram(const ProgramState &program,
     return makeError("file '", program.source.name, "': expected a source, found a package");
   Bundle package = describeToBundle(*program.description);
   for (const CompileOptions &options : targets) {
-    if (Status s = checkTarget(options.target); !s)
+    if (Status s = checkNames(options); !s)
       return s.takeError();
     jit::CompileRequest request = requestOf(program, options);
     Expected<Bundle> bundle = Compiler::instance().compileToBundle(request);

@@ -19,6 +19,8 @@
 namespace pe::jit {
 namespace {
 
+using plan::Lowering;
+
 /// The module after the prepare pipeline, and its description.
 class PreparedModule final : public PreparedProgram {
 public:
@@ -71,70 +73,42 @@ Status checkDepths(const CompileRequest &request) {
   return Status::success();
 }
 
-mlir::tile::LoopOptions convert(const LoopOptions &loops) {
-  using Owner = mlir::tile::LoopOwner;
-  Owner owner = Owner::Auto;
-  if (loops.owner != LoopOptions::Owner::Auto)
-    owner = loops.owner == LoopOptions::Owner::Rows ? Owner::Rows : Owner::Columns;
-  mlir::tile::LoopOptions options;
-  options.blockRows = loops.blockRows;
-  options.blockColumns = loops.blockColumns;
-  options.owner = owner;
-  options.useStop = loops.useStop;
-  options.useSkip = loops.useSkip;
-  return options;
-}
-
-/// Checks the request and converts it to options of the pipelines.
+/// Checks the request and returns the options of the pipelines.
 Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
-  const bool isGpu = isForGpu(request);
-  const bool takesNarrow = isGpu || request.lowering == "loops";
+  const bool isGpu = isForGpu(request), isLoops = request.lowering == Lowering::Loops;
+  const bool takesNarrow = isGpu || isLoops;
   if (request.dtype != DType::F32 && !(takesNarrow && isNarrow(request.dtype)))
     return makeError("expected dtype ", takesNarrow ? "f32, bf16, f16 or tf32" : "f32",
                      " on target ", nameOf(request.target), ", found ", nameOf(request.dtype));
   if (Status depths = checkDepths(request); !depths)
     return depths.takeError();
-  mlir::pe::CompileOptions options;
-  if (isGpu && request.lowering != "cpu")
-    return makeError("expected target cpu with lowering ", request.lowering, ", found ",
+  if (isGpu && request.lowering != Lowering::Cpu)
+    return makeError("expected target cpu with lowering ", nameOf(request.lowering), ", found ",
                      nameOf(request.target));
   if (isGpu && !request.features.empty())
     return makeError("expected target cpu with features ", request.features, ", found ",
                      nameOf(request.target));
+  if (!isLoops && request.loops != LoopOptions())
+    return makeError("expected lowering loops with loop options, found ",
+                     isGpu ? "gpu" : nameOf(request.lowering));
+  if (request.lineTables && !isGpu)
+    return makeError("expected target cuda or gpu-emulator with line tables, found ",
+                     nameOf(request.target));
+  if (!request.schedule.empty() && isLoops)
+    return makeError("expected lowering cpu or a GPU with fields of schedules, found loops");
+  mlir::pe::CompileOptions options{request, request.source.entry};
   if (isGpu) {
     auto chip = chipOf(request);
     if (!chip)
       return chip.error();
+    options.lowering = Lowering::Gpu;
     options.machine = chip->machine->name;
+    return options;
   }
-  options.entry = request.source.entry;
-  options.headDim = request.headDim;
-  options.valueDim = request.valueDim;
-  options.dtype = nameOf(request.dtype);
-  options.grad = request.grad;
-  options.earlyExit = request.earlyExit;
-  options.materialize = request.materialize;
-  options.lowering = isGpu ? "gpu" : request.lowering;
-  if (!isGpu && options.lowering != "cpu" && options.lowering != "loops")
-    return makeError("expected lowering cpu or loops, found ", options.lowering);
-  if (options.lowering != "loops" && request.loops != LoopOptions())
-    return makeError("expected lowering loops with loop options, found ", options.lowering);
-  options.loops = convert(request.loops);
-  if (request.lineTables && !isGpu)
-    return makeError("expected target cuda or gpu-emulator with line tables, found ",
-                     nameOf(request.target));
-  options.lineTables = request.lineTables;
-  if (!request.schedule.empty() && options.lowering == "loops")
-    return makeError("expected lowering cpu or a GPU with fields of schedules, found loops");
-  if (!request.schedule.empty())
-    for (llvm::StringRef field : llvm::split(request.schedule, ','))
-      options.schedule.push_back(field.str());
-  if (!isGpu) {
-    auto baseline = baselineOf(request.features);
-    if (!baseline)
-      return baseline.error();
-    options.machine = (*baseline)->name;
-  }
+  auto baseline = baselineOf(request.features);
+  if (!baseline)
+    return baseline.error();
+  options.machine = (*baseline)->name;
   return options;
 }
 
@@ -423,7 +397,7 @@ Expected<std::string> MlirJit::emit(const PreparedProgram &program, const Compil
   auto options = optionsOf(request);
   if (!options)
     return options.error();
-  if (stage == EmitStage::Step && options->lowering == "loops")
+  if (stage == EmitStage::Step && options->lowering == Lowering::Loops)
     return makeError("expected lowering cpu or a GPU for stage step, found loops, which has no "
                      "schedule");
   Compilation compilation = begin(program);

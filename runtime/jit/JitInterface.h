@@ -10,10 +10,9 @@
 #ifndef PE_RUNTIME_JIT_JITINTERFACE_H
 #define PE_RUNTIME_JIT_JITINTERFACE_H
 
-#include "pe/DType.h"
 #include "pe/Error.h"
-#include "pe/LoopOptions.h"
 #include "pe/Signature.h"
+#include "runtime/plan/CodeOptions.h"
 #include "runtime/plan/Plan.h"
 
 #include <memory>
@@ -22,7 +21,7 @@
 
 namespace pe::jit {
 
-inline constexpr int kJitAbiVersion = 12;
+inline constexpr int kJitAbiVersion = 13;
 
 /// Names of the results of a function compiled with `materialize`.
 inline constexpr const char *kBias = "pe.bias", *kCosine = "pe.cosine", *kSine = "pe.sine";
@@ -47,34 +46,15 @@ struct Source {
   bool operator==(const Source &) const = default;
 };
 
-struct CompileRequest {
-  Source source;
-  /// Cpu, Cuda or GpuEmulator.
+/// A source, the code to generate for it, and the target.
+struct CompileRequest : plan::CodeOptions {
+  Source source = {};
+  /// Cpu, Cuda or GpuEmulator. A request for a GPU leaves `lowering` at Cpu.
   plan::Target target = plan::Target::Cpu;
   /// For cuda: "sm_80", "sm_90a" ..., optionally with a PTX version: "sm_80+ptx83".
-  std::string chip;
+  std::string chip = {};
   /// The CPU baseline, "x86-64-v3" or "x86-64-v4", or empty for this machine.
-  std::string features;
-  int64_t headDim = 64;
-  int64_t valueDim = 64;
-  DType dtype = DType::F32;
-  /// Also compiles the gradients of every floating argument.
-  bool grad = false;
-  /// Allows stick-breaking to skip keys that cannot change the result.
-  bool earlyExit = true;
-  /// "cpu" for tuned kernels, or "loops" for naive scalar loops that define the tile ops.
-  std::string lowering = "cpu";
-  /// Computes the inputs of the attention kernel instead of attention: results kBias [b, hq, r, c]
-  /// and, for a rotation, kCosine and kSine [r, pairs].
-  bool materialize = false;
-  /// The options of the "loops" lowering.
-  LoopOptions loops = {};
-  /// GPUs: the PTX names the tile op of every instruction, by .loc directives. Their lines are
-  /// those of the tile program that follows the kernels in comments.
-  bool lineTables = false;
-  /// Fields of the schedules that replace chosen values: NAME=VALUE, forward.NAME=VALUE or
-  /// backward.NAME=VALUE, separated by commas.
-  std::string schedule = "";
+  std::string features = {};
 };
 
 using pe::EntryInfo;

@@ -38,6 +38,27 @@ constexpr bool isGpu(Target target) {
   return target == Target::Cuda || target == Target::GpuEmulator;
 }
 
+/// The translation of tile stages to code.
+enum class Lowering : uint8_t {
+  Cpu,   // tuned kernels for CPUs
+  Loops, // the naive scalar loops that define the tile ops, for CPUs
+  Gpu    // kernels for GPUs, the only lowering of their targets
+};
+
+inline constexpr std::string_view kLoweringNames[] = {"cpu", "loops", "gpu"};
+
+constexpr std::string_view nameOf(Lowering lowering) {
+  return kLoweringNames[static_cast<size_t>(lowering)];
+}
+
+/// Returns the lowering for CPUs with this name.
+constexpr std::optional<Lowering> findCpuLowering(std::string_view name) {
+  for (Lowering lowering : {Lowering::Cpu, Lowering::Loops})
+    if (nameOf(lowering) == name)
+      return lowering;
+  return std::nullopt;
+}
+
 } // namespace pe::plan
 
 #endif // PE_RUNTIME_PLAN_TARGET_H

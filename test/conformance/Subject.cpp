@@ -67,13 +67,16 @@ private:
 
 void assign(std::string &target, const std::string &name) { target = name; }
 void assign(plan::Target &target, const std::string &name) { target = *plan::findTarget(name); }
+void assign(plan::Lowering &lowering, const std::string &name) {
+  lowering = *plan::findCpuLowering(name);
+}
 
 /// Sets the target; "cpu" and "loops" are lowerings for the CPU.
 template <typename Request> void setTarget(Request &request, const SubjectOptions &options) {
   if (options.target == "gpu-emulator" || options.target == "cuda")
     assign(request.target, options.target);
   else
-    request.lowering = options.target;
+    assign(request.lowering, options.target);
   request.chip = options.chip;
   request.schedule = options.schedule;
   request.loops = options.loops;

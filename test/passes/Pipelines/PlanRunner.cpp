@@ -24,7 +24,7 @@ PlanRunner::PlanRunner(const std::string &source, const std::string &target, boo
   };
   check(compilation.parse({source, "source.mlir", ""}));
   mlir::pe::CompileOptions compile;
-  compile.lowering = isEmulated ? "gpu" : target;
+  compile.lowering = isEmulated ? plan::Lowering::Gpu : *plan::findCpuLowering(target);
   compile.headDim = compile.valueDim = 16;
   compile.grad = true;
   check(compilation.run([&](mlir::OpPassManager &pm) {

@@ -139,7 +139,7 @@ TEST_F(CompilerTest, EveryFieldOfTheRequestIsInTheKey) {
   others[5].dtype = DType::BF16;
   others[6].grad = true;
   others[7].earlyExit = false;
-  others[8].lowering = "loops";
+  others[8].lowering = plan::Lowering::Loops;
   others[9].loops.blockRows = 1;
   others[10].loops.blockColumns = 1;
   others[11].loops.owner = LoopOptions::Owner::Columns;
