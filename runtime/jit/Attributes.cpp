@@ -2,6 +2,7 @@
 #include "runtime/jit/Attributes.h"
 
 #include "dialect/PE/PE.h"
+#include "dialect/PE/RotationFactor.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -78,10 +79,25 @@ static void addDropout(mlir::ModuleOp module, const std::string &value) {
   }
 }
 
+/// Replaces the factor of every scaling of a rotation.
+static Status setRotationFactor(mlir::ModuleOp module, const std::string &value) {
+  double factor = 0;
+  if (llvm::StringRef(value).getAsDouble(factor) || !(factor > 0))
+    return makeError("expected a factor of rotations above 0, found '", value, "'");
+  if (!mlir::pe::setRotationFactor(module, factor))
+    return makeError("expected a rotation with a scaling that has a factor, found none");
+  return Status::success();
+}
+
 Status setAttributes(mlir::ModuleOp module, const AttributeValues &values) {
   for (const auto &[name, value] : values) {
     if (name == kAddedDropout) {
       addDropout(module, value);
+      continue;
+    }
+    if (name == kRotationFactor) {
+      if (Status set = setRotationFactor(module, value); !set)
+        return set;
       continue;
     }
     bool found = false;

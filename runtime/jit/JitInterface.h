@@ -21,7 +21,7 @@
 
 namespace pe::jit {
 
-inline constexpr int kJitAbiVersion = 13;
+inline constexpr int kJitAbiVersion = 14;
 
 /// Names of the results of a function compiled with `materialize`.
 inline constexpr const char *kBias = "pe.bias", *kCosine = "pe.cosine", *kSine = "pe.sine";
@@ -32,6 +32,8 @@ using AttributeValues = std::vector<std::pair<std::string, std::string>>;
 /// A pseudo-attribute of AttributeValues: the dropout probability of attentions that have no
 /// dropout in the source. Adds an argument "seed".
 inline constexpr const char *kAddedDropout = "attention dropout";
+/// A pseudo-attribute of AttributeValues: the factor of every scaling of a rotation.
+inline constexpr const char *kRotationFactor = "rotation factor";
 
 struct Source {
   /// A module in the pe dialect.

@@ -10,6 +10,8 @@
 #include "runtime/train/blas/Blas.h"
 
 #include <algorithm>
+#include <charconv>
+#include <mutex>
 
 namespace pe::train {
 namespace {
@@ -226,34 +228,21 @@ Expected<std::shared_ptr<const TrainedFunction>> trainedFunction(const jit::Sour
 
 } // namespace
 
-/// Sets the factor of every attribute that has one: `#pe.NAME<..., factor = F>`.
-static Status setRotationFactor(std::string &text, double factor) {
-  char number[40];
-  std::snprintf(number, sizeof number, "factor = %#.17g", factor);
-  constexpr std::string_view kAttribute = "#pe.", kFactor = ", factor";
-  size_t found = 0;
-  for (size_t at = 0; (at = text.find(kAttribute, at)) != std::string::npos;
-       at += kAttribute.size()) {
-    const size_t end = text.find('>', at);
-    size_t name = text.find(kFactor, at);
-    if (name == std::string::npos || name > end || text[name + kFactor.size()] == '_')
-      continue;
-    name += 2; // skip ", "
-    text.replace(name, text.find_first_of(",>", name) - name, number);
-    ++found;
-  }
-  if (found == 0)
-    return makeError("expected a rotation with a scaling that has a factor, found none");
-  return Status::success();
+/// Returns the shortest text that reads as the number.
+static std::string numberText(double number) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, number).ptr};
 }
 
 Expected<TrainedEncoding> compileEncoding(const std::string &file, const TrainConfig &config) {
   const bool masked = config.objective == Objective::Masked;
   const jit::Source plain{masked ? kPlainBidirectional : kPlainAttention, "none", "", {}};
+  jit::AttributeValues dropout;
+  if (config.model.dropout > 0)
+    dropout.emplace_back(jit::kAddedDropout, std::to_string(config.model.dropout));
   jit::Source source = plain;
   source.attributes = config.attributes;
-  if (config.model.dropout > 0)
-    source.attributes.emplace_back(jit::kAddedDropout, std::to_string(config.model.dropout));
+  source.attributes.insert(source.attributes.end(), dropout.begin(), dropout.end());
   if (file != "none") {
     auto text = readFile(file);
     if (!text)
@@ -261,8 +250,7 @@ Expected<TrainedEncoding> compileEncoding(const std::string &file, const TrainCo
     source.name = file;
     source.text = *std::move(text);
     if (config.rotationFactor)
-      if (Status status = setRotationFactor(source.text, *config.rotationFactor); !status)
-        return status.takeError().within("file '" + file + "'");
+      source.attributes.emplace_back(jit::kRotationFactor, numberText(*config.rotationFactor));
   }
   auto function = trainedFunction(source, config);
   if (!function)
@@ -270,8 +258,7 @@ Expected<TrainedEncoding> compileEncoding(const std::string &file, const TrainCo
   if (!(*function)->sets.empty())
     return TrainedEncoding{*function, nullptr, source.text};
   jit::Source bare = plain;
-  if (config.model.dropout > 0)
-    bare.attributes = {source.attributes.back()};
+  bare.attributes = dropout;
   auto attention = trainedFunction(bare, config);
   if (!attention)
     return attention.takeError();
@@ -293,13 +280,21 @@ EmbeddingFactory TrainedEncoding::embeddingFactory(ParallelFor &parallel) const 
   };
 }
 
+/// Keeps code until the process ends: kernels are plain functions, whose users do not own them. Any
+/// thread may call this. The list is never destroyed, because threads may outlive static objects.
+static void keepForever(std::shared_ptr<cpu::LoadedCode> code) {
+  static std::mutex mutex;
+  static auto &kept = *new std::vector<std::shared_ptr<cpu::LoadedCode>>;
+  std::lock_guard lock(mutex);
+  kept.push_back(std::move(code));
+}
+
 /// Compiles plain functions that live until the process ends.
 static Expected<SymbolLookup> compileForever(const jit::Source &source) {
   auto code = api::Compiler::instance().compileKernels(source);
   if (!code)
     return code.error();
-  static std::vector<std::shared_ptr<cpu::LoadedCode>> loaded;
-  loaded.push_back(*code);
+  keepForever(*code);
   return SymbolLookup([code = *code](const std::string &symbol) { return code->lookup(symbol); });
 }
 

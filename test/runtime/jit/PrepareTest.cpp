@@ -70,6 +70,37 @@ TEST_F(PrepareTest, ErrorsOfSources) {
   EXPECT_EQ(program.error().getLocation().rfind("slope.mlir:1:", 0), 0u);
 }
 
+constexpr const char *kRotations = R"(
+!qkv = tensor<?x?x?x?xf32>
+func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"})
+    -> (!qkv {pe.name = "o"}) {
+  // #pe.rope_scaling<linear, factor = 7.0>
+  %r = pe.rotary {scaling = #pe.rope_scaling<yarn, factor = 4.0, original_length = 2048>}
+  %o = pe.attention %q, %k, %v rotate(%r) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+)";
+
+TEST(Attributes, RotationFactor) {
+  const auto parse = [](const char *text, const std::string &factor, std::string &printed) {
+    jit::Compilation compilation(jit::getRegistry());
+    Status parsed = compilation.parse({text, "a.mlir", "", {{jit::kRotationFactor, factor}}});
+    printed = compilation.print();
+    return parsed ? "" : parsed.error().getMessage();
+  };
+  std::string printed;
+  EXPECT_EQ(parse(kRotations, "0.1", printed), "");
+  EXPECT_NE(printed.find("<yarn, factor = 1.000000e-01, original_length = 2048>"),
+            std::string::npos)
+      << printed;
+  for (const char *wrong : {"0", "-2", "nan", "four"})
+    EXPECT_EQ(parse(kRotations, wrong, printed),
+              std::string("file 'a.mlir': expected a factor of rotations above 0, found '") +
+                  wrong + "'");
+  EXPECT_EQ(parse(kText, "2", printed), "file 'a.mlir': expected a rotation with a scaling that "
+                                        "has a factor, found none");
+}
+
 // A copy begins with the remarks of the original, and records its own.
 TEST(Compilation, CopiesKeepMessagesApart) {
   jit::Compilation original(jit::getRegistry());
