@@ -96,7 +96,7 @@ template <typename Parse, typename Access> Setter choice(Parse parse, Access acc
 }
 
 /// Accepts only `value`; `why` gives the reason, or what to use instead.
-inline Setter only(const std::string &value, const std::string &why = "the rest is not built yet") {
+inline Setter only(const std::string &value, const std::string &why) {
   return [=](TrainConfig &, const std::string &text) -> Status {
     if (text != value)
       return makeError("expected ", value.empty() ? "nothing" : "'" + value + "'", " (", why,

@@ -2,7 +2,7 @@
 //
 // One table (Flags.h) defines the name, default, meaning and parser of every flag. The options of
 // `pe train` and the configuration file (a JSON object with the flags as keys) are derived from it.
-// Flags of docs/contract.md that are not built yet accept only their default.
+// Flags whose other values pe train does not support accept only their default (`only`).
 //
 //===----------------------------------------------------------------------===//
 
