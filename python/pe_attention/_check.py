@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ._arguments import checked, named
-from ._attention import Ready, attention, options_of, prepare, results_of
+from ._attention import attention
 from ._errors import InputError
 from ._kinds import HINTS, check_encoding, check_mask
 from ._masks import Mask
-from ._module import Bound
+from ._module import Bound, Encoding
 from ._not_finite import first_not_finite
+from ._prepare import Ready, options_of, prepare, results_of
 from ._run import CODES, Call, function_of
 from ._tensors import check_tensor
 
 if TYPE_CHECKING:
-    from ._encoding import Encoding
     from ._function import Function, View
 
 

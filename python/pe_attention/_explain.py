@@ -17,7 +17,7 @@ from ._masks import Mask
 from ._program import Options, Program
 
 if TYPE_CHECKING:
-    from ._encoding import Encoding
+    from ._module import Encoding
 
 # The types of activations, by their names in PyTorch and in pe.
 _DTYPES = {name: dtype for dtype in ("f32", "bf16", "f16") for name in (dtype, FRAMEWORK[dtype])}

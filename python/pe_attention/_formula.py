@@ -13,14 +13,13 @@ from torch import nn
 
 from ._arguments import OUTSIDE, checked
 from ._assemble import Piece, dump, join
-from ._attention import constant_in_graphs
 from ._declare import Declaration
 from ._dense import Evaluation, Positions
 from ._errors import CompileError, InputError
 from ._masks import Mask
 from ._module import SIZES, Encoding
 from ._split import Parts, split
-from ._tensors import as_int32
+from ._tensors import as_int32, constant_in_graphs
 from ._trace import REAL, TRUTH, WHOLE, Graph, Region, Source, refuse, refuse_compiled, trace
 from ._trace.graph import Layers, Node
 from ._trace.place import definition

@@ -14,7 +14,7 @@ from ._module import Bound, Sum
 from ._trace.graph import REAL, Graph, Node
 
 if TYPE_CHECKING:
-    from ._encoding import Encoding
+    from ._module import Encoding
 
 # Batch, heads, queries, keys, q_start and k_start.
 Sizes = tuple[int, int, int, int, int | None, int]

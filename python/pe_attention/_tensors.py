@@ -1,15 +1,18 @@
-"""Checks tensors of calls, and converts integers to int32, the type that kernels read."""
+"""Checks tensors of calls, converts integers to int32, the type that kernels read, and marks
+functions for compiled code."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import torch
 
 from ._arguments import found
 from ._errors import InputError
 
+Result = TypeVar("Result")
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 # Types whose values all fit in int32.
 _NARROW = (torch.bool, torch.int8, torch.uint8, torch.int16, torch.uint16)
@@ -71,6 +74,14 @@ def with_memory(names: Sequence[str], tensors: Sequence[torch.Tensor]) -> list[t
             tensor = tensor.clone()
         result.append(tensor)
     return result
+
+
+def constant_in_graphs(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Makes compiled code treat the results as constants, like
+    `torch.compiler.assume_constant_result`, but without importing the rest of `torch.compile`,
+    which would add seconds to the first eager call."""
+    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return function
 
 
 # --- Integers ----------------------------------------------------------------

@@ -19,7 +19,7 @@ from ._tensors import check_tensor
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ._encoding import Encoding
+    from ._module import Encoding
     from ._masks import Mask
 
 __all__ = ["attention", "bias", "distance"]

@@ -9,10 +9,10 @@ import torch
 
 from .. import _run
 from .._arguments import found, is_whole, named
-from .._attention import options_of, prepare, results_of, starts_of
 from .._errors import InputError
 from .._kinds import HINTS
 from .._masks import Mask
+from .._prepare import options_of, prepare, results_of, starts_of
 from .._run import Call
 from ._gather import Split, gather
 from ._group import Group, agree
@@ -22,7 +22,7 @@ from ._ring import Ring
 from ._structure import KEYS, QUERIES, check_ring, kinds_of, structure_of
 
 if TYPE_CHECKING:
-    from .._encoding import Encoding
+    from .._module import Encoding
 
 METHODS = ("ring", "all_gather")
 

@@ -10,14 +10,13 @@ from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Sha
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
 from .. import _run
-from .._attention import options_of, prepare, results_of, starts_of
 from .._errors import InputError
 from .._masks import Mask
+from .._prepare import options_of, prepare, results_of, starts_of
 from .._run import Call
 
 if TYPE_CHECKING:
-    from .._encoding import Encoding
-    from .._module import Bound
+    from .._module import Bound, Encoding
 
 _ELSEWHERE = "redistribute it, or use pe.distributed.context_parallel_attention for sequences"
 # The axes of a program's arguments that are sharded like a dim of the query.

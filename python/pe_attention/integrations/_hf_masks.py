@@ -14,10 +14,10 @@ from typing import Any
 
 import torch
 
-from .._attention import constant_in_graphs
 from .._assemble import Argument, Piece, dump, intersect
 from .._errors import InputError
 from .._masks import Mask, causal, sliding_window
+from .._tensors import constant_in_graphs
 
 _LIBRARY = "transformers.masking_utils"
 
