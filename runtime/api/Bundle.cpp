@@ -10,7 +10,7 @@ namespace pe::api {
 namespace {
 
 constexpr std::string_view kMagic = "PEBUNDLE";
-constexpr uint64_t kVersion = 3;
+constexpr uint64_t kVersion = 4;
 constexpr size_t kHeaderBytes = 24;
 
 void appendNumber(std::string &out, uint64_t value, int bytes) {

@@ -32,6 +32,32 @@ Json axisOfSize(const std::string &size) {
   return found == names.end() ? Json(nullptr) : Json(found->second);
 }
 
+/// Returns the words of a kind with the expressions of their defaults.
+Json wordsOf(const plan::Plan &plan, plan::FrameWord::Kind kind) {
+  Json list = Json::array();
+  for (const plan::FrameWord &word : plan.frame)
+    if (word.kind == kind)
+      list.push_back({{"name", word.name},
+                      {"default", word.fallback.empty() ? Json(nullptr) : Json(word.fallback)}});
+  return list;
+}
+
+Json attentionsOf(const EntryInfo &entry) {
+  const auto orNull = [](const std::optional<int64_t> &bound) {
+    return bound ? Json(*bound) : Json(nullptr);
+  };
+  Json list = Json::array();
+  for (const AttentionInfo &attention : entry.attentions)
+    list.push_back({{"normalizer", attention.normalizer},
+                    {"remainder", attention.remainder},
+                    {"direction", attention.direction},
+                    {"sink", attention.sink.empty() ? Json(nullptr) : Json(attention.sink)},
+                    {"sink_function", attention.hasSinkFunction},
+                    {"documents", attention.documents},
+                    {"range", {{"low", orNull(attention.low)}, {"high", orNull(attention.high)}}}});
+  return list;
+}
+
 class Describer {
 public:
   Describer(const EntryInfo &entry, const BoundPlan &plan) : entry(entry), plan(plan) {}
@@ -126,18 +152,15 @@ std::string describe(const EntryInfo &entry, const CompiledFunction &function) {
                {"target", function.target()}, {"features", plan.features},
                {"dtype", nameOf(plan.dtype)}, {"head_dim", plan.headDim},
                {"value_dim", plan.valueDim},  {"grad", plan.hasBackward()}};
-  json["scalars"] = Json::array();
-  for (const plan::FrameWord &word : plan.frame)
-    if (word.kind == plan::FrameWord::Kind::Parameter)
-      json["scalars"].push_back(
-          {{"name", word.name},
-           {"default", word.fallback.empty() ? Json(nullptr) : Json(word.fallback)}});
+  json["sizes"] = wordsOf(plan, plan::FrameWord::Kind::Size);
+  json["scalars"] = wordsOf(plan, plan::FrameWord::Kind::Parameter);
   json["arguments"] = describer.tensors(Role::Argument);
   json["results"] = describer.tensors(Role::Result);
   json["saved"] = describer.tensors(Role::Residual);
   json["prepared"] = describer.prepared();
   json["cotangents"] = describer.tensors(Role::Cotangent);
   json["gradients"] = describer.tensors(Role::Gradient);
+  json["attentions"] = attentionsOf(entry);
   json["views"] =
       "contiguous views, and strided arguments, results and gradients whose rows are at multiples "
       "of 16 bytes, are used in place; other views are copied once, into or out of the workspace";

@@ -128,6 +128,45 @@ ValueInfo describeValue(Value value, DictionaryAttr attributes, Location locatio
   return info;
 }
 
+/// Returns the arguments with the boundaries of documents that a mask reads.
+std::vector<std::string> documentsOf(Value mask) {
+  std::vector<std::string> names;
+  SmallVector<Value> pending;
+  if (mask)
+    pending.push_back(mask);
+  while (!pending.empty()) {
+    auto op = pending.pop_back_val().getDefiningOp<mlir::pe::MaskOpInterface>();
+    if (!op)
+      continue;
+    if (Value boundaries = op.getDocumentBoundaries())
+      names.push_back(mlir::pe::nameOfArgument(boundaries).str());
+    for (Value operand : op->getOperands())
+      if (isa<mlir::pe::MaskType>(operand.getType()))
+        pending.push_back(operand);
+  }
+  return names;
+}
+
+AttentionInfo describeAttention(mlir::pe::AttentionOp op) {
+  using mlir::pe::DifferenceRange;
+  AttentionInfo info;
+  info.normalizer = stringifyNormalizer(op.getNormalizer()).str();
+  info.remainder = stringifyRemainder(op.getRemainder()).str();
+  info.direction = stringifyDirection(op.getDirection()).str();
+  if (Value logits = op.getLogits())
+    info.sink = mlir::pe::nameOfArgument(logits).str();
+  info.hasSinkFunction = op.getSink() && !op.getLogits();
+  info.documents = documentsOf(op.getMask());
+  if (op.getQueryPositions()) // rows do not bound positions that are data
+    return info;
+  const DifferenceRange range = op.getPairRange().ofPositions();
+  if (range.min != DifferenceRange::kUnboundedMin)
+    info.low = range.min;
+  if (range.max != DifferenceRange::kUnboundedMax)
+    info.high = range.max;
+  return info;
+}
+
 } // namespace
 
 EntryInfo describeEntry(ModuleOp module, const std::string &entry) {
@@ -145,6 +184,9 @@ EntryInfo describeEntry(ModuleOp module, const std::string &entry) {
   for (auto [index, result] : llvm::enumerate(terminator->getOperands()))
     info.results.push_back(
         describeValue(result, function.getResultAttrDict(index), result.getLoc()));
+  function.walk([&](mlir::pe::AttentionOp attention) {
+    info.attentions.push_back(describeAttention(attention));
+  });
   for (const mlir::pe::Requirement &required : mlir::pe::requirementsOf(function))
     info.requirements.push_back({required.size, required.least, required.what});
   for (const mlir::pe::ValueRequirement &required : mlir::pe::valueRequirementsOf(function))

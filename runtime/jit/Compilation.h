@@ -51,8 +51,8 @@ void addDialects(llvm::function_ref<void(mlir::DialectRegistry &)> insert);
 /// Returns the dialects, extensions and translations of the compiler, registered once per process.
 const mlir::DialectRegistry &getRegistry();
 
-/// Describes the arguments and results of the entry function of a module that the prepare pipeline
-/// accepted: the function exists, and all types are ranked tensors of a DType.
+/// Describes the arguments, results and attentions of the entry function of a module that the
+/// prepare pipeline accepted: the function exists, and all types are ranked tensors of a DType.
 EntryInfo describeEntry(mlir::ModuleOp module, const std::string &entry);
 
 } // namespace pe::jit

@@ -103,6 +103,30 @@ static Status readValue(const Json &json, const std::string &where, ValueInfo &v
   return reader.take();
 }
 
+static Json attentionToJson(const AttentionInfo &attention) {
+  Json json = {{"normalizer", attention.normalizer}, {"remainder", attention.remainder},
+               {"direction", attention.direction},   {"sink", attention.sink},
+               {"documents", attention.documents},   {"sink_function", attention.hasSinkFunction}};
+  if (attention.low)
+    json["low"] = *attention.low;
+  if (attention.high)
+    json["high"] = *attention.high;
+  return json;
+}
+
+static Status readAttention(const Json &json, const std::string &where, AttentionInfo &attention) {
+  JsonReader reader(json, where);
+  reader.read("normalizer", attention.normalizer);
+  reader.read("remainder", attention.remainder);
+  reader.read("direction", attention.direction);
+  reader.read("sink", attention.sink);
+  reader.read("documents", attention.documents);
+  reader.read("sink_function", attention.hasSinkFunction);
+  reader.readOptional("low", attention.low, int64_t());
+  reader.readOptional("high", attention.high, int64_t());
+  return reader.take();
+}
+
 std::string toJson(const EntryInfo &entry) {
   Json json = {{"name", entry.name}, {"location", entry.location}};
   for (const auto &[key, values] :
@@ -111,6 +135,9 @@ std::string toJson(const EntryInfo &entry) {
     for (const ValueInfo &value : *values)
       json[key].push_back(valueToJson(value));
   }
+  json["attentions"] = Json::array();
+  for (const AttentionInfo &attention : entry.attentions)
+    json["attentions"].push_back(attentionToJson(attention));
   if (!entry.requirements.empty())
     json["requires"] = requirementsToJson(entry.requirements);
   if (!entry.valueRequirements.empty())
@@ -132,6 +159,10 @@ Expected<EntryInfo> parseEntryInfo(std::string_view text) {
       const std::string where = std::string(key) + "[" + std::to_string(values->size()) + "]";
       reader.adopt(readValue(item, where, values->emplace_back()));
     }
+  for (const Json &item : reader.array("attentions")) {
+    const std::string where = "attentions[" + std::to_string(entry.attentions.size()) + "]";
+    reader.adopt(readAttention(item, where, entry.attentions.emplace_back()));
+  }
   readRequirements(reader, entry.requirements);
   readValueRequirements(reader, entry.valueRequirements);
   if (Status s = reader.take(); !s)

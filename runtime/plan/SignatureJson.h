@@ -1,6 +1,6 @@
 //===- SignatureJson.h - Signatures as JSON ---------------------*- C++ -*-===//
 //
-// Converts the arguments and results of an entry function, for the disk cache and packages.
+// Converts the description of an entry function, for the disk cache and packages.
 //
 //===----------------------------------------------------------------------===//
 

@@ -144,7 +144,8 @@ def test_layouts():
     (None, -float("inf"), float("inf")), (pe.causal, 0, float("inf")),
     (pe.causal & pe.sliding_window(5), 0, 4), (pe.sliding_window(5, 3), -2, 4),
     (pe.causal | pe.sliding_window(right=3), -2, float("inf")),
-    (pe.mask(lambda b, h, i, j: i >= j), -float("inf"), float("inf"))])
+    (pe.mask(lambda b, h, i, j: i >= j), 0, float("inf")),
+    (pe.mask(lambda b, h, i, j: (i - j) % 2 == 0), -float("inf"), float("inf"))])
 def test_hidden_blocks_are_detected(mask, low, high):
     """Blocks that the mask hides entirely are not computed; `dense` gives the pairs."""
     from pe_attention._explain import program_for

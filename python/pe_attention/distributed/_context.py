@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -12,7 +13,7 @@ from .._arguments import found, is_whole, named
 from .._errors import InputError
 from .._kinds import HINTS
 from .._masks import Mask
-from .._prepare import options_of, prepare, results_of, starts_of
+from .._prepare import options_of, prepare, program_of, results_of, starts_of
 from .._run import Call
 from ._gather import Split, gather
 from ._group import Group, agree
@@ -105,7 +106,9 @@ def _prepared(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     if query.shape[2] != key.shape[2]:
         raise InputError(f"key: expected {query.shape[2]} positions like query, for "
                          f"self-attention, found {key.shape[2]}")
-    structure = structure_of(ready.program.text)
+    # Bidirectional stick-breaking has no second result, so a program for a ring would not compile.
+    plain = program_of(encoding, mask, replace(options, return_lse=False))
+    structure = structure_of(plain.text)
     if method == "ring":
         check_ring(structure)
     call = Call(ready.program.text, ready.target, *starts)

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
-from functools import lru_cache
 
 from .._errors import InputError
-from .._function import Function
-from .._mlir_text import without_comments
+from .._function import Function, get_function
 from ._layout import Chunk
 
-_VALUE = r"%([\w$.-]+)"
 _GATHER = "take method='all_gather'"
 
 
 @dataclass(frozen=True)
 class Structure:
-    """`low` and `high` bound i - j for the pairs that the mask keeps. `sink` and `documents`
-    are the names of the arguments with the sink's logits and with the boundaries of documents."""
+    """`low` and `high` bound i - j for the pairs that can contribute. `sink` is the name of the
+    argument with the sink's logits, or None; `documents` are the names of the arguments with the
+    boundaries of documents."""
 
     stick_breaking: bool
     remainder: bool
     both_sides: bool
-    sink: frozenset[str]
+    sink: str | None
+    sink_function: bool
     documents: frozenset[str]
     low: float
     high: float
@@ -36,48 +34,20 @@ class Structure:
                 and queries.start - (keys.stop - 1) <= self.high)
 
 
-@lru_cache(maxsize=1024)
 def structure_of(text: str) -> Structure:
-    """Parses the structure from a program's text."""
-    text = without_comments(text)
-    sink, documents = (frozenset(_name(text, value) for value in re.findall(op + _VALUE, text))
-                       for op in (r"\bsink\(\s*", r"\bpe\.documents\s+"))
-    # Explicit positions are arbitrary: rows do not bound them.
-    given = re.search(r"\bpositions\(", text)
-    low, high = (-math.inf, math.inf) if given else _range(text)
-    return Structure("#pe.normalizer<stick_breaking>" in text, "#pe.remainder<value>" in text,
-                     "#pe.direction<both>" in text, sink, documents, low, high)
-
-
-def _name(text: str, value: str) -> str:
-    match = re.search(rf"%{re.escape(value)}\s*:[^{{]*\{{[^}}]*pe\.name = \"([^\"]+)\"", text)
-    if match is None:
-        raise InputError(f"encoding: expected %{value} to be an argument of the program, found "
-                         f"none with that name; {_GATHER}")
-    return match[1]
-
-
-def _range(text: str) -> tuple[float, float]:
-    """Returns bounds of i - j for the pairs that the mask keeps, derived from the mask ops
-    that have such bounds."""
-    ops = {match[1]: (match[2], match[3]) for match in
-           re.finditer(_VALUE + r"\s*=\s*pe\.(\w+)([^\n]*)", text)}
-    mask = re.search(r"\bmask\(\s*" + _VALUE, text)
-
-    def visit(value: str) -> tuple[float, float]:
-        op, rest = ops.get(value, ("", ""))
-        if op == "causal":
-            return 0, math.inf
-        if op == "sliding_window":
-            left, right = (re.search(rf"\b{side}\s*=\s*(\d+)", rest) for side in ("left", "right"))
-            return (1 - int(right[1]) if right else -math.inf,
-                    int(left[1]) - 1 if left else math.inf)
-        if op in ("mask_and", "mask_or"):
-            (a, b), (c, d) = (visit(operand) for operand in re.findall(_VALUE, rest)[:2])
-            return (max(a, c), min(b, d)) if op == "mask_and" else (min(a, c), max(b, d))
-        return -math.inf, math.inf
-
-    return visit(mask[1]) if mask else (-math.inf, math.inf)
+    """Returns the structure of a program's attention. The reference describes a program without
+    compiling it, whatever its head dims are."""
+    attentions = get_function(text, "reference", 64, 64, "f32", False).info["attentions"]
+    if len(attentions) != 1:
+        raise InputError(f"encoding: expected a program with one attention, found "
+                         f"{len(attentions)}")
+    attention = attentions[0]
+    low, high = attention["range"]["low"], attention["range"]["high"]
+    return Structure(attention["normalizer"] == "stick_breaking",
+                     attention["remainder"] == "value", attention["direction"] == "both",
+                     attention["sink"], attention["sink_function"],
+                     frozenset(attention["documents"]), -math.inf if low is None else low,
+                     math.inf if high is None else high)
 
 
 # The ways in which a tensor other than q, k and v is split along with queries and keys.
@@ -96,7 +66,7 @@ def kinds_of(function: Function, structure: Structure) -> list[tuple[str, int]]:
         if split:
             kinds.append((QUERIES if split == ["query"] else KEYS, argument.axes.index(split[0])))
         else:
-            kinds.append((SINK if argument.name in structure.sink else
+            kinds.append((SINK if argument.name == structure.sink else
                           DOCUMENTS if argument.name in structure.documents else SAME, 0))
     return kinds
 
@@ -109,3 +79,6 @@ def check_ring(structure: Structure) -> None:
     if structure.remainder:
         raise InputError("encoding: expected stick-breaking without remainder for "
                          "method='ring', found remainder=True; " + _GATHER)
+    if structure.sink_function:
+        raise InputError("encoding: expected a sink with one logit per head for method='ring', "
+                         "found a function of the query; " + _GATHER)

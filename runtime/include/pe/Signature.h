@@ -1,6 +1,6 @@
 //===- Signature.h - Arguments and results of a function --------*- C++ -*-===//
 //
-// The arguments and results of an entry function as its source declares them.
+// The arguments, results and attentions of an entry function as its source declares them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,11 +68,33 @@ struct ValueRequirement {
   std::string last;
 };
 
+/// The properties of an attention that determine how its heads, queries and keys can be split
+/// between calls.
+struct AttentionInfo {
+  /// "softmax" or "stick_breaking".
+  std::string normalizer;
+  /// Stick-breaking: "drop" or "value", and "before" or "both" (`pe.attention`).
+  std::string remainder;
+  std::string direction;
+  /// The argument with the logits of the sinks. Empty without sinks, and if they are a function of
+  /// the query.
+  std::string sink;
+  bool hasSinkFunction = false;
+  /// The arguments with the boundaries of documents.
+  std::vector<std::string> documents;
+  /// Bounds of i - j over all pairs that can contribute to a result, where i and j are the rows of
+  /// the query and the key, counted from `q_start` and `k_start`. Absent: unbounded.
+  std::optional<int64_t> low;
+  std::optional<int64_t> high;
+};
+
 struct EntryInfo {
   std::string name;
   std::string location;
   std::vector<ValueInfo> arguments;
   std::vector<ValueInfo> results;
+  /// In the order of the source.
+  std::vector<AttentionInfo> attentions;
   std::vector<Requirement> requirements;
   std::vector<ValueRequirement> valueRequirements;
 };

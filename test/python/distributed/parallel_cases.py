@@ -4,6 +4,8 @@ import torch
 
 import pe_attention as pe
 
+from generic_form import GenericDocuments, GenericSink
+
 METHODS = [(method, layout) for method in ("ring", "all_gather")
            for layout in ("contiguous", "zigzag")]
 RING, GATHER = METHODS[:2], METHODS[2:]
@@ -79,6 +81,18 @@ def _near_a_token():
     return pe.mask(lambda b, h, i, j: (j <= i) & (words[b, i] - words[b, j] < 3))
 
 
+_SINK_OF_THE_QUERY = """
+!qkv = tensor<?x?x?x?xf32>
+func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                     %rise: tensor<?xf32> {pe.name = "rise", pe.init = 0.2})
+    -> (!qkv {pe.name = "o"}) {
+  %s = pe.sink_fn(%rise : tensor<?xf32>) expr "rise[h] * log(1 + i)"
+  %o = pe.attention %q, %k, %v sink(%s) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+"""
+
+
 CASES = [
     Case("nope", methods=METHODS),
     Case("fire", _learned(pe.nn.FIRE(HEADS, hidden=(8,), initial_length=16.0)), bound=1e-5,
@@ -102,4 +116,7 @@ CASES = [
         for name in ("q_pos", "k_pos")}, methods=RING),
     Case("dropout", dropout_p=0.3, methods=RING),
     Case("documents", batch=1, documents=torch.tensor([0, 11, 30, LENGTH])),
+    Case("sink_of_the_query", pe.from_mlir(_SINK_OF_THE_QUERY, HEADS), methods=GATHER),
+    Case("generic_sink", GenericSink(HEADS), mask=None),
+    Case("generic_documents", GenericDocuments([0, 11, 30, LENGTH]), mask=None, batch=1),
 ]

@@ -158,6 +158,8 @@ def refusals():
     expect_refused("expected stick-breaking without remainder for method='ring'", q, k, v,
                    pe.nn.StickBreaking(remainder=True), **ring)
     expect_refused("found bidirectional=True", q, k, v, pe.nn.StickBreaking(bidirectional=True))
+    expect_refused("expected a sink with one logit per head for method='ring'", q, k, v,
+                   BY_NAME["sink_of_the_query"].encoding, **ring)
     expect_refused("key_bias: expected this rank's 8 positions, found 16", q, k, v,
                    pe.nn.KeyBias()(key_bias=torch.zeros(BATCH, 16)))
 

@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 
 import pe_attention as pe
-from parallel_cases import DEPTH, HEADS, KV_HEADS, LENGTH
+from parallel_cases import CASES, DEPTH, HEADS, KV_HEADS, LENGTH
 from pe_attention.distributed import context_parallel_attention, shard
 
 WORDS, WIDTH, TEXTS = 13, 24, 4
@@ -213,6 +213,20 @@ def dtensors():
                 close(one, other, f"{placements} {number}")
 
 
+def dtensors_of_generic_form():
+    """Sinks and documents of programs in MLIR's generic form, split over heads."""
+    mesh = init_device_mesh("cpu", (2, dist.get_world_size() // 2))
+    placements = [Shard(1), Replicate()]
+    for case in (case for case in CASES if case.name.startswith("generic_")):
+        inputs = [distribute_tensor(t, mesh, placements).requires_grad_() for t in case.inputs()]
+        o = pe.attention(*inputs, case.encoding)
+        gradients = torch.autograd.grad(o, inputs + case.parameters(),
+                                        distribute_tensor(case.cotangent, mesh, placements))
+        for number, (one, other) in enumerate(zip([o, *gradients], case.expected, strict=True)):
+            one = one.full_tensor() if isinstance(one, DTensor) else one
+            close(one, other, f"{case.name} {number}")
+
+
 def _distribute(module, mesh):
     for name, p in list(module.named_parameters(recurse=False)):
         module.register_parameter(name, nn.Parameter(
@@ -241,4 +255,4 @@ def dtensors_refused():
 
 
 CHECKS = [ddp, fsdp2, fsdp2_of_an_encoding_alone, context_parallel, context_parallel_fsdp2,
-          tensor_parallel, dtensors, dtensors_refused]
+          tensor_parallel, dtensors, dtensors_of_generic_form, dtensors_refused]

@@ -46,5 +46,5 @@ TEST(Bundle, RejectsOtherVersions) {
   bytes[8] = 7;
   Expected<Bundle> bundle = readBundle(bytes);
   ASSERT_FALSE(bundle);
-  EXPECT_NE(bundle.error().getMessage().find("version 3, found 7"), std::string::npos);
+  EXPECT_NE(bundle.error().getMessage().find("version 4, found 7"), std::string::npos);
 }

@@ -25,6 +25,13 @@ TEST(SignatureJson, RoundTripKeepsEverything) {
   ids.parameter = {};
   entry.results = {ids};
   entry.requirements = {{"rows", "q_start + r", "rows of 'w'"}};
+  entry.attentions = {{.normalizer = "softmax",
+                       .remainder = "drop",
+                       .direction = "before",
+                       .sink = "s",
+                       .documents = {"cu"},
+                       .low = -3},
+                      {.normalizer = "softmax", .hasSinkFunction = true, .high = 0}};
   Expected<EntryInfo> again = parseEntryInfo(toJson(entry));
   ASSERT_TRUE(again) << again.error().getMessage();
   EXPECT_EQ(toJson(*again), toJson(entry));
@@ -32,6 +39,11 @@ TEST(SignatureJson, RoundTripKeepsEverything) {
   EXPECT_EQ(again->arguments[0].dims, (std::vector<int64_t>{32, -1}));
   EXPECT_EQ(again->arguments[0].axes, w.axes);
   EXPECT_EQ(again->results[0].dtype, DType::I32);
+  ASSERT_EQ(again->attentions.size(), 2u);
+  EXPECT_EQ(again->attentions[0].documents, (std::vector<std::string>{"cu"}));
+  EXPECT_EQ(again->attentions[0].low, -3);
+  EXPECT_FALSE(again->attentions[0].high);
+  EXPECT_EQ(again->attentions[1].high, 0);
   ASSERT_EQ(again->requirements.size(), 1u);
   EXPECT_EQ(again->requirements[0].least, "q_start + r");
 }
