@@ -151,13 +151,7 @@ class Compiled:
             if array.dtype != argument.dtype:
                 raise InputError(f"{argument.name}: expected numbers of {argument.dtype}, found "
                                  f"{array.dtype}; convert it, or compile with another dtype")
-        sizes = function.sizes([array.shape for array in arguments])
-        sizes["k_start"] = scalars.get("k_start", 0)
-        sizes["head_start"] = scalars.get("head_start", 0)
-        start = sizes["k_start"] + sizes.get("c", 0) - sizes.get("r", 0)
-        sizes["q_start"] = scalars.get("q_start", start)
-        sizes["heads_total"] = scalars.get("heads_total", sizes.get("hq", 0))
-        return sizes
+        return function.sizes([array.shape for array in arguments], scalars)
 
     def backward(self, **cotangents: Any) -> dict[str, Any]:
         """Returns the gradients of this thread's last call. `results.backward` returns those of any

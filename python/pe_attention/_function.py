@@ -169,6 +169,10 @@ class Function:
         self.target: str = info["target"]
         self.has_gradients: bool = info["grad"]
         self.scalars = [scalar["name"] for scalar in info["scalars"]]
+        # In this order, a default uses only earlier names.
+        self._defaults = [(word["name"], _sizes.parse(word["default"]))
+                          for word in (*info["sizes"], *info["scalars"])
+                          if word["default"] is not None]
         self.arguments = _tensors(info["arguments"])
         self.results = _tensors(info["results"])
         self.saved = _tensors(info["saved"])
@@ -197,14 +201,20 @@ class Function:
     def tensor(self, name: str) -> Tensor:
         return self._by_name[name]
 
-    def sizes(self, shapes: Sequence[Sequence[Any]]) -> dict[str, Any]:
-        """Returns the sizes of a call by name, from the shapes of all arguments."""
+    def sizes(self, shapes: Sequence[Sequence[Any]],
+              scalars: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the sizes and scalars of a call by name, from the shapes of all arguments and
+        the scalars that the call gives. None is the default."""
         depths = {"d": self.info["head_dim"], "e": self.info["value_dim"]}
         sizes: dict[str, Any] = {name: size for name, size in depths.items() if size}
         for argument, shape in zip(self.arguments, shapes, strict=True):
             for name, size in zip(argument.shape, shape, strict=False):
                 if name.isidentifier():
                     sizes.setdefault(name, size)
+        sizes.update((name, value) for name, value in scalars.items() if value is not None)
+        for name, default in self._defaults:
+            if name not in sizes:
+                sizes[name] = default(sizes)
         return sizes
 
     def judge(self, inputs: Mapping[str, tuple[int, View]], found: Mapping[str, tuple[int, View]],

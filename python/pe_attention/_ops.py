@@ -22,7 +22,7 @@ from . import _arguments, _run, _vmap
 from ._errors import InputError
 from ._function import Function
 from ._run import (NAMES, Call, allocate_forward, allocate_gradients, function_of, kept_of,
-                   run_backward, run_forward)
+                   run_backward, run_forward, sizes_of)
 
 _arguments.is_compiling = torch.compiler.is_compiling
 
@@ -176,10 +176,10 @@ def _attention_backward(cotangents: list[torch.Tensor | None], tensors: list[tor
     return run_backward(cotangents, tensors, Call(*call[:-1]), call[-1])
 
 
-def _check_traced(function: Function, arguments: Sequence[torch.Tensor]) -> None:
+def _check_traced(function: Function, arguments: Sequence[torch.Tensor], call: Call) -> None:
     """Checks the types and shapes of the arguments as libpe does in a call. Without this check,
     tracing or export could produce a graph that cannot run."""
-    sizes = function.sizes([t.shape for t in arguments])
+    sizes = sizes_of(function, arguments, call)
     for argument, tensor in zip(function.arguments, arguments, strict=True):
         if NAMES.get(tensor.dtype) != argument.dtype:
             raise InputError(f"tensor '{argument.name}': expected numbers of {argument.dtype}, "
@@ -201,9 +201,10 @@ def _check_traced(function: Function, arguments: Sequence[torch.Tensor]) -> None
 
 def _fake(keep: bool) -> Any:
     def fake(arguments: list[torch.Tensor], *call: Any) -> list[torch.Tensor]:
-        function = function_of(arguments, Call(*call), keep)
-        _check_traced(function, arguments)
-        return allocate_forward(function, arguments, Call(*call), keep)
+        made = Call(*call)
+        function = function_of(arguments, made, keep)
+        _check_traced(function, arguments, made)
+        return allocate_forward(function, arguments, made, keep)
 
     return fake
 

@@ -37,6 +37,10 @@ class Call(NamedTuple):
     heads_total: Any = None
     build: str = ""
 
+    def numbers(self) -> dict[str, Any]:
+        """Returns the scalars of the call by name."""
+        return dict(zip(self._fields[2:6], self[2:6], strict=True))
+
     def scalars(self) -> list[tuple[str, int]]:
         """Returns the numbers that differ from their defaults."""
         given: list[tuple[str, int]] = []
@@ -114,12 +118,7 @@ def like(tensor: torch.Tensor, last: int) -> torch.Tensor:
 
 
 def sizes_of(function: Function, tensors: Sequence[torch.Tensor], call: Call) -> dict[str, Any]:
-    sizes = function.sizes([t.shape for t in tensors])
-    sizes["k_start"], sizes["head_start"] = call.k_start, call.head_start
-    start = call.k_start + sizes["c"] - sizes["r"] if call.q_start is None else call.q_start
-    sizes["q_start"] = start
-    sizes["heads_total"] = sizes["hq"] if call.heads_total is None else call.heads_total
-    return sizes
+    return function.sizes([t.shape for t in tensors], call.numbers())
 
 
 def is_flat(tensor: Tensor) -> bool:

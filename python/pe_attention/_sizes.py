@@ -1,4 +1,8 @@
-"""Compiles the size expressions of `pe_describe` to Python functions of integers or symbols."""
+"""Compiles the size expressions of `pe_describe` to Python functions of integers or symbols.
+
+`pe_shape` evaluates the same expressions, but only for integers: under torch.compile with dynamic
+shapes, sizes are symbols.
+"""
 
 from __future__ import annotations
 

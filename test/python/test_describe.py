@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import pe_attention as pe
+from pe_attention._function import get_function
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "encodings"
 SOFTMAX = {"normalizer": "softmax", "remainder": "drop", "direction": "before", "sink": None,
@@ -60,6 +61,23 @@ def test_defaults():
         assert words == {"b": "1", "hq": "1", "hkv": "hq", "r": "0", "c": "r", "d": None,
                          "e": None, "k_start": "0", "q_start": "k_start + c - r",
                          "head_start": "0", "heads_total": "hq"}, target
+
+
+def test_sizes_of_a_call():
+    """Scalars that a call does not give, and sizes that no argument has, have their defaults."""
+    function = _function("nope")
+    given = {"k_start": 7, "q_start": None}
+    sizes = function.sizes([(2, 4, 3, 16), (2, 2, 5, 16), (2, 2, 5, 16)], given)
+    assert sizes == {"b": 2, "hq": 4, "hkv": 2, "r": 3, "c": 5, "d": 16, "e": 16, "k_start": 7,
+                     "q_start": 9, "head_start": 0, "heads_total": 4}
+    assert function.sizes([(2, 4, 3, 16)] * 3, {"q_start": -1})["q_start"] == -1
+    rows = _function("merge").sizes([(2, 4, 3, 16), (2, 4, 3)] * 2, {})
+    assert rows["c"] == 3 and rows["q_start"] == 0
+
+
+def _function(name):
+    text = (EXAMPLES / f"{name}.mlir").read_text()
+    return get_function(text, "reference", 16, 16, "f32", False)
 
 
 def _signature(source):
