@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 import sys
 
+from ._version import __version__ as __version__
+
 # The same constant as in `typing`, whose import would dominate the import time of this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
     from ._merge import merge as merge
     from ._param_groups import param_groups as param_groups
     from ._reinit import reinit as reinit
-
-__version__ = "0.1.0"
 
 # Public names and the modules of this package that define them.
 _NAMES = {

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from . import __version__, _library
+from . import _library
+from ._version import __version__
 
 _NOTES, _BUILD_ID = 4, 3
 

@@ -1,6 +1,7 @@
 """The rooms of the source tree and the rooms that each may use:
 
     plan <- core <- device, reference, train        plan <- dialect <- passes <- jit <- tools
+    Python: text <- trace <- core <- nn, distributed, plasticity <- api <- integrations
 
 check-includes and check-links enforce these rules. The room of a file is the longest path listed
 here that contains it. Rooms do not inherit rules, and a dependency that is not listed is an error.
@@ -74,6 +75,25 @@ ROOMS = {
     # Examples include only installed headers and link libpe.
     "examples": (("runtime/include", "runtime/api"), False),
     "test": (("dialect", "passes", "runtime", "tools/pe-opt"), True),
+}
+
+PACKAGE = "python/pe_attention"
+
+# The Python package, by room: (its directories and modules below PACKAGE, the rooms that it may
+# import). A module at the top that is not listed belongs to "core".
+PYTHON_ROOMS = {
+    # Errors, the version, and programs as text.
+    "text": (("_errors", "_version", "_program", "_assemble"), ()),
+    "trace": (("_trace",), ("text",)),
+    # Encodings, masks, and calls of compiled functions.
+    "core": (("",), ("text", "trace")),
+    "nn": (("nn",), ("text", "core")),
+    "distributed": (("distributed",), ("text", "core")),
+    "plasticity": (("plasticity",), ("text", "core")),
+    # Public functions that use several rooms.
+    "api": (("__init__", "_attention", "_check", "_encoding", "_mlir", "_reinit", "plot"),
+            ("text", "core", "nn", "distributed", "plasticity")),
+    "integrations": (("integrations",), ("text", "core", "nn", "api")),
 }
 
 

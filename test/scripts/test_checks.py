@@ -73,6 +73,63 @@ class IncludesTest(TreeTest):
         self.assertEqual(len(self.check(self.root)), 2)
 
 
+class ImportsTest(TreeTest):
+    check = staticmethod(load_script("check-includes").check)
+
+    def setUp(self):
+        super().setUp()
+        for name in ("__init__", "_errors", "_run", "_module", "nn/__init__", "nn/_fire",
+                     "distributed/__init__", "distributed/_ring"):
+            self.write_module(name)
+
+    def write_module(self, name, text=""):
+        self.write(f"python/pe_attention/{name}.py", text)
+
+    def test_the_order_is_kept(self):
+        self.write_module("_module", "import torch\nfrom . import _run\nfrom ._errors import Error\n")
+        self.write_module("nn/_fire", "from .._module import Encoding\nfrom . import _words\n")
+        self.write_module("nn/_words", "from __future__ import annotations\n")
+        self.write_module("_attention", "def f():\n    from .distributed._ring import Ring\n")
+        self.expect_clean(self.check)
+
+    def test_an_import_in_a_function_counts(self):
+        self.write_module("_run", "def f():\n    from .nn import FIRE\n")
+        self.expect_problem(self.check, "_run.py:2: core may not import nn (nn)")
+
+    def test_relative_imports_are_resolved(self):
+        self.write_module("nn/_fire", "\nfrom ..distributed import _ring\n")
+        self.expect_problem(self.check, "_fire.py:2: nn may not import distributed "
+                                        "(distributed._ring)")
+
+    def test_absolute_imports_are_resolved(self):
+        self.write_module("distributed/_ring", "import pe_attention.nn._fire\n")
+        self.expect_problem(self.check, "distributed may not import nn (nn._fire)")
+
+    def test_types_obey_the_rooms(self):
+        self.write_module("_run", "if TYPE_CHECKING:\n    from .nn import FIRE\n")
+        self.expect_problem(self.check, "_run.py:2: core may not import nn")
+
+    def test_a_cycle_is_refused(self):
+        self.write_module("_module", "from ._run import run\n")
+        self.write_module("_run", "from . import _errors\n\ndef f():\n    from . import _module\n")
+        self.expect_problem(self.check, "_module.py:1: expected no cycle of imports, found "
+                                        "_module -> _run -> _module")
+
+    def test_types_close_no_cycle(self):
+        self.write_module("_module", "from ._run import run\n")
+        self.write_module("_run", "if TYPE_CHECKING:\n    from ._module import Encoding\n")
+        self.expect_clean(self.check)
+
+    def test_a_package_imports_itself_through_its_modules(self):
+        self.write_module("nn/__init__", "from ._fire import FIRE\n")
+        self.write_module("nn/_fire", "from .. import nn\n")
+        self.expect_problem(self.check, "nn -> nn._fire -> nn")
+
+    def test_an_unknown_directory_is_refused(self):
+        self.write_module("kernels/_matmul")
+        self.expect_problem(self.check, "expected a room of PYTHON_ROOMS")
+
+
 class EncodingNamesTest(TreeTest):
     script = load_script("check-encoding-names")
     check = staticmethod(script.check)
@@ -288,6 +345,14 @@ class RepositoryTest(unittest.TestCase):
         from checklib import rooms
         for room in rooms.ROOMS:
             self.assertTrue((ROOT / room).exists(), f"{room} is in rooms.py and not in the tree")
+
+    def test_the_python_rooms_of_the_table_are_in_the_package(self):
+        from checklib import rooms
+        for members, _ in rooms.PYTHON_ROOMS.values():
+            for name in members:
+                path = ROOT / rooms.PACKAGE / name
+                self.assertTrue(path.is_dir() or path.with_suffix(".py").exists(),
+                                f"{name} is in rooms.py and not in the package")
 
 
 if __name__ == "__main__":

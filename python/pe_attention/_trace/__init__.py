@@ -3,7 +3,7 @@
 from .emit import Region
 from .graph import REAL, TRUTH, WHOLE, Graph, Place, Source
 from .place import refuse
-from .tracer import refuse_compiled, trace
+from .recording import refuse_compiled, trace
 
 __all__ = ["REAL", "TRUTH", "WHOLE", "Graph", "Place", "Region", "Source", "refuse",
            "refuse_compiled", "trace"]
