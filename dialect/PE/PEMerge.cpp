@@ -42,7 +42,7 @@ LogicalResult MergeOp::verify() {
   if (traits.statistic.empty()) // merge-C6
     return emitOpError("expected the normalizer ")
            << namesWithStatistic() << ", found " << stringifyNormalizer(getNormalizer())
-           << ", whose calls have no second result to merge by (merge-C6)";
+           << ": its calls have no second result to merge by (merge-C6)";
   if (!getSink())
     return success();
   if (!traits.noSink.empty()) // merge-C4

@@ -14,7 +14,7 @@ const NormalizerTraits &mlir::pe::traitsOf(Normalizer normalizer) {
   static constexpr NormalizerTraits kSigmoid{false, false, false, "",
                                              "which has no denominator that a sink could join"};
   static constexpr NormalizerTraits kSoftpick{false, false, false, "",
-                                              "whose denominator only keys join; use softmax"};
+                                              "where only keys join the denominator; use softmax"};
   switch (normalizer) {
   case Normalizer::Softmax:
     return kSoftmax;

@@ -1,14 +1,8 @@
 //===- Attention.cpp - helpers shared by the attention algorithms ---------===//
 #include "passes/ToTile/Attention.h"
 
-#include "passes/ToTile/Normalizer.h"
-
 using namespace mlir;
 using namespace mlir::tile;
-
-Attention::Attention(std::string name, pe::Normalizer kind, StatisticsStart *start)
-    : name(std::move(name)), normalizer(&Normalizer::of(kind)), traits(&pe::traitsOf(kind)),
-      start(start) {}
 
 TileBuilder mlir::tile::beginStage(TileBuilder &plan, StringRef name, Phase phase,
                                    ArrayRef<StringRef> over, Value pairs) {

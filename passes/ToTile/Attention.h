@@ -149,7 +149,9 @@ struct KernelRows : Rows {};
 /// One attention of the plan: its buffers (null if absent) and options.
 struct Attention {
   /// `start` is null if the statistics of a row include only its keys.
-  Attention(std::string name, pe::Normalizer kind, StatisticsStart *start = nullptr);
+  Attention(std::string name, const Normalizer &normalizer, const pe::NormalizerTraits &traits,
+            StatisticsStart *start = nullptr)
+      : name(std::move(name)), normalizer(&normalizer), traits(&traits), start(start) {}
 
   std::string name; // the prefix of its stages
   const Normalizer *normalizer;

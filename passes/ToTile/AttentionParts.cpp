@@ -39,7 +39,8 @@ LogicalResult AttentionParts::createAll(Inputs &inputs, SharedTerms &shared) {
   if (failed(createSink()))
     return failure();
 
-  pass = std::make_unique<AttentionPass>(Attention(given.name, op.getNormalizer(), sink.get()));
+  pass = std::make_unique<AttentionPass>(
+      Attention(given.name, normalizer, traitsOf(op.getNormalizer()), sink.get()));
   Attention &a = pass->attention;
   a.operands = context.operands;
   a.scale = given.scale;
@@ -162,8 +163,8 @@ LogicalResult AttentionParts::createFactor(AttentionPass &pass) {
   return pass.factor->prepare();
 }
 
-/// Returns true if a factor of the score goes into the queries: not if these would then be rounded
-/// once more.
+/// Returns true if a factor of the score goes into the queries: not if these would then be
+/// rounded again.
 bool AttentionParts::isFactorOfQueries() {
   return given.op.getScore() && context.operands.isF32() &&
          isQueryFactor(cast<ScoreFnOp>(given.op.getScore().getDefiningOp()));

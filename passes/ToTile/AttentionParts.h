@@ -13,7 +13,7 @@
 
 #include "passes/ToTile/ContentTerm.h"
 #include "passes/ToTile/FactorFunction.h"
-#include "passes/ToTile/Inputs.h"
+#include "passes/ToTile/FunctionInputs.h"
 #include "passes/ToTile/Pairs.h"
 #include "passes/ToTile/Prologue.h"
 #include "passes/ToTile/ScoreFunction.h"

@@ -9,7 +9,7 @@
 #ifndef PE_PASSES_TOTILE_MERGE_H
 #define PE_PASSES_TOTILE_MERGE_H
 
-#include "passes/ToTile/Inputs.h"
+#include "passes/ToTile/FunctionInputs.h"
 #include "passes/ToTile/Normalizer.h"
 #include "passes/ToTile/PlanContext.h"
 

@@ -162,7 +162,8 @@ LogicalResult FunctionLowering::materialize() {
     return function.emitError("expected one attention to materialize its bias, found ")
            << std::distance(all.begin(), all.end());
   AttentionOp op = *all.begin();
-  Attention a(function.getName().str(), op.getNormalizer());
+  Attention a(function.getName().str(), tile::Normalizer::of(op.getNormalizer()),
+              traitsOf(op.getNormalizer()));
   a.pairs = allPairs(context.plan);
   FailureOr<SmallVector<TermOp>> terms = termsOf(op);
   if (failed(terms))

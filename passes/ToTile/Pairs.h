@@ -3,7 +3,7 @@
 #define PE_PASSES_TOTILE_PAIRS_H
 
 #include "dialect/PE/PEAttention.h"
-#include "passes/ToTile/Inputs.h"
+#include "passes/ToTile/FunctionInputs.h"
 #include "passes/ToTile/MaskFunction.h"
 
 #include <memory>

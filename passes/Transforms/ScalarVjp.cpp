@@ -284,7 +284,7 @@ static SmallVector<Value> emitSumAdjoint(SumOp op, const IRMapping &mapping,
   for (auto [number, active] : llvm::enumerate(isActive))
     if (active) {
       inputs.push_back(op.getBody().getArgument(number + 1));
-      inits.push_back(Emit{builder, loc}.constant(0, mapping.lookup(op.getInputs()[number])));
+      inits.push_back(Emit(loc, builder).constant(0, mapping.lookup(op.getInputs()[number])));
     }
   FailureOr<ScalarVjp> vjp = ScalarVjp::create(op.getSummand(), inputs);
   assert(succeeded(vjp) && "the verifier accepts only ops that have rules");

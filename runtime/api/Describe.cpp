@@ -49,6 +49,7 @@ Json attentionsOf(const EntryInfo &entry) {
   Json list = Json::array();
   for (const AttentionInfo &attention : entry.attentions)
     list.push_back({{"normalizer", attention.normalizer},
+                    {"mergeable", attention.isMergeable},
                     {"remainder", attention.remainder},
                     {"direction", attention.direction},
                     {"sink", attention.sink.empty() ? Json(nullptr) : Json(attention.sink)},

@@ -151,6 +151,7 @@ AttentionInfo describeAttention(mlir::pe::AttentionOp op) {
   using mlir::pe::DifferenceRange;
   AttentionInfo info;
   info.normalizer = stringifyNormalizer(op.getNormalizer()).str();
+  info.isMergeable = !mlir::pe::traitsOf(op.getNormalizer()).statistic.empty();
   info.remainder = stringifyRemainder(op.getRemainder()).str();
   info.direction = stringifyDirection(op.getDirection()).str();
   if (Value logits = op.getLogits())

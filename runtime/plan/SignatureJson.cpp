@@ -106,7 +106,8 @@ static Status readValue(const Json &json, const std::string &where, ValueInfo &v
 static Json attentionToJson(const AttentionInfo &attention) {
   Json json = {{"normalizer", attention.normalizer}, {"remainder", attention.remainder},
                {"direction", attention.direction},   {"sink", attention.sink},
-               {"documents", attention.documents},   {"sink_function", attention.hasSinkFunction}};
+               {"documents", attention.documents},   {"sink_function", attention.hasSinkFunction},
+               {"mergeable", attention.isMergeable}};
   if (attention.low)
     json["low"] = *attention.low;
   if (attention.high)
@@ -122,6 +123,7 @@ static Status readAttention(const Json &json, const std::string &where, Attentio
   reader.read("sink", attention.sink);
   reader.read("documents", attention.documents);
   reader.read("sink_function", attention.hasSinkFunction);
+  reader.read("mergeable", attention.isMergeable);
   reader.readOptional("low", attention.low, int64_t());
   reader.readOptional("high", attention.high, int64_t());
   return reader.take();

@@ -6,7 +6,7 @@
 //
 // where f is the score function, if any, and
 //
-//   A = the weights that the normalizer computes from z (Normalizer.h)
+//   A = the weights that the normalizer computes from z (RowNormalizer.h)
 //
 //   o_i = sum of A_j f_ij (v_j + P(i - j)), plus R_i v_i if the remainder is kept and the mask
 //         keeps the query's own key; R_i is the mass that remains under stick-breaking

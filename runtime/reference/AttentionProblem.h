@@ -6,8 +6,8 @@
 #include "runtime/reference/Array.h"
 #include "runtime/reference/Content.h"
 #include "runtime/reference/Masks.h"
-#include "runtime/reference/Normalizer.h"
 #include "runtime/reference/Rotations.h"
+#include "runtime/reference/RowNormalizer.h"
 #include "runtime/reference/ScalarGraph.h"
 
 #include <optional>

@@ -1,7 +1,7 @@
 //===- CallSizes.cpp - Inference of sizes from tensors --------------------===//
 #include "runtime/reference/CallSizes.h"
 #include "runtime/plan/ShapeBinder.h"
-#include "runtime/reference/Normalizer.h"
+#include "runtime/reference/RowNormalizer.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,7 +1,7 @@
 //===- MergeSteps.cpp - Merged attentions, forward and in reverse ---------===//
 //
 // Works row by row on the results o_n and l_n of two calls. The normalizer computes the merged
-// statistic l and the weights w_n of o = w_1 o_1 + w_2 o_2 (Normalizer.h).
+// statistic l and the weights w_n of o = w_1 o_1 + w_2 o_2 (RowNormalizer.h).
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/reference/Evaluator.h"

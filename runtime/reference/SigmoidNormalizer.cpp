@@ -6,7 +6,7 @@
 // sink, and the outputs of parts of the keys are added up without pe.merge.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/reference/Normalizer.h"
+#include "runtime/reference/RowNormalizer.h"
 
 namespace pe::reference {
 namespace {

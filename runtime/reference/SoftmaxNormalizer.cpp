@@ -10,7 +10,7 @@
 //   dl_n = w_n (<dO, o_n> - <dO, o> + dl),  ds = w_s (-<dO, o> + dl),  dO_n = w_n dO
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/reference/Normalizer.h"
+#include "runtime/reference/RowNormalizer.h"
 
 #include <algorithm>
 

@@ -16,7 +16,7 @@
 //   |error of A_j| <= [z_j > 0] e^z_j / L t_j (1 - A_j) + A_j (r - e^z_j / L t_j)
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/reference/Normalizer.h"
+#include "runtime/reference/RowNormalizer.h"
 
 #include <algorithm>
 

@@ -12,7 +12,7 @@
 //   l = l_1 + l_2,  w_1 = 1,  w_2 = exp(l_1),  dl_1 = w_2 <dO, o_2> + dl,  dl_2 = dl
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/reference/Normalizer.h"
+#include "runtime/reference/RowNormalizer.h"
 
 namespace pe::reference {
 namespace {

@@ -82,8 +82,8 @@ PACKAGE = "python/pe_attention"
 # The Python package, by room: (its directories and modules below PACKAGE, the rooms that it may
 # import). A module at the top that is not listed belongs to "core".
 PYTHON_ROOMS = {
-    # Errors, the version, and programs as text.
-    "text": (("_errors", "_version", "_program", "_assemble"), ()),
+    # Errors, the version, programs as text, and the table of activations.
+    "text": (("_errors", "_version", "_program", "_assemble", "_activations"), ()),
     "trace": (("_trace",), ("text",)),
     # Encodings, masks, and calls of compiled functions.
     "core": (("",), ("text", "trace")),

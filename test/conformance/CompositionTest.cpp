@@ -243,7 +243,8 @@ TEST_P(SingleFeature, AgreesWithTheReferenceInBF16) {
   Case(target, DType::BF16, closureOf({number})).expectReference();
 }
 
-/// Returns the words of the message that name the reason: the label in parentheses, or the parser's.
+/// Returns the words of the message that name the reason: the label in parentheses, or the
+/// parser's.
 std::string messagePart(const Refusal &refusal) {
   std::string label(refusal.label);
   return label.find(' ') == std::string::npos ? "(" + label + ")" : label;

@@ -109,8 +109,7 @@ TEST_P(Modes, ExtremeSinks) {
 /// call in which no row has keys.
 TEST_P(Modes, ExtremeScores) {
   for (const char *normalizer : {"sigmoid", "softpick"}) {
-    std::string text = program("%t: tensor<?xf32> {pe.name = \"t\", pe.init = 0.0}",
-                               "bias(%bias)");
+    std::string text = program("%t: tensor<?xf32> {pe.name = \"t\", pe.init = 0.0}", "bias(%bias)");
     auto replace = [&](const std::string &from, const std::string &to) {
       ASSERT_NE(text.find(from), std::string::npos);
       text.replace(text.find(from), from.size(), to);
@@ -141,9 +140,9 @@ TEST_P(Modes, ExtremeScores) {
         ASSERT_TRUE(found) << found.error().getMessage();
         auto report = reference::compare(*expected, *found);
         ASSERT_TRUE(report);
-        EXPECT_TRUE(report->passes()) << normalizer << ", scores of size " << size << ", start "
-                                      << start << "\n"
-                                      << report->table();
+        EXPECT_TRUE(report->passes())
+            << normalizer << ", scores of size " << size << ", start " << start << "\n"
+            << report->table();
       }
   }
 }

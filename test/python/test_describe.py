@@ -8,8 +8,8 @@ import pe_attention as pe
 from pe_attention._function import get_function
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "encodings"
-SOFTMAX = {"normalizer": "softmax", "remainder": "drop", "direction": "before", "sink": None,
-           "sink_function": False, "documents": []}
+SOFTMAX = {"normalizer": "softmax", "mergeable": True, "remainder": "drop", "direction": "before",
+           "sink": None, "sink_function": False, "documents": []}
 STICK = {**SOFTMAX, "normalizer": "stick_breaking"}
 
 
@@ -26,6 +26,7 @@ def between(low, high):
     ("attention_sink", [{**SOFTMAX, **between(0, None), "sink": "sink"}]),
     ("packed_documents", [{**SOFTMAX, **between(0, None), "documents": ["cu_seqlens"]}]),
     ("explicit_positions", [{**SOFTMAX, **between(None, None)}]),
+    ("sigmoid", [{**SOFTMAX, **between(0, None), "normalizer": "sigmoid", "mergeable": False}]),
     ("stick_breaking", [{**STICK, **between(1, None)}]),
     ("stick_breaking_attend_current", [{**STICK, **between(0, None)}]),
     ("stick_breaking_remainder", [{**STICK, **between(1, None), "remainder": "value"}]),

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/reference/Normalizer.h"
 #include "reference/Helpers.h"
 #include "runtime/reference/Compare.h"
+#include "runtime/reference/RowNormalizer.h"
 
 #include <cmath>
 

@@ -18,7 +18,8 @@ class Structure:
     argument with the sink's logits, or None; `documents` are the names of the arguments with the
     boundaries of documents."""
 
-    stick_breaking: bool
+    normalizer: str
+    mergeable: bool
     remainder: bool
     both_sides: bool
     sink: str | None
@@ -26,6 +27,10 @@ class Structure:
     documents: frozenset[str]
     low: float
     high: float
+
+    @property
+    def stick_breaking(self) -> bool:
+        return self.normalizer == "stick_breaking"
 
     def sees(self, queries: Chunk, keys: Chunk) -> bool:
         """Returns whether a query of one chunk may attend to a key of the other."""
@@ -43,7 +48,7 @@ def structure_of(text: str) -> Structure:
                          f"{len(attentions)}")
     attention = attentions[0]
     low, high = attention["range"]["low"], attention["range"]["high"]
-    return Structure(attention["normalizer"] == "stick_breaking",
+    return Structure(attention["normalizer"], attention["mergeable"],
                      attention["remainder"] == "value", attention["direction"] == "both",
                      attention["sink"], attention["sink_function"],
                      frozenset(attention["documents"]), -math.inf if low is None else low,
@@ -73,6 +78,10 @@ def kinds_of(function: Function, structure: Structure) -> list[tuple[str, int]]:
 
 def check_ring(structure: Structure) -> None:
     """Rejects programs whose partial results cannot be merged."""
+    if not structure.mergeable:
+        raise InputError(f"encoding: expected softmax or stick-breaking for method='ring', which "
+                         f"merges results over parts of the keys, found {structure.normalizer}; "
+                         + _GATHER)
     if structure.both_sides:
         raise InputError("encoding: expected unidirectional stick-breaking for method='ring', "
                          "found bidirectional=True; " + _GATHER)

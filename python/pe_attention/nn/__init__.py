@@ -14,8 +14,8 @@ from ._words import words_of
 __all__ = ["ALiBi", "Algebraic", "AttentionSink", "Binary", "ClampedFIRE", "FIRE", "Forgetting",
            "KerpleLog", "KerplePower", "KeyBias", "Learned", "LengthScale", "Mixture",
            "MusicTransformer", "NoPE", "Positions", "RSE", "RelativeTable", "RoPE", "RotationTable",
-           "Sandwich", "Shaw", "Sigmoid", "Sinusoidal", "Softcap", "Softpick", "StickBreaking", "T5",
-           "TransformerXL"]
+           "Sandwich", "Shaw", "Sigmoid", "Sinusoidal", "Softcap", "Softpick", "StickBreaking",
+           "T5", "TransformerXL"]
 
 for _name in __all__:
     check_constructor(globals()[_name], words_of(_name))

@@ -96,7 +96,7 @@ class Sigmoid(Encoding):
 
 
 class Softpick(Encoding):
-    """Softpick attention: max(exp(s) - 1, 0) over the sum of |exp(s) - 1| in place of softmax. Keys
+    """Softpick attention: max(exp(s) - 1, 0) over the sum of |exp(s) - 1| instead of softmax. Keys
     with s <= 0 have no weight at all."""
 
     def __init__(self) -> None:

@@ -71,8 +71,10 @@ struct ValueRequirement {
 /// The properties of an attention that determine how its heads, queries and keys can be split
 /// between calls.
 struct AttentionInfo {
-  /// "softmax" or "stick_breaking".
+  /// The keyword of the normalizer, such as "softmax".
   std::string normalizer;
+  /// The normalizer has a second result, by which results over parts of the keys are merged.
+  bool isMergeable = true;
   /// Stick-breaking: "drop" or "value", and "before" or "both" (`pe.attention`).
   std::string remainder;
   std::string direction;

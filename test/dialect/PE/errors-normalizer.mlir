@@ -4,7 +4,7 @@
 !t = tensor<?x?x?x?xf32>
 func.func @misspelt(%q: !t) {
   // expected-error @below {{failed to parse PE_NormalizerAttr}}
-  // expected-error @below {{expected softmax, stick_breaking, sigmoid or softpick, found 'sigmiod'; did you mean 'sigmoid'?}}
+  // expected-error-re @below {{expected softmax, {{.*}} or softpick, found 'sigmiod'; did you mean 'sigmoid'?}}
   %o = pe.attention %q, %q, %q {normalizer = #pe.normalizer<sigmiod>} : (!t, !t, !t) -> !t
   return
 }
@@ -50,7 +50,7 @@ func.func @sink_of_sigmoid(%q: !t, %s: tensor<?xf32>) {
 
 !t = tensor<?x?x?x?xf32>
 func.func @sink_of_softpick(%q: !t, %s: tensor<?xf32>) {
-  // expected-error @below {{no sink(...) under softpick, whose denominator only keys join; use softmax (sink-C1)}}
+  // expected-error @below {{no sink(...) under softpick, where only keys join the denominator; use softmax (sink-C1)}}
   %o = pe.attention %q, %q, %q sink(%s : tensor<?xf32>) {normalizer = #pe.normalizer<softpick>} : (!t, !t, !t) -> !t
   return
 }
@@ -69,7 +69,7 @@ func.func @order_of_softpick(%q: !t) {
 !o = tensor<?x?x?x?xf32>
 !r = tensor<?x?x?xf32>
 func.func @merge_of_sigmoid(%a: !o, %l: !r) {
-  // expected-error-re @below {{normalizer softmax or stick_breaking, found sigmoid, whose calls have no second result{{.*}}(merge-C6)}}
+  // expected-error @below {{normalizer softmax or stick_breaking, found sigmoid: its calls have no second result}}
   %o, %lse = pe.merge %a, %l, %a, %l {normalizer = #pe.normalizer<sigmoid>} : (!o, !r, !o, !r) -> !o, !r
   return
 }
@@ -79,7 +79,7 @@ func.func @merge_of_sigmoid(%a: !o, %l: !r) {
 !o = tensor<?x?x?x?xf32>
 !r = tensor<?x?x?xf32>
 func.func @merge_of_softpick(%a: !o, %l: !r) {
-  // expected-error @below {{found softpick, whose calls have no second result to merge by (merge-C6)}}
+  // expected-error @below {{found softpick: its calls have no second result to merge by (merge-C6)}}
   %o, %lse = pe.merge %a, %l, %a, %l {normalizer = #pe.normalizer<softpick>} : (!o, !r, !o, !r) -> !o, !r
   return
 }

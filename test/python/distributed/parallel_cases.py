@@ -105,6 +105,7 @@ CASES = [
     Case("stick_breaking", pe.nn.StickBreaking(attend_current=True), methods=METHODS),
     Case("rse", _learned(pe.nn.RSE(HEADS)), bound=1e-5, methods=RING),
     Case("stick_breaking_remainder", pe.nn.StickBreaking(remainder=True), methods=GATHER),
+    Case("sigmoid", _learned(pe.nn.Sigmoid(offset=-2.0)) + pe.nn.RoPE(), methods=GATHER),
     Case("sink", _learned(pe.nn.ALiBi(HEADS, learned=True)) +
          _learned(pe.nn.AttentionSink(HEADS)), methods=RING),
     Case("shaw_values", pe.nn.Shaw(head_dim=DEPTH, clip=4, values=True), methods=RING),

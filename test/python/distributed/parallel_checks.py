@@ -157,6 +157,8 @@ def refusals():
     k.requires_grad_(False)
     expect_refused("expected stick-breaking without remainder for method='ring'", q, k, v,
                    pe.nn.StickBreaking(remainder=True), **ring)
+    expect_refused("which merges results over parts of the keys, found softpick", q, k, v,
+                   pe.nn.Softpick(), **ring)
     expect_refused("found bidirectional=True", q, k, v, pe.nn.StickBreaking(bidirectional=True))
     expect_refused("expected a sink with one logit per head for method='ring'", q, k, v,
                    BY_NAME["sink_of_the_query"].encoding, **ring)

@@ -25,13 +25,14 @@ TEST(SignatureJson, RoundTripKeepsEverything) {
   ids.parameter = {};
   entry.results = {ids};
   entry.requirements = {{"rows", "q_start + r", "rows of 'w'"}};
-  entry.attentions = {{.normalizer = "softmax",
-                       .remainder = "drop",
-                       .direction = "before",
-                       .sink = "s",
-                       .documents = {"cu"},
-                       .low = -3},
-                      {.normalizer = "softmax", .hasSinkFunction = true, .high = 0}};
+  entry.attentions = {
+      {.normalizer = "softmax",
+       .remainder = "drop",
+       .direction = "before",
+       .sink = "s",
+       .documents = {"cu"},
+       .low = -3},
+      {.normalizer = "softmax", .isMergeable = false, .hasSinkFunction = true, .high = 0}};
   Expected<EntryInfo> again = parseEntryInfo(toJson(entry));
   ASSERT_TRUE(again) << again.error().getMessage();
   EXPECT_EQ(toJson(*again), toJson(entry));

@@ -1,5 +1,5 @@
-//===- Inputs.cpp - the plan of a function and the buffers of its arguments ===//
-#include "passes/ToTile/Inputs.h"
+//===- FunctionInputs.cpp - the plan of a function and its arguments ------===//
+#include "passes/ToTile/FunctionInputs.h"
 
 #include "dialect/PE/PEArgumentAttributes.h"
 #include "dialect/Tile/SizeNames.h"
@@ -85,7 +85,7 @@ LogicalResult Inputs::createPlan(const PEToTilePassOptions &options) {
   return success();
 }
 
-/// Where a call lies in the whole, if anything depends on that.
+/// Declares where a call lies in the whole, if anything depends on that.
 void Inputs::declareParameters(TileBuilder &t) {
   if (function.getOps<AttentionOp>().empty()) {
     if (!function.getOps<EmbedOp>().empty())
@@ -163,7 +163,7 @@ void Inputs::createGradients() {
   }
 }
 
-/// Where documents begin and end, for every query or key.
+/// Adds the buffers with the beginnings and ends of documents, for every query or key.
 void Inputs::createBounds() {
   for (auto [number, op] : llvm::enumerate(function.getOps<DocumentBoundsOp>()))
     createDocumentBounds(*context, op, (function.getName() + "_documents" + Twine(number)).str());
@@ -218,7 +218,7 @@ void Inputs::storeParameterGradients() {
                           [](auto &entry) { return bool(entry.second.gradientSums); });
   if (!any)
     return;
-  // What has a number per dimension of tokens is large: a stage of its own divides it.
+  // A gradient per dimension of tokens is large, so a separate stage divides it.
   auto isLarge = [](const Parameter &parameter) {
     SmallVector<StringRef> extents = parameter.extents();
     return extents.size() > 1 && llvm::is_contained(extents, "model");

@@ -1,5 +1,5 @@
-//===- Normalizer.cpp - Lookup of normalizers -----------------------------===//
-#include "runtime/reference/Normalizer.h"
+//===- RowNormalizer.cpp - Lookup of normalizers --------------------------===//
+#include "runtime/reference/RowNormalizer.h"
 
 #include <algorithm>
 

@@ -1,11 +1,11 @@
-//===- Inputs.h - the plan of a function and the buffers of its arguments -===//
+//===- FunctionInputs.h - the plan of a function and its arguments --------===//
 //
 // The first phase of lowering an entry function. All later phases read arguments, their gradients
 // and the names of results from here.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PE_PASSES_TOTILE_INPUTS_H
-#define PE_PASSES_TOTILE_INPUTS_H
+#ifndef PE_PASSES_TOTILE_FUNCTIONINPUTS_H
+#define PE_PASSES_TOTILE_FUNCTIONINPUTS_H
 
 #include "passes/ToTile/Attention.h"
 #include "passes/ToTile/PlanContext.h"
@@ -81,4 +81,4 @@ struct AttentionInputs {
 
 } // namespace mlir::tile
 
-#endif // PE_PASSES_TOTILE_INPUTS_H
+#endif // PE_PASSES_TOTILE_FUNCTIONINPUTS_H

@@ -1,4 +1,4 @@
-//===- Normalizer.h - Weights from logits -----------------------*- C++ -*-===//
+//===- RowNormalizer.h - Weights from logits --------------------*- C++ -*-===//
 //
 // A normalizer computes the weights A of a row from its logits z, the statistic of the row (the
 // second result of pe.attention), and the cotangents of z from those of A. It also states which
@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PE_RUNTIME_REFERENCE_NORMALIZER_H
-#define PE_RUNTIME_REFERENCE_NORMALIZER_H
+#ifndef PE_RUNTIME_REFERENCE_ROWNORMALIZER_H
+#define PE_RUNTIME_REFERENCE_ROWNORMALIZER_H
 
 #include <cmath>
 #include <limits>
@@ -144,4 +144,4 @@ public:
 
 } // namespace pe::reference
 
-#endif // PE_RUNTIME_REFERENCE_NORMALIZER_H
+#endif // PE_RUNTIME_REFERENCE_ROWNORMALIZER_H
