@@ -74,13 +74,14 @@ def dump(piece: Piece) -> str:
 def restore(structure: str) -> Piece:
     """Deserializes a piece from `dump`; `["mask_and", one, other]` gives the conjunction of two
     masks."""
-    return _restored(json.loads(structure))
+    return piece_of(json.loads(structure))
 
 
-def _restored(fields: Any) -> Piece:
+def piece_of(fields: Any) -> Piece:
+    """Returns the piece of parsed JSON, from `dump` or from `pieces` of pe_describe."""
     if isinstance(fields, list):
         op, *masks = fields
-        return intersect([_restored(mask) for mask in masks], op)
+        return intersect([piece_of(mask) for mask in masks], op)
     return Piece(fields["definitions"], tuple(fields["clauses"]),
                  tuple(Argument(**argument) for argument in fields["arguments"]))
 

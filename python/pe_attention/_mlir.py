@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import re
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from ._arguments import OUTSIDE, checked
-from ._assemble import Argument, Piece, dump
+from ._assemble import Argument, Piece, dump, piece_of
 from ._declare import Declaration, Init, Size
 from ._errors import CompileError, InputError
+from ._function import get_function
 from ._masks import Mask
-from ._mlir_text import Parameter, parse
 from ._module import Encoding, kind_of, view_of
 from ._program import Options, Program
 
@@ -32,22 +33,24 @@ class TextEncoding(Encoding):
     def __init__(self, text: str, file: str, heads: int | None, head_dim: int | None,
                  value_dim: int | None, sizes: Mapping[str, int]) -> None:
         super().__init__(heads, head_dim, value_dim)
-        parsed = parse(text, file)
+        info = _described(text, file)
         self.text, self.file = text, file
         data: list[str] = []
-        for parameter in parsed.parameters:
+        for parameter in info["arguments"][3:]:
             declaration = declared(parameter, sizes)
             if declaration is None:
-                data.append(parameter.name)
+                data.append(parameter["name"])
             else:
-                self.declare(parameter.name, declaration)
+                self.declare(parameter["name"], declaration)
         self._data = tuple(data)
-        self._names = tuple(parameter.name for parameter in parsed.parameters)
-        self._mask = None if parsed.mask is None else _TextMask(parsed.mask)
-        masked = parsed.mask.arguments if parsed.mask else ()
+        self._names = tuple(parameter["name"] for parameter in info["arguments"][3:])
+        pieces = info["pieces"]
+        encoding = piece_of(pieces["encoding"])
+        mask = None if pieces["mask"] is None else piece_of(pieces["mask"])
+        self._mask = None if mask is None else _TextMask(mask)
+        masked = mask.arguments if mask else ()
         self._mask_order = tuple((a.name, self._kind(a)) for a in masked)
-        order = [(a.name, self._kind(a)) for a in parsed.encoding.arguments]
-        self._set(parsed.encoding, order)
+        self._set(encoding, [(a.name, self._kind(a)) for a in encoding.arguments])
 
     def _kind(self, argument: Argument) -> str:
         declaration = self.declarations.get(argument.name)
@@ -70,32 +73,41 @@ class TextEncoding(Encoding):
         return super()._assemble(mask, options)
 
 
-def declared(parameter: Parameter, sizes: Mapping[str, int]) -> Declaration | None:
+def _described(text: str, file: str) -> dict[str, Any]:
+    """Returns the description of a program. The reference describes it without compiling it,
+    whatever its head dims are."""
+    info = get_function(text, "reference", 64, 64, "f32", False, file or "program").info
+    first = [argument["name"] for argument in info["arguments"][:3]]
+    if info["pieces"] is None:
+        raise CompileError(f"from_mlir: expected a program with one pe.attention, found "
+                           f"{len(info['attentions'])}", file)
+    if first != ["q", "k", "v"]:
+        raise CompileError(f"from_mlir: expected q, k and v as the first arguments, found "
+                           f"{', '.join(first)}", file)
+    return info
+
+
+def declared(parameter: dict[str, Any], sizes: Mapping[str, int]) -> Declaration | None:
     """Returns the declaration of a parameter, or None for an argument that every call provides."""
-    init = re.search(r'pe\.init = ("([^"]*)"|[^,}]+)', parameter.attributes)
-    match = re.fullmatch(r"tensor<((?:[0-9?]+x)*)f32>", parameter.type)
-    axes = re.findall(r'"(\w+)"', (re.search(r"pe\.axes = \[([^\]]*)\]", parameter.attributes)
-                                   or [""])[0])
-    if init is None or match is None or {"batch", "query", "key"} & set(axes):
+    axes = parameter["axes"]
+    if (parameter["init"] is None or parameter["dtype"] != "f32"
+            or {"batch", "query", "key"} & set(axes)):
         return None
-    written = match[1].split("x")[:-1]
-    words = axes or ["head"] * len(written)
     shape: list[Size] = []
-    for size, word in zip(written, words, strict=True):
-        if size != "?":
+    for size, axis in zip(parameter["shape"], axes, strict=True):
+        if size.isdecimal():
             shape.append(int(size))
-        elif word in _WORDS:
-            shape.append(_WORDS[word])
-        elif word in sizes:
-            shape.append(sizes[word])
+        elif axis in _WORDS:
+            shape.append(_WORDS[axis])
+        elif axis in sizes:
+            shape.append(sizes[axis])
         else:
-            raise InputError(f"from_mlir: {parameter.name}: expected the size of its axis "
-                             f"'{word}'; write sizes={{'{word}': 16}}")
-    least = re.search(r"pe\.min = ([^,}]+)", parameter.attributes)
-    value: Init = init[2] if init[2] is not None else float(init[1])
-    decay = re.search(r"pe\.decay = (true|false)", parameter.attributes)
-    decays = decay[1] == "true" if decay else len(shape) > 1
-    return Declaration(tuple(shape) or (1,), value, float(least[1]) if least else None, decays,
+            raise InputError(f"from_mlir: {parameter['name']}: expected the size of its axis "
+                             f"'{axis}'; write sizes={{'{axis}': 16}}")
+    init: Init = parameter["init"]
+    with contextlib.suppress(ValueError):  # a rule such as "normal(1)"
+        init = float(parameter["init"])
+    return Declaration(tuple(shape) or (1,), init, parameter["min"], parameter["decay"],
                        as_number=not shape)
 
 
@@ -108,7 +120,8 @@ def from_mlir(text_or_path: str | Path, heads: int | None = None, *, head_dim: i
     Arguments with `pe.init` become parameters. `heads`, `head_dim` and `value_dim` are their sizes
     along axes of heads and depths; `sizes` maps the other names in `pe.axes` to sizes. All other
     arguments are tensors that calls provide: `pe.attention(q, k, v, encoding(f=f))`. A mask of the
-    program belongs to the encoding and is combined with the mask of the call.
+    program belongs to the encoding and is combined with the mask of the call. Raises `CompileError`
+    for a text that is not a valid program with one attention.
     """
     if not isinstance(text_or_path, (str, Path)):
         raise InputError(f"from_mlir: expected the text of a program or the path of a file, found "

@@ -219,7 +219,7 @@ int pe_describe(const pe_function *function, const char **json) {
     if (!json)
       return missing("json");
     std::call_once(open->once, [&] {
-      open->description = pe::api::describe(open->program->description->entry, *open->compiled);
+      open->description = pe::api::describe(*open->program->description, *open->compiled);
     });
     *json = open->description.c_str();
     return Status::success();

@@ -97,20 +97,23 @@ Expected<TensorMap> asPlanned(const TensorMap &tensors, const plan::Plan &plan) 
 
 Bundle describeToBundle(const jit::Description &description) {
   std::string entry = plan::toJson(description.entry);
-  std::string digest = digestOf(entry, description.program);
-  return {
-      {"entry", std::move(entry)}, {"program", description.program}, {"digest", std::move(digest)}};
+  std::string digest = digestOf(entry, description.program + description.pieces);
+  return {{"entry", std::move(entry)},
+          {"program", description.program},
+          {"pieces", description.pieces},
+          {"digest", std::move(digest)}};
 }
 
 Expected<jit::Description> loadDescription(const Bundle &bundle) {
   Expected<EntryInfo> entry = plan::parseEntryInfo(section(bundle, "entry"));
   if (!entry)
     return entry.takeError();
-  if (section(bundle, "digest") != digestOf(section(bundle, "entry"), section(bundle, "program")))
+  const std::string &program = section(bundle, "program"), &pieces = section(bundle, "pieces");
+  if (section(bundle, "digest") != digestOf(section(bundle, "entry"), program + pieces))
     return makeError(
         "expected a signature and a program that were written together, found one that "
         "was changed; compile it again");
-  return jit::Description{*std::move(entry), section(bundle, "program")};
+  return jit::Description{*std::move(entry), program, pieces};
 }
 
 /// Returns a cache key of everything that determines the result of the compiler. Called with the

@@ -145,7 +145,14 @@ private:
 
 } // namespace
 
-std::string describe(const EntryInfo &entry, const CompiledFunction &function) {
+/// Parses JSON that the compiler wrote; text that is not JSON becomes null.
+static Json parsed(const std::string &text) {
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return json.is_discarded() ? Json(nullptr) : json;
+}
+
+std::string describe(const jit::Description &description, const CompiledFunction &function) {
+  const EntryInfo &entry = description.entry;
   const BoundPlan &bound = function.runner->bound();
   const plan::Plan &plan = bound.getPlan();
   const Describer describer(entry, bound);
@@ -162,14 +169,13 @@ std::string describe(const EntryInfo &entry, const CompiledFunction &function) {
   json["cotangents"] = describer.tensors(Role::Cotangent);
   json["gradients"] = describer.tensors(Role::Gradient);
   json["attentions"] = attentionsOf(entry);
+  json["pieces"] = parsed(description.pieces);
   json["views"] =
       "contiguous views, and strided arguments, results and gradients whose rows are at multiples "
       "of 16 bytes, are used in place; other views are copied once, into or out of the workspace";
   json["structure"] = plan.structure;
   json["diagnostics"] = plan.diagnostics;
-  json["explain"] = Json::parse(function.explainJson, nullptr, /*allow_exceptions=*/false);
-  if (json["explain"].is_discarded())
-    json["explain"] = nullptr;
+  json["explain"] = parsed(function.explainJson);
   return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 

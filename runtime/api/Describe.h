@@ -8,12 +8,11 @@
 #ifndef PE_RUNTIME_API_DESCRIBE_H
 #define PE_RUNTIME_API_DESCRIBE_H
 
-#include "pe/Signature.h"
 #include "runtime/api/Compiler.h"
 
 namespace pe::api {
 
-std::string describe(const EntryInfo &entry, const CompiledFunction &function);
+std::string describe(const jit::Description &description, const CompiledFunction &function);
 
 } // namespace pe::api
 

@@ -47,7 +47,7 @@ Expected<TensorMap> Function::randomInputs(uint64_t seed, const InputSizes &size
   });
 }
 
-std::string Function::describe() const { return api::describe(signature(), *state); }
+std::string Function::describe() const { return api::describe(*program->description, *state); }
 
 Expected<int64_t> Function::workspace(int halves, std::span<const View> views) const {
   return api::guarded([&]() -> Expected<int64_t> {

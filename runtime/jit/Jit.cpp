@@ -10,6 +10,7 @@
 #include "passes/Transforms/Prepare.h"
 #include "runtime/jit/Compilation.h"
 #include "runtime/jit/MachineCode.h"
+#include "runtime/jit/Pieces.h"
 #include "runtime/jit/Ptx.h"
 #include "runtime/jit/Represent.h"
 
@@ -125,6 +126,7 @@ Status PreparedModule::prepare(const Source &source) {
   described.entry = describeEntry(compilation.getModule(), source.entry);
   auto function = compilation.getModule().lookupSymbol<mlir::func::FuncOp>(described.entry.name);
   described.program = mlir::pe::exportProgram(function);
+  described.pieces = piecesOf(function);
   return Status::success();
 }
 

@@ -21,7 +21,7 @@
 
 namespace pe::jit {
 
-inline constexpr int kJitAbiVersion = 15;
+inline constexpr int kJitAbiVersion = 16;
 
 /// Names of the results of a function compiled with `materialize`.
 inline constexpr const char *kBias = "pe.bias", *kCosine = "pe.cosine", *kSine = "pe.sine";
@@ -67,6 +67,8 @@ struct Description {
   /// The user's function before any rewrite, for the reference, as JSON in the format of
   /// runtime/reference/README.md.
   std::string program;
+  /// The text of its encoding and of its mask, to be joined with others, as JSON (Pieces.h).
+  std::string pieces;
 };
 
 /// A source that was parsed, checked and inlined. The compiler reads it any number of times and

@@ -1,11 +1,14 @@
 """Tests of pe.from_mlir: encodings from programs in the pe dialect."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 import torch
 
 import pe_attention as pe
+from pe_attention._function import get_function
 
 from dense_attention import compare, inputs, softmax_attention
 
@@ -67,6 +70,66 @@ def test_files_and_sums():
             [q, k, v, table.table, both.terms[1].slopes], d_o, 2e-5)
 
 
+GENERIC = """
+"builtin.module"() ({
+  "func.func"() <{sym_name = "slope", sym_visibility = "private",
+      function_type = (tensor<?xf32>) -> !pe.bias}> ({
+  ^bb0(%s: tensor<?xf32>):
+    %d = "pe.distance"() : () -> !pe.coordinate
+    %b = "pe.linear"(%d, %s) <{factor = -1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 0>}>
+        : (!pe.coordinate, tensor<?xf32>) -> !pe.bias
+    "func.return"(%b) : (!pe.bias) -> ()
+  }) : () -> ()
+  "func.func"() <{sym_name = "attention",
+      function_type = (!x, !x, !x, tensor<?xf32>, tensor<?xf32>) -> !x,
+      arg_attrs = [{pe.name = "q"}, {pe.name = "k"}, {pe.name = "v"},
+                   {pe.name = "slopes", pe.init = "slopes(geometric)"},
+                   {pe.name = "sink", pe.init = 0.5 : f64}], res_attrs = [{pe.name = "o"}]}> ({
+  ^bb0(%q: !x, %k: !x, %v: !x, %slopes: tensor<?xf32>, %sink: tensor<?xf32>):
+    %b = "func.call"(%slopes) <{callee = @slope}> : (tensor<?xf32>) -> !pe.bias
+    %m = "pe.causal"() : () -> !pe.mask
+    %o = "pe.attention"(%q, %k, %v, %b, %sink, %m) <{
+        operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1>}>
+        : (!x, !x, !x, !pe.bias, tensor<?xf32>, !pe.mask) -> !x
+    "func.return"(%o) : (!x) -> ()
+  }) : () -> ()
+}) : () -> ()
+""".replace("!x", "tensor<?x?x?x?xf32>")
+
+
+def test_generic_form_and_private_functions():
+    """The compiler splits the program, whatever its syntax is; parts are joined with others."""
+    encoding = pe.from_mlir(GENERIC, heads=3)
+    assert [name for name, _ in encoding.named_parameters()] == ["slopes", "sink"]
+    q, k, v, _ = inputs(2, 3, 19, 23, 16)
+    same = pe.nn.ALiBi(3, learned=True) + pe.nn.RoPE()
+    expected = pe.attention(q, k, v, same, mask=pe.causal, sink=torch.full((3,), 0.5))
+    torch.testing.assert_close(pe.attention(q, k, v, encoding + pe.nn.RoPE()), expected)
+
+
+def _pieces(text):
+    """Returns the description of a program's pieces, with all names of values equal."""
+    info = get_function(text, "reference", 64, 64, "f32", False).info
+    pieces = [info["pieces"]["encoding"], info["pieces"]["mask"] or {}]
+    for piece in pieces:
+        for argument in piece.get("arguments", ()):
+            del argument["key"]
+    return re.sub(r"%{\w+}", "%", json.dumps(pieces)), info["attentions"]
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted(EXAMPLES.glob("*.mlir")) if
+                                  path.read_text().count("= pe.attention ") == 1])
+def test_every_example_survives_joining(name):
+    """The program that is joined from the pieces of a file has the same pieces."""
+    text = (EXAMPLES / f"{name}.mlir").read_text()
+    sizes = dict.fromkeys(("rows", "columns", "features", "hidden", "offset", "bins"), 4)
+    encoding = pe.from_mlir(text, 4, head_dim=16, sizes=sizes)
+    assert encoding.program().text == text
+    joined = (encoding + pe.nn.NoPE()).program().text
+    assert "= pe.attention " in joined and joined != text
+    assert _pieces(joined) == _pieces(text)
+
+
 def test_tensors_of_a_call():
     """Every call provides the arguments without an initial value, including those of masks."""
     padding = pe.from_mlir(EXAMPLES / "key_padding.mlir")
@@ -84,12 +147,10 @@ def test_tensors_of_a_call():
 def test_refused_programs():
     with pytest.raises(pe.CompileError, match="missing.mlir: from_mlir: cannot read the file"):
         pe.from_mlir("missing.mlir")
-    with pytest.raises(pe.CompileError, match="one function with one pe.attention, found 1 func"):
+    with pytest.raises(pe.CompileError, match="a program with one pe.attention, found 2"):
         pe.from_mlir(EXAMPLES / "fire_shared.mlir")
     with pytest.raises(pe.InputError, match="amp: heads: expected a number"):
         pe.from_mlir(TEXT)
-    q, k, v, _ = inputs(1, 3, 9, 9, 16)
-    broken = pe.from_mlir(TEXT.replace("left = 9", "left = 0"), heads=3)
     with pytest.raises(pe.CompileError, match="expected left to be at least 1, found 0") as caught:
-        pe.attention(q, k, v, broken)
+        pe.from_mlir(TEXT.replace("left = 9", "left = 0"), heads=3)
     assert caught.value.line == 1 + TEXT[:TEXT.index("pe.sliding_window")].count("\n")

@@ -243,9 +243,10 @@ def decayed_of(encoding):
 @pytest.mark.parametrize("name", FILES)
 def test_decay_by_rank(name):
     """In pe.nn, tables and matrices decay; numbers and rows do not."""
-    encoding = FILES[name][0]()
+    make, mask = FILES[name]
+    encoding = make()
     assert decayed_of(encoding) == {n for n, p in encoding.named_parameters() if p.dim() > 1}
-    again = pe.from_mlir(encoding.program().text, heads=2, head_dim=16)
+    again = pe.from_mlir(encoding.program(mask).text, heads=2, head_dim=16)
     assert {n for n, d in again.declarations.items() if d.decay} == decayed_of(encoding)
 
 

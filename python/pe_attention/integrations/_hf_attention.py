@@ -186,7 +186,8 @@ _LINE = re.compile(r'%\{\w+\} = ([\w.]+)(?:.*expr "(.*)")?')
 
 def by_difference(encoding: Encoding) -> bool:
     """Returns whether the text shows that the encoding depends only on i - j, so that positions may
-    start anywhere. For traced formulas this is unknown, and the result is False."""
+    start anywhere. For traced formulas and those of `from_mlir` this is unknown, and the result
+    is False."""
     for line in filter(None, map(str.strip, encoding.piece().definitions.split("\n"))):
         match = _LINE.match(line)
         if match is None:
