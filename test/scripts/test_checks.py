@@ -102,8 +102,9 @@ class ImportsTest(TreeTest):
                                         "(distributed._ring)")
 
     def test_absolute_imports_are_resolved(self):
-        self.write_module("distributed/_ring", "import pe_attention.nn._fire\n")
-        self.expect_problem(self.check, "distributed may not import nn (nn._fire)")
+        for text in ("import pe_attention.nn._fire\n", "from pe_attention.nn._fire import FIRE\n"):
+            self.write_module("distributed/_ring", text)
+            self.expect_problem(self.check, "distributed may not import nn (nn._fire)")
 
     def test_types_obey_the_rooms(self):
         self.write_module("_run", "if TYPE_CHECKING:\n    from .nn import FIRE\n")
