@@ -1,7 +1,7 @@
 // RUN: pe-opt %s --pe-to-tile-pipeline="dtype=bf16 grad=true" | FileCheck %s
 // RUN: pe-opt %s --pe-to-tile-pipeline="dtype=f16 grad=true" | FileCheck %s --check-prefix=HALF
 // RUN: pe-opt %s --pe-to-tile-pipeline="dtype=tf32 grad=true" | FileCheck %s --check-prefix=TF32
-// RUN: not pe-opt %s --pe-to-tile-pipeline="dtype=f8" 2>&1 | FileCheck %s --check-prefix=ERROR
+// RUN: not pe-opt %s --pe-to-tile="dtype=f8" 2>&1 | FileCheck %s --check-prefix=ERROR
 // RUN: not pe-opt %s --pe-to-cpu="dtype=bf16" 2>&1 | FileCheck %s --check-prefix=CPU
 // RUN: not pe-opt %s --pe-to-cpu="dtype=tf32" 2>&1 | FileCheck %s --check-prefix=CPU-TF32
 
