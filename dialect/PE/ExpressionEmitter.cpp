@@ -88,6 +88,8 @@ FailureOr<Value> Emitter::emit(const Expression &expression) {
   llvm_unreachable("all kinds are handled");
 }
 
+static StringRef nounOf(int64_t count) { return count == 1 ? " index" : " indices"; }
+
 /// Emits a read of a tensor element. Integers are converted to index, floats to the type of reals.
 Value Emitter::createRead(RankedTensorType tensor, Value source, ValueRange indices) {
   Value element = create<ReadOp>(tensor.getElementType(), source, indices);
@@ -113,8 +115,8 @@ FailureOr<Value> Emitter::emitName(const Expression &expression) {
   if (!tensor)
     return value;
   if (tensor.getRank() != 0)
-    return fail(expression, "expected " + Twine(tensor.getRank()) + " indices, as in " +
-                                expression.text + "[h], found none");
+    return fail(expression, "expected " + Twine(tensor.getRank()) + nounOf(tensor.getRank()) +
+                                ", as in " + expression.text + "[h], found none");
   return createRead(tensor, value, ValueRange());
 }
 
@@ -273,8 +275,9 @@ FailureOr<Value> Emitter::emitRead(const Expression &expression) {
     return fail(expression, "expected a captured tensor" + listTensors() + ", found '" +
                                 Twine(expression.text) + "'" + adviceOnName(expression.text));
   if (tensor.getRank() != static_cast<int64_t>(expression.children.size()))
-    return fail(expression, "expected " + Twine(tensor.getRank()) + " indices of " +
-                                expression.text + ", found " + Twine(expression.children.size()));
+    return fail(expression, "expected " + Twine(tensor.getRank()) + nounOf(tensor.getRank()) +
+                                " of " + expression.text + ", found " +
+                                Twine(expression.children.size()));
   Values indices;
   for (const Expression &child : expression.children) {
     FailureOr<Value> index = emit(child);

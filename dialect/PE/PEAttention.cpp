@@ -13,206 +13,10 @@
 using namespace mlir;
 using namespace mlir::pe;
 
-namespace {
-/// A clause of attention. Clauses that are not supported yet already have a position in the order.
-struct Clause {
-  StringRef name;
-  bool isBuilt;
-};
-/// Examples of types, for messages.
-constexpr StringRef kAttentionTypes = "(!qkv, !qkv, !qkv) -> !qkv";
-constexpr StringRef kMergeTypes = "(!o, !lse, !o, !lse) -> !o, !lse";
-
-constexpr Clause kClauses[] = {
-    {"bias", true},    {"prologue", true},      {"rotate", true},    {"rotated_keys", false},
-    {"content", true}, {"value_content", true}, {"score", true},     {"sink", true},
-    {"factor", true},  {"dropout", true},       {"positions", true}, {"mask", true}};
-} // namespace
-
-/// Returns the clause `word` at `loc`, which must come after `last` in the order. Reports an error
-/// and returns null otherwise.
-static const Clause *checkClause(OpAsmParser &parser, SMLoc loc, StringRef word,
-                                 const Clause *last) {
-  const Clause *clause =
-      llvm::find_if(kClauses, [&](const Clause &known) { return known.name == word; });
-  if (clause == std::end(kClauses)) // clause-C1
-    parser.emitError(loc)
-        << "expected bias(...), prologue(...), rotate(...), content(...), "
-           "value_content(...), score(...), sink(...), factor(...), "
-           "dropout(...), positions(...), mask(...), attributes or ':' with the types, found '"
-        << word << "' (clause-C1)";
-  else if (!clause->isBuilt) // clause-C2
-    parser.emitError(loc)
-        << "clause " << word
-        << "(...) is not supported yet; write bias(...), prologue(...), rotate(...), content(...), "
-           "value_content(...), score(...), sink(...), factor(...), dropout(...), positions(...) "
-           "or mask(...) (clause-C2)";
-  else if (clause == last) // clause-C3
-    parser.emitError(loc) << "expected one clause " << word << "(...), found two"
-                          << (word == "bias"       ? "; write bias(%a, %b)"
-                              : word == "content"  ? "; write content(%a, %b)"
-                              : word == "prologue" ? "; write prologue(%a, %b)"
-                              : word == "factor"   ? "; write factor(%a, %b)"
-                              : word == "mask"     ? "; combine masks by pe.mask_and"
-                                                   : "")
-                          << " (clause-C3)";
-  else if (last && clause < last) // clause-C3
-    parser.emitError(loc)
-        << "expected the clauses in the order bias(...) prologue(...) rotate(...) "
-           "content(...) value_content(...) score(...) sink(...) factor(...) dropout(...) "
-           "positions(...) mask(...), found "
-        << word << " after " << last->name << " (clause-C3)";
-  else
-    return clause;
-  return nullptr;
-}
+/// An example of types, for messages.
+static constexpr StringLiteral kMergeTypes = "(!o, !lse, !o, !lse) -> !o, !lse";
 
 using UnresolvedOperand = OpAsmParser::UnresolvedOperand;
-
-/// Parses ( %operand : type ).
-static ParseResult parseTensor(OpAsmParser &parser, std::optional<UnresolvedOperand> &operand,
-                               Type &type) {
-  return failure(parser.parseOperand(operand.emplace()) || parser.parseColonType(type) ||
-                 parser.parseRParen());
-}
-
-/// Parses ( %operand : type ), or ( %operand ) for an encoding value of type `otherwise`.
-static ParseResult parseValueOrTensor(OpAsmParser &parser,
-                                      std::optional<UnresolvedOperand> &operand, Type &type,
-                                      Type otherwise) {
-  type = otherwise;
-  if (parser.parseOperand(operand.emplace()) ||
-      (succeeded(parser.parseOptionalColon()) && parser.parseType(type)))
-    return failure();
-  return parser.parseRParen();
-}
-
-/// Parses a single operand and the closing parenthesis.
-static ParseResult parseOne(OpAsmParser &parser, StringRef word,
-                            std::optional<UnresolvedOperand> &operand) {
-  if (parser.parseOperand(operand.emplace()))
-    return failure();
-  SMLoc loc = parser.getCurrentLocation();
-  if (succeeded(parser.parseOptionalComma()))
-    return parser.emitError(loc) << "expected one value in " << word << "(...), found several"
-                                 << (word == "mask" ? "; join masks with pe.mask_and" : "");
-  return parser.parseRParen();
-}
-
-/// Parses ( %queries, %keys : type, type ).
-static ParseResult parsePositions(OpAsmParser &parser, std::optional<UnresolvedOperand> &queries,
-                                  Type &queryType, std::optional<UnresolvedOperand> &keys,
-                                  Type &keyType) {
-  return failure(parser.parseOperand(queries.emplace()) || parser.parseComma() ||
-                 parser.parseOperand(keys.emplace()) || parser.parseColonType(queryType) ||
-                 parser.parseComma() || parser.parseType(keyType) || parser.parseRParen());
-}
-
-static ParseResult parseClauses(
-    OpAsmParser &parser, SmallVectorImpl<UnresolvedOperand> &biases,
-    SmallVectorImpl<UnresolvedOperand> &prologues, std::optional<UnresolvedOperand> &rotation,
-    SmallVectorImpl<UnresolvedOperand> &contents, std::optional<UnresolvedOperand> &valueContent,
-    std::optional<UnresolvedOperand> &score, std::optional<UnresolvedOperand> &sink, Type &sinkType,
-    SmallVectorImpl<UnresolvedOperand> &factors, FloatAttr &dropout,
-    std::optional<UnresolvedOperand> &seed, Type &seedType,
-    std::optional<UnresolvedOperand> &queryPositions, Type &queryPositionType,
-    std::optional<UnresolvedOperand> &keyPositions, Type &keyPositionType,
-    std::optional<UnresolvedOperand> &mask) {
-  Type f64 = parser.getBuilder().getF64Type();
-  auto listOf = [&](StringRef word) -> SmallVectorImpl<UnresolvedOperand> * {
-    return word == "bias"       ? &biases
-           : word == "prologue" ? &prologues
-           : word == "factor"   ? &factors
-           : word == "content"  ? &contents
-                                : nullptr;
-  };
-  auto parseClause = [&](StringRef word) -> ParseResult {
-    if (auto *list = listOf(word))
-      return parser.parseOperandList(*list, OpAsmParser::Delimiter::Paren);
-    if (parser.parseLParen())
-      return failure();
-    if (word == "sink")
-      return parseValueOrTensor(parser, sink, sinkType, SinkType::get(parser.getContext()));
-    if (word == "dropout")
-      return failure(parser.parseAttribute(dropout, f64) || parser.parseComma() ||
-                     parseTensor(parser, seed, seedType));
-    if (word == "positions")
-      return parsePositions(parser, queryPositions, queryPositionType, keyPositions,
-                            keyPositionType);
-    auto &operand = word == "mask"            ? mask
-                    : word == "score"         ? score
-                    : word == "value_content" ? valueContent
-                                              : rotation;
-    return parseOne(parser, word, operand);
-  };
-  const Clause *last = nullptr;
-  StringRef word;
-  for (SMLoc loc = parser.getCurrentLocation(); succeeded(parser.parseOptionalKeyword(&word));
-       loc = parser.getCurrentLocation()) {
-    if (!beginsClause(loc, word))
-      return reportMissingTypes(parser, kAttentionTypes);
-    last = checkClause(parser, loc, word, last);
-    SmallVectorImpl<UnresolvedOperand> *list = listOf(word);
-    if (!last || parseClause(word))
-      return failure();
-    if (list && list->empty()) // clause-C4
-      return parser.emitError(loc) << "expected a " << word << " in " << word
-                                   << "(...), found none; omit the clause (clause-C4)";
-  }
-  return success();
-}
-
-static void printClauses(OpAsmPrinter &printer, Operation *, OperandRange biases,
-                         OperandRange prologues, Value rotation, OperandRange contents,
-                         Value valueContent, Value score, Value sink, Type sinkType,
-                         OperandRange factors, FloatAttr dropout, Value seed, Type seedType,
-                         Value queryPositions, Type queryPositionType, Value keyPositions,
-                         Type keyPositionType, Value mask) {
-  if (!biases.empty())
-    printer << " bias(" << biases << ")";
-  if (!prologues.empty())
-    printer << " prologue(" << prologues << ")";
-  if (rotation)
-    printer << " rotate(" << rotation << ")";
-  if (!contents.empty())
-    printer << " content(" << contents << ")";
-  if (valueContent)
-    printer << " value_content(" << valueContent << ")";
-  if (score)
-    printer << " score(" << score << ")";
-  if (sink && isa<SinkType>(sinkType))
-    printer << " sink(" << sink << ")";
-  else if (sink)
-    printer << " sink(" << sink << " : " << sinkType << ")";
-  if (!factors.empty())
-    printer << " factor(" << factors << ")";
-  if (dropout && seed) {
-    printer << " dropout(";
-    printer.printAttributeWithoutType(dropout);
-    printer << ", " << seed << " : " << seedType << ")";
-  }
-  if (queryPositions && keyPositions)
-    printer << " positions(" << queryPositions << ", " << keyPositions << " : " << queryPositionType
-            << ", " << keyPositionType << ")";
-  if (mask)
-    printer << " mask(" << mask << ")";
-}
-
-static ParseResult parseAttentionTypes(OpAsmParser &parser, Type &query, Type &key, Type &value,
-                                       Type &output, Type &lse) {
-  static constexpr SignaturePart operands[] = {{"the query"}, {"the key"}, {"the value"}};
-  static constexpr SignaturePart results[] = {
-      {"the output"}, {"the log-sum-exp", SignaturePart::Kind::LogSumExp, /*isOptional=*/true}};
-  SmallVector<StringRef> clauses =
-      llvm::map_to_vector(kClauses, [](const Clause &clause) { return clause.name; });
-  return parseSignature(parser, {"pe.attention", kAttentionTypes, operands, results, clauses},
-                        {&query, &key, &value, &output, &lse});
-}
-
-static void printAttentionTypes(OpAsmPrinter &printer, Operation *, Type query, Type key,
-                                Type value, Type output, Type lse) {
-  printSignature(printer, {query, key, value}, {output, lse});
-}
 
 /// Parses %first, %first_lse, %second, %second_lse sink(%s : type)?.
 static ParseResult parseMergeOperands(OpAsmParser &parser, UnresolvedOperand &first,
@@ -457,14 +261,11 @@ static LogicalResult verifyPositions(AttentionOp op) {
     return op.emitOpError("expected no positions(...) under ")
            << stringifyNormalizer(op.getNormalizer())
            << ", which uses the keys in the order of their rows (positions-C2)";
-  for (auto [clause, isThere] : {std::pair<StringRef, bool>("prologue", !op.getPrologues().empty()),
-                                 {"content", !op.getContents().empty()},
-                                 {"value_content", static_cast<bool>(op.getValueContent())}})
-    if (isThere) // positions-C3
-      return op.emitOpError("expected no ")
-             << clause
-             << "(...) together with positions(...), found one; rotate(...) and bias(...) read the "
-                "positions (positions-C3)";
+  if (StringRef clause = op.findClauseOfRows(); !clause.empty()) // positions-C3
+    return op.emitOpError("expected no ")
+           << clause
+           << "(...) together with positions(...), found one; rotate(...) and bias(...) read the "
+              "positions (positions-C3)";
   for (auto [what, value, activations] :
        {std::tuple<StringRef, Value, RankedTensorType>("query", queries, op.getQuery().getType()),
         {"key", keys, op.getKey().getType()}})

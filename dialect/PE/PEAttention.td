@@ -68,12 +68,7 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     DefaultValuedAttr<PE_DirectionAttr, "::mlir::pe::Direction::Before">:$direction,
     OptionalAttr<StrArrayAttr>:$dropped);
   let results = (outs PE_Activations:$output, Optional<3DTensorOf<[F32]>>:$lse);
-  let assemblyFormat = [{
-    $query `,` $key `,` $value custom<Clauses>($biases, $prologues, $rotation, $contents,
-    $value_content, $score, $sink, type($sink), $factors, $dropout, $seed, type($seed),
-    $query_positions, type($query_positions), $key_positions, type($key_positions), $mask) attr-dict
-    custom<AttentionTypes>(type($query), type($key), type($value), type($output), type($lse))
-  }];
+  let hasCustomAssemblyFormat = 1; // PEClauses.cpp
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The scale, or 1 / sqrt(D) when it is absent; D must be static.
@@ -89,6 +84,9 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     /// The range of i - j of the pairs that contribute: the range of the mask (unbounded if it is a
     /// block argument), without i = j if stick-breaking excludes the query's own key.
     ::mlir::pe::DifferenceRange getPairRange();
+    /// Returns the name of a clause whose formulas count rows, so that positions from data cannot
+    /// replace them; empty if there is none.
+    ::llvm::StringRef findClauseOfRows();
     /// Returns true if the result depends on positions: through a mask, biases (including those
     /// that a pass has dropped because softmax ignores them), prologues, a rotation, or a score
     /// function, factor or sink that reads i or j.

@@ -21,7 +21,7 @@ struct NormalizerTraits {
   StringLiteral noSink;
 };
 
-/// Returns the properties. A new normalizer has its row here.
+/// Returns the properties of a normalizer.
 const NormalizerTraits &traitsOf(Normalizer normalizer);
 
 /// Returns the names of the normalizers with a second result: "softmax or stick_breaking".

@@ -1,27 +1,21 @@
-//===- Normalizer.cpp - the list of normalizers ---------------------------===//
+//===- Normalizer.cpp - looks up normalizers ------------------------------===//
 #include "passes/ToTile/Normalizer.h"
 
 using namespace mlir;
 using namespace mlir::tile;
 
 namespace mlir::tile {
-// Defined in a file each.
-const Normalizer &softmax();
-const Normalizer &stickBreaking();
-const Normalizer &sigmoid();
-const Normalizer &softpick();
+// Defined in a file of Normalizers each.
+#define PE_NORMALIZER(CASE, NAME) const Normalizer &NAME();
+#include "dialect/PE/PENormalizers.def"
 } // namespace mlir::tile
 
 const Normalizer &Normalizer::of(pe::Normalizer kind) {
   switch (kind) {
-  case pe::Normalizer::Softmax:
-    return softmax();
-  case pe::Normalizer::StickBreaking:
-    return stickBreaking();
-  case pe::Normalizer::Sigmoid:
-    return sigmoid();
-  case pe::Normalizer::Softpick:
-    return softpick();
+#define PE_NORMALIZER(CASE, NAME)                                                                  \
+  case pe::Normalizer::CASE:                                                                       \
+    return NAME();
+#include "dialect/PE/PENormalizers.def"
   }
   llvm_unreachable("all normalizers are listed");
 }

@@ -9,7 +9,7 @@
 //   backward: scores ─► weights again;  cotangents of weights ─► cotangents of scores
 //   merge:    results over two parts of the keys ─► the result over both
 //
-// A new normalizer is one file with a class, and one line in `Normalizer::of`.
+// A new normalizer is one file of passes/ToTile/Normalizers; dialect/PE/PENormalizers.def lists it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOTILE_NORMALIZER_H

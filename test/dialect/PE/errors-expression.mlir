@@ -32,12 +32,12 @@ func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected 1 indices, as in amp[h], found none
+  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected 1 index, as in amp[h], found none
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "amp"
 }
 // -----
 func.func @f(%amp: tensor<?xf32>, %c: tensor<f32>) {
-  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected 1 indices of amp, found 2
+  // CHECK: :[[#@LINE+1]]:47: error: {{.*}}expected 1 index of amp, found 2
   %0 = pe.bias_fn(%amp : tensor<?xf32>) expr "amp[h, i]"
 }
 // -----
