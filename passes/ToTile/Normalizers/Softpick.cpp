@@ -45,7 +45,7 @@ Value emitDifference(Scalar &s, Value z, Value power, Value scale) {
   }
   Value sum = s.number(scaled.back());
   for (double coefficient : llvm::reverse(ArrayRef(scaled).drop_back()))
-    sum = s.add(s.mul(sum, z), s.number(coefficient));
+    sum = s.create<math::FmaOp>(sum, z, s.number(coefficient));
   Value nearZero = s.mul(s.mul(sum, z), scale);
   Value isNear = s.greater(s.number(kNearZero), s.create<math::AbsFOp>(z));
   return s.select(isNear, nearZero, s.sub(power, scale));
