@@ -22,10 +22,10 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
 
     `scale` defaults to 1 / sqrt(D). The optional second result is, per query, the natural logarithm
     of the softmax denominator [B, Hq, Sq] (-inf for a row without keys) or, under stick-breaking,
-    the logarithm of the remaining mass; sigmoid and softpick have no second result. Stick-breaking requires an order: either a mask that
-    implies j <= i, or `direction = #pe.direction<both>` with keys on both sides of the queries. It
-    uses the keys j < i and, with `attend_current`, also j = i. `remainder = #pe.remainder<value>`
-    adds the remaining mass times the query's own value.
+    the logarithm of the remaining mass; sigmoid and softpick have no second result. Stick-breaking
+    requires an order: either a mask that implies j <= i, or `direction = #pe.direction<both>` with
+    keys on both sides of the queries. It uses the keys j < i and, with `attend_current`, also
+    j = i. `remainder = #pe.remainder<value>` adds the remaining mass times the query's own value.
 
     `sink(%s)` (softmax only) adds a logit without a value to the denominator of every row. It is a
     tensor with one logit per query head, or a `!pe.sink`, a function of the query. A row without
@@ -39,10 +39,10 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     floor(j / 4)), with global positions and heads. With a seed per batch entry, the counter has 0
     instead of b. The statistics do not include dropout.
 
-    `positions(%q_pos, %k_pos)` (not under stick-breaking) replaces i and j by integers [B, Sq] and [B, Sk] in
-    [0, 2^30) in every formula: in biases, the score function, the rotation and the mask. Tensors
-    over queries and keys are still read at the row and the column, and dropout still uses row and
-    column. The indices of a tensor over keys may depend only on j, and those of a tensor over
+    `positions(%q_pos, %k_pos)` (not under stick-breaking) replaces i and j by integers [B, Sq] and
+    [B, Sk] in [0, 2^30) in every formula: in biases, the score function, the rotation and the mask.
+    Tensors over queries and keys are still read at the row and the column, and dropout still uses
+    row and column. The indices of a tensor over keys may depend only on j, and those of a tensor over
     queries only on i.
 
     `dropped` lists the biases that passes removed because they change no result; sources omit it.

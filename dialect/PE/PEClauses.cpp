@@ -54,6 +54,7 @@ constexpr StringLiteral kReserved[] = {"rotated_keys"};
 
 constexpr unsigned kGroups =
     std::tuple_size_v<decltype(AttentionOp::Properties::operandSegmentSizes)>;
+static_assert(kGroups == 15, "the table numbers the groups of PEAttention.td");
 constexpr StringLiteral kTypes = "(!qkv, !qkv, !qkv) -> !qkv";
 
 /// The operands of one group and their types.

@@ -3,9 +3,9 @@
 //   A_j = max(e^z_j - 1, 0) / L,  L = sum of |e^z_l - 1|,  and A = 0 if L = 0
 //   dz_j = e^z_j / L ([z_j > 0] dA_j - sign(z_j) sum of A_l dA_l)
 //
-// with the subgradient 0 at z_j = 0. Numerator and denominator are multiplied by e^-m, where m is
-// the largest logit or 0, and computed with expm1: nothing overflows, and logits near 0 keep all
-// digits.
+// with the subgradient 0 at z_j = 0. A row with L = 0 is one without keys. Numerator and
+// denominator are multiplied by e^-m, where m is the largest logit or 0, and computed with expm1:
+// nothing overflows, and logits near 0 keep all digits.
 //
 // The share e^z_j / L, the size of dA_j/dz_j, exceeds A_j without limit near z_j = 0. Kernels
 // compute logits in float32, with errors relative to the terms that a logit sums, so the errors of
@@ -19,12 +19,16 @@
 #include "runtime/reference/RowNormalizer.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace pe::reference {
 namespace {
 
 /// The error of a float32 logit relative to its terms (Tolerance::perLogit of f32).
 constexpr double kSingleError = 4.0 * 0x1p-24;
+
+/// Returned by `normalize` if every logit is 0.
+constexpr double kNoSum = -std::numeric_limits<double>::infinity();
 
 double signOf(double z) { return z > 0.0 ? 1.0 : z < 0.0 ? -1.0 : 0.0; }
 
@@ -38,6 +42,9 @@ public:
   std::string_view keyword() const override { return "softpick"; }
   bool amplifiesErrors() const override { return true; }
 
+  /// A row whose sum is 0 is one without keys: it reads no values, not even NaN.
+  bool leavesOut(double statistic) const override { return statistic == kNoSum; }
+
   double normalize(NormalizerRow &row) const override {
     for (auto *list : {&row.shares, &row.slopes, &row.shareErrors, &row.weightErrors})
       list->assign(row.logits.size(), 0.0);
@@ -47,7 +54,7 @@ public:
     for (double z : row.logits)
       sum += std::fabs(excess(z, largest));
     if (sum == 0.0)
-      return 0.0;
+      return kNoSum;
     for (size_t n = 0; n < row.logits.size(); ++n) {
       const double z = row.logits[n];
       row.weights[n] = std::max(excess(z, largest), 0.0) / sum; // a NaN reaches all keys
@@ -69,7 +76,8 @@ public:
       const bool isPicked = row.logits[n] > 0.0;
       const double own = isPicked ? row.dWeights[n] : 0.0;
       const double ownNoise = isPicked ? row.dWeightNoise[n] : 0.0;
-      row.dLogits[n] = row.slopes[n] * (own - mean);
+      // 0 by definition where the logit is 0, also if the mean is NaN.
+      row.dLogits[n] = row.logits[n] == 0.0 ? 0.0 : row.slopes[n] * (own - mean);
       row.dLogitNoise[n] = (std::fabs(row.slopes[n]) + kLeastWeight) * (ownNoise + meanNoise);
       row.dLogitErrors[n] =
           row.shareErrors[n] * std::fabs(own - mean) + std::fabs(row.slopes[n]) * meanError;

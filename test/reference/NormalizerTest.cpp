@@ -363,6 +363,20 @@ TEST(SoftpickNormalizer, LogitsOfZeroHaveNoGradient) {
   }
 }
 
+TEST(SoftpickNormalizer, RowsWhoseSumIsZeroReadNoValues) {
+  Matrix z = logitsOf(1.0);
+  z[1] = std::vector<double>(kSize, 0.0);
+  OneHead head("softpick", z);
+  head.inputs["v"].values<double>()[0] = NAN;
+  auto results = evaluated(head.encoding.program, head.inputs, true);
+  auto o = results.outputs["o"].values<double>();
+  for (int64_t i = 0; i < kSize; ++i)
+    for (int64_t e = 0; e < kSize; ++e)
+      EXPECT_EQ(std::isnan(o[i * kSize + e]), i != 1 && e == 0) << i << ", " << e;
+  for (double x : results.gradients["d_v"].values<double>())
+    EXPECT_FALSE(std::isnan(x));
+}
+
 TEST(SoftpickNormalizer, BiasOfMinusInfinityIsAKeptKey) {
   Matrix z = logitsOf(1.0);
   for (std::vector<double> &row : z)
