@@ -14,6 +14,20 @@ using namespace mlir::pe;
 #include "dialect/PE/PEDialect.cpp.inc"
 #include "dialect/PE/PEEnums.cpp.inc"
 
+/// Parses and prints [LOW, HIGH], which the class `near` has.
+static ParseResult parseDistances(AsmParser &parser, ContentClass cls, int64_t &low,
+                                  int64_t &high) {
+  low = 0, high = -1;
+  if (cls != ContentClass::Near)
+    return success();
+  return failure(parser.parseLSquare() || parser.parseInteger(low) || parser.parseComma() ||
+                 parser.parseInteger(high) || parser.parseRSquare());
+}
+static void printDistances(AsmPrinter &printer, ContentClass cls, int64_t low, int64_t high) {
+  if (cls == ContentClass::Near)
+    printer << "[" << low << ", " << high << "]";
+}
+
 #define GET_TYPEDEF_CLASSES
 #include "dialect/PE/PETypes.cpp.inc"
 #define GET_ATTRDEF_CLASSES

@@ -157,4 +157,34 @@ def PE_TermAttr : AttrDef<PE_Dialect, "Term"> {
   let assemblyFormat = "`<` $cls `,` $reason `>`";
 }
 
+def PE_ContentClass : PE_Enum<"ContentClass", "The cheapest exact way to compute a content term", [
+  I32EnumAttrCase<"Near", 0, "near">, I32EnumAttrCase<"Angles", 1, "angles">,
+  I32EnumAttrCase<"Panel", 2, "panel">]>;
+def PE_ContentAttr : AttrDef<PE_Dialect, "Content"> {
+  let mnemonic = "content";
+  let summary = "The class of a content term, with the reason for it";
+  let description = [{
+    `pe-classify-functions` sets it on every `pe.content_fn` of an attention. P(i - j) is the vector
+    of a pair:
+
+    - `near`: every pair that the mask keeps has the vector of a distance in [low, high], because
+      P does not change outside of it, as in `rel_k[clamp(i - j, -16, 16) + 16, d]`. The products of
+      a query with these vectors are computed once per query.
+    - `angles`: the elements are sines and cosines of (i - j) w, with one w for elements 2n and
+      2n + 1, and factors that do not depend on i - j. By the addition theorem the term is the
+      product of a rotated query with features of the key.
+    - `panel`: any other function, as in `er[2047 - (i - j), d]`.
+
+    Every class is exact. low and high are only present for `near`.
+
+    ```mlir
+    #pe.content<near [-16, 16], "has 33 different vectors">
+    ```
+  }];
+  let parameters = (ins EnumParameter<PE_ContentClass>:$cls, "int64_t":$low, "int64_t":$high,
+                        StringRefParameter<"why">:$reason);
+  let assemblyFormat = "`<` $cls custom<Distances>(ref($cls), $low, $high) `,` $reason `>`";
+  let genVerifyDecl = 1;
+}
+
 #endif // PE_ATTRIBUTES_TD

@@ -1,6 +1,6 @@
 //===- PEContents.cpp - Terms that depend on queries and distances --------===//
 //
-// Verifies constraints content_fn-C1 to content_fn-C8 of docs/spec.md (PERegions.h has C1 to C6).
+// Verifies constraints content_fn-C1 to content_fn-C9 of docs/spec.md (PERegions.h has C1 to C6).
 //
 //===----------------------------------------------------------------------===//
 
@@ -112,11 +112,28 @@ static LogicalResult verifyRead(ReadOp read) {
   return success();
 }
 
+LogicalResult ContentAttr::verify(function_ref<InFlightDiagnostic()> emitError, ContentClass cls,
+                                  int64_t low, int64_t high, StringRef) {
+  if ((cls == ContentClass::Near) != (low <= high)) // content-C1
+    return emitError() << "expected the distances of class near to contain one, found [" << low
+                       << ", " << high << "] (content-C1)";
+  return success();
+}
+
+static YieldOp yieldOf(ContentFnOp op) {
+  return cast<YieldOp>(op.getBody().front().getTerminator());
+}
+Value ContentFnOp::getElement() { return yieldOf(*this).getValues()[0]; }
+Value ContentFnOp::getAngle() { return yieldOf(*this).getValues()[1]; }
+
 LogicalResult ContentFnOp::verifyRegions() {
   for (Operation &op : getBody().front())
     if (isa<PiecewiseOpInterface>(op)) // content_fn-C7
       return op.emitOpError("expected no network in a content term (content_fn-C7)");
-  if (failed(verifyRegionCode(*this, kForm)))
+  RegionForm form = kForm;
+  if (std::optional<ContentAttr> known = getStructure(); known) // content_fn-C9
+    form.values = known->getCls() == ContentClass::Angles ? 2 : 1;
+  if (failed(verifyRegionCode(*this, form)))
     return failure();
   for (auto read : getBody().getOps<ReadOp>())
     if (failed(verifyRead(read)))

@@ -8,4 +8,12 @@
 #define GET_OP_CLASSES
 #include "dialect/PE/PEContents.h.inc"
 
+namespace mlir::pe {
+
+/// The largest number of vectors of a content term of class `near`. The products of every query
+/// with all of them are stored.
+inline constexpr int64_t kMostNearVectors = 128;
+
+} // namespace mlir::pe
+
 #endif // PE_DIALECT_PE_PECONTENTS_H

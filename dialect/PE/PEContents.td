@@ -24,6 +24,9 @@ def PE_ContentFnOp : PE_Op<"content_fn", [
     `value_content(%c)` adds sum_j A_ij P_h(i - j) to the output. Its vectors have Dv elements, and
     it allows neither shift nor projection.
 
+    `pe-classify-functions` sets `structure`, the class of the term. The region of class `angles` then
+    also yields the angle (i - j) w (content_fn-C9).
+
     The gradients of queries, shift, projection and captures are derived. Example (Shaw et al. 2018,
     arXiv 1803.02155, section 3.2; Dai et al. 2019, arXiv 1901.02860, section 3.3):
 
@@ -34,12 +37,19 @@ def PE_ContentFnOp : PE_Op<"content_fn", [
     ```
   }];
   let arguments = (ins Variadic<PE_Data>:$captures, Optional<2DTensorOf<[F32]>>:$shift,
-                       Optional<2DTensorOf<[F32]>>:$projection);
+                       Optional<2DTensorOf<[F32]>>:$projection,
+                       OptionalAttr<PE_ContentAttr>:$structure);
   let results = (outs PE_ContentType:$result);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The element of the vector.
+    ::mlir::Value getElement();
+    /// The angle (i - j) w of all sines and cosines, for class `angles`.
+    ::mlir::Value getAngle();
+  }];
 }
 
 def PE_QueryShiftOp : PE_Op<"query_shift", [

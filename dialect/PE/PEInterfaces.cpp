@@ -95,19 +95,33 @@ mlir::pe::buildKeyInterval(Value mask, OpBuilder &builder, Location loc, const P
   });
 }
 
-bool mlir::pe::keepsInterval(Value mask) {
+std::optional<IntervalScope> mlir::pe::findIntervalScope(
+    Location loc,
+    llvm::function_ref<std::optional<KeyInterval>(OpBuilder &, const PairPoint &,
+                                                  llvm::function_ref<Value(Value, ValueRange)>)>
+        build) {
   Block scratch;
-  OpBuilder builder(mask.getContext());
+  OpBuilder builder(loc.getContext());
   builder.setInsertionPointToEnd(&scratch);
-  auto number = [&]() -> Value {
-    return arith::ConstantIndexOp::create(builder, mask.getLoc(), 0);
-  };
-  auto read = [&](Value tensor, ValueRange) -> Value {
+  auto argument = [&] { return scratch.addArgument(builder.getIndexType(), loc); };
+  bool readsHead = false;
+  const PairPoint row{argument(), argument(), argument(), Value()};
+  auto read = [&](Value tensor, ValueRange indices) -> Value {
+    readsHead |= llvm::is_contained(indices, row.head);
     Type element = cast<ShapedType>(tensor.getType()).getElementType();
-    return arith::ConstantOp::create(builder, mask.getLoc(), builder.getZeroAttr(element));
+    return arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
   };
-  PairPoint row{number(), number(), number(), Value()};
-  return buildKeyInterval(mask, builder, mask.getLoc(), row, read).has_value();
+  const bool isInterval = build(builder, row, read).has_value();
+  readsHead |= !row.head.use_empty();
+  if (!isInterval)
+    return std::nullopt;
+  return readsHead ? IntervalScope::RowOfHead : IntervalScope::Row;
+}
+
+std::optional<IntervalScope> mlir::pe::findIntervalScope(Value mask) {
+  return findIntervalScope(mask.getLoc(), [&](OpBuilder &builder, const PairPoint &row, auto read) {
+    return buildKeyInterval(mask, builder, mask.getLoc(), row, read);
+  });
 }
 
 std::optional<KeyInterval> mlir::pe::intervalOfRange(OpBuilder &builder, Location loc,

@@ -99,15 +99,28 @@ bool isSmooth(Activation function);
 std::optional<KeyInterval> intervalOfRange(OpBuilder &builder, Location loc, const PairPoint &row,
                                            const DifferenceRange &range);
 
-/// Emits the interval of keys that the mask value keeps for the query at `row` (see
+/// Emits the interval of keys that the mask value keeps for the head and query at `row` (see
 /// MaskOpInterface). Returns nullopt if the keys of a row are not an interval, or if the mask
 /// depends on a block argument.
 std::optional<KeyInterval>
 buildKeyInterval(Value mask, OpBuilder &builder, Location loc, const PairPoint &row,
                  llvm::function_ref<Value(Value tensor, ValueRange indices)> read);
 
-/// Returns true if the mask keeps an interval of keys in every row, for all values of its tensors.
-bool keepsInterval(Value mask);
+/// The values that an interval of keys depends on: batch and row, or also the head.
+enum class IntervalScope { Row, RowOfHead };
+
+/// Returns the scope of the intervals of keys that the mask keeps; nullopt if it does not keep an
+/// interval in every row, for all values of its tensors.
+std::optional<IntervalScope> findIntervalScope(Value mask);
+
+/// Returns the scope of the interval that `build` emits at a row; nullopt if `build` returns
+/// nullopt.
+std::optional<IntervalScope>
+findIntervalScope(Location loc,
+                  llvm::function_ref<std::optional<KeyInterval>(
+                      OpBuilder &, const PairPoint &row,
+                      llvm::function_ref<Value(Value tensor, ValueRange indices)> read)>
+                      build);
 
 /// Returns the range of a mask value; nullopt if it depends on a block argument.
 std::optional<DifferenceRange> getDifferenceRange(Value mask);

@@ -192,7 +192,7 @@ def PE_MaskOpInterface : OpInterface<"MaskOpInterface"> {
     "::mlir::pe::DifferenceRange", "getDifferenceRange",
     (ins "::llvm::ArrayRef<::mlir::pe::DifferenceRange>":$operands)>,
     InterfaceMethod<[{
-      Emits the interval of keys that the query at `row` (its key is null) may attend to. Returns
+      Emits the interval of keys that the head and query at `row` (its key is null) may attend to. Returns
       nullopt if the keys of some query are not an interval of positions. `operands` are the
       intervals of mask operands, and `read` emits an element of a tensor operand with clamped
       indices. By default, handles masks that are exactly a range of i - j.

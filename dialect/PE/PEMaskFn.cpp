@@ -2,8 +2,8 @@
 //
 // Verifies constraints mask_fn-C1 to mask_fn-C7 of docs/spec.md (PERegions.h), and derives facts
 // about entire rows from a region. A condition that compares i - j with a constant keeps a range of
-// differences. One that compares j with a value that does not depend on j and h keeps an interval
-// of keys.
+// differences. One that compares j with a value that does not depend on j keeps an interval of
+// keys.
 //
 //===----------------------------------------------------------------------===//
 
@@ -226,6 +226,7 @@ public:
   IntervalBuilder(MaskFnOp op, OpBuilder &builder, const PairPoint &row, ReadFn read)
       : op(op), block(op.getBody().front()), reader(block), builder(builder), row(row), read(read) {
     mapping.map(block.getArgument(0), row.batch);
+    mapping.map(block.getArgument(1), row.head);
     mapping.map(block.getArgument(2), row.query);
   }
 
@@ -253,7 +254,7 @@ private:
   IRMapping mapping;
 };
 
-/// Emits `value`, which does not depend on j and h, for the row.
+/// Emits `value`, which does not depend on j, for the row.
 Value IntervalBuilder::emit(Value value) {
   if (Value known = mapping.lookupOrNull(value))
     return known;
@@ -285,9 +286,8 @@ Value IntervalBuilder::emit(Value value) {
 /// Emits the interval of a condition of the form key * j + rest PREDICATE 0.
 std::optional<KeyInterval> IntervalBuilder::buildCompare(arith::CmpIOp compare) {
   std::optional<LinearForm> form = reader.differenceOf(compare.getLhs(), compare.getRhs());
-  if (!form || std::abs(form->key) != 1 || llvm::any_of(form->terms, [&](auto &term) {
-        return reader.dependsOn(term.first, kHead | kOpaque);
-      }))
+  if (!form || std::abs(form->key) != 1 ||
+      llvm::any_of(form->terms, [&](auto &term) { return reader.dependsOn(term.first, kOpaque); }))
     return std::nullopt;
   CmpIPredicate predicate = compare.getPredicate();
   std::optional<DifferenceRange> numbers =
@@ -318,7 +318,7 @@ std::optional<KeyInterval> IntervalBuilder::buildCompare(arith::CmpIOp compare) 
 
 /// Emits the interval of all keys or of no keys, for a condition on the row.
 std::optional<KeyInterval> IntervalBuilder::buildOfRow(Value condition) {
-  if (reader.dependsOn(condition, kHead | kKey | kOpaque))
+  if (reader.dependsOn(condition, kKey | kOpaque))
     return std::nullopt;
   Value high =
       arith::SelectOp::create(builder, op.getLoc(), emit(condition), number(kFar), number(-kFar));
@@ -376,16 +376,10 @@ mlir::pe::buildKeyHull(MaskFnOp mask, OpBuilder &builder, const PairPoint &row,
       .buildHull(cast<YieldOp>(mask.getBody().front().getTerminator()).getValues()[0]);
 }
 
-bool mlir::pe::hasKeyHull(MaskFnOp mask) {
-  Block scratch;
-  OpBuilder builder(mask.getContext());
-  builder.setInsertionPointToEnd(&scratch);
-  Value zero = arith::ConstantIndexOp::create(builder, mask.getLoc(), 0);
-  auto read = [&](Value tensor, ValueRange) -> Value {
-    Type element = cast<ShapedType>(tensor.getType()).getElementType();
-    return arith::ConstantOp::create(builder, mask.getLoc(), builder.getZeroAttr(element));
-  };
-  return buildKeyHull(mask, builder, {zero, zero, zero, Value()}, read).has_value();
+std::optional<IntervalScope> mlir::pe::findHullScope(MaskFnOp mask) {
+  return findIntervalScope(mask.getLoc(), [&](OpBuilder &builder, const PairPoint &row, auto read) {
+    return buildKeyHull(mask, builder, row, read);
+  });
 }
 
 DifferenceRange MaskFnOp::getDifferenceRange(ArrayRef<DifferenceRange>) {

@@ -92,15 +92,20 @@ DifferenceRange MaskAndOp::getDifferenceRange(ArrayRef<DifferenceRange> operands
 }
 
 /// Emits the intersection of both intervals.
+static KeyInterval intersect(OpBuilder &builder, Location loc, const KeyInterval &a,
+                             const KeyInterval &b) {
+  auto both = [&]<typename Op>(Value x, Value y) -> Value {
+    return !x ? y : !y ? x : Value(Op::create(builder, loc, x, y));
+  };
+  return {both.operator()<arith::MaxSIOp>(a.low, b.low),
+          both.operator()<arith::MinSIOp>(a.high, b.high)};
+}
+
 std::optional<KeyInterval>
 MaskAndOp::buildKeyInterval(OpBuilder &builder, Location loc, const PairPoint &,
                             ArrayRef<KeyInterval> operands,
                             llvm::function_ref<Value(Value, ValueRange)>) {
-  auto both = [&]<typename Op>(Value a, Value b) -> Value {
-    return !a ? b : !b ? a : Value(Op::create(builder, loc, a, b));
-  };
-  return KeyInterval{both.operator()<arith::MaxSIOp>(operands[0].low, operands[1].low),
-                     both.operator()<arith::MinSIOp>(operands[0].high, operands[1].high)};
+  return intersect(builder, loc, operands[0], operands[1]);
 }
 
 OpFoldResult MaskOrOp::fold(FoldAdaptor) { return getLhs() == getRhs() ? getLhs() : Value(); }
@@ -123,25 +128,59 @@ MaskOrOp::buildKeyInterval(OpBuilder &builder, Location loc, const PairPoint &ro
 }
 
 //===----------------------------------------------------------------------===//
-// Masks of a range
+// MaskPartsOp
 //===----------------------------------------------------------------------===//
 
-Value mlir::pe::createRangeMask(OpBuilder &builder, Location loc, const DifferenceRange &range) {
-  Type type = builder.getType<MaskType>();
-  Value mask;
-  auto keep = [&](Value part) {
-    mask = mask ? MaskAndOp::create(builder, loc, type, mask, part).getResult() : part;
+LogicalResult MaskPartsOp::verify() {
+  if (getCode() ? !getCode().getDefiningOp<MaskFnOp>() : getCodeBounds() || getBlocks()) // C1
+    return emitOpError("expected the code to be a pe.mask_fn, and code_bounds and blocks only with "
+                       "code (mask_parts-C1)");
+  return success();
+}
+
+DifferenceRange MaskPartsOp::getRange() {
+  DifferenceRange range;
+  if (std::optional<int64_t> bound = getMin())
+    range.min = *bound;
+  if (std::optional<int64_t> bound = getMax())
+    range.max = *bound;
+  range.exact = getIntervals().empty() && !getCode();
+  return range;
+}
+
+Value MaskPartsOp::buildScalar(OpBuilder &builder, Location loc, const PairPoint &point,
+                               ValueRange operands) {
+  const DifferenceRange range = getRange();
+  Value difference = arith::SubIOp::create(builder, loc, point.query, point.key), all;
+  auto require = [&](Value part) {
+    all = all ? arith::AndIOp::create(builder, loc, all, part).getResult() : part;
   };
-  IntegerAttr left, right;
-  if (range.min >= 1)
-    keep(StrictCausalOp::create(builder, loc, type));
-  else if (range.min == 0)
-    keep(CausalOp::create(builder, loc, type));
-  else if (range.min != DifferenceRange::kUnboundedMin)
-    right = builder.getI64IntegerAttr(1 - range.min);
-  if (range.max >= 0 && range.max != DifferenceRange::kUnboundedMax)
-    left = builder.getI64IntegerAttr(range.max + 1);
-  if (left || right)
-    keep(SlidingWindowOp::create(builder, loc, type, left, right));
-  return mask;
+  auto compare = [&](arith::CmpIPredicate predicate, int64_t bound) {
+    require(arith::CmpIOp::create(builder, loc, predicate, difference,
+                                  arith::ConstantIndexOp::create(builder, loc, bound)));
+  };
+  if (range.min != DifferenceRange::kUnboundedMin)
+    compare(arith::CmpIPredicate::sge, range.min);
+  if (range.max != DifferenceRange::kUnboundedMax)
+    compare(arith::CmpIPredicate::sle, range.max);
+  for (Value part : operands)
+    require(part);
+  return all ? all : arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
+}
+
+DifferenceRange MaskPartsOp::getDifferenceRange(ArrayRef<DifferenceRange>) { return getRange(); }
+
+/// Emits the intersection of the range and the intervals.
+std::optional<KeyInterval>
+MaskPartsOp::buildKeyInterval(OpBuilder &builder, Location loc, const PairPoint &row,
+                              ArrayRef<KeyInterval> operands,
+                              llvm::function_ref<Value(Value, ValueRange)>) {
+  if (getCode())
+    return std::nullopt;
+  DifferenceRange range = getRange();
+  range.exact = true;
+  KeyInterval all = *intervalOfRange(builder, loc, row, range);
+  for (const KeyInterval &each : operands)
+    all = intersect(builder, loc, all, each);
+  return all;
 }

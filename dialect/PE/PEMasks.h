@@ -9,11 +9,4 @@
 #define GET_OP_CLASSES
 #include "dialect/PE/PEMasks.h.inc"
 
-namespace mlir::pe {
-
-/// Creates a mask of positions that keeps at least `range`; null if it keeps all pairs.
-Value createRangeMask(OpBuilder &builder, Location loc, const DifferenceRange &range);
-
-} // namespace mlir::pe
-
 #endif // PE_DIALECT_PE_PEMASKS_H

@@ -60,7 +60,7 @@ def PE_MaskFnOp : PE_MaskOp<"mask_fn", ["buildKeyInterval"], [IsolatedFromAbove,
     global query position i, global key position j, and the captured tensors of integers. It may use
     the ops that `pe.bias_fn` may, and yields one i1. Conditions on entire rows are recognized:
     comparisons of i - j with a constant become a band of pairs, and comparisons of j with a value
-    that does not depend on j and h become an interval per row. All other conditions are evaluated
+    that does not depend on j become an interval per row, or per row and head. All other conditions are evaluated
     per pair inside the band. Example (documents, and padding):
 
     ```mlir
@@ -142,6 +142,39 @@ def PE_MaskOrOp : PE_MaskOp<"mask_or", ["buildKeyInterval"]> {
   let arguments = (ins PE_MaskType:$lhs, PE_MaskType:$rhs);
   let assemblyFormat = "$lhs `,` $rhs attr-dict";
   let hasFolder = 1;
+}
+
+def PE_MaskPartsOp : PE_MaskOp<"mask_parts", ["buildKeyInterval"], [AttrSizedOperandSegments]> {
+  let summary = "A mask in the form that kernels use: a range of i - j, intervals of keys, and code";
+  let description = [{
+    Allows the pairs that all parts allow: those with `min` <= i - j <= `max` (an absent bound does
+    not restrict them), those that every mask of `intervals` allows, and those for which `code`, a
+    `pe.mask_fn`, yields true. `pe-expand-masks` creates this op for the mask of every attention;
+    later passes and `pe explain` read it and do not analyze masks.
+
+    - `intervals` keep an interval of keys in every row. Kernels visit no other keys.
+    - `code` is evaluated for every pair. With `code_bounds`, it also implies an interval of keys in
+      every row (`buildKeyHull`). With `blocks`, entire blocks of pairs are decided at once.
+    - With `per_head`, the intervals depend on the head.
+
+    Example (a window per head):
+
+    ```mlir
+    %w = pe.mask_fn(%width : tensor<?xi32>) expr "i - j < width[h]"
+    %m = pe.mask_parts intervals(%w) {min = 0, per_head}
+    ```
+  }];
+  let arguments = (ins Variadic<PE_MaskType>:$intervals, Optional<PE_MaskType>:$code,
+                       OptionalAttr<I64Attr>:$min, OptionalAttr<I64Attr>:$max,
+                       UnitAttr:$per_head, UnitAttr:$code_bounds, UnitAttr:$blocks);
+  let assemblyFormat = [{
+    (`intervals` `(` $intervals^ `)`)? (`code` `(` $code^ `)`)? attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The range of i - j; exact if it is the only part.
+    ::mlir::pe::DifferenceRange getRange();
+  }];
 }
 
 #endif // PE_MASKS_TD

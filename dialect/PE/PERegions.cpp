@@ -213,13 +213,14 @@ LogicalResult mlir::pe::verifyRegionCode(Operation *region, const RegionForm &fo
   auto isWanted = [&](Type type) {
     return form.isMask ? type.isInteger(1) : type.isF32() || (form.isWide() && type.isF64());
   };
-  if (yield.getValues().size() == 1 && isWanted(yield.getValues()[0].getType()))
+  if (yield.getValues().size() == form.values && llvm::all_of(yield.getOperandTypes(), isWanted))
     return success();
-  InFlightDiagnostic diagnostic = yield.emitOpError("expected one ");
-  diagnostic << (form.isMask     ? "i1"
+  InFlightDiagnostic diagnostic = yield.emitOpError("expected ");
+  diagnostic << (form.values == 1 ? "one " : "two values of type ")
+             << (form.isMask     ? "i1"
                  : form.isWide() ? "f32 or f64"
                                  : "f32")
-             << " value, found " << yield.getOperandTypes();
+             << (form.values == 1 ? " value, found " : ", found ") << yield.getOperandTypes();
   const bool isOtherKind = llvm::any_of(yield.getOperandTypes(), [&](Type type) {
     return form.isMask ? isa<FloatType>(type) : type.isInteger(1);
   });
@@ -237,4 +238,19 @@ Value mlir::pe::cloneRegionCode(OpBuilder &builder, Region &region, ValueRange l
   for (Operation &op : block.without_terminator())
     builder.clone(op, mapping);
   return mapping.lookupOrDefault(cast<YieldOp>(block.getTerminator()).getValues()[0]);
+}
+
+void mlir::pe::dropUnusedCaptures(Operation *op, unsigned count) {
+  unsigned remaining = count;
+  for (unsigned n = count; n-- > 0;) {
+    SmallVector<BlockArgument> arguments;
+    for (Region &region : op->getRegions())
+      arguments.push_back(region.getArgument(region.getNumArguments() - remaining + n));
+    if (!llvm::all_of(arguments, [](BlockArgument argument) { return argument.use_empty(); }))
+      continue;
+    for (BlockArgument argument : arguments)
+      argument.getOwner()->eraseArgument(argument.getArgNumber());
+    op->eraseOperand(n);
+    --remaining;
+  }
 }

@@ -23,6 +23,8 @@ struct RegionForm {
   bool isMask = false;
   /// The region may contain pe.dropout_factor.
   bool drawsChance = false;
+  /// The number of values that the region yields.
+  unsigned values = 1;
 
   ArrayRef<StringRef> names() const;
   Type typeOf(MLIRContext *context, unsigned argument) const;
@@ -48,6 +50,10 @@ LogicalResult verifyRegionArguments(Operation *op, const RegionForm &form);
 LogicalResult verifyRegionArguments(Operation *op, const RegionForm &form, ValueRange captures);
 /// Verifies the code of the region (C3 to C6).
 LogicalResult verifyRegionCode(Operation *op, const RegionForm &form);
+
+/// Drops captures that no region of `op` reads. The captures are the first operands, and the last
+/// arguments of every region.
+void dropUnusedCaptures(Operation *op, unsigned count);
 
 /// Clones a verified region at the builder's insertion point, with these values for its arguments.
 /// Returns the yielded value.

@@ -1,6 +1,6 @@
 //===- PEScores.cpp - Score functions -------------------------------------===//
 //
-// Verifies constraints score_fn-C1 to score_fn-C6 of docs/spec.md (PERegions.h).
+// Verifies constraints score_fn-C1 to score_fn-C7 of docs/spec.md (PERegions.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,11 @@ ParseResult ScoreFnOp::parse(OpAsmParser &parser, OperationState &result) {
 void ScoreFnOp::print(OpAsmPrinter &printer) { printScalarRegion(printer, *this); }
 
 LogicalResult ScoreFnOp::verify() { return verifyRegionArguments(*this, kForm); }
-LogicalResult ScoreFnOp::verifyRegions() { return verifyRegionCode(*this, kForm); }
+LogicalResult ScoreFnOp::verifyRegions() {
+  if (getPerQuery() && !getBody().getArgument(4).use_empty()) // score_fn-C7
+    return emitOpError("expected a function per query not to read j (score_fn-C7)");
+  return verifyRegionCode(*this, kForm);
+}
 
 Value ScoreFnOp::buildScore(OpBuilder &builder, Location, const PairPoint &point, Value score,
                             ValueRange operands) {

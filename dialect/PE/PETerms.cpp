@@ -76,18 +76,7 @@ bool TermOp::dependsOnBatch() {
 
 bool TermOp::dependsOnHead(TermPart part) { return !getPart(part).getArgument(1).use_empty(); }
 
-void TermOp::dropUnusedCaptures() {
-  for (unsigned n = getCaptures().size(); n-- > 0;) {
-    SmallVector<BlockArgument> arguments;
-    for (auto [part, region] : llvm::zip_equal(partsOf(getTermClass()), getParts()))
-      arguments.push_back(region.getArgument(firstCaptureOf(part) + n));
-    if (!llvm::all_of(arguments, [](BlockArgument argument) { return argument.use_empty(); }))
-      continue;
-    for (BlockArgument argument : arguments)
-      argument.getOwner()->eraseArgument(argument.getArgNumber());
-    (*this)->eraseOperand(n);
-  }
-}
+void TermOp::dropUnusedCaptures() { pe::dropUnusedCaptures(*this, getCaptures().size()); }
 
 //===----------------------------------------------------------------------===//
 // Constraints

@@ -1,6 +1,6 @@
 //===- PEWeights.cpp - Factors on weights, and sinks ----------------------===//
 //
-// Verifies constraints factor_fn-C1 to -C7 and sink_fn-C1 to -C6 of docs/spec.md (PERegions.h).
+// Verifies constraints factor_fn-C1 to -C8 and sink_fn-C1 to -C6 of docs/spec.md (PERegions.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,12 @@ LogicalResult FactorFnOp::verify() {
   }
   return verifyRegionArguments(*this, kFactor);
 }
-LogicalResult FactorFnOp::verifyRegions() { return verifyRegionCode(*this, kFactor); }
+LogicalResult FactorFnOp::verifyRegions() {
+  if (getPerQuery() && (!getBody().getArgument(3).use_empty() || !getDraws().empty())) // C8
+    return emitOpError("expected a factor per query to read neither j nor a random draw "
+                       "(factor_fn-C8)");
+  return verifyRegionCode(*this, kFactor);
+}
 
 Value FactorFnOp::buildFactor(OpBuilder &builder, Location, const PairPoint &point,
                               ValueRange operands) {

@@ -14,13 +14,16 @@ def PE_FactorFnOp : PE_Op<"factor_fn", [
     The region computes the factor of a pair from batch b, head h (of this call), global query
     position i, global key position j, and the captured tensors. It may use the ops that
     `pe.bias_fn` may, and `pe.dropout_factor` with captured seeds. The derivatives with respect to
-    the other captures are derived. Example (weights that decay after normalization):
+    the other captures are derived.
+
+    `pe-classify-functions` sets `per_query` if the factor is finite and depends only on b, h and i.
+    The region then reads neither j nor a random draw (factor_fn-C8). Example (weights that decay after normalization):
 
     ```mlir
     %f = pe.factor_fn(%rate : tensor<?xf32>) expr "exp(-rate[h] * abs(i - j))"
     ```
   }];
-  let arguments = (ins Variadic<PE_DataOrSeed>:$captures);
+  let arguments = (ins Variadic<PE_DataOrSeed>:$captures, UnitAttr:$per_query);
   let results = (outs PE_FactorType:$result);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;

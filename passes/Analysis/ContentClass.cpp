@@ -15,18 +15,6 @@
 
 namespace mlir::pe {
 
-StringRef stringify(ContentClass cls) {
-  switch (cls) {
-  case ContentClass::Near:
-    return "near";
-  case ContentClass::Angles:
-    return "angles";
-  case ContentClass::Panel:
-    return "panel";
-  }
-  llvm_unreachable("all classes are listed");
-}
-
 //===----------------------------------------------------------------------===//
 // Near
 //===----------------------------------------------------------------------===//
@@ -215,7 +203,9 @@ static Value findAngle(ContentFnOp op, Value root) {
 static ContentStructure findStructure(ContentFnOp op, DifferenceRange range) {
   Block &body = op.getBody().front();
   Value root = cast<YieldOp>(body.getTerminator()).getValues()[0];
-  ContentStructure result;
+  auto make = [&](ContentClass cls, const Twine &reason, int64_t low = 0, int64_t high = -1) {
+    return ContentAttr::get(op.getContext(), cls, low, high, reason.str());
+  };
   ConstantTails tails = findConstantTails(root, body);
   std::optional<int64_t> low = tails.low, high = tails.high;
   if (range.min != DifferenceRange::kUnboundedMin)
@@ -226,29 +216,23 @@ static ContentStructure findStructure(ContentFnOp op, DifferenceRange range) {
     low = high = range.min != DifferenceRange::kUnboundedMin   ? range.min
                  : range.max != DifferenceRange::kUnboundedMax ? range.max
                                                                : 0;
-  if (low && high && *high - *low < kMostNearVectors) {
-    result.cls = ContentClass::Near;
-    result.low = *low;
-    result.high = *high;
-    result.reason = "has " + std::to_string(*high - *low + 1) +
-                    " different vectors: it is constant at distances below " +
-                    std::to_string(*low) + " and above " + std::to_string(*high);
-    return result;
-  }
-  if (Value angle = findAngle(op, root)) {
-    result.cls = ContentClass::Angles;
-    result.angle = angle;
-    result.reason = "consists of sines and cosines of i - j times a frequency that each pair of "
-                    "elements shares";
-    return result;
-  }
-  result.reason = "has a different vector at every distance";
-  return result;
+  if (low && high && *high - *low < kMostNearVectors)
+    return {make(ContentClass::Near,
+                 "has " + Twine(*high - *low + 1) +
+                     " different vectors: it is constant at distances below " + Twine(*low) +
+                     " and above " + Twine(*high),
+                 *low, *high),
+            Value()};
+  if (Value angle = findAngle(op, root))
+    return {make(ContentClass::Angles, "consists of sines and cosines of i - j times a frequency "
+                                       "that each pair of elements shares"),
+            angle};
+  return {make(ContentClass::Panel, "has a different vector at every distance"), Value()};
 }
 
 ContentStructure classifyContent(ContentFnOp op, DifferenceRange range) {
   ContentStructure result = findStructure(op, range);
-  LDBG() << op.getLoc() << ": class " << stringify(result.cls) << ", " << result.reason;
+  LDBG() << op.getLoc() << ": " << result.stored;
   return result;
 }
 

@@ -13,6 +13,8 @@
 //            key.
 //   panel    Any other function: er[2047 - (i - j), d]
 //
+// Only pe-classify-functions calls this code; everyone else reads ContentFnOp::getStructure.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_ANALYSIS_CONTENTCLASS_H
 #define PE_PASSES_ANALYSIS_CONTENTCLASS_H
@@ -23,21 +25,11 @@
 
 namespace mlir::pe {
 
-enum class ContentClass { Near, Angles, Panel };
-
 struct ContentStructure {
-  ContentClass cls = ContentClass::Panel;
-  /// Near: every distance that the mask allows has the vector of a distance in [low, high].
-  int64_t low = 0, high = -1;
+  ContentAttr stored;
   /// Angles: the angle (i - j) w.
   Value angle;
-  /// The reason for the class, in words.
-  std::string reason;
 };
-
-/// The largest number of vectors of a term of class near. The products with all of them are stored
-/// per query.
-inline constexpr int64_t kMostNearVectors = 128;
 
 /// Classifies `op`; `range` contains the differences that the mask allows.
 ContentStructure classifyContent(ContentFnOp op, DifferenceRange range);
@@ -47,8 +39,6 @@ struct ConstantTails {
   std::optional<int64_t> low, high; ///< constant at and below `low`, at and above `high`
 };
 ConstantTails findConstantTails(Value value, Block &region);
-
-StringRef stringify(ContentClass cls);
 
 } // namespace mlir::pe
 

@@ -24,12 +24,11 @@ llvm::json::Value boundOf(int64_t bound, int64_t unbounded) {
 }
 
 /// Describes the terms of queries and the distance.
-llvm::json::Array explainContents(func::FuncOp function, AttentionOp attention,
-                                  DifferenceRange range) {
+llvm::json::Array explainContents(func::FuncOp function, AttentionOp attention) {
   llvm::json::Array all;
   for (Value value : attention.getContents())
     if (auto op = value.getDefiningOp<ContentFnOp>())
-      all.push_back(explainContent(function, op, range, /*ofValues=*/false));
+      all.push_back(explainContent(function, op, /*ofValues=*/false));
   return all;
 }
 
@@ -64,6 +63,10 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
   FailureOr<SmallVector<TermOp>> found = termsOf(attention);
   if (failed(found))
     return failure();
+  FailureOr<llvm::json::Array> masks = explainMasks(function, attention);
+  FailureOr<AttentionFactors> factors = factorsOf(attention);
+  if (failed(checkContents(attention)) || failed(masks) || failed(factors))
+    return failure();
   DifferenceRange range = attention.getMaskRange().value_or(DifferenceRange());
   llvm::json::Array terms, dropped;
   for (TermOp term : *found)
@@ -75,23 +78,27 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
                             {"normalizer", stringifyNormalizer(attention.getNormalizer())},
                             {"min_difference", boundOf(range.min, DifferenceRange::kUnboundedMin)},
                             {"max_difference", boundOf(range.max, DifferenceRange::kUnboundedMax)},
-                            {"masks", explainMasks(function, attention)},
+                            {"masks", std::move(*masks)},
                             {"prologues", explainPrologues(function, attention)},
                             {"rotation", explainRotation(function, attention, headDim, depths)},
                             {"score", explainScore(function, attention, depths)},
                             {"sink", explainSink(function, attention)},
                             {"sides", explainSides(attention)},
-                            {"dropout", explainDropout(function, attention)},
+                            {"dropout", explainDropout(function, factors->perPair)},
                             {"positions", explainPositions(attention)},
                             {"terms", std::move(terms)},
                             {"dropped", std::move(dropped)}};
-  if (llvm::json::Array contents = explainContents(function, attention, range); !contents.empty())
+  if (llvm::json::Array contents = explainContents(function, attention); !contents.empty())
     result["contents"] = std::move(contents);
-  if (llvm::json::Value factor = explainFactor(function, attention, depths); factor.getAsObject())
+  if (llvm::json::Value factor = explainOutputFactor(function, factors->perOutput);
+      factor.getAsObject())
+    result["output_factor"] = std::move(factor);
+  if (llvm::json::Value factor = explainFactor(function, factors->perPair, depths);
+      factor.getAsObject())
     result["factor"] = std::move(factor);
   if (Value value = attention.getValueContent())
     if (auto op = value.getDefiningOp<ContentFnOp>())
-      result["value_content"] = explainContent(function, op, range, /*ofValues=*/true);
+      result["value_content"] = explainContent(function, op, /*ofValues=*/true);
   return result;
 }
 
@@ -173,6 +180,8 @@ void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) 
     printSink(os, *sink);
   if (const llvm::json::Object *factor = attention.getObject("factor"))
     printFactor(os, *factor);
+  if (const llvm::json::Object *factor = attention.getObject("output_factor"))
+    printOutputFactor(os, *factor);
   if (std::optional<StringRef> positions = attention.getString("positions"))
     os << "  positions: " << *positions << "; data of tokens is read at the row and the column\n";
   printDropout(os, attention.getObject("dropout"), "weights", "score");

@@ -4,7 +4,6 @@
 
 #include "passes/Analysis/Formula.h"
 #include "passes/Analysis/Price.h"
-#include "passes/Analysis/ScoreFactor.h"
 #include "passes/Analysis/SourceNames.h"
 #include "llvm/Support/Format.h"
 
@@ -48,11 +47,6 @@ llvm::json::Object explainRegion(func::FuncOp function, Operation *op, ArrayRef<
 }
 
 /// Returns the factor on weights, which may consist of a single draw.
-FactorFnOp factorOf(AttentionOp attention) {
-  return attention.getFactors().empty() ? FactorFnOp()
-                                        : attention.getFactors()[0].getDefiningOp<FactorFnOp>();
-}
-
 void printPrice(llvm::raw_ostream &os, const llvm::json::Object &code) {
   os << "    price: " << *code.getString("price") << "\n";
 }
@@ -87,7 +81,7 @@ llvm::json::Value explainScore(func::FuncOp function, AttentionOp attention, int
   if (!score)
     return nullptr;
   Block &body = score.getBody().front();
-  const bool inQueries = isQueryFactor(score);
+  const bool inQueries = score.getPerQuery();
   const PriceLevel ofQuery = {llvm::to_vector_of<Value>(body.getArguments().take_front(5)),
                               "query"};
   llvm::json::Object result =
@@ -135,14 +129,32 @@ void printSink(llvm::raw_ostream &os, const llvm::json::Object &sink) {
     printPrice(os, sink);
 }
 
-llvm::json::Value explainFactor(func::FuncOp function, AttentionOp attention, int64_t depths) {
-  FactorFnOp factor = factorOf(attention);
-  if (!factor ||
-      factor.getBody().front().front().getNextNode() == factor.getBody().front().getTerminator())
+llvm::json::Value explainFactor(func::FuncOp function, FactorFnOp factor, int64_t depths) {
+  auto isDraw = [](FactorFnOp op) {
+    auto yield = cast<YieldOp>(op.getBody().front().getTerminator());
+    return yield.getValues()[0].getDefiningOp<DropoutFactorOp>() != nullptr;
+  };
+  if (!factor || isDraw(factor))
     return nullptr;
   Block &body = factor.getBody().front();
   return explainRegion(function, factor,
                        levelsOf({body.getArgument(3)}, "weight", body.getArgument(2)), depths);
+}
+
+llvm::json::Value explainOutputFactor(func::FuncOp function, FactorFnOp factor) {
+  if (!factor)
+    return nullptr;
+  const PriceLevel ofQuery = {
+      llvm::to_vector_of<Value>(factor.getBody().getArguments().take_front(4)), "query"};
+  return explainRegion(function, factor, ofQuery, 0);
+}
+
+void printOutputFactor(llvm::raw_ostream &os, const llvm::json::Object &factor) {
+  os << "  factor " << *factor.getString("formula");
+  printCode(os, factor);
+  os << "\n    forward: a factor on the output, one product per element; backward: one product per "
+        "element and one sum per query\n";
+  printPrice(os, factor);
 }
 
 void printFactor(llvm::raw_ostream &os, const llvm::json::Object &factor) {
@@ -153,8 +165,7 @@ void printFactor(llvm::raw_ostream &os, const llvm::json::Object &factor) {
 }
 
 /// The last draw is that of the dropout clause.
-llvm::json::Value explainDropout(func::FuncOp function, AttentionOp attention) {
-  FactorFnOp factor = factorOf(attention);
+llvm::json::Value explainDropout(func::FuncOp function, FactorFnOp factor) {
   SmallVector<DropoutFactorOp> draws = factor ? factor.getDraws() : SmallVector<DropoutFactorOp>();
   if (draws.empty())
     return nullptr;

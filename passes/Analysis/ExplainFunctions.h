@@ -33,11 +33,15 @@ llvm::json::Value explainSink(func::FuncOp function, AttentionOp attention);
 void printSink(llvm::raw_ostream &os, const llvm::json::Object &sink);
 
 /// Describes the deterministic factor on the weights; null if there is none (dropout excluded).
-llvm::json::Value explainFactor(func::FuncOp function, AttentionOp attention, int64_t depths);
+llvm::json::Value explainFactor(func::FuncOp function, FactorFnOp factor, int64_t depths);
 void printFactor(llvm::raw_ostream &os, const llvm::json::Object &factor);
 
+/// Describes a factor on the weights that multiplies the output; null if there is none.
+llvm::json::Value explainOutputFactor(func::FuncOp function, FactorFnOp factor);
+void printOutputFactor(llvm::raw_ostream &os, const llvm::json::Object &factor);
+
 /// Describes the dropout of weights or of tokens, or returns null.
-llvm::json::Value explainDropout(func::FuncOp function, AttentionOp attention);
+llvm::json::Value explainDropout(func::FuncOp function, FactorFnOp factor);
 llvm::json::Value explainDropout(func::FuncOp function, EmbedOp op);
 /// Prints the dropout, if there is any, of `of`, with one draw for every `each`.
 void printDropout(llvm::raw_ostream &os, const llvm::json::Object *dropout, StringRef of,

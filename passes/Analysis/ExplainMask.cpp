@@ -7,7 +7,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Analysis/Formula.h"
 #include "passes/Analysis/Price.h"
-#include "passes/Analysis/ScalarRange.h"
 #include "passes/Analysis/SourceNames.h"
 
 namespace mlir::pe {
@@ -16,6 +15,9 @@ namespace {
 constexpr StringLiteral kInterval =
     "an interval of keys for every query, computed once per call; pairs outside it are visited "
     "only in blocks that it cuts";
+constexpr StringLiteral kIntervalOfHead =
+    "an interval of keys for every query and head, computed once per call; pairs outside it are "
+    "visited only in blocks that it cuts";
 constexpr StringLiteral kBlocks =
     "code; blocks of 64 x 64 pairs that it masks entirely are skipped, blocks that it keeps "
     "entirely run without a mask, and in all others it is evaluated for every pair";
@@ -42,34 +44,25 @@ void addFormula(llvm::json::Object &mask, func::FuncOp function, Operation *op) 
 
 } // namespace
 
-llvm::json::Array explainMasks(func::FuncOp function, AttentionOp attention) {
+FailureOr<llvm::json::Array> explainMasks(func::FuncOp function, AttentionOp attention) {
   llvm::json::Array masks;
-  SmallVector<Value> pending;
-  if (attention.getMask())
-    pending.push_back(attention.getMask());
-  while (!pending.empty()) {
-    Value mask = pending.pop_back_val();
-    if (auto both = mask.getDefiningOp<MaskAndOp>()) {
-      llvm::append_range(pending, ValueRange{both.getRhs(), both.getLhs()});
-      continue;
-    }
-    std::optional<DifferenceRange> range = getDifferenceRange(mask);
-    if (!range || range->exact)
-      continue;
-    const bool isInterval = keepsInterval(mask);
-    bool blocks = false;
-    if (auto code = mask.getDefiningOp<MaskFnOp>(); code && !isInterval)
-      blocks = knowsBlocks(cast<YieldOp>(code.getBody().front().getTerminator()).getValues()[0],
-                           RegionDependence(code.getBody()));
+  if (!attention.getMask())
+    return masks;
+  auto parts = attention.getMask().getDefiningOp<MaskPartsOp>();
+  if (!parts)
+    return attention.emitOpError("expected a mask in parts; run pe-expand-masks first");
+  auto add = [&](Value mask, StringRef form, StringRef cost, bool blocks) {
     llvm::json::Object found{{"location", describeLocation(mask.getLoc())},
-                             {"form", isInterval ? "interval" : "code"},
+                             {"form", form},
                              {"blocks", blocks},
-                             {"cost", isInterval ? kInterval
-                                      : blocks   ? kBlocks
-                                                 : kPairs}};
+                             {"cost", cost}};
     addFormula(found, function, mask.getDefiningOp());
     masks.push_back(std::move(found));
-  }
+  };
+  for (Value interval : parts.getIntervals())
+    add(interval, "interval", parts.getPerHead() ? kIntervalOfHead : kInterval, false);
+  if (parts.getCode())
+    add(parts.getCode(), "code", parts.getBlocks() ? kBlocks : kPairs, parts.getBlocks());
   return masks;
 }
 

@@ -18,8 +18,9 @@
 namespace mlir::pe {
 
 /// Returns [{"formula", "location", "form": "interval" or "code", "blocks": true or false, "cost";
-/// for code also "price", "operations" (Price.h)}]. Run after pe-expand-masks.
-llvm::json::Array explainMasks(func::FuncOp function, AttentionOp attention);
+/// for code also "price", "operations" (Price.h)}]. Fails with an error before
+/// pe-expand-masks.
+FailureOr<llvm::json::Array> explainMasks(func::FuncOp function, AttentionOp attention);
 
 void printMasks(llvm::raw_ostream &os, const llvm::json::Array &masks);
 

@@ -2,7 +2,6 @@
 
 #include "passes/Analysis/ExplainTerm.h"
 
-#include "passes/Analysis/ContentClass.h"
 #include "passes/Analysis/Formula.h"
 #include "passes/Analysis/Price.h"
 #include "passes/Analysis/SourceNames.h"
@@ -101,8 +100,8 @@ StringRef adviceFor(TermOp term) {
 }
 
 /// Returns the cost of a content term, by its class.
-Cost costOf(const ContentStructure &structure, bool ofValues) {
-  switch (structure.cls) {
+Cost costOf(ContentAttr structure, bool ofValues) {
+  switch (structure.getCls()) {
   case ContentClass::Near:
     if (ofValues)
       return {"a sum of weights per query and vector, and one product with each vector per query",
@@ -159,15 +158,14 @@ void printTerm(llvm::raw_ostream &os, const llvm::json::Object &term) {
     os << "    advice: " << advice << "\n";
 }
 
-llvm::json::Object explainContent(func::FuncOp function, ContentFnOp op, DifferenceRange range,
-                                  bool ofValues) {
-  const ContentStructure structure = classifyContent(op, range);
+llvm::json::Object explainContent(func::FuncOp function, ContentFnOp op, bool ofValues) {
+  const ContentAttr structure = *op.getStructure();
   const Cost cost = costOf(structure, ofValues);
   Block &body = op.getBody().front();
   Value root = cast<YieldOp>(body.getTerminator()).getValues()[0];
   return llvm::json::Object{
-      {"class", stringify(structure.cls)},
-      {"reason", structure.reason},
+      {"class", stringifyContentClass(structure.getCls())},
+      {"reason", structure.getReason()},
       {"formula", formulaOf(root, body, namesOfCaptures(function, op.getCaptures()))},
       {"parameters", llvm::json::Array(namesOfCaptures(function, op->getOperands()))},
       {"location", describePlaces(op.getLoc())},

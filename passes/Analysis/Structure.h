@@ -35,6 +35,18 @@ namespace mlir::pe {
 /// not a `pe.term`.
 FailureOr<SmallVector<TermOp>> termsOf(AttentionOp attention);
 
+/// Fails with an error if a content term of the attention has no class (ContentFnOp::getStructure).
+LogicalResult checkContents(AttentionOp attention);
+
+/// The factors on the weights of an attention; null if absent.
+struct AttentionFactors {
+  FactorFnOp perPair;   ///< evaluated for every weight
+  FactorFnOp perOutput; ///< multiplies the output of a row
+};
+/// Returns the factors of an attention. Fails with an error before pe-expand-functions, which
+/// leaves one, and pe-classify-functions, which separates two.
+FailureOr<AttentionFactors> factorsOf(AttentionOp attention);
+
 /// Returns true if a term that depends only on the query position leaves the result of `attention`
 /// unchanged: adding a constant to a row does not change its softmax (unless there is a sink, which
 /// is not shifted), but does change the denominator.

@@ -28,6 +28,7 @@ void mlir::pe::buildStructurePipeline(OpPassManager &pm, const CompileOptions &o
   pm.addNestedPass<func::FuncOp>(createPESplitTermsPass());
   pm.addNestedPass<func::FuncOp>(createPEPlacePositionsPass());
   pm.addNestedPass<func::FuncOp>(createPEExpandMasksPass());
+  pm.addNestedPass<func::FuncOp>(createPEClassifyFunctionsPass());
   if (!options.materialize) // a materialized bias keeps the terms that a normalizer ignores
     pm.addNestedPass<func::FuncOp>(createPESimplifyUnderNormalizerPass());
 }
@@ -175,6 +176,12 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
 } // namespace
 
 void mlir::pe::registerPEPipelines() {
+  PassPipelineRegistration<PipelineOptions>(
+      "pe-structure-pipeline",
+      "The structure of attentions, which pe-explain-structure and pe-to-tile read",
+      [](OpPassManager &pm, const PipelineOptions &options) {
+        buildStructurePipeline(pm, options.get(Lowering::Cpu));
+      });
   PassPipelineRegistration<PipelineOptions>("pe-to-tile-pipeline",
                                             "From the pe dialect to a plan of tile stages",
                                             [](OpPassManager &pm, const PipelineOptions &options) {

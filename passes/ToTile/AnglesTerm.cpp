@@ -25,9 +25,8 @@ namespace {
 
 class AnglesTerm : public ContentTerm {
 public:
-  AnglesTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
-             const ContentSite &site, std::string name)
-      : ContentTerm(context, op, std::move(structure), site, std::move(name)) {}
+  AnglesTerm(PlanContext &context, pe::ContentFnOp op, const ContentSite &site, std::string name)
+      : ContentTerm(context, op, site, std::move(name)) {}
 
   LogicalResult prepare() override;
   Value emit(TileBuilder &t) override;
@@ -56,13 +55,11 @@ private:
 
 /// Returns the factor w of the angle.
 Value AnglesTerm::frequencyAt(Scalar &s, Value dim) {
-  Value angle = structure.angle;
-  auto product = angle.getDefiningOp<arith::MulFOp>();
   TileParameters params(context, op.getBody().front(), op.getCaptures());
   params.compute = s.getF64Type();
   // At a distance of 1 the angle is w.
   IRMapping mapping = function.mapPoint(s, s.index(0), s.index(1), dim);
-  return pe::emitScalar(product.getResult(), mapping, s, params, params.compute);
+  return pe::emitScalar(op.getAngle(), mapping, s, params, params.compute);
 }
 
 /// Returns the coefficient of the sine (or cosine): the element with every sine 1 and every cosine
@@ -188,8 +185,7 @@ void AnglesTerm::finish() {
 }
 
 std::unique_ptr<ContentTerm> mlir::tile::createAnglesTerm(PlanContext &context, pe::ContentFnOp op,
-                                                          pe::ContentStructure structure,
                                                           const ContentSite &site,
                                                           std::string name) {
-  return std::make_unique<AnglesTerm>(context, op, std::move(structure), site, std::move(name));
+  return std::make_unique<AnglesTerm>(context, op, site, std::move(name));
 }

@@ -12,9 +12,13 @@ void AttentionAlgorithm::emitForward(TileBuilder &plan) {
     tile::emitForward(plan, parts->later->attention);
   if (parts->sides)
     parts->sides->emitForward();
+  if (parts->outputFactor)
+    parts->outputFactor->emitForward();
 }
 
 void AttentionAlgorithm::emitBackward(TileBuilder &plan) {
+  if (parts->outputFactor)
+    parts->outputFactor->emitBackward();
   if (parts->sides)
     parts->sides->emitBackward();
   tile::emitBackward(plan, parts->pass->attention);
@@ -35,6 +39,8 @@ void AttentionAlgorithm::emitBackward(TileBuilder &plan) {
     if (pass->factor)
       pass->factor->finish();
   }
+  if (parts->outputFactor)
+    parts->outputFactor->finish();
   if (parts->sink)
     parts->sink->finish();
 }

@@ -1,7 +1,6 @@
 //===- AttentionParts.cpp - what the stages of an attention ask -----------===//
 #include "passes/ToTile/AttentionParts.h"
 
-#include "passes/Analysis/ScoreFactor.h"
 #include "passes/ToTile/Normalizer.h"
 
 using namespace mlir;
@@ -27,6 +26,10 @@ FailureOr<std::unique_ptr<AttentionParts>> AttentionParts::create(Inputs &inputs
 
 LogicalResult AttentionParts::createAll(Inputs &inputs, SharedTerms &shared) {
   AttentionOp op = given.op;
+  FailureOr<AttentionFactors> found = factorsOf(op);
+  if (failed(found))
+    return failure();
+  factors = *found;
   FailureOr<Prologues> created = Prologues::create(context, op, given.name);
   if (failed(created))
     return failure();
@@ -50,6 +53,8 @@ LogicalResult AttentionParts::createAll(Inputs &inputs, SharedTerms &shared) {
   a.o = results.o, a.dO = results.dO;
   a.statistic = results.statistic, a.dStatistic = results.dStatistic;
   a.residual = residual;
+  if (failed(createOutputFactor(a)))
+    return failure();
   if (failed(createTerms(*pass, pairs.range, shared)))
     return failure();
   FailureOr<Contents> all = Contents::create(context, op, given.rows, a, pairs.range, *pass->terms);
@@ -73,9 +78,8 @@ LogicalResult AttentionParts::createAll(Inputs &inputs, SharedTerms &shared) {
 /// Creates the start of a row's statistics, if they do not start without keys.
 LogicalResult AttentionParts::createSink() {
   AttentionOp op = given.op;
-  if (op.getLogits() || op.getSeed() || op.getFactors().size() > 1)
-    return op.emitError("expected sinks and dropout as values, and one factor; run "
-                        "pe-expand-functions before");
+  if (op.getLogits() || op.getSeed())
+    return op.emitError("expected sinks and dropout as values; run pe-expand-functions before");
   if (!op.getSink())
     return success();
   sink = std::make_unique<Sink>(context, cast<SinkFnOp>(op.getSink().getDefiningOp()),
@@ -99,7 +103,7 @@ LogicalResult AttentionParts::createTerms(AttentionPass &pass, const DifferenceR
 void AttentionParts::createRest(Type activation) {
   Attention &a = pass->attention;
   if (!context.grad || !a.normalizer->readsOutput() || a.content ||
-      activation.getIntOrFloatBitWidth() != 16)
+      elementOf(a.o).getIntOrFloatBitWidth() != 16)
     return;
   AttentionOp op = given.op;
   SmallVector<Value> functions(op.getPrologues());
@@ -151,10 +155,17 @@ LogicalResult AttentionParts::prepare(AttentionPass &pass) {
   return pass.terms->prepare();
 }
 
+/// Creates the factor on the output. The output of `attention` is then that without the factor.
+LogicalResult AttentionParts::createOutputFactor(Attention &attention) {
+  if (!factors.perOutput)
+    return success();
+  outputFactor.emplace(context, factors.perOutput, attention, attention.name + "_row_factor");
+  return outputFactor->prepare();
+}
+
 /// Creates the factor on the weights.
 LogicalResult AttentionParts::createFactor(AttentionPass &pass) {
-  auto factors = given.op.getFactors();
-  auto function = factors.empty() ? FactorFnOp() : factors[0].getDefiningOp<FactorFnOp>();
+  FactorFnOp function = factors.perPair;
   Attention &a = pass.attention;
   if (!function || FactorFunction::isOne(function))
     return success();
@@ -167,5 +178,5 @@ LogicalResult AttentionParts::createFactor(AttentionPass &pass) {
 /// rounded again.
 bool AttentionParts::isFactorOfQueries() {
   return given.op.getScore() && context.operands.isF32() &&
-         isQueryFactor(cast<ScoreFnOp>(given.op.getScore().getDefiningOp()));
+         cast<ScoreFnOp>(given.op.getScore().getDefiningOp()).getPerQuery();
 }

@@ -11,9 +11,11 @@
 #ifndef PE_PASSES_TOTILE_ATTENTIONPARTS_H
 #define PE_PASSES_TOTILE_ATTENTIONPARTS_H
 
+#include "passes/Analysis/Structure.h"
 #include "passes/ToTile/ContentTerm.h"
 #include "passes/ToTile/FactorFunction.h"
 #include "passes/ToTile/FunctionInputs.h"
+#include "passes/ToTile/OutputFactor.h"
 #include "passes/ToTile/Pairs.h"
 #include "passes/ToTile/Prologue.h"
 #include "passes/ToTile/ScoreFunction.h"
@@ -45,6 +47,7 @@ public:
   std::unique_ptr<AttentionPass> pass;
   std::unique_ptr<AttentionPass> later; // over the keys after a query; null without
   std::unique_ptr<Sink> sink;
+  std::optional<OutputFactor> outputFactor;
   Prologues prologues;
   Contents contents;
   std::optional<Sides> sides; // of stick-breaking, where one stream does not give the output
@@ -60,11 +63,13 @@ private:
   void createSides();
   LogicalResult prepare(AttentionPass &pass);
   LogicalResult createFactor(AttentionPass &pass);
+  LogicalResult createOutputFactor(Attention &attention);
   bool isFactorOfQueries();
 
   PlanContext &context;
   AttentionInputs given;
   AttentionPairs pairs;
+  pe::AttentionFactors factors;
 };
 
 } // namespace mlir::tile

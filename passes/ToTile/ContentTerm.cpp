@@ -2,6 +2,7 @@
 #include "passes/ToTile/ContentTerm.h"
 
 #include "passes/Analysis/Dependence.h"
+#include "passes/Analysis/Structure.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -126,11 +127,10 @@ void ContentQueries::finish() {
 
 //===- One term ------------------------------------------------------------------===//
 
-ContentTerm::ContentTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
-                         const ContentSite &site, std::string name)
-    : TermLowering(context, /*term=*/{}, name), op(op), structure(std::move(structure)),
-      scale(site.scale), function(context, op, "d"),
-      queries(context, op, site.queries, std::move(name)) {}
+ContentTerm::ContentTerm(PlanContext &context, pe::ContentFnOp op, const ContentSite &site,
+                         std::string name)
+    : TermLowering(context, /*term=*/{}, name), op(op), scale(site.scale),
+      function(context, op, "d"), queries(context, op, site.queries, std::move(name)) {}
 
 LogicalResult ContentFunction::derive() {
   auto yield = cast<pe::YieldOp>(op.getBody().front().getTerminator());
@@ -221,6 +221,8 @@ void ContentFunction::emitVectorGradients(StringRef name, int64_t low, Value vec
 FailureOr<Contents> Contents::create(PlanContext &context, pe::AttentionOp op,
                                      const GivenRows &given, Attention &attention,
                                      pe::DifferenceRange range, AttentionTerms &terms) {
+  if (failed(pe::checkContents(op)))
+    return failure();
   Contents result;
   const ContentSite site{given.q, attention.scale};
   static_cast<Rows &>(result.products) = given;
@@ -228,18 +230,17 @@ FailureOr<Contents> Contents::create(PlanContext &context, pe::AttentionOp op,
   result.name = attention.name;
   for (auto [number, value] : llvm::enumerate(op.getContents())) {
     auto content = cast<pe::ContentFnOp>(value.getDefiningOp());
-    pe::ContentStructure structure = pe::classifyContent(content, range);
     std::string name = attention.name + "_content" + std::to_string(number);
     std::unique_ptr<ContentTerm> term;
-    switch (structure.cls) {
+    switch (content.getStructure()->getCls()) {
     case pe::ContentClass::Near:
-      term = createNearTerm(context, content, structure, range, site, name);
+      term = createNearTerm(context, content, range, site, name);
       break;
     case pe::ContentClass::Angles:
-      term = createAnglesTerm(context, content, structure, site, name);
+      term = createAnglesTerm(context, content, site, name);
       break;
     case pe::ContentClass::Panel:
-      term = createPanelTerm(context, content, structure, range, site, name);
+      term = createPanelTerm(context, content, range, site, name);
       break;
     }
     result.terms.push_back(term.get());
@@ -247,13 +248,13 @@ FailureOr<Contents> Contents::create(PlanContext &context, pe::AttentionOp op,
   }
   if (op.getValueContent()) {
     auto content = cast<pe::ContentFnOp>(op.getValueContent().getDefiningOp());
-    pe::ContentStructure structure = pe::classifyContent(content, range);
-    if (structure.cls != pe::ContentClass::Near)
+    const pe::ContentAttr structure = *content.getStructure();
+    if (structure.getCls() != pe::ContentClass::Near)
       return content.emitError("expected a value_content(...) with at most ")
-             << pe::kMostNearVectors << " different vectors, found one that " << structure.reason
-             << "; this is not built yet";
+             << pe::kMostNearVectors << " different vectors, found one that "
+             << structure.getReason() << "; this is not built yet";
     result.values =
-        createNearValues(context, content, structure, range, attention, attention.name + "_values");
+        createNearValues(context, content, range, attention, attention.name + "_values");
     attention.content = result.values.get();
   }
   if (given.dQ && !result.terms.empty()) {

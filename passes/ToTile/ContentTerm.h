@@ -1,7 +1,7 @@
 //===- ContentTerm.h - score terms of the query and the distance ----------===//
 //
 // A content term adds scale <q'_i, P(i - j)> to the score, q' = (q + v) W (pe.content_fn). Its
-// class (passes/Analysis/ContentClass.h) decides what is stored per query and what the kernel
+// class (#pe.content) decides what is stored per query and what the kernel
 // computes:
 //
 //   near     The products with the few vectors P[low ... high] are prepared per query,
@@ -21,7 +21,6 @@
 #ifndef PE_PASSES_TOTILE_CONTENTTERM_H
 #define PE_PASSES_TOTILE_CONTENTTERM_H
 
-#include "passes/Analysis/ContentClass.h"
 #include "passes/ToTile/Terms.h"
 #include "passes/Transforms/ScalarVjp.h"
 
@@ -99,32 +98,29 @@ struct ContentSite {
 /// A content term of the score.
 class ContentTerm : public TermLowering {
 public:
-  ContentTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
-              const ContentSite &site, std::string name);
+  ContentTerm(PlanContext &context, pe::ContentFnOp op, const ContentSite &site, std::string name);
   Value gradientOfQueries() const { return queries.gradientOfQueries(); }
   Location getLoc() const override { return pe::ContentFnOp(op).getLoc(); }
 
 protected:
   pe::ContentFnOp op;
-  pe::ContentStructure structure;
   double scale;
   ContentFunction function;
   ContentQueries queries;
 };
 
-std::unique_ptr<ContentTerm> createNearTerm(PlanContext &, pe::ContentFnOp, pe::ContentStructure,
+std::unique_ptr<ContentTerm> createNearTerm(PlanContext &, pe::ContentFnOp,
                                             pe::DifferenceRange range, const ContentSite &,
                                             std::string name);
-std::unique_ptr<ContentTerm> createAnglesTerm(PlanContext &, pe::ContentFnOp, pe::ContentStructure,
-                                              const ContentSite &, std::string name);
+std::unique_ptr<ContentTerm> createAnglesTerm(PlanContext &, pe::ContentFnOp, const ContentSite &,
+                                              std::string name);
 
-std::unique_ptr<ContentTerm> createPanelTerm(PlanContext &, pe::ContentFnOp, pe::ContentStructure,
+std::unique_ptr<ContentTerm> createPanelTerm(PlanContext &, pe::ContentFnOp,
                                              pe::DifferenceRange range, const ContentSite &,
                                              std::string name);
 
 /// Creates the lowering of a value_content(...) of class near.
 std::unique_ptr<ValueContent> createNearValues(PlanContext &, pe::ContentFnOp,
-                                               const pe::ContentStructure &,
                                                pe::DifferenceRange range, const Attention &,
                                                std::string name);
 

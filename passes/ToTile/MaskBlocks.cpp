@@ -212,10 +212,7 @@ Value StateStages::create() {
       columns.leaves.push_back(leaf);
   }
   LDBG() << mask.getLoc() << ": " << rows.leaves.size() << " leaves by row and "
-         << columns.leaves.size() << " by column"
-         << (rows.leaves.empty() && columns.leaves.empty() ? ", so blocks have no states" : "");
-  if (rows.leaves.empty() && columns.leaves.empty())
-    return {}; // no leaf distinguishes the blocks
+         << columns.leaves.size() << " by column";
   if (perBatch)
     heads.push_back("b");
   if (perHead)
@@ -256,6 +253,9 @@ Value mlir::tile::createBlockStates(PlanContext &context, const std::string &nam
 Value mlir::tile::createReach(PlanContext &context, const std::string &name, Value low,
                               Value high) {
   Type i32 = context.plan.getI32Type();
+  SmallVector<StringRef> rows = {"r"};
+  if (cast<BufferType>(low.getType()).getRank() == 3) // a head's own bounds
+    rows = {"hq", "r"};
   Value reach = context.kept(name + "_reach", {"b", "2"}, i32);
   TileBuilder t = beginStage(context.plan, name + "_reach", Phase::Prepare, {"b"});
   auto number = [&](Scalar &s, int32_t value) -> Value {
@@ -263,7 +263,7 @@ Value mlir::tile::createReach(PlanContext &context, const std::string &name, Val
   };
   // Both start at 0, the identity of the maximum.
   t.foreach ({"2"}, [&](Scalar &s, ValueRange at) { writeElement(s, number(s, 0), reach, at); });
-  t.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
+  t.foreach (rows, [&](Scalar &s, ValueRange at) {
     Value first = readElement(s, low, at), end = readElement(s, high, at);
     Value isEmpty = s.create<arith::CmpIOp>(arith::CmpIPredicate::sge, first, end);
     Value columns = s.create<arith::IndexCastOp>(i32, s.size("c"));

@@ -17,8 +17,8 @@ namespace mlir::tile {
 /// by the bounds of all rows (`within` of tile.pairs).
 Value createReach(PlanContext &context, const std::string &name, Value low, Value high);
 
-/// Returns the states of blocks of pairs (`states` of tile.pairs), or null if the code cannot
-/// decide any block.
+/// Returns the states of blocks of pairs (`states` of tile.pairs) by code that decides blocks
+/// (`blocks` of pe.mask_parts).
 Value createBlockStates(PlanContext &context, const std::string &name, pe::MaskFnOp mask);
 
 /// Returns a buffer that tells for every column if any row may need it (`taken` of tile.pairs), by

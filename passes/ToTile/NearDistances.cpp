@@ -4,9 +4,9 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-NearDistances::NearDistances(const pe::ContentStructure &structure, pe::DifferenceRange range)
-    : low(structure.low), count(structure.high - structure.low + 1),
-      hasBelow(range.min < structure.low), hasAbove(range.max > structure.high) {
+NearDistances::NearDistances(pe::ContentAttr structure, pe::DifferenceRange range)
+    : low(structure.getLow()), count(structure.getHigh() - structure.getLow() + 1),
+      hasBelow(range.min < structure.getLow()), hasAbove(range.max > structure.getHigh()) {
   if (count == 1 && hasBelow && hasAbove) // no pair may be counted in both sums
     ++count;
   extent = std::to_string(count);

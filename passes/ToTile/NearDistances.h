@@ -8,14 +8,14 @@
 #ifndef PE_PASSES_TOTILE_NEARDISTANCES_H
 #define PE_PASSES_TOTILE_NEARDISTANCES_H
 
-#include "passes/Analysis/ContentClass.h"
+#include "dialect/PE/PE.h"
 #include "passes/ToTile/PlanContext.h"
 
 namespace mlir::tile {
 
 /// The distances of a term, under a mask with the differences `range`.
 struct NearDistances {
-  NearDistances(const pe::ContentStructure &structure, pe::DifferenceRange range);
+  NearDistances(pe::ContentAttr structure, pe::DifferenceRange range);
 
   int64_t low, count;
   std::string extent;      // `count` as a size expression

@@ -23,9 +23,9 @@ namespace {
 
 class NearTerm : public ContentTerm {
 public:
-  NearTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
-           pe::DifferenceRange range, const ContentSite &site, std::string name)
-      : ContentTerm(context, op, structure, site, std::move(name)), near(structure, range),
+  NearTerm(PlanContext &context, pe::ContentFnOp op, pe::DifferenceRange range,
+           const ContentSite &site, std::string name)
+      : ContentTerm(context, op, site, std::move(name)), near(*op.getStructure(), range),
         extent(near.extent) {}
 
   LogicalResult prepare() override;
@@ -114,9 +114,7 @@ void NearTerm::finish() {
 }
 
 std::unique_ptr<ContentTerm> mlir::tile::createNearTerm(PlanContext &context, pe::ContentFnOp op,
-                                                        pe::ContentStructure structure,
                                                         pe::DifferenceRange range,
                                                         const ContentSite &site, std::string name) {
-  return std::make_unique<NearTerm>(context, op, std::move(structure), range, site,
-                                    std::move(name));
+  return std::make_unique<NearTerm>(context, op, range, site, std::move(name));
 }

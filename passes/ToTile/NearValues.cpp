@@ -24,10 +24,10 @@ constexpr double kZeroScore = 1.0e-30;
 
 class NearValues : public ValueContent {
 public:
-  NearValues(PlanContext &context, pe::ContentFnOp op, const pe::ContentStructure &structure,
-             pe::DifferenceRange range, const Attention &attention, std::string name)
-      : context(context), attention(attention), function(context, op, "e"), near(structure, range),
-        name(std::move(name)) {}
+  NearValues(PlanContext &context, pe::ContentFnOp op, pe::DifferenceRange range,
+             const Attention &attention, std::string name)
+      : context(context), attention(attention), function(context, op, "e"),
+        near(*op.getStructure(), range), name(std::move(name)) {}
 
   LogicalResult prepare() override;
   unsigned carries() const override { return near.farSums(); }
@@ -178,9 +178,8 @@ void NearValues::finish() {
 }
 
 std::unique_ptr<ValueContent> mlir::tile::createNearValues(PlanContext &context, pe::ContentFnOp op,
-                                                           const pe::ContentStructure &structure,
                                                            pe::DifferenceRange range,
                                                            const Attention &attention,
                                                            std::string name) {
-  return std::make_unique<NearValues>(context, op, structure, range, attention, std::move(name));
+  return std::make_unique<NearValues>(context, op, range, attention, std::move(name));
 }

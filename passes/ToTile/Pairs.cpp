@@ -28,41 +28,24 @@ static Value pairsOf(TileBuilder &plan, DifferenceRange range, const PairBuffers
       buffers.reach, buffers.states, buffers.taken);
 }
 
-/// Finds the conjuncts of an attention's mask (pe-expand-masks): masks that keep an interval of
-/// keys per row and are not a range of i - j, and the mask with scalar code.
-static void findConjuncts(Value whole, SmallVector<Value> &intervals, MaskFnOp &function) {
-  SmallVector<Value> pending;
-  if (whole)
-    pending.push_back(whole);
-  while (!pending.empty()) {
-    Value mask = pending.pop_back_val();
-    if (auto both = mask.getDefiningOp<MaskAndOp>()) {
-      llvm::append_range(pending, ValueRange{both.getRhs(), both.getLhs()});
-      continue;
-    }
-    std::optional<DifferenceRange> range = getDifferenceRange(mask);
-    if (range && range->exact)
-      continue;
-    auto code = mask.getDefiningOp<MaskFnOp>();
-    if (code && !keepsInterval(mask))
-      function = code;
-    else
-      intervals.push_back(mask);
-  }
-}
-
 /// Creates the first column and the end of every row, from the masks that keep an interval of keys
-/// and from the intervals that `code` (or null) implies.
-static LogicalResult createBounds(PlanContext &context, AttentionOp op, const std::string &name,
-                                  ArrayRef<Value> masks, MaskFnOp code, PairBuffers &buffers) {
+/// and from the interval that the code implies.
+static LogicalResult createBounds(PlanContext &context, MaskPartsOp parts, const std::string &name,
+                                  PairBuffers &buffers) {
   Type i32 = context.plan.getI32Type();
+  SmallVector<StringRef> heads = {"b"};
+  if (parts.getPerHead())
+    heads.push_back("hq");
+  SmallVector<StringRef> rows(heads);
+  rows.push_back("r");
   Value &low = buffers.low, &high = buffers.high;
-  low = context.kept(name + "_low_columns", {"b", "r"}, i32);
-  high = context.kept(name + "_high_columns", {"b", "r"}, i32);
+  low = context.kept(name + "_low_columns", rows, i32);
+  high = context.kept(name + "_high_columns", rows, i32);
   bool isArgument = true;
-  TileBuilder t = beginStage(context.plan, name + "_columns", Phase::Prepare, {"b"});
+  TileBuilder t = beginStage(context.plan, name + "_columns", Phase::Prepare, heads);
   t.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
-    PairPoint row{at[0], s.index(0), s.add(at[1], s.size("q_start")), Value()};
+    PairPoint row{at[0], parts.getPerHead() ? at[1] : s.index(0),
+                  s.add(at.back(), s.size("q_start")), Value()};
     auto read = [&](Value tensor, ValueRange indices) -> Value {
       auto known = context.parameters.find(tensor);
       isArgument &= known != context.parameters.end();
@@ -80,10 +63,10 @@ static LogicalResult createBounds(PlanContext &context, AttentionOp op, const st
       if (keys.high)
         end = s.create<arith::MinSIOp>(end, column(keys.high));
     };
-    for (Value mask : masks)
+    for (Value mask : parts.getIntervals())
       narrow(*buildKeyInterval(mask, s, s.getLoc(), row, read));
-    if (code)
-      narrow(*buildKeyHull(code, s, row, read));
+    if (parts.getCodeBounds())
+      narrow(*buildKeyHull(parts.getCode().getDefiningOp<MaskFnOp>(), s, row, read));
     // Clamping to the columns makes the bounds fit in 32 bits.
     auto write = [&](Value value, Value buffer) {
       value = s.create<arith::MinSIOp>(s.create<arith::MaxSIOp>(value, s.index(0)), s.size("c"));
@@ -93,8 +76,8 @@ static LogicalResult createBounds(PlanContext &context, AttentionOp op, const st
     write(end, high);
   });
   if (!isArgument)
-    return op.emitError("expected the tensors of its mask to be arguments of the entry "
-                        "function, found the result of another operation");
+    return parts.emitError("expected the tensors of a mask to be arguments of the entry "
+                           "function, found the result of another operation");
   buffers.reach = createReach(context, name, low, high);
   return success();
 }
@@ -109,19 +92,21 @@ FailureOr<AttentionPairs> AttentionPairs::create(PlanContext &context,
     result.laterRange = DifferenceRange::both(result.range, {.max = -nearest});
     result.range = DifferenceRange::both(result.range, DifferenceRange::atLeast(nearest));
   }
-  SmallVector<Value> intervals;
-  MaskFnOp function;
-  findConjuncts(op.getMask(), intervals, function);
-  if (function)
-    result.predicate = std::make_unique<MaskFunction>(context, function);
   PairBuffers buffers;
-  MaskFnOp bounded = function && hasKeyHull(function) ? function : MaskFnOp();
-  if ((!intervals.empty() || bounded) &&
-      failed(createBounds(context, op, inputs.name, intervals, bounded, buffers)))
-    return failure();
-  if (function) {
-    buffers.states = createBlockStates(context, inputs.name, function);
-    buffers.taken = createTaken(context, inputs.name, function);
+  if (op.getMask()) {
+    auto parts = op.getMask().getDefiningOp<MaskPartsOp>();
+    if (!parts)
+      return op.emitError("expected a mask in parts; run pe-expand-masks before");
+    if ((!parts.getIntervals().empty() || parts.getCodeBounds()) &&
+        failed(createBounds(context, parts, inputs.name, buffers)))
+      return failure();
+    if (parts.getCode()) {
+      auto code = parts.getCode().getDefiningOp<MaskFnOp>();
+      result.predicate = std::make_unique<MaskFunction>(context, code);
+      if (parts.getBlocks())
+        buffers.states = createBlockStates(context, inputs.name, code);
+      buffers.taken = createTaken(context, inputs.name, code);
+    }
   }
   result.pairs = pairsOf(context.plan, result.range.ofPositions(), buffers);
   return result;

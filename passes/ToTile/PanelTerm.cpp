@@ -24,8 +24,8 @@ namespace {
 
 class PanelTerm : public ContentTerm {
 public:
-  PanelTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
-            pe::DifferenceRange range, const ContentSite &site, std::string name);
+  PanelTerm(PlanContext &context, pe::ContentFnOp op, pe::DifferenceRange range,
+            const ContentSite &site, std::string name);
 
   LogicalResult prepare() override;
   Value emit(TileBuilder &t) override;
@@ -57,9 +57,9 @@ private:
 
 } // namespace
 
-PanelTerm::PanelTerm(PlanContext &context, pe::ContentFnOp op, pe::ContentStructure structure,
-                     pe::DifferenceRange range, const ContentSite &site, std::string name)
-    : ContentTerm(context, op, std::move(structure), site, std::move(name)) {
+PanelTerm::PanelTerm(PlanContext &context, pe::ContentFnOp op, pe::DifferenceRange range,
+                     const ContentSite &site, std::string name)
+    : ContentTerm(context, op, site, std::move(name)) {
   Value root = cast<pe::YieldOp>(op.getBody().front().getTerminator()).getValues()[0];
   isPerHead = pe::RegionDependence(op.getBody()).of(root).has(pe::Dependence::Head);
   first = "0";
@@ -156,10 +156,8 @@ void PanelTerm::finish() {
 }
 
 std::unique_ptr<ContentTerm> mlir::tile::createPanelTerm(PlanContext &context, pe::ContentFnOp op,
-                                                         pe::ContentStructure structure,
                                                          pe::DifferenceRange range,
                                                          const ContentSite &site,
                                                          std::string name) {
-  return std::make_unique<PanelTerm>(context, op, std::move(structure), range, site,
-                                     std::move(name));
+  return std::make_unique<PanelTerm>(context, op, range, site, std::move(name));
 }

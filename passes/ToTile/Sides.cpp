@@ -67,7 +67,9 @@ void Sides::markMasked(const Pass &pass) {
     };
     if (pairs.getLow()) {
       auto bound = [&](Value buffer) -> Value {
-        Value column = readElement(s, buffer, {at[0], at[2]});
+        const bool perHead = cast<BufferType>(buffer.getType()).getRank() == 3;
+        Value column = readElement(
+            s, buffer, perHead ? SmallVector<Value>(at) : SmallVector<Value>{at[0], at[2]});
         return s.create<arith::IndexCastOp>(s.getIndexType(), column);
       };
       Value column = s.add(at[2], s.size("q_start - k_start"));

@@ -7,9 +7,11 @@
 #include "passes/Transforms/Passes.h"
 
 #include "dialect/PE/PEAttention.h"
+#include "dialect/PE/PEKeyHull.h"
 #include "dialect/PE/PEMasks.h"
 #include "dialect/PE/PEScalars.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Analysis/ScalarRange.h"
 #include "llvm/ADT/SetVector.h"
 
 #define DEBUG_TYPE "pe-expand-masks"
@@ -82,43 +84,57 @@ Value createFunction(OpBuilder &builder, ArrayRef<Value> masks) {
   return function;
 }
 
-Value createBoth(OpBuilder &builder, Location loc, Value a, Value b) {
-  return MaskAndOp::create(builder, loc, a.getType(), a, b);
-}
-
+/// Replaces the mask of an attention by its parts.
 void expand(AttentionOp attention) {
-  SmallVector<Value> conjuncts, intervals, others;
-  for (SmallVector<Value> pending = {attention.getMask()}; !pending.empty();) {
+  Value whole = attention.getMask();
+  if (whole.getDefiningOp<MaskPartsOp>())
+    return;
+  SmallVector<Value> intervals, others;
+  bool perHead = false;
+  auto add = [&](Value mask) {
+    if (getDifferenceRange(mask)->exact)
+      return;
+    const std::optional<IntervalScope> scope = findIntervalScope(mask);
+    (scope ? intervals : others).push_back(mask);
+    perHead |= scope == IntervalScope::RowOfHead;
+  };
+  for (SmallVector<Value> pending = {whole}; !pending.empty();) {
     Value mask = pending.pop_back_val();
     if (auto both = mask.getDefiningOp<MaskAndOp>())
       llvm::append_range(pending, ValueRange{both.getRhs(), both.getLhs()});
     else
-      (keepsInterval(mask) ? intervals : others).push_back(mask);
+      add(mask);
   }
-  if (others.empty())
-    return;
   OpBuilder builder(attention);
-  DifferenceRange known;
-  for (Value other : others)
-    known = DifferenceRange::both(known, *getDifferenceRange(other));
-  Value mask = createFunction(builder, others);
-  // The range of i - j that follows from the code may be wider than the range that the ops declare.
-  const DifferenceRange shown = *getDifferenceRange(mask);
-  if (shown.min != known.min || shown.max != known.max)
-    if (Value range = createRangeMask(builder, attention.getLoc(), known))
-      mask = createBoth(builder, attention.getLoc(), range, mask);
-  for (Value interval : llvm::reverse(intervals))
-    mask = createBoth(builder, attention.getLoc(), interval, mask);
-  attention.getMaskMutable().assign(mask);
+  MaskFnOp code;
+  std::optional<IntervalScope> hull;
+  bool blocks = false;
+  if (!others.empty()) {
+    code = createFunction(builder, others).getDefiningOp<MaskFnOp>();
+    hull = findHullScope(code);
+    perHead |= hull == IntervalScope::RowOfHead;
+    blocks = knowsBlocks(cast<YieldOp>(code.getBody().front().getTerminator()).getValues()[0],
+                         RegionDependence(code.getBody()));
+  }
+  const DifferenceRange range = *getDifferenceRange(whole);
+  auto bound = [&](int64_t value, int64_t unbounded) {
+    return value == unbounded ? IntegerAttr() : builder.getI64IntegerAttr(value);
+  };
+  attention.getMaskMutable().assign(MaskPartsOp::create(
+      builder, whole.getLoc(), builder.getType<MaskType>(), intervals, code ? code : Value(),
+      bound(range.min, DifferenceRange::kUnboundedMin),
+      bound(range.max, DifferenceRange::kUnboundedMax), perHead, hull.has_value(), blocks));
 }
 
 struct PEExpandMasksPass : impl::PEExpandMasksPassBase<PEExpandMasksPass> {
   using Base::Base;
   void runOnOperation() override {
-    getOperation().walk([](AttentionOp attention) {
+    for (auto attention : getOperation().getOps<AttentionOp>())
       if (Value mask = attention.getMask(); mask && mask.getDefiningOp())
         expand(attention);
-    });
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(getOperation().front())))
+      if (isa<MaskOpInterface>(op) && op.use_empty())
+        op.erase();
   }
 };
 

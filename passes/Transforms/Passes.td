@@ -139,6 +139,38 @@ def PEExpandMasksPass : Pass<"pe-expand-masks", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::pe::PEDialect"];
 }
 
+def PEClassifyFunctionsPass : Pass<"pe-classify-functions", "::mlir::func::FuncOp"> {
+  let summary = "Stores the classes of content terms, score functions and factors";
+  let description = [{
+    Later passes and `pe explain` read these classes and do not analyze the code.
+
+    - A content term gets its class (`#pe.content`) for the pairs that its attention keeps. A term of
+      several attentions is copied.
+    - A score function that multiplies s by a value of the query gets `per_query`: the queries are
+      multiplied.
+    - A factor on weights is split into a product of values of the query, which gets `per_query` and
+      multiplies the output, and the rest.
+
+    Values of the query must be finite at every position (passes/Analysis/QueryFactor.h).
+
+    ```mlir
+    // rel_k[clamp(i - j, -2, 2) + 2, d]
+    %c = pe.content_fn(%rel_k : tensor<5x?xf32>) {...}
+    // exp(-abs(i - j)) * gate[b, h, i]
+    %f = pe.factor_fn(%gate : tensor<?x?x?xf32>) {...}
+    %o = pe.attention %q, %k, %v content(%c) factor(%f)
+    // ==>
+    %c = pe.content_fn(%rel_k : tensor<5x?xf32>)
+        attributes {structure = #pe.content<near [-2, 2], "has 5 different vectors: ...">} {...}
+    %f0 = pe.factor_fn {...}                                                      // exp(-abs(i - j))
+    %f1 = pe.factor_fn(%gate : tensor<?x?x?xf32>) attributes {per_query} {...}    // gate[b, h, i]
+    %o = pe.attention %q, %k, %v content(%c) factor(%f0, %f1)
+    ```
+    Tested by test/passes/Transforms/classify-functions.mlir.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::pe::PEDialect"];
+}
+
 def PESplitTermsPass : Pass<"pe-split-terms", "::mlir::func::FuncOp"> {
   let summary = "Rewrites the biases of an attention as a sum of terms";
   let description = [{

@@ -24,6 +24,9 @@ constexpr Feature kFeatures[] = {
      "  %near = pe.sliding_window {left = 9, right = 9}\n"
      "  %third = pe.mask_fn expr \"(i + j) % 3 == 0\"\n"
      "  %either = pe.mask_or %near, %third\n"},
+    {"window per head", Slot::Mask, "%reach",
+     ", %width: tensor<?xi32> {pe.name = \"width\", pe.init = \"integers(1,70)\"}",
+     "  %reach = pe.mask_fn(%width : tensor<?xi32>) expr \"abs(i - j) < width[h]\"\n"},
     {"documents", Slot::Mask, "%documents",
      ", %cu: tensor<?xi32> {pe.name = \"cu\", pe.axes = [\"boundaries\"]}",
      "  %documents = pe.documents %cu : tensor<?xi32>\n"},
@@ -73,6 +76,9 @@ constexpr Feature kFeatures[] = {
     {"factor", Slot::Factor, "%fade",
      ", %rate: tensor<?xf32> {pe.name = \"rate\", pe.init = \"uniform(0.01,0.1)\"}",
      "  %fade = pe.factor_fn(%rate : tensor<?xf32>) expr \"exp(-(rate[h] * abs(i - j)))\"\n"},
+    {"factor of a row", Slot::Factor, "%gated",
+     ", %gate: tensor<?x?x?xf32> {pe.name = \"gate\", pe.axes = [\"batch\", \"head\", \"query\"]}",
+     "  %gated = pe.factor_fn(%gate : tensor<?x?x?xf32>) expr \"sigmoid(gate[b, h, i])\"\n"},
     {"dropout", Slot::Dropout, "0.25, %seed : tensor<i64>",
      ", %seed: tensor<i64> {pe.name = \"seed\"}"},
     {"bias: a row", Slot::Bias, "%rows",
@@ -150,6 +156,8 @@ constexpr Refusal kRefusals[] = {
      "the vectors of a row are added after the division by its sum"},
     {"factor", "value content", "dataflow-C23",
      "the stream stores logarithms of near weights, which cannot represent a sign"},
+    {"factor of a row", "value content", "dataflow-C23",
+     "the check precedes the analysis that finds factors of rows"},
     {"positions", "documents, restart", "documents-C3",
      "positions are either explicit or restart per document"},
     {"positions", "rotation table", "positions-C8",

@@ -13,8 +13,8 @@ import pathlib
 import subprocess
 import sys
 
-PASSES = ["--pe-prepare", "--pe-expand-functions", "--pe-expand-biases", "--pe-split-terms",
-          "--pe-simplify-under-normalizer", "--pe-explain-structure=json", "-o", "/dev/null"]
+PASSES = ["--pe-prepare", "--pe-structure-pipeline", "--pe-explain-structure=json", "-o",
+          "/dev/null"]
 
 
 def structure_of(path):

@@ -3,7 +3,7 @@
 // RUN:   | FileCheck %s --check-prefix=ROWS
 // RUN: pe-opt %s --pe-tile-to-loops="block-rows=2 block-columns=3 owner=columns" --canonicalize --cse \
 // RUN:   | FileCheck %s --check-prefix=COLUMNS
-// RUN: pe-opt %examples/prefix_lm.mlir --pe-prepare --pe-to-tile --pe-tile-to-loops \
+// RUN: pe-opt %examples/prefix_lm.mlir --pe-prepare --pe-expand-masks --pe-to-tile --pe-tile-to-loops \
 // RUN:   | FileCheck %s --check-prefix=BOUNDS
 // The structure of lowered stages; test/conformance and ExecutionTest.cpp execute the loops.
 

@@ -1,4 +1,4 @@
-// RUN: pe-opt %examples/rope.mlir --pe-prepare --pe-to-tile="grad=1 head-dim=32" | FileCheck %s
+// RUN: pe-opt %examples/rope.mlir --pe-prepare --pe-expand-masks --pe-to-tile="grad=1 head-dim=32" | FileCheck %s
 // Queries and keys are rotated before the kernel and their gradients rotated back after it; the
 // kernel reads the rotated buffers.
 // CHECK:      %[[DQ:[0-9]+]] = tile.buffer "d_q"
@@ -19,7 +19,7 @@
 
 // A learned base: the sums over pairs of positions and angles' gradients, then the chain to the
 // base. The frequencies depend only on the end of the keys and on the base.
-// RUN: pe-opt %examples/rope_per_head.mlir --pe-prepare --pe-to-tile="grad=1 head-dim=32" \
+// RUN: pe-opt %examples/rope_per_head.mlir --pe-prepare --pe-expand-masks --pe-to-tile="grad=1 head-dim=32" \
 // RUN:   | FileCheck %s --check-prefix=BASE
 // BASE:      tile.require "hkv" at_least "hq" of "key heads, as many as query heads because each head has its own base"
 // BASE:      tile.stage {{.*}} prepare
@@ -37,7 +37,7 @@
 // BASE:      tile.accumulate {{.*}} -> <[hq], f64>
 
 // Given tables: a row for every position, checked before the call runs, and gradients by position.
-// RUN: pe-opt %examples/rope_table.mlir --pe-prepare --pe-to-tile="grad=1 head-dim=32" \
+// RUN: pe-opt %examples/rope_table.mlir --pe-prepare --pe-expand-masks --pe-to-tile="grad=1 head-dim=32" \
 // RUN:   | FileCheck %s --check-prefix=TABLE
 // TABLE:      tile.extent "cos_positions"
 // TABLE:      tile.require "cos_positions" at_least "max(1, max(q_start + r, k_start + c))"

@@ -1,5 +1,5 @@
-// RUN: pe-opt %examples/stick_breaking.mlir --pe-prepare --pe-to-tile="grad=1" | FileCheck %s
-// RUN: pe-opt %examples/stick_breaking.mlir --pe-prepare --pe-to-tile="grad=1 early-exit=0" \
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-prepare --pe-expand-masks --pe-to-tile="grad=1" | FileCheck %s
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-prepare --pe-expand-masks --pe-to-tile="grad=1 early-exit=0" \
 // RUN:   | FileCheck %s --check-prefix=ALL
 
 // A causal mask becomes strict. Forward visits the nearest keys first and stops when no mass is

@@ -1,5 +1,4 @@
-// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer \
-// RUN:   --pe-explain-structure | FileCheck %s
+// RUN: pe-opt %s -o /dev/null --pe-structure-pipeline --pe-explain-structure | FileCheck %s
 !t = tensor<?x?x?x64xf32>
 
 // CHECK:      attention at {{.*}}: softmax, keys with 0 <= i - j

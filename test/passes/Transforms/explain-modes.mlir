@@ -1,7 +1,5 @@
-// RUN: pe-opt %s -o /dev/null --pe-expand-functions --pe-expand-biases --pe-split-terms \
-// RUN:   --pe-simplify-under-normalizer --pe-explain-structure | FileCheck %s
-// RUN: pe-opt %s -o /dev/null --pe-expand-functions --pe-expand-biases --pe-split-terms \
-// RUN:   --pe-simplify-under-normalizer --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
+// RUN: pe-opt %s -o /dev/null --pe-structure-pipeline --pe-explain-structure | FileCheck %s
+// RUN: pe-opt %s -o /dev/null --pe-structure-pipeline --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
 
 // With a sink, a term that depends only on the query has a price.
 // CHECK:      attention at {{.*}}: softmax, all keys

@@ -1,7 +1,6 @@
-// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-functions --pe-expand-biases --pe-expand-masks \
-// RUN:   --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure | FileCheck %s
-// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-functions --pe-expand-biases --pe-expand-masks \
-// RUN:   --pe-split-terms --pe-simplify-under-normalizer --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
+// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-structure-pipeline --pe-explain-structure | FileCheck %s
+// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-structure-pipeline --pe-explain-structure=json \
+// RUN:   | FileCheck %s --check-prefix=JSON
 // Prices of sums over extents, score functions, sinks, factors and masks; formulas as the user wrote them.
 !t = tensor<?x?x?x64xf32>
 

@@ -1,7 +1,6 @@
-// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-biases --pe-split-terms --pe-explain-structure \
+// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-structure-pipeline --pe-explain-structure \
 // RUN:   | FileCheck %s
-// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-biases --pe-split-terms \
-// RUN:   --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
+// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-structure-pipeline --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
 // The rotated dims, the frequencies, the place of their computation and the cost.
 !t = tensor<?x?x?x64xf32>
 

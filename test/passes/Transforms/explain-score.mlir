@@ -1,4 +1,4 @@
-// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-expand-biases --pe-split-terms --pe-explain-structure \
+// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-structure-pipeline --pe-explain-structure \
 // RUN:   | FileCheck %s
 // Functions of the score that queries carry as a factor: s times a value of the query that is
 // finite at every position.

@@ -1,5 +1,4 @@
-// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer \
-// RUN:   --pe-explain-structure | FileCheck %s
+// RUN: pe-opt %s -o /dev/null --pe-structure-pipeline --pe-explain-structure | FileCheck %s
 
 // Formula, price and advice for terms without a cheaper class.
 // CHECK:      attention at

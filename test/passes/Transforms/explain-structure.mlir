@@ -1,7 +1,5 @@
-// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer \
-// RUN:   --pe-explain-structure | FileCheck %s
-// RUN: pe-opt %s -o /dev/null --pe-expand-biases --pe-split-terms --pe-simplify-under-normalizer \
-// RUN:   --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
+// RUN: pe-opt %s -o /dev/null --pe-structure-pipeline --pe-explain-structure | FileCheck %s
+// RUN: pe-opt %s -o /dev/null --pe-structure-pipeline --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
 
 // CHECK:      attention at {{.*}}explain-structure.mlir:{{[0-9]+}}:8: softmax, keys with 0 <= i - j <= 127
 // CHECK-NEXT:   bias shift[h]
