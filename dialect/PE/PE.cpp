@@ -25,7 +25,7 @@ static ParseResult parseDistances(AsmParser &parser, ContentClass cls, int64_t &
 }
 static void printDistances(AsmPrinter &printer, ContentClass cls, int64_t low, int64_t high) {
   if (cls == ContentClass::Near)
-    printer << "[" << low << ", " << high << "]";
+    printer << " [" << low << ", " << high << "]";
 }
 
 #define GET_TYPEDEF_CLASSES

@@ -183,7 +183,7 @@ def PE_ContentAttr : AttrDef<PE_Dialect, "Content"> {
   }];
   let parameters = (ins EnumParameter<PE_ContentClass>:$cls, "int64_t":$low, "int64_t":$high,
                         StringRefParameter<"why">:$reason);
-  let assemblyFormat = "`<` $cls custom<Distances>(ref($cls), $low, $high) `,` $reason `>`";
+  let assemblyFormat = "`<` $cls `` custom<Distances>(ref($cls), $low, $high) `,` $reason `>`";
   let genVerifyDecl = 1;
 }
 

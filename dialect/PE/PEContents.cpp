@@ -1,6 +1,6 @@
 //===- PEContents.cpp - Terms that depend on queries and distances --------===//
 //
-// Verifies constraints content_fn-C1 to content_fn-C9 of docs/spec.md (PERegions.h has C1 to C6).
+// Verifies constraints content_fn-C1 to content_fn-C8 of docs/spec.md (PERegions.h has C1 to C6).
 //
 //===----------------------------------------------------------------------===//
 
@@ -131,7 +131,7 @@ LogicalResult ContentFnOp::verifyRegions() {
     if (isa<PiecewiseOpInterface>(op)) // content_fn-C7
       return op.emitOpError("expected no network in a content term (content_fn-C7)");
   RegionForm form = kForm;
-  if (std::optional<ContentAttr> known = getStructure(); known) // content_fn-C9
+  if (std::optional<ContentAttr> known = getStructure()) // content_fn-C3
     form.values = known->getCls() == ContentClass::Angles ? 2 : 1;
   if (failed(verifyRegionCode(*this, form)))
     return failure();

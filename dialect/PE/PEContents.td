@@ -25,7 +25,7 @@ def PE_ContentFnOp : PE_Op<"content_fn", [
     it allows neither shift nor projection.
 
     `pe-classify-functions` sets `structure`, the class of the term. The region of class `angles` then
-    also yields the angle (i - j) w (content_fn-C9).
+    also yields the angle (i - j) w (content_fn-C3).
 
     The gradients of queries, shift, projection and captures are derived. Example (Shaw et al. 2018,
     arXiv 1803.02155, section 3.2; Dai et al. 2019, arXiv 1901.02860, section 3.3):

@@ -96,7 +96,7 @@ FailureOr<AttentionPairs> AttentionPairs::create(PlanContext &context,
   if (op.getMask()) {
     auto parts = op.getMask().getDefiningOp<MaskPartsOp>();
     if (!parts)
-      return op.emitError("expected a mask in parts; run pe-expand-masks before");
+      return op.emitOpError("expected a mask in parts; run pe-expand-masks first");
     if ((!parts.getIntervals().empty() || parts.getCodeBounds()) &&
         failed(createBounds(context, parts, inputs.name, buffers)))
       return failure();

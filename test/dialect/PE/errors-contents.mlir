@@ -97,3 +97,20 @@ func.func @clip(%t: tensor<32x?xf32>) {
   %c = pe.content_fn(%t : tensor<32x?xf32>) expr "t[clamp(i - j, -16, 16) + 16, d]"
   return
 }
+
+// -----
+
+func.func @no_angle() {
+  %c = pe.content_fn attributes {structure = #pe.content<angles, "why">} {
+  ^bb0(%b: index, %h: index, %i: index, %j: index, %d: index, %dim: index):
+    %x = arith.constant 1.0 : f32
+    // expected-error @below {{expected two values of type f32, found 'f32' (content_fn-C3)}}
+    pe.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+// expected-error @below {{expected the distances of class near to contain one, found [3, 2] (content-C1)}}
+func.func private @no_distance() attributes {x = #pe.content<near [3, 2], "why">}

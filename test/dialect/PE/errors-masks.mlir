@@ -96,3 +96,20 @@ func.func @bias_region_of_a_condition() {
   }
   return
 }
+
+// -----
+
+func.func @code_of_parts() {
+  %m = pe.causal
+  // expected-error @below {{the code to be a pe.mask_fn, and code_bounds and blocks only with code (mask_parts-C1)}}
+  %parts = pe.mask_parts code(%m)
+  return
+}
+
+// -----
+
+func.func @blocks_of_parts() {
+  // expected-error @below {{the code to be a pe.mask_fn, and code_bounds and blocks only with code (mask_parts-C1)}}
+  %parts = pe.mask_parts {blocks}
+  return
+}

@@ -193,3 +193,11 @@ func.func @score_foreign_op() {
   }
   return
 }
+
+// -----
+
+func.func @score_per_query() {
+  // expected-error @below {{expected a function per query not to read j (score_fn-C7)}}
+  %s = pe.score_fn attributes {per_query} expr "s * exp(j - i)"
+  return
+}

@@ -155,3 +155,11 @@ func.func @certain_dropout(%seed: tensor<i64>) {
   }
   return
 }
+
+// -----
+
+func.func @per_query() {
+  // expected-error @below {{expected a factor per query to read neither j nor a random draw (factor_fn-C8)}}
+  %f = pe.factor_fn attributes {per_query} expr "exp(j - i)"
+  return
+}

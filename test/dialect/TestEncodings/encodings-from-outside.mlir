@@ -35,8 +35,7 @@ func.func @attention(%q: !qkv {pe.name = "q"},
 // RUN: pe-test-opt %s --pe-prepare --pe-expand-masks | FileCheck %s --check-prefix=MASK
 // MASK: %[[CODE:.*]] = pe.mask_fn {
 // MASK:   arith.andi
-// MASK: %[[RANGE:.*]] = pe.causal
-// MASK: %[[MASK:.*]] = pe.mask_and %[[RANGE]], %[[CODE]]
+// MASK: %[[MASK:.*]] = pe.mask_parts code(%[[CODE]]) {blocks, min = 0 : i64}
 // MASK: pe.attention {{.*}} mask(%[[MASK]])
 // RUN: pe-test-opt %s --pe-to-cpu=grad=1 | FileCheck %s --check-prefix=CPU
 // RUN: pe-test-opt %s --pe-to-loops=grad=1 | FileCheck %s --check-prefix=CPU

@@ -1,6 +1,8 @@
 // RUN: pe-opt %s --split-input-file --pe-prepare --pe-expand-masks --pe-to-tile --verify-roundtrip | FileCheck %s
-// RUN: pe-opt %examples/sliding_window.mlir --pe-prepare --pe-expand-masks --pe-to-tile | FileCheck %s --check-prefix=WINDOW
-// RUN: pe-opt %examples/rope_bidirectional.mlir --pe-prepare --pe-expand-masks --pe-to-tile | FileCheck %s --check-prefix=ALL
+// RUN: pe-opt %examples/sliding_window.mlir --pe-prepare --pe-expand-masks --pe-to-tile \
+// RUN:   | FileCheck %s --check-prefix=WINDOW
+// RUN: pe-opt %examples/rope_bidirectional.mlir --pe-prepare --pe-expand-masks --pe-to-tile \
+// RUN:   | FileCheck %s --check-prefix=ALL
 
 // A range of i - j becomes a band.
 // WINDOW: %[[PAIRS:.*]] = tile.pairs band(left = 128, right = 1)

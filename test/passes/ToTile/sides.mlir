@@ -3,7 +3,8 @@
 // RUN: pe-opt %examples/stick_breaking_remainder.mlir --pe-prepare --pe-expand-masks --pe-to-tile="grad=1" \
 // RUN:   | FileCheck %s --check-prefix=REST
 // RUN: pe-opt %examples/rse_bidirectional.mlir --pe-to-tile-pipeline="grad=1" | FileCheck %s --check-prefix=BOTH
-// RUN: pe-opt %examples/cross_attention.mlir --pe-prepare --pe-expand-masks --pe-to-tile | FileCheck %s --check-prefix=CROSS
+// RUN: pe-opt %examples/cross_attention.mlir --pe-prepare --pe-expand-masks --pe-to-tile \
+// RUN:   | FileCheck %s --check-prefix=CROSS
 
 // The query's own key is inside the band; nothing else differs.
 // CURRENT:     tile.pairs band(right = 1)

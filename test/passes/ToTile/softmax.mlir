@@ -1,5 +1,6 @@
 // RUN: pe-opt %examples/nope.mlir --pe-prepare --pe-expand-masks --pe-to-tile="head-dim=32 value-dim=48" | FileCheck %s
-// RUN: pe-opt %examples/nope.mlir --pe-prepare --pe-expand-masks --pe-to-tile="grad=1" | FileCheck %s --check-prefix=GRAD
+// RUN: pe-opt %examples/nope.mlir --pe-prepare --pe-expand-masks --pe-to-tile="grad=1" \
+// RUN:   | FileCheck %s --check-prefix=GRAD
 
 // Forward: the queries are scaled (1 / sqrt(32) in units of log2), and a causal stream carries the
 // running maximum, sum and output; no residual without gradients.

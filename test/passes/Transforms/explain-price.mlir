@@ -80,10 +80,9 @@ func.func @written(%q: !t {pe.name = "q"}, %w: tensor<?xf32> {pe.name = "w"}, %a
 // Code that reads nothing of a pair is evaluated once per row, or once per head.
 // CHECK-LABEL: attention at
 // CHECK:       factor 1 / (1 + i)
-// CHECK:         forward: evaluates its code for every query; backward
-// CHECK-NEXT:    price: 2 operations per query, 1 of them division, exp, log or similar;
-// CHECK-SAME:    attention without a bias takes 256 per score
-// JSON:        "factor": {
+// CHECK:         forward: a factor on the output, one product per element; backward
+// CHECK-NEXT:    price: 2 operations per query, 1 of them division, exp, log or similar{{$}}
+// JSON:        "output_factor": {
 // JSON:            "all": 2,
 // JSON:            "per": "query",
 func.func @row_factor(%q: !t {pe.name = "q"}) -> (!t {pe.name = "o"}) {

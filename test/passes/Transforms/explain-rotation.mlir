@@ -1,6 +1,7 @@
 // RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-structure-pipeline --pe-explain-structure \
 // RUN:   | FileCheck %s
-// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-structure-pipeline --pe-explain-structure=json | FileCheck %s --check-prefix=JSON
+// RUN: pe-opt %s --mlir-disable-threading -o /dev/null --pe-structure-pipeline --pe-explain-structure=json \
+// RUN:   | FileCheck %s --check-prefix=JSON
 // The rotated dims, the frequencies, the place of their computation and the cost.
 !t = tensor<?x?x?x64xf32>
 
