@@ -152,8 +152,9 @@ llvm::json::Value explainOutputFactor(func::FuncOp function, FactorFnOp factor) 
 void printOutputFactor(llvm::raw_ostream &os, const llvm::json::Object &factor) {
   os << "  factor " << *factor.getString("formula");
   printCode(os, factor);
-  os << "\n    forward: a factor on the output, one product per element; backward: one product per "
-        "element and one sum per query\n";
+  os << "\n    forward: a factor on the output, one product per element; backward: one product "
+        "per element and one sum per query; in types narrower than f32 its code is evaluated for "
+        "every weight\n";
   printPrice(os, factor);
 }
 

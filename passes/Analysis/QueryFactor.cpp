@@ -59,7 +59,13 @@ public:
   QueryValues(Value score, Value query, Value key) : score(score), query(query), key(key) {}
 
   /// Returns true if the value is the score times a value of the query.
-  bool isLinear(Value value);
+  bool isLinear(Value value) {
+    if (auto known = linear.find(value); known != linear.end())
+      return known->second;
+    const bool result = findIsLinear(value);
+    linear[value] = result;
+    return result;
+  }
   /// Returns true for a value of the query whose reciprocal is finite at every position, or that
   /// does not depend on the position.
   bool isDivisor(Value value) {
@@ -77,6 +83,7 @@ public:
   }
 
 private:
+  bool findIsLinear(Value value);
   /// Random draws differ from pair to pair, although they have no operand that does.
   static bool isRandom(Value value) {
     return llvm::any_of(collectSlice(value),
@@ -90,6 +97,14 @@ private:
 
   /// Returns nothing if the value may be NaN at some position, or -infinity.
   Known intervalOf(Value value) {
+    if (auto known = intervals.find(value); known != intervals.end())
+      return known->second;
+    const Known result = findInterval(value);
+    intervals[value] = result;
+    return result;
+  }
+
+  Known findInterval(Value value) {
     if (value == query)
       return Interval{0, 1 << 30};
     APFloat real(0.0);
@@ -172,11 +187,14 @@ private:
   }
 
   Value score, query, key;
+  // Values may be shared by many others.
+  llvm::DenseMap<Value, Known> intervals;
+  llvm::DenseMap<Value, bool> linear;
 };
 
 } // namespace
 
-bool QueryValues::isLinear(Value value) {
+bool QueryValues::findIsLinear(Value value) {
   if (value == score)
     return true;
   Operation *op = value.getDefiningOp();
@@ -211,9 +229,9 @@ FactorParts findParts(FactorFnOp function) {
     const bool isOfQuery = values.isOfQuery(value);
     auto product = value.getDefiningOp<arith::MulFOp>();
     auto quotient = value.getDefiningOp<arith::DivFOp>();
-    if (product && !isOfQuery) {
+    if (product && !isOfQuery && value.hasOneUse()) {
       pending.append({product.getRhs(), product.getLhs()});
-    } else if (quotient && !isOfQuery && values.isDivisor(quotient.getRhs())) {
+    } else if (quotient && !isOfQuery && value.hasOneUse() && values.isDivisor(quotient.getRhs())) {
       pending.push_back(quotient.getLhs());
       parts.divisors.push_back(quotient.getRhs());
     } else if (matchPattern(value, m_Constant())) {

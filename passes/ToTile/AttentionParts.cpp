@@ -2,6 +2,7 @@
 #include "passes/ToTile/AttentionParts.h"
 
 #include "passes/ToTile/Normalizer.h"
+#include "passes/Transforms/ExpandFunctions.h"
 
 using namespace mlir;
 using namespace mlir::pe;
@@ -30,6 +31,15 @@ LogicalResult AttentionParts::createAll(Inputs &inputs, SharedTerms &shared) {
   if (failed(found))
     return failure();
   factors = *found;
+  // A cotangent that is multiplied by the factor would be rounded again before the products.
+  if (factors.perOutput && !context.operands.isF32()) {
+    OpBuilder builder(op);
+    if (factors.perPair)
+      factors.perPair = createProduct(builder, op.getLoc(), {factors.perPair, factors.perOutput});
+    else
+      factors.perPair = factors.perOutput;
+    factors.perOutput = {};
+  }
   FailureOr<Prologues> created = Prologues::create(context, op, given.name);
   if (failed(created))
     return failure();

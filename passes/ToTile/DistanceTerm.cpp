@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Analysis/Slice.h"
+#include "passes/ToTile/DistanceEntries.h"
 #include "passes/ToTile/Terms.h"
 #include "passes/Transforms/ScalarVjp.h"
 #include "passes/Transforms/SumEval.h"
@@ -35,17 +36,8 @@ struct Shared {
 class DistanceTerm : public TermLowering {
 public:
   DistanceTerm(PlanContext &context, pe::TermOp term, std::string name, int64_t minDistance)
-      : TermLowering(context, term, std::move(name)), region(term.getPart(pe::TermPart::Distance)) {
-    // Entry t holds distance t - (c - 1) + q_start - k_start; distances that the mask excludes are
-    // skipped.
-    first = "0";
-    if (minDistance != pe::DifferenceRange::kUnboundedMin)
-      first = "max(0, c - 1 - q_start + k_start" +
-              (minDistance < 0 ? " - " + std::to_string(-minDistance)
-                               : " + " + std::to_string(minDistance)) +
-              ")";
-    count = "max(0, r + c - 1 - " + first + ")";
-  }
+      : TermLowering(context, term, std::move(name)), region(term.getPart(pe::TermPart::Distance)),
+        entries(minDistance) {}
 
   bool isSharable() const override { return true; }
   LogicalResult prepare() override;
@@ -56,7 +48,7 @@ public:
 private:
   SmallVector<Value> findShared();
   LogicalResult prepareShared();
-  Value entryOf(Scalar &s, Value place) { return s.add(place, s.size(first)); }
+  Value entryOf(Scalar &s, Value place) { return s.add(place, s.size(entries.first)); }
   IRMapping mappingAt(Scalar &s, Value head, Value entry);
   TileParameters wideParameters(Scalar &s);
   Value sumAt(Scalar &s, Value head, Value entry);
@@ -68,7 +60,7 @@ private:
   SmallVector<Shared> shared;
   bool isActive = false;    // true if a parameter has a gradient
   bool readsItself = false; // true if the bias reads parameters besides those of the shared values
-  std::string first, count;
+  DistanceEntries entries;
   Value table;
   SmallVector<Value> sums; // one per attention
 };
@@ -114,7 +106,7 @@ SmallVector<Value> DistanceTerm::findShared() {
 /// Maps the leaves of the region for an entry of the table; `head` may be null for shared values.
 IRMapping DistanceTerm::mappingAt(Scalar &s, Value head, Value entry) {
   IRMapping mapping;
-  Value distance = s.sub(entry, s.size("c - 1 - q_start + k_start"));
+  Value distance = distanceOfEntry(s, entry);
   mapPart(mapping, pe::TermPart::Distance, s.index(0), head ? head : s.index(0), distance);
   return mapping;
 }
@@ -137,7 +129,7 @@ LogicalResult DistanceTerm::prepareShared() {
   if (shared.empty())
     return success();
   TileBuilder t = beginStage(context.plan, name + "_prepare_shared", Phase::Prepare, {});
-  t.foreach ({count}, [&](Scalar &s, ValueRange at) {
+  t.foreach ({entries.count}, [&](Scalar &s, ValueRange at) {
     Value entry = entryOf(s, at[0]);
     IRMapping mapping = mappingAt(s, {}, entry);
     TileParameters params = wideParameters(s);
@@ -163,7 +155,7 @@ LogicalResult DistanceTerm::prepare() {
                              readsParameters);
   table = context.kept(name + "_table", {"hq", "t"});
   TileBuilder t = beginStage(context.plan, name + "_prepare", Phase::Prepare, {"hq"});
-  t.foreach ({count}, [&](Scalar &s, ValueRange at) {
+  t.foreach ({entries.count}, [&](Scalar &s, ValueRange at) {
     Value entry = entryOf(s, at[1]);
     IRMapping mapping = mappingAt(s, at[0], entry);
     for (Shared &part : shared)
@@ -212,7 +204,7 @@ SmallVector<Value> DistanceTerm::adjointsAt(Scalar &s, Value head, Value entry, 
 /// Sums the adjoint of a shared value over the heads and chains it to the parameters once.
 void DistanceTerm::finishShared(TileBuilder &t, size_t number) {
   Shared &part = shared[number];
-  t.foreach ({count}, [&](Scalar &s, ValueRange at) {
+  t.foreach ({entries.count}, [&](Scalar &s, ValueRange at) {
     Value entry = entryOf(s, at[0]);
     Value adjoint = sumOver(s, {"hq"}, [&](Scalar &x, ValueRange head) {
       Value sum = sumAt(x, head[0], entry);
@@ -233,7 +225,7 @@ void DistanceTerm::finish() {
   TileBuilder t = beginStage(context.plan, name + "_finish", Phase::Finish, {});
   // Skipped if it adds nothing: the loop would still be divided among as many threads as entries.
   if (readsItself)
-    t.foreach ({"hq", count}, [&](Scalar &s, ValueRange at) {
+    t.foreach ({"hq", entries.count}, [&](Scalar &s, ValueRange at) {
       Value entry = entryOf(s, at[1]);
       Value sum = sumAt(s, at[0], entry);
       ifNonZero(s, sum,

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToTile/ContentTerm.h"
+#include "passes/ToTile/DistanceEntries.h"
 
 #include "passes/Analysis/Dependence.h"
 
@@ -39,7 +40,6 @@ public:
 private:
   /// Prepends "hq" to `extents` if every head has its own vectors.
   SmallVector<StringRef> withHeads(ArrayRef<StringRef> extents) const;
-  Value distanceOf(Scalar &s, Value entry);
   /// Returns the head of indices that begin with one.
   Value headOf(Scalar &s, ValueRange at) { return isPerHead ? at[0] : s.index(0); }
   /// Returns a builder before the stream that `t` is in.
@@ -50,25 +50,18 @@ private:
   Value loadRows(TileBuilder &t);
 
   bool isPerHead;
-  std::string first, count; // the entries of `t` that the mask allows
-  Value panel;              // [hq, d, t] or [d, t]
-  Value sums;               // [b, hq, t, d]
+  DistanceEntries entries; // of `t`
+  Value panel;             // [hq, d, t] or [d, t]
+  Value sums;              // [b, hq, t, d]
 };
 
 } // namespace
 
 PanelTerm::PanelTerm(PlanContext &context, pe::ContentFnOp op, pe::DifferenceRange range,
                      const ContentSite &site, std::string name)
-    : ContentTerm(context, op, site, std::move(name)) {
+    : ContentTerm(context, op, site, std::move(name)), entries(range.min) {
   Value root = cast<pe::YieldOp>(op.getBody().front().getTerminator()).getValues()[0];
   isPerHead = pe::RegionDependence(op.getBody()).of(root).has(pe::Dependence::Head);
-  first = "0";
-  if (range.min != pe::DifferenceRange::kUnboundedMin)
-    first =
-        "max(0, c - 1 - q_start + k_start" +
-        (range.min < 0 ? " - " + std::to_string(-range.min) : " + " + std::to_string(range.min)) +
-        ")";
-  count = "max(0, r + c - 1 - " + first + ")";
 }
 
 SmallVector<StringRef> PanelTerm::withHeads(ArrayRef<StringRef> extents) const {
@@ -79,10 +72,6 @@ SmallVector<StringRef> PanelTerm::withHeads(ArrayRef<StringRef> extents) const {
   return all;
 }
 
-Value PanelTerm::distanceOf(Scalar &s, Value entry) {
-  return s.sub(entry, s.size("c - 1 - q_start + k_start"));
-}
-
 LogicalResult PanelTerm::prepare() {
   if (failed(function.derive()))
     return failure();
@@ -91,8 +80,8 @@ LogicalResult PanelTerm::prepare() {
   TileBuilder t =
       beginStage(context.plan, name + "_prepare_panel", Phase::Prepare, withHeads({"d"}));
   t.foreach ({kEntries}, [&](Scalar &s, ValueRange at) {
-    Value element =
-        function.emitElement(s, headOf(s, at), distanceOf(s, at.back()), at[isPerHead ? 1 : 0]);
+    Value element = function.emitElement(s, headOf(s, at), distanceOfEntry(s, at.back()),
+                                         at[isPerHead ? 1 : 0]);
     writeElement(s, s.create<arith::TruncFOp>(s.getF32Type(), element), panel, at);
   });
   return success();
@@ -144,13 +133,13 @@ void PanelTerm::finish() {
     writeElement(s, s.mul(sum, s.number(scale, f64)), total, at);
   });
   TileBuilder last = beginStage(context.plan, name + "_finish", Phase::Finish, {});
-  last.foreach (withHeads({count, "d"}), [&](Scalar &s, ValueRange at) {
-    Value entry = s.add(at[at.size() - 2], s.size(first));
+  last.foreach (withHeads({entries.count, "d"}), [&](Scalar &s, ValueRange at) {
+    Value entry = s.add(at[at.size() - 2], s.size(entries.first));
     SmallVector<Value> place(at);
     place[at.size() - 2] = entry;
     Value sum = readElement(s, total, place);
     ifNonZero(s, sum, [&](Scalar &x) {
-      function.emitAdjoint(x, headOf(x, at), distanceOf(x, entry), at.back(), sum);
+      function.emitAdjoint(x, headOf(x, at), distanceOfEntry(x, entry), at.back(), sum);
     });
   });
 }

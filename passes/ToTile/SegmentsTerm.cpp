@@ -1,6 +1,8 @@
 //===- SegmentsTerm.cpp - tables and values of piecewise polynomials ------===//
 #include "passes/ToTile/SegmentsTerm.h"
 
+#include "passes/ToTile/DistanceEntries.h"
+
 using namespace mlir;
 using namespace mlir::tile;
 
@@ -60,7 +62,7 @@ void SegmentsTerm::createBuffers() {
 }
 
 void SegmentsTerm::mapDistance(Scalar &s, IRMapping &mapping, Value head, Value entry) {
-  Value distance = s.sub(entry, s.size("c - 1 - q_start + k_start"));
+  Value distance = distanceOfEntry(s, entry);
   mapPart(mapping, pe::TermPart::Factor, s.index(0), head, distance);
 }
 void SegmentsTerm::mapRow(Scalar &s, IRMapping &mapping, Value head, Value r) {

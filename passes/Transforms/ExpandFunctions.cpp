@@ -156,12 +156,12 @@ Value createDropout(OpBuilder &builder, AttentionOp attention) {
   return function;
 }
 
-/// Creates the product of factors as one factor.
-Value createProduct(OpBuilder &builder, AttentionOp attention, ArrayRef<Value> factors) {
+} // namespace
+
+FactorFnOp createProduct(OpBuilder &builder, Location loc, ArrayRef<Value> factors) {
   llvm::SmallSetVector<Value, 4> captures;
   for (Value factor : factors)
     captures.insert_range(factor.getDefiningOp()->getOperands());
-  Location loc = attention.getLoc();
   auto function =
       FactorFnOp::create(builder, loc, builder.getType<FactorType>(), captures.getArrayRef());
   Block &block = function.getBody().emplaceBlock();
@@ -183,6 +183,8 @@ Value createProduct(OpBuilder &builder, AttentionOp attention, ArrayRef<Value> f
   return function;
 }
 
+namespace {
+
 /// Replaces sinks and dropout by values and factors by their product. Erases unused values.
 void expandModes(AttentionOp attention) {
   OpBuilder builder(attention);
@@ -196,7 +198,7 @@ void expandModes(AttentionOp attention) {
   }
   if (factors.size() > 1) {
     SmallVector<Value> parts = std::move(factors);
-    factors = {createProduct(builder, attention, parts)};
+    factors = {createProduct(builder, attention.getLoc(), parts)};
     attention.getFactorsMutable().assign(factors);
     for (Value part : parts)
       if (part.use_empty())

@@ -17,6 +17,9 @@ FactorFnOp createFactorFunction(OpBuilder &builder, FactorOpInterface op);
 SinkFnOp createSinkFunction(OpBuilder &builder, SinkOpInterface op);
 EmbeddingFnOp createEmbeddingFunction(OpBuilder &builder, EmbeddingOpInterface op);
 
+/// Creates the product of factors (results of pe.factor_fn) as one factor.
+FactorFnOp createProduct(OpBuilder &builder, Location loc, ArrayRef<Value> factors);
+
 } // namespace mlir::pe
 
 #endif // PE_PASSES_TRANSFORMS_EXPANDFUNCTIONS_H

@@ -101,16 +101,19 @@ std::string printFormula(const Program &program, const Node &node, const Coordin
 
 std::string conditionText(int64_t kind, int64_t a) {
   const std::string n = "(" + std::to_string(a) + ")";
-  const std::string texts[kMaskConditions] = {"j < " + n,
-                                              "j >= " + n,
-                                              "j == " + n,
-                                              "j <= i or j < " + n,
-                                              "j < " + n + " or j > i",
-                                              "not (j < " + n + ") and i + 3 > j",
-                                              "abs(i - j) <= " + n,
-                                              "(i + j + h) % " + n + " == 0",
-                                              "(b + i) % " + n + " != 1",
-                                              "(i - j) % " + n + " == 0 and 2 * j - i < 7"};
+  const std::string texts[kMaskConditions + kHeadConditions] = {"j < " + n,
+                                                                "j >= " + n,
+                                                                "j == " + n,
+                                                                "j <= i or j < " + n,
+                                                                "j < " + n + " or j > i",
+                                                                "not (j < " + n + ") and i + 3 > j",
+                                                                "abs(i - j) <= " + n,
+                                                                "(i + j + h) % " + n + " == 0",
+                                                                "(b + i) % " + n + " != 1",
+                                                                "(i - j) % " + n +
+                                                                    " == 0 and 2 * j - i < 7",
+                                                                "i - j < " + n + " + 3 * h",
+                                                                "h % 2 == 0 or j <= i + " + n};
   return texts[kind];
 }
 

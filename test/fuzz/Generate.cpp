@@ -91,6 +91,8 @@ Program Generator::generate() {
   if (chance(0.15))
     program.factor = moderateCode(Scope::Factor, Op::FactorRegion, Op::FactorFormula, 1);
   drawPlainNormalizer();
+  drawPerHeadMask();
+  drawFactorOfRows();
   dropUnusedParameters(program);
   return std::move(program);
 }
@@ -102,6 +104,30 @@ void Generator::drawPlainNormalizer() {
     return;
   program.plainNormalizer = chance(0.5) ? "sigmoid" : "softpick";
   program.hasLse = false;
+}
+
+/// Adds a condition on heads to some masks. It keeps the key at the position of the query.
+void Generator::drawPerHeadMask() {
+  if (!program.mask || !chance(0.2))
+    return;
+  Node heads = makeNode(Op::MaskFn, Type::Mask);
+  heads.integers = {kMaskConditions + int64_t(below(kHeadConditions)),
+                    pick<int64_t>({1, 2, 9, 40})};
+  program.mask = makeNode(Op::MaskAnd, Type::Mask, {*program.mask, std::move(heads)});
+}
+
+/// Replaces j by i in some factors, which then multiply the output of a row.
+void Generator::drawFactorOfRows() {
+  if (!program.factor || !chance(0.5))
+    return;
+  Node factor = *program.factor;
+  walk(factor, [](Node &node) {
+    if (node.op == Op::Key)
+      node.op = Op::Query;
+  });
+  if (conditionOf(program, factor, drawParameters(program, program.seed), 150).isGood() &&
+      fits(factor))
+    program.factor = factor;
 }
 
 Program generateProgram(uint64_t seed) { return Generator(seed).generate(); }

@@ -104,8 +104,9 @@ enum class Op : uint8_t {
 /// its child.
 bool isRegion(Op op);
 
-/// The conditions of MaskFn; the first ones compare with a position.
-constexpr int64_t kMaskConditions = 10, kPositionConditions = 6;
+/// The conditions of MaskFn; the first ones compare with a position. `Generator::mask` draws from
+/// the first kMaskConditions. The others keep an interval of keys that depends on the head.
+constexpr int64_t kMaskConditions = 10, kPositionConditions = 6, kHeadConditions = 2;
 
 struct Node {
   Op op = Op::Constant;

@@ -24,6 +24,8 @@ private:
   Node sink();
   void drawDropout();
   void drawPlainNormalizer();
+  void drawPerHeadMask();
+  void drawFactorOfRows();
 
   // GenerateCall.cpp: sizes, positions and stick-breaking.
   void drawSizes();

@@ -30,8 +30,12 @@ bool holds(int64_t kind, int64_t n, const Pair &pair) {
     return modulo(i + j + pair.h) == 0;
   case 8:
     return modulo(pair.b + i) != 1;
-  default:
+  case 9:
     return modulo(i - j) == 0 && 2 * j - i < 7;
+  case kMaskConditions:
+    return i - j < n + 3 * pair.h;
+  default:
+    return pair.h % 2 == 0 || j <= i + n;
   }
 }
 

@@ -1,4 +1,4 @@
-// RUN: pe-opt %s --split-input-file --pe-expand-masks | FileCheck %s
+// RUN: pe-opt %s --split-input-file --pe-expand-masks --verify-roundtrip | FileCheck %s
 
 !t = tensor<?x?x?x?xf32>
 
