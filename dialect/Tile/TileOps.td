@@ -14,8 +14,9 @@ def Tile_LoadOp : Tile_Op<"load", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> 
   let description = [{
     The buffer's extents name the indices: `b`, `hq`, `hkv` come from the stage (the row's head in a
     stage over `hkv`), `kb` from the stream's block, `r`, `c`, `d`, `e` from the value. The value is
-    a panel, a vector or a head scalar, never a value over r and c. The op is pure, because a stage
-    does not store to a buffer that it loads.
+    a panel, a vector or a head scalar, never a value over r and c. A load of f32 from a buffer of
+    bf16 or f16 extends every element. The op is pure, because a stage does not store to a buffer
+    that it loads.
 
     ```mlir
     %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
@@ -31,7 +32,8 @@ def Tile_StoreOp : Tile_Op<"store", [ParentOneOf<["StageOp", "StreamOp"]>]> {
   let summary = "writes a value; indices are implied by the names";
   let description = [{
     Inside a stream, only a value over `r` may be stored, and only to a buffer with `kb`: a snapshot
-    of a carry at the beginning of the block in stream order.
+    of a carry at the beginning of the block in stream order. A store of f32 to a buffer of bf16 or
+    f16 rounds every element once, to nearest, ties to even.
 
     ```mlir
     tile.store %o, %O : !tile.val<[r, e], f32> -> !tile.buffer<[b, hq, r, e], f32>

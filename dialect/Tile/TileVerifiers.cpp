@@ -87,7 +87,9 @@ template <typename Op> static LogicalResult verifyMemory(Op op, StringRef name) 
   if (StringAttr other = findOtherExtent(buffer, value.getSpaces()))
     return op.emitOpError("expected extents that name the value's indices, found ")
            << other.getValue() << " (" << name << "-C3)";
-  if (value.getElementType() != buffer.getElementType())
+  const Type element = buffer.getElementType();
+  const bool converts = value.getElementType().isF32() && (element.isBF16() || element.isF16());
+  if (value.getElementType() != element && !converts)
     return op.emitOpError("expected the buffer's element type ")
            << buffer.getElementType() << ", found a value of " << value.getElementType() << " ("
            << name << "-C4)";

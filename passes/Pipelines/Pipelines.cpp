@@ -46,6 +46,7 @@ void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &op
   toTile.headDim = options.headDim;
   toTile.valueDim = options.valueDim;
   toTile.dtype = nameOf(options.dtype);
+  toTile.widen = options.widens();
   toTile.grad = options.grad;
   toTile.earlyExit = options.earlyExit;
   toTile.materialize = options.materialize;
@@ -185,8 +186,9 @@ void mlir::pe::registerPEPipelines() {
   PassPipelineRegistration<PipelineOptions>("pe-to-tile-pipeline",
                                             "From the pe dialect to a plan of tile stages",
                                             [](OpPassManager &pm, const PipelineOptions &options) {
-                                              buildPEPipeline(pm, options.get(Lowering::Cpu));
-                                              buildPEToTilePipeline(pm, options.get(Lowering::Cpu));
+                                              // 16-bit tensors are multiplied, as on GPUs.
+                                              buildPEPipeline(pm, options.get(Lowering::Gpu));
+                                              buildPEToTilePipeline(pm, options.get(Lowering::Gpu));
                                             });
   const auto add = [](Lowering lowering, StringRef name, StringRef description) {
     PassPipelineRegistration<PipelineOptions>(

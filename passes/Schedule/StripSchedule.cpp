@@ -114,7 +114,7 @@ private:
 //===- Steps -------------------------------------------------------------===//
 
 LogicalResult Scheduler::checkColumnValue(Value value) {
-  if (!loadOfKeys(value))
+  if (!value.getDefiningOp<LoadOp>())
     return fail("a panel of keys must be loaded, not computed inside the stream");
   return success();
 }
@@ -363,22 +363,6 @@ void Scheduler::assignSlots() {
 }
 
 } // namespace
-
-/// A panel that is stored in 16 bits is extended to f32 by a map without other operations. Its rows
-/// are those of a key head, so that a block is the same for all query heads.
-LoadOp mlir::tile::loadOfKeys(Value panel) {
-  auto map = panel.getDefiningOp<MapOp>();
-  if (!map)
-    return panel.getDefiningOp<LoadOp>();
-  Block &body = map.getBody().front();
-  auto extend = body.getTerminator()->getOperand(0).getDefiningOp<arith::ExtFOp>();
-  const bool onlyExtends = extend && map.getInputs().size() == 1 && map.getNumResults() == 1 &&
-                           extend.getIn() == body.getArgument(0) && extend.getType().isF32();
-  if (!onlyExtends || !isa<StreamOp>(map->getParentOp()) || !isColumnPanel(spacesOf(panel)))
-    return {};
-  auto load = map.getInputs().front().getDefiningOp<LoadOp>();
-  return load && !load.getBuffer().getType().has("hq") ? load : LoadOp();
-}
 
 FailureOr<StripSchedule> StripSchedule::compute(StreamOp stream, std::string &why) {
   return Scheduler(stream, why).run();

@@ -29,9 +29,6 @@
 
 namespace mlir::tile {
 
-/// Returns the load from which a stream reads a panel of keys, or null if the panel is computed.
-LoadOp loadOfKeys(Value panel);
-
 /// The order of evaluation of a stream's body, and the scratch memory of its values.
 struct StripSchedule {
   struct Step {

@@ -62,24 +62,48 @@ Value Emitter::scratch(int64_t floats, Type element) {
   auto type = MemRefType::get({floats}, element ? element : Type(getF32Type()));
   return create<memref::AllocaOp>(type, getI64IntegerAttr(64));
 }
+
+static bool isNarrow(Type type) { return type.isBF16() || type.isF16(); }
+static Type elementOfMemory(Value memory) {
+  return cast<MemRefType>(memory.getType()).getElementType();
+}
+
+Value Emitter::widened(Value value) {
+  if (!isNarrow(getElementTypeOrSelf(value.getType())))
+    return value;
+  auto vector = dyn_cast<VectorType>(value.getType());
+  Type f32 = getF32Type();
+  return create<arith::ExtFOp>(vector ? vector.clone(f32) : f32, value);
+}
+
+Value Emitter::roundedFor(Value value, Value memory) {
+  Type element = elementOfMemory(memory);
+  if (!isNarrow(element) || !getElementTypeOrSelf(value.getType()).isF32())
+    return value;
+  auto vector = dyn_cast<VectorType>(value.getType());
+  return create<arith::TruncFOp>(vector ? vector.clone(element) : element, value);
+}
+
 Value Emitter::load(Value memory, const Index &at) {
-  return create<memref::LoadOp>(memory, toValue(at));
+  return widened(create<memref::LoadOp>(memory, toValue(at)));
 }
 void Emitter::store(Value value, Value memory, const Index &at) {
-  create<memref::StoreOp>(value, memory, toValue(at));
+  create<memref::StoreOp>(roundedFor(value, memory), memory, toValue(at));
 }
 Value Emitter::loadVector(Value memory, const Index &at, int64_t width) {
-  Type element = cast<MemRefType>(memory.getType()).getElementType();
-  return create<vector::LoadOp>(vectorType(element, width), memory, toValue(at));
+  return widened(
+      create<vector::LoadOp>(vectorType(elementOfMemory(memory), width), memory, toValue(at)));
 }
 void Emitter::storeVector(Value value, Value memory, const Index &at) {
-  create<vector::StoreOp>(value, memory, toValue(at));
+  create<vector::StoreOp>(roundedFor(value, memory), memory, toValue(at));
 }
 Value Emitter::loadLanes(Value memory, const Index &at, Value laneMask) {
-  return create<vector::MaskedLoadOp>(vectorType(), memory, toValue(at), laneMask, splat(0.0));
+  VectorType type = vectorType(elementOfMemory(memory));
+  Value zero = constant(cast<TypedAttr>(getZeroAttr(type)));
+  return widened(create<vector::MaskedLoadOp>(type, memory, toValue(at), laneMask, zero));
 }
 void Emitter::storeLanes(Value value, Value memory, const Index &at, Value laneMask) {
-  create<vector::MaskedStoreOp>(memory, toValue(at), laneMask, value);
+  create<vector::MaskedStoreOp>(memory, toValue(at), laneMask, roundedFor(value, memory));
 }
 Value Emitter::laneMask(const Index &count) {
   return compare(arith::CmpIPredicate::slt, iota(), splatIndex(count));

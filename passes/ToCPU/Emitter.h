@@ -47,7 +47,8 @@ public:
   Value splatIndex(const Index &index);
   Value broadcast(Value scalar, int64_t width = 0);
 
-  //===- Memory: one-dimensional memrefs of f32 ----------------------------------===//
+  //===- Memory: one-dimensional memrefs ------------------------------------------===//
+  // Loads extend bf16 and f16 to f32, and stores round f32 to them, to nearest even.
   /// Allocates `floats` elements on the stack at the function's entry, 64-byte aligned.
   Value scratch(int64_t floats, Type element = {});
   Value load(Value memory, const Index &at);
@@ -88,6 +89,9 @@ public:
               llvm::function_ref<void()> otherwise = nullptr);
 
 private:
+  Value widened(Value value);
+  Value roundedFor(Value value, Value memory);
+
   func::FuncOp function;
   llvm::DenseMap<Attribute, Value> constants;
   llvm::DenseMap<std::tuple<const void *, Value, Value>, Value> indexOps;

@@ -76,15 +76,14 @@ Index StageContext::pitch(Value buffer) {
 }
 
 KeyPanel StageContext::pack(Value panel, const Place &place) {
-  Value buffer = loadOfKeys(panel).getBuffer(), from = memory(buffer);
+  Value buffer = panel.getDefiningOp<LoadOp>().getBuffer(), from = memory(buffer);
   const int64_t depth = depthOf(spacesOf(panel)), whole = depth / e.lanes * e.lanes;
   const Index first = offset(buffer, place), step = pitch(buffer);
   Value into = e.scratch(cpu.keyBlock * depth);
   e.loop(0, minOf(cpu.keyBlock, columns - place.c), 1, [&](Index key) {
     auto extend = [&](const Index &d, int64_t width) {
-      Value narrow = e.loadVector(from, first + key * step + d, width);
-      Value wide = e.create<arith::ExtFOp>(e.vectorType({}, width), narrow);
-      e.storeVector(wide, into, key * Index(depth) + d);
+      e.storeVector(e.loadVector(from, first + key * step + d, width), into,
+                    key * Index(depth) + d);
     };
     e.loop(0, whole, e.lanes, [&](Index d) { extend(d, e.lanes); });
     if (whole != depth)
@@ -94,10 +93,13 @@ KeyPanel StageContext::pack(Value panel, const Place &place) {
 }
 
 void StageContext::packKeys(const Place &place) {
-  for (auto map : stream.getBody().getOps<MapOp>())
-    for (Value panel : map.getResults())
-      if (loadOfKeys(panel))
-        packed[panel] = {pack(panel, place), place.c};
+  for (auto load : stream.getBody().getOps<LoadOp>()) {
+    Value panel = load.getValue();
+    const bool isNarrow = elementOf(load.getBuffer()) != elementOf(panel);
+    // The block is the same for all query heads of a key head.
+    if (isNarrow && isColumnPanel(spacesOf(panel)) && !load.getBuffer().getType().has("hq"))
+      packed[panel] = {pack(panel, place), place.c};
+  }
 }
 
 KeyPanel StageContext::keyPanel(Value panel, const Place &place) {
@@ -105,6 +107,6 @@ KeyPanel StageContext::keyPanel(Value panel, const Place &place) {
     const auto &[block, column] = found->second;
     return {block.memory, (place.c - column) * block.pitch, block.pitch};
   }
-  Value buffer = loadOfKeys(panel).getBuffer();
+  Value buffer = panel.getDefiningOp<LoadOp>().getBuffer();
   return {memory(buffer), offset(buffer, place), pitch(buffer)};
 }

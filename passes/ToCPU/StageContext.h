@@ -51,8 +51,8 @@ public:
   void useCopy(Value buffer, Value copies, const Index &number);
   /// Returns the distance between consecutive rows of the buffer, in elements.
   Index pitch(Value buffer);
-  /// Extends the block of keys at `place.c` of every panel that is stored in 16 bits to f32, in
-  /// scratch memory, where `keyPanel` finds it. A block is extended once for all strips.
+  /// Extends the block of keys at `place.c` of every panel of a key head that is stored in 16 bits
+  /// to f32, in scratch memory, where `keyPanel` finds it. A block is extended once for all strips.
   void packKeys(const Place &place);
   /// Returns the rows of a panel of keys, from column `place.c` on.
   KeyPanel keyPanel(Value panel, const Place &place);

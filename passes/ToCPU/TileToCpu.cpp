@@ -7,6 +7,7 @@
 #include "passes/ToCPU/MathFunctions.h"
 #include "passes/ToCPU/Skeletons.h"
 #include "passes/ToCPU/VectorLoops.h"
+#include "passes/ToLoops/NarrowFloats.h"
 #include "passes/ToLoops/ScalarStage.h"
 #include "passes/ToLoops/ToLoops.h"
 
@@ -57,25 +58,15 @@ LogicalResult lowerLoops(StageOp stage) {
   return lowerScalarStage(stage, options);
 }
 
-/// Returns true if a load of keys is only extended to f32, which packing does.
-bool isOnlyExtended(LoadOp load) {
-  return !load->use_empty() && llvm::all_of(load->getUsers(), [&](Operation *user) {
-    return user->getNumResults() == 1 && loadOfKeys(user->getResult(0)) == load;
-  });
-}
-
-/// Checks that all values are f32, except loads of keys that are only extended to f32: neither
-/// vector code nor the fallback supports other types on a CPU.
+/// Checks that all values are f32: neither vector code nor the fallback supports other types on a
+/// CPU.
 LogicalResult checkTypes(StageOp stage) {
   WalkResult result = stage.walk([&](Operation *op) -> WalkResult {
-    if (auto load = dyn_cast<LoadOp>(op); load && isOnlyExtended(load))
-      return WalkResult::advance();
     for (Type type : op->getResultTypes())
       if (auto value = dyn_cast<ValType>(type);
           value && !value.getElementType().isF32() && !value.getElementType().isIndex())
-        return op->emitOpError("expected values of f32, or keys that the stream only extends to "
-                               "f32, found ")
-               << type;
+        return op->emitOpError("expected values of f32, found ")
+               << type << "; loads extend narrower elements";
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
@@ -94,7 +85,7 @@ struct PETileToCpuPass : tile::impl::PETileToCpuPassBase<PETileToCpuPass> {
     for (StageOp stage : stages)
       if (failed(lower(stage)))
         return signalPassFailure();
-    if (failed(cpu::lowerVectorMath(getOperation())))
+    if (failed(cpu::lowerVectorMath(getOperation())) || failed(lowerNarrowFloats(getOperation())))
       signalPassFailure();
   }
 

@@ -93,6 +93,17 @@ static LogicalResult checkSums(StageOp stage, const GpuSchedule &schedule) {
   return success();
 }
 
+/// Returns true for a load that extends elements and a store that rounds them.
+static bool convertsInMemory(Operation *op) {
+  auto converts = [](auto memory) {
+    return elementOf(memory.getValue()) != elementOf(memory.getBuffer());
+  };
+  if (auto load = dyn_cast<LoadOp>(op))
+    return converts(load);
+  auto store = dyn_cast<StoreOp>(op);
+  return store && converts(store);
+}
+
 LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &schedule) {
   if (failed(checkValues(stage)) || failed(checkFits(stage, schedule)))
     return failure();
@@ -112,6 +123,8 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
     for (Operation &op : *block)
       if (!isKnown(&op))
         unknown = &op;
+      else if (convertsInMemory(&op))
+        return refuse(&op, "expected values of the buffer's element type");
   if (unknown)
     return refuse(unknown, "'" + unknown->getName().getStringRef() + "' has no GPU form");
   if (failed(checkSums(stage, schedule)))

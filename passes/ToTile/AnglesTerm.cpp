@@ -158,7 +158,7 @@ LogicalResult AnglesTerm::prepare() {
 
 Value AnglesTerm::emit(TileBuilder &t) {
   // Rows are loaded once, before the stream.
-  TileBuilder before(t.getLoc(), OpBuilder(t.getInsertionBlock()->getParentOp()));
+  TileBuilder before = t.at(OpBuilder(t.getInsertionBlock()->getParentOp()));
   Value rows = before.load(turned, {"r", "d"});
   return t.dot(rows, t.load(features, {"c", "d"}), "d");
 }

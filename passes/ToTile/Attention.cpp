@@ -10,7 +10,7 @@ TileBuilder mlir::tile::beginStage(TileBuilder &plan, StringRef name, Phase phas
       plan.create<StageOp>(plan.getStringAttr(name), phase, plan.getStrArrayAttr(over), pairs,
                            /*schedule=*/ScheduleAttrInterface());
   Block &block = stage.getBody().emplaceBlock();
-  return TileBuilder(plan.getLoc(), OpBuilder::atBlockEnd(&block));
+  return plan.at(OpBuilder::atBlockEnd(&block));
 }
 
 Value mlir::tile::loadOperand(TileBuilder &t, const Attention &attention, Value buffer,
@@ -58,7 +58,7 @@ Value mlir::tile::backThrough(TileBuilder &t, const Attention &attention, const 
 }
 
 Value mlir::tile::emitRowConstant(TileBuilder &t, const Attention &a, Value dO) {
-  Value o = t.load(a.o, {"r", "e"});
+  Value o = t.load(a.oWide ? a.oWide : a.o, {"r", "e"});
   if (a.oRest)
     o = t.map({o, t.load(a.oRest, {"r", "e"})}, {"r", "e"},
               [](Scalar &s, ValueRange in) { return s.add(in[0], in[1]); });

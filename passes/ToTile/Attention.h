@@ -160,6 +160,7 @@ struct Attention {
   KernelRows rows;
   Value o;
   Value oRest;     // the output minus its rounded value, or null
+  Value oWide;     // the output before it is rounded, in f32, or null
   Value residual;  // of the forward stage for the backward stage, as the normalizer defines it
   Value statistic; // the second result: log-sum-exp with all terms, or the log of the mass left
   Value rest;      // the final mass left, -1 at negative positions (stick-breaking)

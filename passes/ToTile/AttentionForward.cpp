@@ -82,10 +82,16 @@ private:
       a.content->storeForward(t, out.output, out.maximum, out.factor,
                               results.drop_front(states + 1 + sums));
     else
-      t.store(out.output, a.o);
+      store(out.output);
     pass->store(t, state, results.slice(states + 1, sums));
     if (a.content)
       a.content->emitOutput();
+  }
+
+  void store(Value output) {
+    t.store(output, a.o);
+    if (a.oWide)
+      t.store(output, a.oWide);
   }
 
   /// Stores the output minus its rounded value.

@@ -71,8 +71,8 @@ LogicalResult AttentionParts::createAll(Inputs &inputs, SharedTerms &shared) {
   if (failed(all))
     return failure();
   contents = std::move(*all);
-  createRest(inputs.activation());
-  FailureOr<KernelRows> rows = prologues.prepare(contents.rows(), inputs.activation());
+  createRest();
+  FailureOr<KernelRows> rows = prologues.prepare(contents.rows(), inputs.innerType());
   if (failed(rows))
     return failure();
   a.rows = *rows;
@@ -108,12 +108,19 @@ LogicalResult AttentionParts::createTerms(AttentionPass &pass, const DifferenceR
   return success();
 }
 
-/// Keeps the part of the output that rounding to 16 bits removes, if gradients of parameters are
-/// summed over the pairs: large numbers of both signs cancel only if the row constant is accurate.
-void AttentionParts::createRest(Type activation) {
+/// Keeps the part of the output that rounding to 16 bits removes. Kernels that compute in f32 keep
+/// the entire output. Others keep the rest if gradients of parameters are summed over the pairs:
+/// large numbers of both signs cancel only if the row constant is accurate.
+void AttentionParts::createRest() {
   Attention &a = pass->attention;
+  const Type output = elementOf(a.o);
+  if (context.plan.widens) {
+    if (context.grad && a.normalizer->readsOutput() && !output.isF32())
+      a.oWide = context.buffer(a.name + "_output_wide", Role::Residual, {"b", "hq", "r", "e"});
+    return;
+  }
   if (!context.grad || !a.normalizer->readsOutput() || a.content ||
-      elementOf(a.o).getIntOrFloatBitWidth() != 16)
+      output.getIntOrFloatBitWidth() != 16)
     return;
   AttentionOp op = given.op;
   SmallVector<Value> functions(op.getPrologues());
@@ -127,7 +134,7 @@ void AttentionParts::createRest(Type activation) {
   });
   if (hasParameters)
     a.oRest =
-        context.buffer(a.name + "_output_rest", Role::Residual, {"b", "hq", "r", "e"}, activation);
+        context.buffer(a.name + "_output_rest", Role::Residual, {"b", "hq", "r", "e"}, output);
 }
 
 /// Creates the buffers of stick-breaking on both sides or with a remainder, and its second pass.

@@ -59,7 +59,7 @@ private:
   LogicalResult createSink();
   LogicalResult createTerms(AttentionPass &pass, const pe::DifferenceRange &range,
                             SharedTerms &shared);
-  void createRest(Type activation);
+  void createRest();
   void createSides();
   LogicalResult prepare(AttentionPass &pass);
   LogicalResult createFactor(AttentionPass &pass);

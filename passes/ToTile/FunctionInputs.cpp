@@ -66,6 +66,7 @@ LogicalResult Inputs::createPlan(const PEToTilePassOptions &options) {
                       /*mask_none=*/false, /*unplaced=*/false);
   Block &body = op.getBody().emplaceBlock();
   TileBuilder t(function.getLoc(), OpBuilder::atBlockEnd(&body));
+  t.widens = options.widen;
   declareExtents(t);
   declareParameters(t);
   for (const Requirement &required : requirementsOf(function))
@@ -74,14 +75,16 @@ LogicalResult Inputs::createPlan(const PEToTilePassOptions &options) {
   for (const ValueRequirement &required : valueRequirementsOf(function))
     t.create<RequireValuesOp>(t.getStringAttr(required.tensor), required.isAscending,
                               t.getStringAttr(required.first), t.getStringAttr(required.last));
-  context = std::make_unique<PlanContext>(PlanContext{
-      .plan = t,
-      .grad = grad,
-      .earlyExit = options.earlyExit,
-      .headDim = options.headDim,
-      .valueDim = options.valueDim,
-      .operands = options.dtype == "tf32" ? Type(builder.getTF32Type()) : activationType,
-      .parameters = {}});
+  context = std::make_unique<PlanContext>(
+      PlanContext{.plan = t,
+                  .grad = grad,
+                  .earlyExit = options.earlyExit,
+                  .headDim = options.headDim,
+                  .valueDim = options.valueDim,
+                  .operands = options.widen             ? Type(builder.getF32Type())
+                              : options.dtype == "tf32" ? Type(builder.getTF32Type())
+                                                        : activationType,
+                  .parameters = {}});
   return success();
 }
 
@@ -182,11 +185,11 @@ AttentionResults Inputs::results(AttentionOp attention, const std::string &name)
   std::optional<StringRef> output = returned(attention.getOutput());
   SmallVector<StringRef> oExtents = {"b", "hq", "r", "e"}, rows = {"b", "hq", "r"};
   results.o = output ? context->strided(*output, Role::Result, oExtents, activationType)
-                     : context->kept(name + "_output", oExtents, activationType);
+                     : context->kept(name + "_output", oExtents, innerType());
   if (grad)
     results.dO = output
                      ? context->strided("d_" + *output, Role::Cotangent, oExtents, activationType)
-                     : context->temporary("d_" + name + "_output", oExtents, activationType,
+                     : context->temporary("d_" + name + "_output", oExtents, innerType(),
                                           /*zero=*/true);
   std::optional<StringRef> statistic;
   if (attention.getLse())

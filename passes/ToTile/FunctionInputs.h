@@ -34,6 +34,11 @@ public:
   PlanOp planOp() { return op; }
   /// Returns the element type of queries, keys, values, outputs and their gradients.
   Type activation() const { return activationType; }
+  /// Returns the element type of activations that the caller does not see: that of the products of
+  /// kernels, if these are wider.
+  Type innerType() const {
+    return context->plan.widens ? Type(context->plan.getF32Type()) : activationType;
+  }
   /// Returns the buffer of an argument, or null for other values.
   Value buffer(Value argument) const { return buffers.lookup(argument); }
   /// Returns the buffer of its gradient, or null without gradients.

@@ -140,6 +140,8 @@ void NearValues::emitOutput() {
         Value output = s.add(readElement(s, ownOutput, place), sum);
         Type element = cast<BufferType>(attention.o.getType()).getElementType();
         writeElement(s, s.round(output, element), attention.o, place);
+        if (attention.oWide)
+          writeElement(s, output, attention.oWide, place);
       }
     });
   });

@@ -15,7 +15,7 @@ OutputFactor::OutputFactor(PlanContext &context, pe::FactorFnOp op, Attention &a
   attention.o = ownOutput;
   if (!context.grad)
     return;
-  ownCotangent = context.temporary("d_" + this->name + "_output", extents, elementOf(cotangent));
+  ownCotangent = context.temporary("d_" + this->name + "_output", extents);
   attention.dO = ownCotangent;
 }
 

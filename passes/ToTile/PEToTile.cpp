@@ -200,7 +200,14 @@ struct PEToTilePass : impl::PEToTilePassBase<PEToTilePass> {
   using Base::Base;
 
   void runOnOperation() override {
-    PEToTilePassOptions options{entry, headDim, valueDim, dtype, grad, earlyExit, materialize};
+    PEToTilePassOptions options{.entry = entry,
+                                .headDim = headDim,
+                                .valueDim = valueDim,
+                                .dtype = dtype,
+                                .widen = widen,
+                                .grad = grad,
+                                .earlyExit = earlyExit,
+                                .materialize = materialize};
     SmallVector<func::FuncOp> functions;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (function.isPublic() && (entry.empty() || function.getName() == entry))

@@ -44,7 +44,7 @@ private:
   Value headOf(Scalar &s, ValueRange at) { return isPerHead ? at[0] : s.index(0); }
   /// Returns a builder before the stream that `t` is in.
   static TileBuilder beforeStream(TileBuilder &t) {
-    return {t.getLoc(), OpBuilder(t.getInsertionBlock()->getParentOp())};
+    return t.at(OpBuilder(t.getInsertionBlock()->getParentOp()));
   }
   /// Loads the queries' rows once, before the stream.
   Value loadRows(TileBuilder &t);

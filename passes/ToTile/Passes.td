@@ -31,6 +31,8 @@ def PEToTilePass : Pass<"pe-to-tile", "::mlir::ModuleOp"> {
     Option<"dtype", "dtype", "std::string", "\"f32\"",
            "Type of activations (queries, keys, values, outputs, their gradients): f32, bf16, f16, or tf32 "
            "(f32 with contraction operands rounded to tf32)">,
+    Option<"widen", "widen", "bool", "false",
+           "Extend bf16 and f16 activations to f32 where they are loaded, and compute in f32">,
     Option<"grad", "grad", "bool", "false", "Also compute the gradients of every floating argument">,
     Option<"earlyExit", "early-exit", "bool", "true",
            "Let stick-breaking stop at keys that cannot change the result">,

@@ -22,7 +22,8 @@ Sides::Sides(PlanContext &context, const Attention &whole, bool hasTwoPasses, bo
     : context(context), whole(whole), hasTwoPasses(hasTwoPasses), keepsRemainder(keepsRemainder),
       predicate(predicate), share(whole.dO) {
   if (context.grad && hasTwoPasses)
-    share = context.temporary(whole.name + "_d_share", {"b", "hq", "r", "e"}, elementOf(whole.dO));
+    share = context.temporary(whole.name + "_d_share", {"b", "hq", "r", "e"},
+                              context.plan.widens ? Type() : elementOf(whole.dO));
   if (context.grad && keepsRemainder)
     dRest = context.temporary(whole.name + "_d_rest", {"b", "hq", "r"});
 }

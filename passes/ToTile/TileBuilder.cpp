@@ -65,10 +65,12 @@ Value TileBuilder::constant(double number, const SpaceSet &spaces) {
   return create<ConstantOp>(type(spaces), getF64FloatAttr(number));
 }
 Value TileBuilder::load(Value buffer, const SpaceSet &spaces) {
-  return create<LoadOp>(type(spaces, elementOf(buffer)), buffer);
+  Type element = elementOf(buffer);
+  const bool isWidened = widens && (element.isBF16() || element.isF16());
+  return create<LoadOp>(type(spaces, isWidened ? Type(getF32Type()) : element), buffer);
 }
 void TileBuilder::store(Value value, Value buffer) {
-  create<StoreOp>(rounded(value, elementOf(buffer)), buffer);
+  create<StoreOp>(widens ? value : rounded(value, elementOf(buffer)), buffer);
 }
 
 Value TileBuilder::position(StringRef space) {
@@ -183,7 +185,7 @@ TileBuilder::stream(Order order, ValueRange carries, TypeRange folds,
   Block &block = stream.getBody().emplaceBlock();
   for (Value carry : carries)
     block.addArgument(carry.getType(), getLoc());
-  TileBuilder inner(getLoc(), OpBuilder::atBlockEnd(&block));
+  TileBuilder inner = at(OpBuilder::atBlockEnd(&block));
   inner.create<YieldOp>(body(inner, block.getArguments()));
   return stream;
 }

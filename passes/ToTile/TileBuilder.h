@@ -50,6 +50,15 @@ using ScalarFns = llvm::function_ref<SmallVector<Value>(Scalar &, ValueRange)>;
 class TileBuilder : public ImplicitLocOpBuilder {
 public:
   using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+  /// Returns a builder at another place with the same location and types of loads.
+  TileBuilder at(const OpBuilder &place) const {
+    TileBuilder other(getLoc(), place);
+    other.widens = widens;
+    return other;
+  }
+
+  /// Loads extend 16-bit elements to f32, and stores round f32 to them.
+  bool widens = false;
 
   ValType type(const SpaceSet &spaces, Type element = {}) {
     return ValType::get(getContext(), spaces, element ? element : Type(getF32Type()));
@@ -61,7 +70,7 @@ public:
   /// Returns batch, query head, and the positions of the query and the key.
   SmallVector<Value> pairPoint() { return {index("b"), index("hq"), position("r"), position("c")}; }
   Value constant(double number, const SpaceSet &spaces);
-  /// Loads a value of the buffer's element type.
+  /// Loads a value of the buffer's element type, or of f32 if the builder widens.
   Value load(Value buffer, const SpaceSet &spaces);
   /// Rounds to the buffer's element type.
   void store(Value value, Value buffer);

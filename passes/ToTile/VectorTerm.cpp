@@ -89,7 +89,7 @@ public:
 
 protected:
   static bool roundsOutput(const Attention &attention) {
-    if (!attention.o) // materialized biases have no output
+    if (!attention.o || attention.operands.isF32()) // materialized biases have no output
       return false;
     auto type = cast<BufferType>(attention.o.getType());
     return type.getElementType().getIntOrFloatBitWidth() < 32;

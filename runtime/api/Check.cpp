@@ -62,7 +62,7 @@ Expected<Judgement> judge(const jit::Description &description, const CompiledFun
   if (!results)
     return results.takeError();
   reference::CompareOptions comparison;
-  comparison.computation = function.runner->getPlan().dtype;
+  comparison.computation = function.runner->getPlan().products;
   if (!function.explainJson.empty()) { // empty for the reference
     auto approximations = reference::approximationsOf(function.explainJson);
     if (!approximations)

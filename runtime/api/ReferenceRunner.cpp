@@ -54,7 +54,7 @@ static std::vector<plan::FrameWord> frameOf(const EntryInfo &entry) {
 static Expected<plan::Plan> planOf(const EntryInfo &entry, DType dtype, bool grad) {
   plan::Plan plan;
   plan.entry = entry.name;
-  plan.dtype = dtype;
+  plan.dtype = plan.products = dtype;
   plan.frame = frameOf(entry);
   for (const ValueInfo &value : entry.arguments)
     if (value.optional)

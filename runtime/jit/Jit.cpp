@@ -77,9 +77,10 @@ Status checkDepths(const CompileRequest &request) {
 /// Checks the request and returns the options of the pipelines.
 Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   const bool isGpu = isForGpu(request), isLoops = request.lowering == Lowering::Loops;
-  const bool takesNarrow = isGpu || isLoops;
-  if (request.dtype != DType::F32 && !(takesNarrow && isNarrow(request.dtype)))
-    return makeError("expected dtype ", takesNarrow ? "f32, bf16, f16 or tf32" : "f32",
+  const bool takesTf32 = isGpu || isLoops;
+  if (request.dtype != DType::F32 &&
+      (!isNarrow(request.dtype) || (request.dtype == DType::TF32 && !takesTf32)))
+    return makeError("expected dtype ", takesTf32 ? "f32, bf16, f16 or tf32" : "f32, bf16 or f16",
                      " on target ", nameOf(request.target), ", found ", nameOf(request.dtype));
   if (Status depths = checkDepths(request); !depths)
     return depths.takeError();
@@ -329,6 +330,7 @@ Expected<CompiledCode> MlirJit::compile(const PreparedProgram &program,
   code.plan.target = request.target;
   code.plan.features = options->machine;
   code.plan.dtype = request.dtype;
+  code.plan.products = options->widens() ? DType::F32 : request.dtype;
   code.plan.structure = std::move(explanation->line);
   code.plan.diagnostics = compilation.getDiagnostics().getRemarks();
   for (const std::string &remark : code.plan.diagnostics)

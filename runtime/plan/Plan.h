@@ -110,7 +110,9 @@ struct Plan {
   std::string features;
   int64_t headDim = 0;
   int64_t valueDim = 0;
-  DType dtype = DType::F32;
+  DType dtype = DType::F32; ///< of queries, keys, values and outputs
+  /// The type in which kernels multiply: `dtype`, or f32 where 16-bit tensors are only stored.
+  DType products = DType::F32;
   /// The words of a call, in order.
   std::vector<FrameWord> frame;
   /// Requirements on sizes and parameters of the frame, checked before any work.

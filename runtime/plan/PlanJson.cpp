@@ -109,6 +109,8 @@ std::string toJson(const Plan &plan) {
                {"headDim", plan.headDim},        {"valueDim", plan.valueDim},
                {"dtype", nameOf(plan.dtype)},    {"structure", plan.structure},
                {"diagnostics", plan.diagnostics}};
+  if (plan.products != plan.dtype)
+    json["products"] = nameOf(plan.products);
   if (plan.window) {
     Json window = Json::object();
     if (plan.window->low)
@@ -155,6 +157,9 @@ Expected<Plan> parsePlan(std::string_view text) {
   reader.read("headDim", plan.headDim);
   reader.read("valueDim", plan.valueDim);
   reader.read("dtype", plan.dtype);
+  plan.products = plan.dtype;
+  if (reader.has("products"))
+    reader.read("products", plan.products);
   reader.read("structure", plan.structure);
   reader.read("diagnostics", plan.diagnostics);
   if (reader.has("window"))

@@ -75,6 +75,8 @@ Expected<std::vector<Approximation>> approximationsOf(std::string_view explainJs
 
 /// The compute type of the results, and the deviations that it allows.
 struct CompareOptions {
+  /// If it is f32 and a result is stored in bf16 or f16, the bound of the result also contains one
+  /// rounding of every element.
   DType computation = DType::F32;
   std::vector<Approximation> approximations;
   /// The function evaluated with rounding to `computation`; required for bf16, f16 and tf32.

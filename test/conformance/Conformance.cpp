@@ -114,9 +114,9 @@ Status Suite::ask(const EncodingFile &encoding, const Call &call, const Loaded &
   auto expected = reference::evaluate(loaded.program, *inputs, call.positions, /*grad=*/true);
   if (!expected)
     return expected.takeError();
-  if (dtype != DType::F32) {
+  if (computation != DType::F32) {
     auto rounded = reference::evaluate(loaded.program, *inputs, call.positions, /*grad=*/true,
-                                       {.rounding = dtype, .threads = 0});
+                                       {.rounding = computation, .threads = 0});
     if (!rounded)
       return rounded.takeError();
     question.rounded = std::move(*rounded);
@@ -139,8 +139,8 @@ Status Suite::runCase(const EncodingFile &encoding, const Call &call, Subject &a
   if (Status status = ask(encoding, call, **loaded); !status)
     return status;
   reference::CompareOptions comparison;
-  comparison.computation = dtype;
-  if (dtype != DType::F32)
+  comparison.computation = computation;
+  if (computation != DType::F32)
     comparison.rounded = &question.rounded;
   auto approximations = reference::approximationsOf((*function)->explainJson());
   if (!approximations)

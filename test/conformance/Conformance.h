@@ -44,11 +44,11 @@ struct SuiteTimes {
 class Suite {
 public:
   /// `root` is the repository root, `threadCounts` are the numbers of threads of the runs, and
-  /// `dtype` is the type of queries, keys, values, outputs and their cotangents.
+  /// `options` are those of the subjects.
   Suite(Subject &subject, std::string root, std::vector<int> threadCounts, uint64_t seed,
-        DType dtype = DType::F32)
+        const SubjectOptions &options = {})
       : subject(subject), root(std::move(root)), threadCounts(std::move(threadCounts)), seed(seed),
-        dtype(dtype) {}
+        dtype(options.dtype), computation(productsOf(options)) {}
 
   CaseResult run(const EncodingFile &encoding, const Call &call);
   /// Runs another subject. The reference is evaluated once for all subjects of a case. With `once`,
@@ -81,7 +81,7 @@ private:
   std::string root;
   std::vector<int> threadCounts;
   uint64_t seed;
-  DType dtype;
+  DType dtype, computation;
   std::map<std::string, Loaded> loadedEncodings;
   std::map<std::pair<Subject *, std::string>, std::unique_ptr<Function>> functions;
   Question question; // of the last case

@@ -218,8 +218,8 @@ TEST(Exemptions, NameCasesDevicesAndReasons) {
     EXPECT_FALSE(isFound("loops"));
   }
   EXPECT_EQ(findExemption("panels deep", "sm_90", DType::F32), nullptr);
-  EXPECT_NE(findExemption("nope deep", "cpu", DType::BF16), nullptr);
-  EXPECT_EQ(findExemption("NotFinite: other", "cpu", DType::BF16), nullptr);
+  EXPECT_NE(findExemption("nope deep", "cpu", DType::TF32), nullptr);
+  EXPECT_EQ(findExemption("NotFinite: other", "cpu", DType::TF32), nullptr);
   EXPECT_EQ(deviceOf({.target = "cpu"}), "cpu");
   EXPECT_EQ(deviceOf({.target = "gpu-emulator"}), "sm_80");
   EXPECT_EQ(deviceOf({.target = "gpu-emulator", .chip = "sm_90a+ptx83"}), "sm_90a");

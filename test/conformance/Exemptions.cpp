@@ -12,11 +12,9 @@ namespace pe::conformance {
 static constexpr std::string_view kMemory = "bytes of shared memory";
 static constexpr std::string_view kPanels = "the panels of both terms exceed the shared memory";
 static constexpr std::string_view kType = "on target cpu, found";
-static constexpr std::string_view kSingle = "tuned CPU kernels compute in f32";
+static constexpr std::string_view kSingle = "CPUs have no products of tf32";
 
 static constexpr Exemption kExemptions[] = {
-    {"*", "cpu", DType::BF16, kType, kSingle},
-    {"*", "cpu", DType::F16, kType, kSingle},
     {"*", "cpu", DType::TF32, kType, kSingle},
     {"panels single_query", "gpu", DType::F32, kMemory, kPanels},
     {"panels more_keys", "gpu", DType::F32, kMemory, kPanels},

@@ -242,6 +242,11 @@ private:
 
 } // namespace
 
+DType productsOf(const SubjectOptions &options) {
+  const bool isStored = options.dtype == DType::BF16 || options.dtype == DType::F16;
+  return options.target == "cpu" && isStored ? DType::F32 : options.dtype;
+}
+
 Expected<std::unique_ptr<Subject>> makeSubject(const SubjectOptions &options) {
   bool isCompiled = options.target == "cpu" || options.target == "loops" ||
                     options.target == "gpu-emulator" || options.target == "cuda";

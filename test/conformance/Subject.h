@@ -49,7 +49,7 @@ struct SubjectOptions {
   std::string chip;
   /// Fields of schedules that replace chosen values.
   std::string schedule = "";
-  /// The type of activations; GPU targets also support BF16 and F16.
+  /// The type of activations. "cpu" only stores BF16 and F16; GPUs and "loops" multiply them.
   DType dtype = DType::F32;
   /// Fills every fresh buffer with NaN, so that elements that no stage writes cannot look correct.
   /// Bypasses the public API; for cpu and loops.
@@ -60,6 +60,9 @@ struct SubjectOptions {
   /// Options of target "loops".
   LoopOptions loops = {};
 };
+
+/// Returns the type of the operands of products.
+DType productsOf(const SubjectOptions &options);
 
 Expected<std::unique_ptr<Subject>> makeSubject(const SubjectOptions &options);
 

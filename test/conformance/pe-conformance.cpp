@@ -234,7 +234,7 @@ int runTable(const Arguments &arguments) {
     return 1;
   }
   Suite suite(*subjects->front(), arguments.root, arguments.threads, arguments.seed,
-              arguments.subject.dtype);
+              arguments.subject);
   const std::string device = deviceOf(arguments.subject);
   Counts counts;
   for (size_t encoding = 0; encoding < encodingFiles().size(); ++encoding)

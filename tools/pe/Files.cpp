@@ -183,11 +183,11 @@ Status checkTarget(const FileOptions &options) {
   if (isGpu && options.lowering != "cpu")
     return makeError("--lowering=", options.lowering, ": expected it with --target=cpu, found ",
                      "--target=", options.target);
-  const bool takesNarrow =
-      isGpu || target == plan::Target::Reference || options.lowering == "loops";
+  const bool takesTf32 = isGpu || target == plan::Target::Reference || options.lowering == "loops";
   const Expected<DType> dtype = parseDType(options.dtype.empty() ? "f32" : options.dtype);
-  if (!dtype || !(*dtype == DType::F32 || (takesNarrow && isNarrow(*dtype))))
-    return makeError("expected --dtype=f32", takesNarrow ? ", bf16, f16 or tf32" : "",
+  if (!dtype ||
+      !(*dtype == DType::F32 || (isNarrow(*dtype) && (*dtype != DType::TF32 || takesTf32))))
+    return makeError("expected --dtype=f32, bf16", takesTf32 ? ", f16 or tf32" : " or f16",
                      " on target ", options.target, ", found '", options.dtype, "'");
   return Status::success();
 }

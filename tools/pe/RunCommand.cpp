@@ -95,11 +95,6 @@ Status Run::readInputsAndSizes() {
     if (auto plan = program->packaged->find({.target = options.target, .chip = options.chip}))
       options.dtype = nameOf((*plan)->dtype);
   const DType found = activationsOf(inputs, entry);
-  if (options.dtype.empty() && found != DType::F32 && options.isFor(plan::Target::Cpu))
-    return makeError("dtype ", nameOf(found), " (the type of ",
-                     options.in.empty() ? "@" + entry.name + "'s arguments"
-                                        : "the tensors in " + options.in,
-                     ") is not supported on target cpu yet; give --dtype=f32 to compute in f32");
   if (options.dtype.empty())
     options.dtype = nameOf(found);
   auto converted = argumentsOf(inputs, entry);

@@ -13,7 +13,10 @@
 // CHECK:           scf.for %{{.*}} = %{{.*}} to %[[COUNT]] step
 // CHECK:             scf.for
 // CHECK:               %[[STORED:.*]] = vector.load %[[KEYS]][{{.*}}] : {{.*}}, vector<8xbf16>
-// CHECK:               %[[WIDE:.*]] = arith.extf %[[STORED]] : vector<8xbf16> to vector<8xf32>
+// CHECK:               %[[BITS:.*]] = arith.bitcast %[[STORED]] : vector<8xbf16> to vector<8xi16>
+// CHECK:               %[[LOW:.*]] = arith.extui %[[BITS]] : vector<8xi16> to vector<8xi32>
+// CHECK:               %[[HIGH:.*]] = arith.shli %[[LOW]], %{{.*}} : vector<8xi32>
+// CHECK:               %[[WIDE:.*]] = arith.bitcast %[[HIGH]] : vector<8xi32> to vector<8xf32>
 // CHECK:               vector.store %[[WIDE]], %[[PACKED]]
 // CHECK:           scf.for
 // CHECK-NOT:         %[[KEYS]]
@@ -30,12 +33,7 @@ tile.plan @rows attributes {head_dim = 24 : i64, value_dim = 24 : i64} {
     %s0 = tile.constant 0.0 : !tile.val<[r], f32>
     %s = tile.stream ascending carry(%s0 : !tile.val<[r], f32>) {
     ^bb0(%sc: !tile.val<[r], f32>):
-      %k0 = tile.load %K : !tile.buffer<[b, hkv, c, d], bf16> -> !tile.val<[c, d], bf16>
-      %k = tile.map(%k0) : (!tile.val<[c, d], bf16>) -> !tile.val<[c, d], f32> {
-      ^bb0(%x: bf16):
-        %z = arith.extf %x : bf16 to f32
-        tile.yield %z : f32
-      }
+      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], bf16> -> !tile.val<[c, d], f32>
       %x = tile.dot %q, %k over d : !tile.val<[r, d], f32>, !tile.val<[c, d], f32> -> !tile.val<[r, c], f32>
       %xb = tile.reduce max over c %x : !tile.val<[r, c], f32> -> !tile.val<[r], f32>
       tile.yield %xb : !tile.val<[r], f32>
@@ -61,12 +59,7 @@ tile.plan @columns attributes {head_dim = 20 : i64, value_dim = 20 : i64} {
   tile.stage @backward backward over ["b", "hkv"] {
     %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
     %g = tile.stream any {
-      %k0 = tile.load %K : !tile.buffer<[b, hkv, c, d], f16> -> !tile.val<[c, d], f16>
-      %k = tile.map(%k0) : (!tile.val<[c, d], f16>) -> !tile.val<[c, d], f32> {
-      ^bb0(%x: f16):
-        %z = arith.extf %x : f16 to f32
-        tile.yield %z : f32
-      }
+      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f16> -> !tile.val<[c, d], f32>
       %x = tile.dot %q, %k over d : !tile.val<[r, d], f32>, !tile.val<[c, d], f32> -> !tile.val<[r, c], f32>
       %gb = tile.dot %x, %q over r : !tile.val<[r, c], f32>, !tile.val<[r, d], f32> -> !tile.val<[c, d], f32>
       tile.yield %gb : !tile.val<[c, d], f32>

@@ -6,6 +6,9 @@
 // RUN: not pe-opt %t/place.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=PLACE
 // RUN: not pe-opt %t/diagonals.mlir --pe-schedule-gpu=set=inner_block=48 --pe-split-sums --pe-tile-to-gpu 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=BLOCKS
+// RUN: not pe-opt %examples/nope.mlir --pe-prepare --pe-structure-pipeline --pe-to-tile="dtype=bf16 widen=true" \
+// RUN:   --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=WIDEN
+// WIDEN: error: no GPU kernel can compute this: expected values of the buffer's element type
 // RUN: not pe-opt %t/columns.mlir --pe-schedule-gpu --pe-tile-to-gpu 2>&1 | FileCheck %s --check-prefix=COLUMNS
 // RUN: not pe-opt %examples/nope.mlir --pe-to-tile-pipeline=grad=1 --pe-schedule-gpu --pe-tile-to-gpu 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=HOIST

@@ -2,7 +2,8 @@
 // RUN: pe-opt %s --pe-to-tile-pipeline="dtype=f16 grad=true" | FileCheck %s --check-prefix=HALF
 // RUN: pe-opt %s --pe-to-tile-pipeline="dtype=tf32 grad=true" | FileCheck %s --check-prefix=TF32
 // RUN: not pe-opt %s --pe-to-tile="dtype=f8" 2>&1 | FileCheck %s --check-prefix=ERROR
-// RUN: not pe-opt %s --pe-to-cpu="dtype=bf16" 2>&1 | FileCheck %s --check-prefix=CPU
+// RUN: pe-opt %s --pe-prepare --pe-structure-pipeline --pe-to-tile="dtype=bf16 widen=true grad=true" \
+// RUN:   --verify-roundtrip | FileCheck %s --check-prefix=WIDE
 // RUN: not pe-opt %s --pe-to-cpu="dtype=tf32" 2>&1 | FileCheck %s --check-prefix=CPU-TF32
 
 // Activations are narrow, parameters and statistics are not. Products of unscaled queries and keys
@@ -42,9 +43,23 @@
 // TF32: tile.dot {{.*}} : <[r, c], tf32>, <[c, e], tf32> -> <[r, e], f32>
 // TF32: tile.stage @attention_backward
 
-// ERROR: dtype.mlir:[[# @LINE + 4]]:1: error: expected dtype f32, bf16, f16 or tf32, found f8
-// CPU-TF32: error: 'tile.map' op expected values of f32, or {{.*}}, found '!tile.val<[r, d], tf32>'
-// CPU: error: 'tile.load' op expected values of f32, or {{.*}}, found '!tile.val<[r, d], bf16>'
+// Tensors are bf16 in memory only. The backward stage reads the output before it was rounded.
+// WIDE: tile.buffer "q" argument {strided} : <[b, hq, r, d], bf16>
+// WIDE: tile.buffer "d_q" gradient {strided} : <[b, hq, r, d], bf16>
+// WIDE: %[[O:.*]] = tile.buffer "o" result {strided} : <[b, hq, r, e], bf16>
+// WIDE: %[[OUTPUT:.*]] = tile.buffer "attention_output_wide" residual : <[b, hq, r, e], f32>
+// WIDE: tile.stage @attention_forward
+// WIDE-NOT: truncf
+// WIDE: tile.load %{{.*}} : <[b, hq, r, d], bf16> -> <[r, d], f32>
+// WIDE: tile.load %{{.*}} : <[b, hkv, c, d], bf16> -> <[c, d], f32>
+// WIDE: tile.store %[[SUM:.*]], %[[O]] : <[r, e], f32> -> <[b, hq, r, e], bf16>
+// WIDE: tile.store %[[SUM]], %[[OUTPUT]] : <[r, e], f32> -> <[b, hq, r, e], f32>
+// WIDE: tile.stage @attention_backward
+// WIDE: tile.load %[[OUTPUT]] : <[b, hq, r, e], f32> -> <[r, e], f32>
+// WIDE: tile.store %{{.*}} : <[c, d], f32> -> <[b, hkv, c, d], bf16>
+
+// ERROR: dtype.mlir:[[# @LINE + 3]]:1: error: expected dtype f32, bf16, f16 or tf32, found f8
+// CPU-TF32: error: 'tile.map' op expected values of f32, found '!tile.val<[r, d], tf32>'
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %slopes: tensor<?xf32> {pe.name = "slopes", pe.init = 1.0})

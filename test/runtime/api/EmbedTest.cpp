@@ -330,7 +330,8 @@ TEST(Embed, LoopsAcceptOptions) {
     return function ? "" : function.error().getMessage();
   };
   options.lowering = "cpu";
-  EXPECT_EQ(messageOf(options), "expected dtype f32 on target cpu, found bf16");
+  options.dtype = DType::TF32;
+  EXPECT_EQ(messageOf(options), "expected dtype f32, bf16 or f16 on target cpu, found tf32");
   options.dtype = DType::F32;
   EXPECT_EQ(messageOf(options), "expected lowering loops with loop options, found cpu");
   EXPECT_EQ(messageOf({.lowering = "vectors"}), "expected lowering cpu or loops, found vectors");

@@ -1,0 +1,96 @@
+//===- StoredTypeTest.cpp - 16-bit tensors on the CPU ---------------------===//
+//
+// CPU kernels extend bf16 and f16 to f32 where they load them, compute in f32, and round results
+// once. So results have the bits of the f32 kernel on the extended inputs, rounded to the type;
+// those that are f32 (log-sum-exp, gradients of parameters) are the same.
+//
+//===----------------------------------------------------------------------===//
+
+#include "conformance/RandomInputs.h"
+#include "conformance/Subject.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace pe::conformance {
+namespace {
+
+constexpr int64_t kDepth = 24;
+/// Rows after the last vector, two query heads per key head, fewer queries than keys.
+const Call kCall = {"stored", 2, 4, 2, 77, 90, kDepth, kDepth};
+
+class StoredType : public testing::TestWithParam<std::tuple<const char *, DType>> {
+protected:
+  static jit::Source sourceOf(const std::string &name) {
+    const std::string path = std::string(PE_TEST_SOURCE_DIR) + "/" + name + ".mlir";
+    std::ifstream file(path);
+    std::stringstream text;
+    text << file.rdbuf();
+    return {text.str(), path, ""};
+  }
+
+  static TensorMap run(const jit::Source &source, DType dtype, const TensorMap &inputs) {
+    SubjectOptions options;
+    options.dtype = dtype;
+    auto subject = makeSubject(options);
+    EXPECT_TRUE(subject) << (subject ? "" : subject.error().render("error"));
+    auto compiled = (*subject)->compile(source, kDepth, kDepth);
+    EXPECT_TRUE(compiled) << (compiled ? "" : compiled.error().render("error"));
+    auto found = compiled ? (*compiled)->run(inputs, {}, 2) : Expected<TensorMap>(TensorMap());
+    EXPECT_TRUE(found) << (found ? "" : found.error().render("error"));
+    return found ? *found : TensorMap();
+  }
+};
+
+TEST_P(StoredType, ResultsAreThoseOfF32RoundedOnce) {
+  const auto &[name, dtype] = GetParam();
+  const jit::Source source = sourceOf(name);
+  auto subject = makeSubject({});
+  ASSERT_TRUE(subject) << subject.error().render("error");
+  auto description = (*subject)->describe(source);
+  ASSERT_TRUE(description) << description.error().render("error");
+  auto inputs = drawInputs(description->entry, kCall, 1);
+  ASSERT_TRUE(inputs) << inputs.error().render("error");
+  TensorMap stored = *inputs, extended = *inputs;
+  for (auto &[key, tensor] : stored)
+    if (tensor.rank() == 4) {
+      tensor = *convert(tensor, dtype);
+      extended[key] = *convert(tensor, DType::F32);
+    }
+  const TensorMap found = run(source, dtype, stored), exact = run(source, DType::F32, extended);
+  ASSERT_EQ(found.size(), exact.size());
+  int narrow = 0;
+  for (const auto &[key, tensor] : found) {
+    narrow += tensor.dtype() == dtype;
+    const Tensor expected = *convert(exact.at(key), tensor.dtype());
+    ASSERT_EQ(tensor.shape(), expected.shape()) << key;
+    EXPECT_EQ(std::memcmp(tensor.rawData(), expected.rawData(), tensor.byteSize()), 0) << key;
+  }
+  EXPECT_GE(narrow, 4) << "o and the gradients of q, k and v";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Encodings, StoredType,
+    testing::Combine(
+        testing::Values("examples/encodings/nope", "examples/encodings/alibi_learned",
+                        "examples/encodings/fire", "examples/encodings/rope",
+                        "examples/encodings/rope_bidirectional", "examples/encodings/sigmoid",
+                        "examples/encodings/softpick", "examples/encodings/stick_breaking",
+                        "examples/encodings/stick_breaking_remainder",
+                        "examples/encodings/rse_bidirectional", "examples/encodings/shaw_values",
+                        "examples/encodings/transformer_xl", "examples/encodings/music_transformer",
+                        "examples/encodings/attention_sink", "examples/encodings/document_mask",
+                        "test/conformance/encodings/factors",
+                        "test/conformance/encodings/score_factor",
+                        "test/conformance/encodings/row_and_column"),
+        testing::Values(DType::BF16, DType::F16)),
+    [](const auto &info) {
+      const std::string path = std::get<0>(info.param);
+      return path.substr(path.rfind('/') + 1) + "_" + std::string(nameOf(std::get<1>(info.param)));
+    });
+
+} // namespace
+} // namespace pe::conformance
