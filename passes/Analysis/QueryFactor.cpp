@@ -3,7 +3,6 @@
 #include "passes/Analysis/QueryFactor.h"
 
 #include "dialect/PE/PEScalars.h"
-#include "passes/Analysis/Slice.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -52,93 +51,112 @@ template <typename Function> Known above(Interval in, double pole, Function f) {
 
 Value yieldedBy(Region &body) { return cast<YieldOp>(body.front().getTerminator()).getValues()[0]; }
 
-/// Finds values of a region that depend on batch, head and query.
+/// Finds the values of a region that depend only on batch, head and query, in one pass over its
+/// operations.
 class QueryValues {
 public:
   /// `score` is null in a region without scores.
-  QueryValues(Value score, Value query, Value key) : score(score), query(query), key(key) {}
+  QueryValues(Block &block, Value score, Value query, Value key) {
+    for (BlockArgument argument : block.getArguments())
+      facts[argument] = {.interval = Interval()};
+    facts[query] = {.readsQuery = true, .interval = Interval{0, 1 << 30}};
+    facts[key] = {.readsPair = true, .interval = Interval()};
+    if (score)
+      facts[score] = {.readsPair = true, .isLinear = true, .interval = Interval()};
+    for (Operation &op : block.without_terminator())
+      for (Value result : op.getResults())
+        facts[result] = factsOf(&op);
+  }
 
   /// Returns true if the value is the score times a value of the query.
-  bool isLinear(Value value) {
-    if (auto known = linear.find(value); known != linear.end())
-      return known->second;
-    const bool result = findIsLinear(value);
-    linear[value] = result;
-    return result;
+  bool isLinear(Value value) const { return facts.find(value)->second.isLinear; }
+  /// Returns true for a value of the query that is finite at every position.
+  bool isOfQuery(Value value) const {
+    const Facts &known = facts.find(value)->second;
+    return !known.readsPair && known.interval && !known.interval->mayOverflow;
   }
   /// Returns true for a value of the query whose reciprocal is finite at every position, or that
   /// does not depend on the position.
-  bool isDivisor(Value value) {
+  bool isDivisor(Value value) const {
     if (!isOfQuery(value))
       return false;
-    const Known known = intervalOf(value);
-    return known->low > 0 || known->high < 0 || !reaches(value, query);
-  }
-  /// Returns true for a value of the query that is finite at every position.
-  bool isOfQuery(Value value) {
-    if ((score && reaches(value, score)) || reaches(value, key) || isRandom(value))
-      return false;
-    Known known = intervalOf(value);
-    return known && !known->mayOverflow;
+    const Facts &known = facts.find(value)->second;
+    return known.interval->low > 0 || known.interval->high < 0 || !known.readsQuery;
   }
 
 private:
-  bool findIsLinear(Value value);
-  /// Random draws differ from pair to pair, although they have no operand that does.
-  static bool isRandom(Value value) {
-    return llvm::any_of(collectSlice(value),
-                        [](Operation *op) { return isa<DropoutFactorOp>(op); });
-  }
-  static bool reaches(Value value, Value leaf) {
-    return value == leaf || llvm::any_of(collectSlice(value), [&](Operation *op) {
-             return llvm::is_contained(op->getOperands(), leaf);
-           });
-  }
+  struct Facts {
+    bool readsQuery = false;
+    bool readsPair = false; ///< the score, the key, or a random draw
+    bool isLinear = false;
+    Known interval; ///< nothing if the value may be NaN or -infinity at some position
+  };
 
-  /// Returns nothing if the value may be NaN at some position, or -infinity.
-  Known intervalOf(Value value) {
-    if (auto known = intervals.find(value); known != intervals.end())
-      return known->second;
-    const Known result = findInterval(value);
-    intervals[value] = result;
+  Facts factsOf(Operation *op) const {
+    Facts result;
+    op->walk([&](Operation *inner) {
+      // Random draws differ from pair to pair, although they have no operand that does.
+      result.readsPair |= isa<DropoutFactorOp>(inner);
+      for (Value operand : inner->getOperands())
+        if (auto known = facts.find(operand); known != facts.end()) {
+          result.readsQuery |= known->second.readsQuery;
+          result.readsPair |= known->second.readsPair;
+        }
+    });
+    result.isLinear = isLinearResult(op);
+    result.interval = intervalOfResult(op);
+    // A value that does not read the position, such as 1 / tau[h], has no known bounds.
+    if (!result.interval && !result.readsQuery)
+      result.interval = Interval();
     return result;
   }
 
-  Known findInterval(Value value) {
-    if (value == query)
-      return Interval{0, 1 << 30};
-    APFloat real(0.0);
-    if (matchPattern(value, m_ConstantFloat(&real)))
-      return Interval{real.convertToDouble(), real.convertToDouble()};
-    APInt integer;
-    if (matchPattern(value, m_ConstantInt(&integer)))
-      return hullOf({integer.signedRoundToDouble()});
-    Known known = value.getDefiningOp() ? intervalOfResult(value.getDefiningOp()) : Known();
-    // A value that does not read the position, such as 1 / tau[h], has no known bounds.
-    return known || reaches(value, query) ? known : Known(Interval());
+  bool isLinearResult(Operation *op) const {
+    return llvm::TypeSwitch<Operation *, bool>(op)
+        .Case<arith::MulFOp>([&](auto mul) {
+          return (isLinear(mul.getLhs()) && isOfQuery(mul.getRhs())) ||
+                 (isOfQuery(mul.getLhs()) && isLinear(mul.getRhs()));
+        })
+        .Case<arith::DivFOp>(
+            [&](auto div) { return isLinear(div.getLhs()) && isDivisor(div.getRhs()); })
+        .Case<arith::AddFOp, arith::SubFOp>(
+            [&](auto sum) { return isLinear(sum.getLhs()) && isLinear(sum.getRhs()); })
+        .Case<arith::NegFOp>([&](auto negated) { return isLinear(negated.getOperand()); })
+        .Default([](Operation *) { return false; });
   }
 
-  Known intervalOfResult(Operation *op) {
-    if (auto select = dyn_cast<arith::SelectOp>(op)) {
-      const Known a = intervalOf(select.getTrueValue()), b = intervalOf(select.getFalseValue());
-      if (!a || !b)
-        return std::nullopt;
-      return Interval{std::min(a->low, b->low), std::max(a->high, b->high),
-                      a->mayOverflow || b->mayOverflow};
-    }
+  Known intervalOfResult(Operation *op) const {
+    APFloat real(0.0);
+    APInt integer;
+    if (matchPattern(op, m_ConstantFloat(&real)))
+      return Interval{real.convertToDouble(), real.convertToDouble()};
+    if (matchPattern(op, m_ConstantInt(&integer)))
+      return hullOf({integer.signedRoundToDouble()});
+    // The condition of a select only chooses between the other operands.
+    const unsigned first = isa<arith::SelectOp>(op) ? 1 : 0;
     SmallVector<Interval> in;
-    for (Value operand : op->getOperands()) {
+    for (Value operand : op->getOperands().drop_front(first)) {
       if (isa<ShapedType>(operand.getType()))
         continue;
-      Known known = intervalOf(operand);
+      const Known &known = facts.find(operand)->second.interval;
       if (!known)
         return std::nullopt;
       in.push_back(*known);
     }
-    return intervalOf(op, in);
+    const Known result = intervalOf(op, in);
+    // f32 numbers end before the bound, as for x * x * x * x * x with x = 0.5 * i.
+    auto exceeds = [](double bound) {
+      return std::isfinite(bound) && std::abs(bound) > std::numeric_limits<float>::max();
+    };
+    const bool isTooLarge =
+        result && !result->mayOverflow && (exceeds(result->low) || exceeds(result->high));
+    return isTooLarge ? std::nullopt : result;
   }
 
-  Known intervalOf(Operation *op, ArrayRef<Interval> in) {
+  static Known intervalOf(Operation *op, ArrayRef<Interval> in) {
+    if (isa<arith::SelectOp>(op))
+      return Interval{std::min(in[0].low, in[1].low), std::max(in[0].high, in[1].high),
+                      in[0].mayOverflow || in[1].mayOverflow};
     if (llvm::any_of(in, [](const Interval &each) { return each.mayOverflow; }))
       return intervalOfOverflow(op, in);
     return llvm::TypeSwitch<Operation *, Known>(op)
@@ -186,42 +204,20 @@ private:
     return std::nullopt;
   }
 
-  Value score, query, key;
-  // Values may be shared by many others.
-  llvm::DenseMap<Value, Known> intervals;
-  llvm::DenseMap<Value, bool> linear;
+  llvm::DenseMap<Value, Facts> facts;
 };
 
 } // namespace
 
-bool QueryValues::findIsLinear(Value value) {
-  if (value == score)
-    return true;
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return false;
-  return llvm::TypeSwitch<Operation *, bool>(op)
-      .Case<arith::MulFOp>([&](auto mul) {
-        return (isLinear(mul.getLhs()) && isOfQuery(mul.getRhs())) ||
-               (isOfQuery(mul.getLhs()) && isLinear(mul.getRhs()));
-      })
-      .Case<arith::DivFOp>(
-          [&](auto div) { return isLinear(div.getLhs()) && isDivisor(div.getRhs()); })
-      .Case<arith::AddFOp, arith::SubFOp>(
-          [&](auto sum) { return isLinear(sum.getLhs()) && isLinear(sum.getRhs()); })
-      .Case<arith::NegFOp>([&](auto negated) { return isLinear(negated.getOperand()); })
-      .Default([](Operation *) { return false; });
-}
-
 bool isPerQuery(ScoreFnOp function) {
   Region &body = function.getBody();
-  return QueryValues(body.getArgument(0), body.getArgument(3), body.getArgument(4))
+  return QueryValues(body.front(), body.getArgument(0), body.getArgument(3), body.getArgument(4))
       .isLinear(yieldedBy(body));
 }
 
 FactorParts findParts(FactorFnOp function) {
   Region &body = function.getBody();
-  QueryValues values(Value(), body.getArgument(2), body.getArgument(3));
+  const QueryValues values(body.front(), Value(), body.getArgument(2), body.getArgument(3));
   FactorParts parts;
   SmallVector<Value> constants;
   for (SmallVector<Value> pending = {yieldedBy(body)}; !pending.empty();) {

@@ -68,16 +68,18 @@ func.func @scores(%q: !t, %k: !t, %v: !t, %g: tensor<?xf32>) -> (!t, !t, !t) {
 // CHECK-LABEL: func.func @not_scores
 // CHECK-NOT:     per_query
 // CHECK:         return
-func.func @not_scores(%q: !t, %k: !t, %v: !t) -> (!t, !t, !t, !t) {
+func.func @not_scores(%q: !t, %k: !t, %v: !t) -> (!t, !t, !t, !t, !t) {
   %a = pe.score_fn expr "s * exp(j - i)"
   %b = pe.score_fn attributes {per_query} expr "30 * tanh(s / 30)"
   %c = pe.score_fn expr "s / i"
   %d = pe.score_fn expr "s * exp(i)"
+  %e = pe.score_fn expr "let x = 0.5 * i in s * (x * x * x * x * x)"
   %0 = pe.attention %q, %k, %v score(%a) : (!t, !t, !t) -> !t
   %1 = pe.attention %q, %k, %v score(%b) : (!t, !t, !t) -> !t
   %2 = pe.attention %q, %k, %v score(%c) : (!t, !t, !t) -> !t
   %3 = pe.attention %q, %k, %v score(%d) : (!t, !t, !t) -> !t
-  return %0, %1, %2, %3 : !t, !t, !t, !t
+  %4 = pe.attention %q, %k, %v score(%e) : (!t, !t, !t) -> !t
+  return %0, %1, %2, %3, %4 : !t, !t, !t, !t, !t
 }
 
 // -----

@@ -1,8 +1,8 @@
-"""Writes attentions whose formulas use every value twice, 60 times in turn."""
+"""Writes attentions whose formulas use every value twice, 60 times in turn, and a long one."""
 
 import sys
 
-DEPTH = 60
+DEPTH, LENGTH = 60, 100_000
 
 
 def chain(first, operator, result):
@@ -23,5 +23,21 @@ PROGRAMS = (("score", chain("0.5 * log(1 + i)", "+", "s * {}")),
 text = "!t = tensor<?x?x?x?xf32>\n"
 for number, (clause, formula) in enumerate(PROGRAMS):
     text += f"func.func @f{number}(%q: !t, %k: !t, %v: !t) -> !t {{\n" + attention(clause, formula)
+text += """\
+func.func @long(%q: !t, %k: !t, %v: !t) -> !t {
+  %f = pe.factor_fn {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %whole = arith.index_cast %i : index to i32
+    %x0 = arith.sitofp %whole : i32 to f32
+    %half = arith.constant 0.5 : f32
+"""
+text += "".join(f"    %x{n + 1} = arith.addf %x{n}, %half : f32\n" for n in range(LENGTH))
+text += f"""\
+    pe.yield %x{LENGTH} : f32
+  }}
+  %o = pe.attention %q, %k, %v factor(%f) : (!t, !t, !t) -> !t
+  return %o : !t
+}}
+"""
 with open(sys.argv[1], "w", encoding="utf-8") as file:
     file.write(text)
