@@ -2,7 +2,8 @@
 //
 // The defaults were measured on Zen 3 (AVX2) and Zen 5 (AVX-512); see docs/benchmarks/cpu.md. A
 // strip is the block of query rows that the vectors of one register tile cover: query_vectors *
-// lanes rows.
+// lanes rows. With `along = keys`, a strip is one row, and the lanes of its vectors are keys, or
+// depths of a panel: for stages of few rows, which would leave the lanes of rows idle.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_STEP_CPUSCHEDULE_H
@@ -19,6 +20,7 @@ enum class Exp2Flavour { Bits, ScaleF };
 /// The choices for a stage with a stream on a CPU: the fields of `#step.cpu`.
 struct CpuSchedule {
   int64_t ownerWord = 0; // an Owner
+  int64_t alongWord = 0; // the axis of the lanes: 0 rows, 1 keys
   int64_t lanes = 8;
   int64_t queryVectors = 2;  // vectors of queries in a tile (lanes along queries)
   int64_t keyRows = 4;       // keys in a tile of scores
@@ -27,7 +29,8 @@ struct CpuSchedule {
   int64_t columnVectors = 2; // vectors of depth in a tile of a column fold
   int64_t sweepKeys = 4;     // keys per step of an elementwise sweep
   int64_t unroll = 4;        // steps per iteration of a contraction
-  int64_t queryBlock = 96;   // rows of a work item, if rows own the loop
+  int64_t queryBlock = 96;   // rows of a work item, if rows own the loop; with `along = keys`, of
+                             // all query heads of a key head
   int64_t keyBlock = 64;
   // If columns own the loop, the rows are divided into parts (passes/ToCPU/RowParts.h). The
   // division depends only on the lengths of a call, because results depend on the parts and must
@@ -41,7 +44,14 @@ struct CpuSchedule {
   bool operator==(const CpuSchedule &) const = default;
   Owner owner() const { return static_cast<Owner>(ownerWord); }
   Exp2Flavour exp2() const { return static_cast<Exp2Flavour>(exp2Word); }
-  int64_t stripRows() const { return queryVectors * lanes; }
+  bool isAlongKeys() const { return alongWord == 1; }
+  int64_t stripRows() const { return isAlongKeys() ? 1 : queryVectors * lanes; }
+  /// Returns the number of floats of a strip's value over r in memory; panels follow it, aligned.
+  int64_t rowFloats() const { return isAlongKeys() ? lanes : stripRows(); }
+  /// Returns the number of floats of a row panel with this depth, in whole vectors.
+  int64_t panelFloats(int64_t depth) const {
+    return isAlongKeys() ? (depth + lanes - 1) / lanes * lanes : depth * stripRows();
+  }
   /// Returns the unit of the key block: every step of a loop over its keys divides this.
   int64_t keyUnit() const;
   /// Verifies that blocks are multiples of their tiles.

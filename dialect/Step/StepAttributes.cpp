@@ -15,12 +15,14 @@ using tile::Owner;
 
 //===- Fields -----------------------------------------------------------------------===//
 
-static constexpr StringLiteral kOwners[] = {"rows", "columns"}, kExp2[] = {"bits", "scalef"};
+static constexpr StringLiteral kOwners[] = {"rows", "columns"}, kAlong[] = {"rows", "keys"},
+                               kExp2[] = {"bits", "scalef"};
 
 ArrayRef<Field<CpuSchedule>> CpuSchedule::fields() {
   using S = CpuSchedule;
   static const Field<S> table[] = {
       {"owner", &S::ownerWord, 0, 1, 1, kOwners},
+      {"along", &S::alongWord, 0, 1, 1, kAlong},
       {"lanes", &S::lanes, 1, 16},
       {"query_vectors", &S::queryVectors, 1, 8},
       {"key_rows", &S::keyRows, 1, 16},
@@ -56,7 +58,10 @@ ArrayRef<Field<GpuSchedule>> GpuSchedule::fields() {
   return table;
 }
 
-int64_t CpuSchedule::keyUnit() const { return std::lcm(std::lcm(keyRows, columnRows), sweepKeys); }
+int64_t CpuSchedule::keyUnit() const {
+  const int64_t unit = std::lcm(std::lcm(keyRows, columnRows), sweepKeys);
+  return isAlongKeys() ? std::lcm(unit, lanes) : unit;
+}
 
 LogicalResult CpuSchedule::verify(llvm::function_ref<InFlightDiagnostic()> emitError) const {
   for (auto [name, block, unit] :

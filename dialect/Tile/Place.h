@@ -13,7 +13,7 @@
 namespace mlir::tile {
 
 template <typename I> struct PlaceOf {
-  I b, hq, hkv, r, c, t, kb;
+  I b, hq, hkv, r, c, t, kb, ks;
 
   /// Returns the index of the extent with this name, or null for depths and other extents.
   const I *find(llvm::StringRef extent) const {
@@ -25,6 +25,7 @@ template <typename I> struct PlaceOf {
         .Case("c", &c)
         .Case("t", &t)
         .Case("kb", &kb)
+        .Case("ks", &ks)
         .Default(nullptr);
   }
 };

@@ -41,7 +41,7 @@ std::vector<std::string> mlir::tile::getSizeNames(PlanOp plan, SizeUse use) {
       (word.kind == FrameWord::Kind::Size ? names : parameters).push_back(word.name);
   if (use == SizeUse::Items)
     return names;
-  names.insert(names.end(), {"t", "kb"});
+  names.insert(names.end(), {"t", "kb", "ks"});
   if (use == SizeUse::Scalar)
     names.insert(names.end(), parameters.begin(), parameters.end());
   return names;
@@ -72,6 +72,8 @@ std::string mlir::tile::forPlan(StringRef text, PlanOp plan) {
       result += "(r+c+" + std::to_string(plan.getDistancePadding()) + ")";
     else if (word == "kb")
       result += "ceildiv(c," + std::to_string(plan.getKeyBlock().value()) + ")";
+    else if (word == "ks")
+      result += "ceildiv(c," + std::to_string(plan.getKeySplit().value()) + ")";
     else
       result += word;
   });

@@ -6,9 +6,10 @@
 // - the sizes of the plan's frame: b hq hkv r c d e and every `tile.extent`;
 // - t, the distances of a call, r + c + distance_padding, and kb, the key blocks,
 //   ceildiv(c, key_block), where schedules choose distance_padding and key_block;
+// - ks, the splits of the keys, ceildiv(c, key_split);
 // - in loops and `tile.size`, the parameters.
 //
-// An exported plan may use only words of the frame: `forPlan` expands t and kb.
+// An exported plan may use only words of the frame: `forPlan` expands t, kb and ks.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_TILE_SIZENAMES_H
@@ -29,16 +30,16 @@ std::vector<::pe::plan::FrameWord> getFrame(PlanOp plan);
 /// The use of an expression, which determines the names in it.
 enum class SizeUse {
   Items,  ///< sizes; evaluated by the reader of a plan
-  Extent, ///< sizes, t and kb
-  Scalar, ///< sizes, t, kb and the parameters
+  Extent, ///< sizes, t, kb and ks
+  Scalar, ///< sizes, t, kb, ks and the parameters
 };
 std::vector<std::string> getSizeNames(PlanOp plan, SizeUse use);
 
-/// Returns `text` with `t` and `kb` expanded, for the exported plan. If it uses `kb`, the plan must
-/// have a `key_block` (checkKeyBlock).
+/// Returns `text` with `t`, `kb` and `ks` expanded, for the exported plan. If it uses `kb`, the
+/// plan must have a `key_block` (checkKeyBlock).
 std::string forPlan(StringRef text, PlanOp plan);
 
-/// Parses a verified expression with `t` and `kb` expanded.
+/// Parses a verified expression with `t`, `kb` and `ks` expanded.
 ::pe::plan::SizeExpression parseForPlan(StringRef text, PlanOp plan);
 
 /// Returns true if the expression uses the name.

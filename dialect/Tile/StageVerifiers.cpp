@@ -16,8 +16,9 @@ LogicalResult PlanOp::verify() {
   const bool hasDepths = getHeadDim() != 0 || getValueDim() != 0;
   for (auto [name, number] : {std::pair<StringRef, int64_t>{"head_dim", getHeadDim()},
                               {"value_dim", getValueDim()},
-                              {"key_block", getKeyBlock().value_or(1)}})
-    if (number < 1 && (hasDepths || name == "key_block")) // plan-C1
+                              {"key_block", getKeyBlock().value_or(1)},
+                              {"key_split", getKeySplit().value_or(1)}})
+    if (number < 1 && (hasDepths || name.starts_with("key_"))) // plan-C1
       return emitOpError("expected a positive ") << name << ", found " << number << " (plan-C1)";
   if (static_cast<int64_t>(getDistancePadding()) < 0) // plan-C1
     return emitOpError("expected a distance_padding of at least 0, found ")
@@ -46,7 +47,7 @@ LogicalResult PlanOp::verifyRegions() {
 static LogicalResult verifyWord(Operation *op, StringRef name, StringRef label) {
   std::string problem;
   auto parsed = ::pe::plan::SizeExpression::parse(std::string_view(name), problem);
-  if (!parsed || !parsed->asName() || name == "t" || name == "kb")
+  if (!parsed || !parsed->asName() || name == "t" || name == "kb" || name == "ks")
     return op->emitOpError("expected a name that is not reserved, found \"")
            << name << "\" (" << label << ")";
   auto isSame = [&](const ::pe::plan::FrameWord &word) {
@@ -131,6 +132,9 @@ LogicalResult BufferOp::verify() {
 }
 
 LogicalResult LaunchOp::verify() {
+  if (getWhen() &&
+      failed(verifyExpression(*this, "when", *getWhen(), SizeUse::Items, "launch-C4")))
+    return failure();
   return verifyExpression(*this, "items", getItems(), SizeUse::Items, "launch-C1");
 }
 
@@ -192,7 +196,15 @@ LogicalResult StageOp::verify() {
   for (StringRef extent : getOver().getAsValueRange<StringAttr>())
     if (failed(verifyExpression(*this, "over", extent, SizeUse::Extent, "stage-C1")))
       return failure();
+  if (getWhen() && failed(verifyExpression(*this, "when", *getWhen(), SizeUse::Items, "stage-C9")))
+    return failure();
+  if (isOver("ks") && !(*this)->getParentOfType<PlanOp>().getKeySplit()) // stage-C10
+    return emitOpError("expected a plan with key_split, because the stage is over ks (stage-C10)");
   return success();
+}
+
+bool StageOp::isOver(StringRef extent) {
+  return llvm::is_contained(getOver().getAsValueRange<StringAttr>(), extent);
 }
 
 static bool hasValue(Operation &op) {
@@ -218,10 +230,13 @@ static LogicalResult verifyBodyOps(StageOp stage) {
       return op.emitOpError("expected either loops or values in a stage, found both (stage-C4)");
   }
   auto over = llvm::to_vector(stage.getOver().getAsValueRange<StringAttr>());
-  bool heads = over.size() == 2 && over[0] == "b" && (over[1] == "hq" || over[1] == "hkv");
-  if (value && !heads) // stage-C5
-    return stage.emitOpError("expected a stage with values to be over [\"b\", \"hq\"] or "
-                             "[\"b\", \"hkv\"], found ")
+  const bool isOfHeads =
+      over.size() == 2 && over[0] == "b" && (over[1] == "hq" || over[1] == "hkv");
+  const bool isOfSplits =
+      over.size() == 3 && over[0] == "b" && over[1] == "hkv" && over[2] == "ks" && stream;
+  if (value && !isOfHeads && !isOfSplits) // stage-C5
+    return stage.emitOpError("expected a stage with values to be over [\"b\", \"hq\"], "
+                             "[\"b\", \"hkv\"] or, with a stream, [\"b\", \"hkv\", \"ks\"], found ")
            << stage.getOver() << " (stage-C5)";
   return success();
 }
@@ -297,6 +312,22 @@ LogicalResult StreamOp::verify() {
   return success();
 }
 
+/// Verifies the body of a stream over splits.
+static LogicalResult verifySplits(StreamOp stream) {
+  for (Operation &op : stream.getBody().front().without_terminator()) {
+    auto hasNoRows = [](Value value) {
+      return !hasRows(spacesOf(value)) || hasColumns(spacesOf(value));
+    };
+    if (!isa<LoadOp, MapOp, ConstantOp>(op) || llvm::any_of(op.getResults(), hasNoRows)) // stream-C10
+      return op.emitOpError("expected loads, maps and constants of values over r and not c in a "
+                            "stream over splits (stream-C10)");
+  }
+  if (stream.getNumFolds() || stream->getParentOfType<StageOp>().isOver("ks")) // stream-C11
+    return stream.emitOpError("expected no folds of a stream over splits, in a stage that is not "
+                              "over ks (stream-C11)");
+  return success();
+}
+
 LogicalResult StreamOp::verifyRegions() {
   Block &body = getBody().front();
   if (!llvm::equal(body.getArgumentTypes(), getCarries().getTypes())) // stream-C8
@@ -304,7 +335,7 @@ LogicalResult StreamOp::verifyRegions() {
   if (!llvm::equal(body.getTerminator()->getOperandTypes(), getResultTypes())) // stream-C9
     return emitOpError("expected the body to yield every carry, then every fold, of the results' "
                        "types (stream-C9)");
-  return success();
+  return getOverSplits() ? verifySplits(*this) : success();
 }
 
 //===- Scalar code -----------------------------------------------------------------===//

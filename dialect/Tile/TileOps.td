@@ -13,10 +13,10 @@ def Tile_LoadOp : Tile_Op<"load", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> 
   let summary = "reads a value; indices are implied by the names";
   let description = [{
     The buffer's extents name the indices: `b`, `hq`, `hkv` come from the stage (the row's head in a
-    stage over `hkv`), `kb` from the stream's block, `r`, `c`, `d`, `e` from the value. The value is
-    a panel, a vector or a head scalar, never a value over r and c. A load of f32 from a buffer of
-    bf16 or f16 extends every element. The op is pure, because a stage does not store to a buffer
-    that it loads.
+    stage over `hkv`), `kb` from the stream's block, `ks` from the stage or the stream over splits,
+    and `r`, `c`, `d`, `e` from the value. The value is a panel, a vector or a head scalar, never a
+    value over r and c. A load of f32 from a buffer of bf16 or f16 extends every element. The op is
+    pure, because a stage does not store to a buffer that it loads.
 
     ```mlir
     %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
@@ -245,6 +245,9 @@ def Tile_StreamOp : Tile_Op<"stream", [
     buffer still gets a value (zero) for a skipped block, and a stream that loads it may skip a
     block whose snapshot (`skip_buffer`) is below `skip_below` in every row.
 
+    A stream `over_splits` visits the splits of the keys (extent `ks`) and no keys: its body loads
+    the values that a stage over `ks` stored for a split, and has maps of values over rows.
+
     ```mlir
     %m, %l, %o = tile.stream ascending carry(%m0, %l0, %o0 : ...) {
     ^bb0(%m_: ..., ...):
@@ -256,11 +259,11 @@ def Tile_StreamOp : Tile_Op<"stream", [
   let arguments = (ins Tile_OrderAttr:$order, Variadic<Tile_ValType>:$carries,
                        OptionalAttr<I64Attr>:$stop_carry, OptionalAttr<F64Attr>:$stop_below,
                        OptionalAttr<F64Attr>:$skip_below,
-                       Optional<Tile_BufferType>:$skip_buffer);
+                       Optional<Tile_BufferType>:$skip_buffer, UnitAttr:$over_splits);
   let results = (outs Variadic<Tile_ValType>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat =
-      "$order (`carry` `(` $carries^ `:` type($carries) `)`)? (`skip` `(` $skip_buffer^ `:` "
+      "$order (`over_splits` $over_splits^)? (`carry` `(` $carries^ `:` type($carries) `)`)? (`skip` `(` $skip_buffer^ `:` "
       "type($skip_buffer) `)`)? attr-dict-with-keyword $body (`:` type($outputs)^)?";
   let hasVerifier = 1;
   let hasRegionVerifier = 1;

@@ -16,7 +16,9 @@ def Tile_PlanOp : Tile_Op<"plan", [
     size and set `key_block` (extent `kb` = ceildiv(c, key_block)). Every stage that accesses a `kb`
     buffer uses exactly this block of keys. Schedules also set `distance_padding`, the number of
     entries after the last distance (extent `t` = r + c + distance_padding) that loads of an entire
-    vector may access.
+    vector may access. `key_split` is the number of keys of a split (extent `ks` = ceildiv(c,
+    key_split)): stages over `ks` visit the keys of one split each. Splits follow from c alone, so
+    results do not depend on the threads.
 
     For counting useful work, a plan with one attention states which pairs it keeps: those with
     `mask_low` <= i - j <= `mask_high` (either may be absent), or all with `mask_none`. A plan with
@@ -31,7 +33,7 @@ def Tile_PlanOp : Tile_Op<"plan", [
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$head_dim, I64Attr:$value_dim,
-                       OptionalAttr<I64Attr>:$key_block,
+                       OptionalAttr<I64Attr>:$key_block, OptionalAttr<I64Attr>:$key_split,
                        DefaultValuedAttr<I64Attr, "0">:$distance_padding,
                        OptionalAttr<I64Attr>:$mask_low, OptionalAttr<I64Attr>:$mask_high,
                        UnitAttr:$mask_none, UnitAttr:$unplaced);
@@ -197,7 +199,8 @@ def Tile_StageOp : Tile_Op<"stage", [
     The body runs once for every index of the spaces in `over`, independently and in any order. With
     `over [b, hq]`, the rows belong to one query head; keys and values come from its key head,
     hq / (Hq / Hkv). With `over [b, hkv]`, `r` ranges over the rows of all query heads of that key
-    head, head by head, and a value over no space belongs to the head of the row.
+    head, head by head, and a value over no space belongs to the head of the row. With `over [b,
+    hkv, ks]`, the stream visits the keys of one split, and every result is stored per split.
 
     A body with a `tile.stream` consists of, in this order, values over r that the stream uses
     (evaluated per row), the stream, and values over r, c or no space that are computed from its
@@ -208,14 +211,17 @@ def Tile_StageOp : Tile_Op<"stage", [
     over r or c, fold or gradient; `tile.mask` defines their value in elementwise results. Without
     `pairs`, a stage includes all pairs whose query is at a nonnegative position.
 
+    `when` is a size expression: a call runs the stage only if it is positive. Stages that write the
+    same buffer have conditions of which at most one holds in any call.
+
     `schedule` has the choices of a machine's schedule, such as `#step.gpu<owner = rows, warps = 4>`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Tile_PhaseAttr:$phase, StrArrayAttr:$over,
-                       Optional<Tile_PairsType>:$pairs,
+                       OptionalAttr<StrAttr>:$when, Optional<Tile_PairsType>:$pairs,
                        OptionalAttr<Tile_ScheduleAttrInterface>:$schedule);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat =
-      "$sym_name $phase `over` $over (`pairs` $pairs^)? (`schedule` $schedule^)? "
+      "$sym_name $phase `over` $over (`when` $when^)? (`pairs` $pairs^)? (`schedule` $schedule^)? "
       "attr-dict-with-keyword $body";
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
@@ -237,6 +243,8 @@ def Tile_StageOp : Tile_Op<"stage", [
     ::llvm::SmallVector<::mlir::Value> getPairBuffers();
     /// The stage's only stream, or null.
     ::mlir::tile::StreamOp getStream();
+    /// Returns true if `over` has this extent.
+    bool isOver(::llvm::StringRef extent);
   }];
 }
 
@@ -250,18 +258,21 @@ def Tile_LaunchOp : Tile_Op<"launch", [
     nested module `@kernels`, whose arguments are one pointer per buffer, then the `words` of the
     frame: strides as i64, all others as i32. `writes` lists the positions of the buffers that the
     launch may write among its operands; without it, it may write all except the inputs of the call.
+    `when` is that of the stage.
 
     ```mlir
     tile.launch @forward forward items "b*hq*ceildiv(r,96)" (%q, %k, %v, %o) : ...
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Tile_PhaseAttr:$phase, StrAttr:$items,
-                       Variadic<Tile_BufferType>:$buffers, OptionalAttr<I64Attr>:$threads,
+                       OptionalAttr<StrAttr>:$when, Variadic<Tile_BufferType>:$buffers,
+                       OptionalAttr<I64Attr>:$threads,
                        OptionalAttr<I64Attr>:$shared_bytes,
                        OptionalAttr<DenseI32ArrayAttr>:$words,
                        OptionalAttr<DenseI64ArrayAttr>:$writes);
   let assemblyFormat =
-      "$callee $phase `items` $items `(` $buffers `)` attr-dict `:` type($buffers)";
+      "$callee $phase `items` $items (`when` $when^)? `(` $buffers `)` attr-dict `:` "
+      "type($buffers)";
   let hasVerifier = 1;
 }
 

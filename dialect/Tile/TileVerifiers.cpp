@@ -46,7 +46,7 @@ static bool bufferHolds(BufferType buffer, const SpaceSet &spaces) {
 
 /// Returns an extent that indexes neither a value over `spaces` nor a head or block, or null.
 static StringAttr findOtherExtent(BufferType buffer, const SpaceSet &spaces) {
-  constexpr StringRef kImplied[] = {"b", "hq", "hkv", "kb"};
+  constexpr StringRef kImplied[] = {"b", "hq", "hkv", "kb", "ks"};
   for (StringAttr extent : buffer.getExtents())
     if (!llvm::is_contained(kImplied, extent.getValue()) && !spaces.has(extent.getValue()))
       return extent;
@@ -55,8 +55,7 @@ static StringAttr findOtherExtent(BufferType buffer, const SpaceSet &spaces) {
 
 static bool isOverKeyHeads(Operation *op) {
   auto stage = op->getParentOfType<StageOp>();
-  return stage && !stage.getOver().empty() &&
-         cast<StringAttr>(stage.getOver().getValue().back()).getValue() == "hkv";
+  return stage && stage.isOver("hkv");
 }
 
 static bool isInStream(Operation *op) { return op->getParentOfType<StreamOp>() != nullptr; }
@@ -104,6 +103,10 @@ LogicalResult LoadOp::verify() {
   if (buffer.has("kb") && !inStream) // load-C5
     return emitOpError("expected a buffer with extent kb to be loaded only inside a stream "
                        "(load-C5)");
+  auto stream = (*this)->getParentOfType<StreamOp>();
+  if (buffer.has("ks") && !(stream && stream.getOverSplits())) // load-C7
+    return emitOpError("expected a buffer with extent ks to be loaded only inside a stream over "
+                       "splits (load-C7)");
   if (hasColumns(spacesOf(getValue())) && buffer.has("hq") && !inStream &&
       isOverKeyHeads(*this)) // load-C6
     return emitOpError(
@@ -124,6 +127,11 @@ LogicalResult StoreOp::verify() {
   if (!inStream && buffer.has("kb")) // store-C6
     return emitOpError("expected a buffer with extent kb to be stored only inside a stream "
                        "(store-C6)");
+  const bool isOverSplits = (*this)->getParentOfType<StageOp>().isOver("ks");
+  if (buffer.has("ks") != isOverSplits) // store-C8
+    return emitOpError("expected extent ks in every store of a stage over ks, and in no other, "
+                       "found ")
+           << buffer << " (store-C8)";
   StringRef head = hasColumns(spaces) && isOverKeyHeads(*this) ? "hkv" : "hq";
   StringRef otherHead = head == "hq" ? "hkv" : "hq";
   if (!buffer.has("b") || !buffer.has(head) || buffer.has(otherHead)) // store-C7

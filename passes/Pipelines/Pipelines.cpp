@@ -40,6 +40,10 @@ void mlir::pe::buildPEPipeline(OpPassManager &pm, const CompileOptions &options)
   buildStructurePipeline(pm, options);
 }
 
+/// The number of rows up to which vectors along the keys of a row are faster than vectors along rows
+/// (docs/benchmarks/decode.md).
+static constexpr int64_t kFewRows = 8;
+
 void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options) {
   PEToTilePassOptions toTile;
   toTile.entry = options.entry;
@@ -47,6 +51,8 @@ void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &op
   toTile.valueDim = options.valueDim;
   toTile.dtype = nameOf(options.dtype);
   toTile.widen = options.widens();
+  if (options.lowering != Lowering::Gpu && !options.materialize)
+    toTile.fewRows = kFewRows;
   toTile.grad = options.grad;
   toTile.earlyExit = options.earlyExit;
   toTile.materialize = options.materialize;

@@ -155,6 +155,7 @@ FailureOr<plan::Plan> mlir::pe::exportPlan(PlanOp op) {
     stage.symbol = launch.getCallee().str();
     stage.phase = phaseOf(launch.getPhase());
     stage.items = launch.getItems().str();
+    stage.when = launch.getWhen().value_or("").str();
     for (Value buffer : launch.getBuffers())
       stage.buffers.push_back(index.lookup(buffer));
     if (launch.getWords())

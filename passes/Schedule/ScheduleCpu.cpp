@@ -31,6 +31,12 @@ bool mlir::tile::isFunctionCall(Operation *op) {
               math::FmaOp, math::CopySignOp, math::SqrtOp>(op);
 }
 
+/// Returns true for a stage of the form of forward halves for few rows (passes/ToTile).
+static bool hasFewRows(StageOp stage) {
+  StreamOp stream = stage.getStream();
+  return stream.getOverSplits() || (stage.isOver("hkv") && !sumsOverRows(stream));
+}
+
 CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, const Machine &machine) {
   auto plan = stage->getParentOfType<PlanOp>();
   CpuSchedule schedule;
@@ -47,6 +53,14 @@ CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, const Machine &machine)
   if (hasLongScalarCode(stage))
     schedule.queryVectors = schedule.keyRows = schedule.sweepKeys = 1;
   schedule.keyBlock = plan.getKeyBlock().value_or(schedule.keyBlock);
+  if (hasFewRows(stage)) {
+    // The rows of an item: few enough that their outputs stay in the first-level cache while a
+    // block of keys is read once for all of them.
+    schedule.alongWord = 1;
+    schedule.queryVectors = 1;
+    schedule.queryBlock = 16;
+    return schedule;
+  }
   // Rows of a work item: few enough that their packed queries and outputs stay in the second-level
   // cache and that there are items for every thread.
   constexpr int64_t kMostRows = 128;
@@ -84,6 +98,13 @@ CpuLoops mlir::tile::chooseCpuLoops(StageOp stage, const Machine &machine) {
 
 LogicalResult mlir::tile::checkFits(StageOp stage, const CpuSchedule &schedule) {
   auto plan = stage->getParentOfType<PlanOp>();
+  if (schedule.isAlongKeys() != hasFewRows(stage)) // step-C8
+    return stage.emitOpError("expected along = ")
+           << (hasFewRows(stage) ? "keys for a stage of few rows" : "rows")
+           << " (step-C8)";
+  if (schedule.isAlongKeys() && plan.getKeySplit().value_or(0) % schedule.keyBlock) // step-C8
+    return stage.emitOpError("expected key_block to divide the splits of the plan, ")
+           << *plan.getKeySplit() << " keys, found " << schedule.keyBlock << " (step-C8)";
   if (schedule.owner() == Owner::Rows && sumsOverRows(stage.getStream())) // step-C7
     return stage.emitOpError("expected owner = columns on a CPU for a stage with sums over rows, "
                              "found owner = rows (step-C7)");
@@ -146,7 +167,7 @@ private:
       LDBG() << stage.getSymName() << ": " << stage.getScheduleAttr()
              << (hasLongScalarCode(stage) ? ", one row at a time because of long scalar code" : "")
              << (set.empty() ? "" : ", with fields of `set`");
-      padding = std::max(padding, step::scheduleOf<step::CpuAttr>(stage)->stripRows());
+      padding = std::max({padding, given.stripRows(), given.lanes});
     }
     if (mentions(plan, "t"))
       plan.setDistancePadding(padding);

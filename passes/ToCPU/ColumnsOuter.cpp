@@ -148,7 +148,7 @@ void mlir::tile::cpu::lowerColumnsOuter(StageOp stage, const CpuSchedule &cpu,
   RowInterface interface(stage);
   auto plan = stage->getParentOfType<PlanOp>();
   // One block of row state per strip.
-  int64_t floats = interface.stripFloats(cpu.stripRows(), plan.getHeadDim(), plan.getValueDim());
+  int64_t floats = interface.stripFloats(cpu, plan.getHeadDim(), plan.getValueDim());
   Value rowBuffer = createTemporary(
       stage, "rows",
       {"b", "hq", "ceildiv(r," + std::to_string(cpu.stripRows()) + ")", std::to_string(floats)},

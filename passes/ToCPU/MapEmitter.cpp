@@ -40,6 +40,13 @@ LogicalResult MapEmitter::check(MapOp map, std::string &why) {
   return failure(result.wasInterrupted());
 }
 
+unsigned MapEmitter::dependenceOf(Value regionValue) {
+  const unsigned varies = variation.of(regionValue);
+  if (!context.cpu.isAlongKeys())
+    return varies;
+  return varies & kColumn ? kBoth : kNothing;
+}
+
 MapEmitter::Cache &MapEmitter::cacheOf(unsigned level, int64_t vector) {
   switch (level) {
   case kNothing:
@@ -82,7 +89,9 @@ void MapEmitter::bindArguments(MapOp map, unsigned level, int64_t vector, Elemen
         return source.uniform(value);
       if (level == kRow)
         return source.row(value, vector);
-      return level == kColumn ? source.column(value, column) : element(value);
+      const bool isOfColumn =
+          level == kColumn || (context.cpu.isAlongKeys() && isColumn(spacesOf(value)));
+      return isOfColumn ? source.column(value, column) : element(value);
     });
   }
 }
@@ -122,6 +131,14 @@ Value MapEmitter::lift(Value value, int64_t vector) {
 //===- Operations ----------------------------------------------------------------===//
 
 void MapEmitter::emitScalar(Operation &op, unsigned level) {
+  // A power has the bits of a lane of a vector.
+  if (context.cpu.isAlongKeys() && isa<math::Exp2Op, math::ExpOp>(op) &&
+      op.getResult(0).getType().isF32()) {
+    Emitter &e = context.e;
+    Value power = emitVectorOp(op, e.broadcast(scalarOf(op.getOperand(0))));
+    cacheOf(level, 0)[op.getResult(0)] = e.create<vector::ExtractOp>(power, 0);
+    return;
+  }
   IRMapping mapping;
   for (Value operand : op.getOperands())
     if (!isa<BufferType>(operand.getType()))
@@ -278,6 +295,11 @@ void MapEmitter::prepare(MapOp map) {
 
 SmallVector<Value> MapEmitter::emit(MapOp map, int64_t vector, ElementFn element,
                                     AccumulateFn accumulate) {
+  // A map over c that is an operand replaces the elements of this map, so it is evaluated first.
+  if (context.cpu.isAlongKeys())
+    for (Value input : map.getInputs())
+      if (isColumn(spacesOf(input)))
+        source.column(input, column);
   bindArguments(map, kColumn, vector, nullptr);
   emitOps(map, kColumn, vector);
   elements.clear(), locals.clear();
@@ -295,8 +317,19 @@ SmallVector<Value> MapEmitter::emitScalars(MapOp map) {
   prepare(map);
   bindArguments(map, kColumn, 0, nullptr);
   emitOps(map, kColumn, 0);
+  Block &body = map.getBody().front();
+  auto isLoop = [&](Value value) { return dependenceOf(value) == kBoth; };
+  if (context.cpu.isAlongKeys() && llvm::any_of(body.getTerminator()->getOperands(), isLoop)) {
+    // Loops are over vectors, here with equal lanes.
+    elements.clear(), locals.clear();
+    for (Operation &op : body.without_terminator())
+      if (op.getNumResults() == 0 || isLoop(op.getResult(0)))
+        emitInPlace(op, 0, nullptr);
+  }
   SmallVector<Value> results;
-  for (Value value : map.getBody().front().getTerminator()->getOperands())
-    results.push_back(scalarOf(value));
+  for (Value value : body.getTerminator()->getOperands())
+    results.push_back(elements.count(value) && isLoop(value)
+                          ? context.e.create<vector::ExtractOp>(elements[value], 0).getResult()
+                          : scalarOf(value));
   return results;
 }

@@ -9,7 +9,9 @@
 //   the key (j, c)      once per key                 a scalar
 //   both (rc), a depth  per key (depth) and vector   a vector
 //
-// so `amp[h] * exp2(-|i - j| / tau[h])` reads its parameters once per strip. Index values are i32
+// so `amp[h] * exp2(-|i - j| / tau[h])` reads its parameters once per strip. If lanes are keys, a
+// strip is one row: everything that does not depend on the key is a scalar, evaluated once per
+// strip, and everything else is a vector, evaluated per vector of keys. Index values are i32
 // in vectors, which is sufficient (pe-tile-define-integers). Loops whose bounds do not depend on
 // the pair (the layers of a network) remain loops over vectors; their scratch memory has a vector
 // per element.
@@ -31,13 +33,15 @@ struct StripPlace {
   Index row;              // first row of the strip, within its head
   Index rowCount;         // rows of the strip that exist
   Index block;            // first key of the block
+  Index split;            // the split of the keys
   Index keyBegin, keyEnd; // keys of the block to visit, relative to it
   bool masked = false;
 
-  Place place() const { return {b, hq, hkv, row, block, 0, 0}; }
+  Place place() const { return {b, hq, hkv, row, block, 0, 0, split}; }
 };
 
-/// Emits the operands of maps: scalars for values over h and c, vectors for all others.
+/// Emits the operands of maps: scalars for values over h and c, vectors for all others. If lanes are
+/// keys, values over r are scalars too, and those over c are vectors.
 class OperandSource {
 public:
   virtual ~OperandSource() = default;
@@ -81,7 +85,7 @@ public:
 private:
   using Cache = llvm::DenseMap<Value, Value>;
 
-  unsigned dependenceOf(Value regionValue) { return variation.of(regionValue); }
+  unsigned dependenceOf(Value regionValue);
   void bindArguments(MapOp map, unsigned level, int64_t vector, ElementFn element);
   void emitOps(MapOp map, unsigned level, int64_t vector);
   void emitInPlace(Operation &op, int64_t vector, AccumulateFn accumulate);

@@ -1,7 +1,7 @@
 //===- Random.cpp - random factors, four keys at a time -------------------===//
 //
 // Lanes are rows. The four words of a counter are for the keys of four consecutive global
-// positions.
+// positions. If lanes are keys, every lane computes the words of its counter and selects one.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Scalar/Philox.h"
@@ -22,6 +22,8 @@ public:
   void emit() {
     readSeed();
     fixCounter();
+    if (context.cpu.isAlongKeys())
+      return e.loop(place.keyBegin, place.keyEnd, e.lanes, [&](Index key) { fillKeys(key); });
     // The position of the first key, and its offset from a multiple of four.
     Value first = e.toValue(context.columnStart + place.block + place.keyBegin);
     Value three = e.toValue(3), two = e.toValue(2);
@@ -48,6 +50,10 @@ private:
     const bool perBatch = cast<BufferType>(op.getSeed().getType()).getRank() == 1;
     batch = splat(e.toValue(perBatch ? Index(0) : place.b));
     head = splat(e.toValue(e.fromValue(context.emitSize("head_start")) + place.hq));
+    if (context.cpu.isAlongKeys()) {
+      positions.push_back(splat(e.toValue(context.rowStart + place.row)));
+      return;
+    }
     for (int64_t v = 0; v < context.cpu.queryVectors; ++v) {
       Index row = context.rowStart + place.row + Index(v * e.lanes);
       Value rows = e.create<arith::AddIOp>(e.iota(), e.splatIndex(row));
@@ -70,6 +76,21 @@ private:
           e.create<arith::AndIOp>(e.less(place.keyBegin - Index(1), at), e.less(at, place.keyEnd));
       e.ifThen(isInside, [&] { store(word); });
     }
+  }
+  /// Computes the factors of a vector of keys from `key` on.
+  void fillKeys(const Index &key) {
+    Value first = e.splatIndex(context.columnStart + place.block + key);
+    Value columns = e.create<arith::AddIOp>(e.iota(), first);
+    Value group = e.create<arith::ShRSIOp>(columns, e.splatInt(2));
+    Value number = e.create<arith::AndIOp>(columns, e.splatInt(3));
+    std::array<Value, 4> factors = factorsOf(emitPhilox(
+        e, {batch, head, positions[0], e.create<arith::ExtSIOp>(wideType, group)}, this->key));
+    Value factor = factors[0];
+    for (int32_t n = 1; n < 4; ++n) {
+      Value isIt = e.compare(arith::CmpIPredicate::eq, number, e.splatInt(n));
+      factor = e.select(isIt, factors[n], factor);
+    }
+    e.storeVector(factor, slots.getMemory(), slots.at(op.getValue(), key, 0));
   }
   std::array<Value, 4> factorsOf(const std::array<Value, 4> &words) {
     std::array<Value, 4> factors;

@@ -73,10 +73,11 @@ SmallVector<Value> RowInterface::kept() const {
   return values;
 }
 
-int64_t RowInterface::stripFloats(int64_t stripRows, int64_t headDim, int64_t valueDim) const {
+int64_t RowInterface::stripFloats(const CpuSchedule &cpu, int64_t headDim, int64_t valueDim) const {
   int64_t floats = 0;
   for (Value value : kept())
-    floats += stripRows * (isRowVector(value) ? 1 : spacesOf(value).has("d") ? headDim : valueDim);
+    floats += isRowVector(value) ? cpu.rowFloats()
+                                 : cpu.panelFloats(spacesOf(value).has("d") ? headDim : valueDim);
   return floats;
 }
 
@@ -85,12 +86,13 @@ RowState::RowState(StageContext &context, StripValues &values, const RowInterfac
     : context(context), values(values), interface(interface), memory(memory) {
   for (Value value : interface.kept()) {
     offsets[value] = floats;
-    floats += context.cpu.stripRows() * (isRowVector(value) ? 1 : context.depthOf(spacesOf(value)));
+    floats += isRowVector(value) ? context.cpu.rowFloats()
+                                 : context.cpu.panelFloats(context.depthOf(spacesOf(value)));
   }
   for (LoadOp load : interface.packed)
     if (!offsets.count(load.getValue()))
       packScratch[load.getValue()] =
-          context.e.scratch(context.cpu.stripRows() * context.depthOf(spacesOf(load.getValue())));
+          context.e.scratch(context.cpu.panelFloats(context.depthOf(spacesOf(load.getValue()))));
 }
 
 void RowState::begin(const Index &at) {
@@ -120,6 +122,8 @@ void RowState::begin(const Index &at) {
         values.fillZero(place, context.depthOf(spacesOf(value)));
     } else if (i < carries) {
       values.storeRows(stream.getCarries()[i], place.memory, place.at);
+    } else if (context.cpu.isAlongKeys()) {
+      context.e.store(context.e.number(0.0), place.memory, place.at);
     } else {
       values.fillZero(place, 1);
     }
@@ -164,6 +168,11 @@ void RowState::leave(const Index &at) {
     Panel place = panelOf(value, at);
     if (i < stream.getCarries().size()) {
       values.storeRows(stream.getYielded(i), place.memory, place.at);
+      continue;
+    }
+    if (context.cpu.isAlongKeys()) {
+      Value sum = e.add(e.load(memory, place.at), values.row(stream.getYielded(i), 0));
+      e.store(sum, memory, place.at);
       continue;
     }
     for (int64_t v = 0; v < context.cpu.queryVectors; ++v) {

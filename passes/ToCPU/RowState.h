@@ -26,7 +26,7 @@ struct RowInterface {
   SmallVector<LoadOp> packed;
 
   /// Returns the number of floats per strip of all kept values.
-  int64_t stripFloats(int64_t stripRows, int64_t headDim, int64_t valueDim) const;
+  int64_t stripFloats(const CpuSchedule &cpu, int64_t headDim, int64_t valueDim) const;
   /// Returns all kept values in memory order; carries and folds are the stream's results.
   SmallVector<Value> kept() const;
 };

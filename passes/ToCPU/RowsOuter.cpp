@@ -13,7 +13,7 @@ public:
             const RowInterface &interface, StageFunction &function)
       : Skeleton(stage, cpu, schedule, interface, function),
         state(context, values, interface,
-              e.scratch(interface.stripFloats(cpu.stripRows(), context.headDim, context.valueDim) *
+              e.scratch(interface.stripFloats(cpu, context.headDim, context.valueDim) *
                         (cpu.queryBlock / cpu.stripRows()))) {}
 
   void emit() {

@@ -1,5 +1,6 @@
 //===- SegmentTiles.cpp - piecewise polynomials, tile by tile -------------===//
 #include "passes/ToCPU/Biases.h"
+#include "passes/ToCPU/VectorMath.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -30,7 +31,7 @@ public:
   Value knot(const Index &end) { return e.broadcast(e.load(knots, knotBase + end)); }
   int64_t getDegree() const { return degree; }
   void eachKey(llvm::function_ref<void(Index)> body) {
-    e.loop(place.keyBegin, place.keyEnd, 1, body);
+    e.loop(place.keyBegin, place.keyEnd, isAlongKeys ? e.lanes : 1, body);
   }
 
   /// The first and the last piece in the range of t.
@@ -42,6 +43,7 @@ private:
 
   Emitter &e;
   const StripPlace &place;
+  const bool isAlongKeys;
   const int64_t degree;
   Value window, knots, coefficients;
   Index windowBase, distance, knotBase, coefficientBase;
@@ -52,7 +54,8 @@ private:
 
 SegmentStrip::SegmentStrip(StageContext &context, const StripPlace &place, Value u, Value v,
                            Value knotBuffer, Value coefficientBuffer, Value count)
-    : e(context.e), place(place), degree(degreeOfSegments(coefficientBuffer)),
+    : e(context.e), place(place), isAlongKeys(context.cpu.isAlongKeys()),
+      degree(degreeOfSegments(coefficientBuffer)),
       window(context.memory(u)), knots(context.memory(knotBuffer)),
       coefficients(context.memory(coefficientBuffer)), windowBase(context.offset(u, place.place())),
       distance(place.row - place.block + context.columns - Index(1)),
@@ -63,7 +66,8 @@ SegmentStrip::SegmentStrip(StageContext &context, const StripPlace &place, Value
   for (int64_t i = 0; i < context.cpu.queryVectors; ++i) {
     Index at = rowBase + Index(i * e.lanes);
     factors.push_back(
-        place.masked ? e.loadLanes(rowFactors, at, e.laneMask(place.rowCount - Index(i * e.lanes)))
+        isAlongKeys    ? e.broadcast(e.load(rowFactors, at))
+        : place.masked ? e.loadLanes(rowFactors, at, e.laneMask(place.rowCount - Index(i * e.lanes)))
                      : e.loadVector(rowFactors, at));
   }
   Value low, high;
@@ -76,6 +80,8 @@ SegmentStrip::SegmentStrip(StageContext &context, const StripPlace &place, Value
 
 /// Returns u, or 0 for rows that do not exist, whose u is undefined, so that 0 * u may be NaN.
 Value SegmentStrip::u(const Index &key, int64_t vector) {
+  if (isAlongKeys)
+    return loadDistances(e, window, windowBase, distance - key, place.masked);
   Index entry = place.masked ? maxOf(0, distance - key) : distance - key;
   Value loaded = e.loadVector(window, windowBase + entry + Index(vector * e.lanes));
   if (!place.masked)

@@ -28,10 +28,15 @@ namespace mlir::tile::cpu {
 
 /// Fails with the reason in `why` if the ops around the stream are not supported.
 LogicalResult checkStage(StageOp stage, std::string &why);
+/// Fails with the reason in `why` if an op has no form with lanes along keys.
+LogicalResult checkFewRows(StageOp stage, std::string &why);
 
 /// Replaces a stage with a stream by a function and a launch.
 void lowerRowsOuter(StageOp stage, const CpuSchedule &cpu, const StripSchedule &schedule);
 void lowerColumnsOuter(StageOp stage, const CpuSchedule &cpu, const StripSchedule &schedule);
+/// Replaces a stage of few rows (`along = keys`) over key heads, or one that merges splits.
+void lowerFewRows(StageOp stage, const CpuSchedule &cpu, const StripSchedule &schedule);
+void lowerMerge(StageOp stage, const CpuSchedule &cpu);
 
 /// The code that both skeletons share.
 class Skeleton {

@@ -8,8 +8,14 @@
 using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::cpu;
-StageContext::StageContext(StageOp stage, const CpuSchedule &cpu, StageFunction &function)
-    : e(stage.getLoc(), function.getFunction(), cpu.lanes), stage(stage), cpu(cpu),
+static CpuSchedule applied(CpuSchedule cpu) {
+  if (cpu.isAlongKeys())
+    cpu.queryVectors = 1;
+  return cpu;
+}
+
+StageContext::StageContext(StageOp stage, const CpuSchedule &given, StageFunction &function)
+    : e(stage.getLoc(), function.getFunction(), given.lanes), stage(stage), cpu(applied(given)),
       function(function) {
   e.setInsertionPoint(function.getFunction().getBody().front().getTerminator());
   auto streams = stage.getBody().front().getOps<StreamOp>();
@@ -99,6 +105,23 @@ void StageContext::packKeys(const Place &place) {
     // The block is the same for all query heads of a key head.
     if (isNarrow && isColumnPanel(spacesOf(panel)) && !load.getBuffer().getType().has("hq"))
       packed[panel] = {pack(panel, place), place.c};
+  }
+}
+
+void StageContext::prefetchKeys(const Place &place, const Index &begin, const Index &end) {
+  constexpr int64_t kLine = 64;
+  for (auto load : stream.getBody().getOps<LoadOp>()) {
+    const SpaceSet &spaces = spacesOf(load.getValue());
+    BufferType type = load.getBuffer().getType();
+    if (!isColumnPanel(spaces) || type.has("hq"))
+      continue;
+    Value from = memory(load.getBuffer());
+    const Index first = offset(load.getBuffer(), place), step = pitch(load.getBuffer());
+    const int64_t elements = kLine * 8 / type.getElementType().getIntOrFloatBitWidth();
+    e.loop(begin, minOf(end, columns - place.c), 1, [&](Index key) {
+      for (int64_t d = 0; d < depthOf(spaces); d += elements)
+        e.prefetch(from, first + key * step + Index(d));
+    });
   }
 }
 

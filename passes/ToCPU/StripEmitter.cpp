@@ -65,6 +65,8 @@ Value StripEmitter::lanesInside(const Index &key, int64_t vector) {
 
 /// Emits O^T with lanes along rows, a few depths at a time, as a contraction over the block's keys.
 void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
+  if (context.cpu.isAlongKeys())
+    return emitProductOfRow(dot, into);
   const StripPlace &place = values.getPlace();
   const CpuSchedule &cpu = context.cpu;
   const KeyPanel rows = context.keyPanel(dot.getRhs(), place.place());

@@ -36,6 +36,8 @@ private:
   void emitRowOp(Operation *op);
   void emitFill(Operation *op);
   void emitRowDot(DotOp dot, const Panel &into);
+  /// Emits the product of the weights of one row, if lanes are keys, with vectors along depth.
+  void emitProductOfRow(DotOp dot, const Panel &into);
   void emitWindowSum(WindowSumOp op, const Panel &into);
   void emitWindowOuter(WindowOuterOp op);
   void emitDiagonals(WindowOuterOp op, const PaddedPairs &pairs, const Index &diagonal,

@@ -23,6 +23,8 @@ void StripMask::begin(StageContext &stage, const StripPlace &place) {
   begins.clear(), ends.clear();
   if (!place.masked)
     return;
+  if (stage.cpu.isAlongKeys())
+    return beginRow();
   Emitter &e = stage.e;
   const Mask &mask = stage.mask;
   Value columns = e.splatIndex(mask.columns.end), zero = e.splatInt(0);
@@ -53,9 +55,30 @@ void StripMask::begin(StageContext &stage, const StripPlace &place) {
   }
 }
 
+/// Computes the ends of the band and of the bounds of a single row.
+void StripMask::beginRow() {
+  Emitter &e = context->e;
+  Interval<Index> keys = context->mask.columnsOfAny(place.row, place.row);
+  if (Value low = context->stage.getLowColumns()) {
+    auto bound = [&](Value buffer) {
+      Value number = e.load(context->memory(buffer), context->offset(buffer, place.place()));
+      return e.fromValue(e.create<arith::IndexCastOp>(e.getIndexType(), number));
+    };
+    keys = {maxOf(keys.begin, bound(low)),
+            minOf(keys.end, bound(context->stage.getHighColumns()))};
+  }
+  // A row at a negative position attends to nothing.
+  Value attends = e.less(context->mask.rows.begin - Index(1), place.row);
+  Value end = e.select(attends, e.toValue(keys.end), e.toValue(0));
+  begins.push_back(e.splatIndex(keys.begin));
+  ends.push_back(e.splatIndex(e.fromValue(end)));
+}
+
 Value StripMask::at(const Index &column, int64_t vector) const {
   Emitter &e = context->e;
   Value columns = e.splatIndex(column);
+  if (context->cpu.isAlongKeys())
+    columns = e.create<arith::AddIOp>(e.iota(), columns);
   Value kept = e.compare(arith::CmpIPredicate::slt, columns, ends[vector]);
   if (begins.empty())
     return kept;

@@ -15,12 +15,15 @@ class StripMask {
 public:
   void begin(StageContext &context, const StripPlace &place);
   bool isOn() const { return !ends.empty(); }
-  /// Returns the mask of the lanes of vector `vector` whose rows keep column `column`.
+  /// Returns the mask of the lanes of vector `vector` whose rows keep column `column`. If lanes are
+  /// keys, returns that of the lanes, from column `column` on, which the row keeps.
   Value at(const Index &column, int64_t vector) const;
   /// Returns true (an i1) if row `row` of the call keeps column `column`.
   Value at(const Index &row, const Index &column) const;
 
 private:
+  void beginRow();
+
   StageContext *context = nullptr;
   StripPlace place;
   SmallVector<Value> begins, ends; // per vector, i32

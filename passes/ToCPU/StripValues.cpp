@@ -7,17 +7,17 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::cpu;
 
-namespace {} // namespace
-
 void StripValues::begin(const StripPlace &newPlace) {
   place = newPlace;
-  rows.clear(), panels.clear(), uniforms.clear();
+  rows.clear(), panels.clear(), uniforms.clear(), columns.clear();
   maps.beginStrip(place);
 }
 
 //===- Reading -------------------------------------------------------------------===//
 
 Value StripValues::uniform(Value value) {
+  if (context.cpu.isAlongKeys() && isRow(spacesOf(value)))
+    return rowScalar(value);
   if (Value known = uniforms.lookup(value))
     return known;
   Operation *op = value.getDefiningOp();
@@ -36,9 +36,7 @@ Value StripValues::uniform(Value value) {
   return uniforms[value];
 }
 
-/// Returns the offset of `value` from the index of a row or column if it is such an index or
-/// position, else std::nullopt.
-static std::optional<Index> startOf(const StageContext &context, Value value) {
+std::optional<Index> mlir::tile::cpu::startOf(const StageContext &context, Value value) {
   if (value.getDefiningOp<IndexOp>())
     return Index(0);
   auto position = value.getDefiningOp<PositionOp>();
@@ -49,6 +47,8 @@ static std::optional<Index> startOf(const StageContext &context, Value value) {
 
 Value StripValues::row(Value value, int64_t vector) {
   Emitter &e = context.e;
+  if (context.cpu.isAlongKeys())
+    return rowScalar(value);
   if (auto constant = value.getDefiningOp<ConstantOp>())
     return context.e.splat(constant.getNumber().convertToDouble());
   if (spacesOf(value).isEmpty())
@@ -66,6 +66,8 @@ Value StripValues::row(Value value, int64_t vector) {
 
 Value StripValues::column(Value value, const Index &column) {
   Emitter &e = context.e;
+  if (context.cpu.isAlongKeys())
+    return columnVector(value, column);
   Operation *op = value.getDefiningOp();
   if (auto constant = dyn_cast<ConstantOp>(op))
     return e.number(constant.getNumber().convertToDouble());
@@ -107,6 +109,8 @@ void StripValues::preparePanel(Value value) {
 //===- Evaluating ------------------------------------------------------------------===//
 
 void StripValues::loadRows(Value value, Value memory, const Index &at) {
+  if (context.cpu.isAlongKeys())
+    return setRow(value, context.e.load(memory, at));
   SmallVector<Value> vectors;
   for (int64_t v = 0; v < context.cpu.queryVectors; ++v)
     vectors.push_back(context.e.loadVector(memory, at + Index(v * context.e.lanes)));
@@ -114,6 +118,8 @@ void StripValues::loadRows(Value value, Value memory, const Index &at) {
 }
 
 void StripValues::storeRows(Value value, Value memory, const Index &at) {
+  if (context.cpu.isAlongKeys())
+    return context.e.store(rowScalar(value), memory, at);
   for (int64_t v = 0; v < context.cpu.queryVectors; ++v)
     context.e.storeVector(row(value, v), memory, at + Index(v * context.e.lanes));
 }
@@ -140,6 +146,8 @@ void StripValues::evaluateReduce(ReduceOp reduce) {
 }
 
 void StripValues::evaluate(Operation *op) {
+  if (context.cpu.isAlongKeys())
+    return evaluateRow(op);
   Emitter &e = context.e;
   if (auto reduce = dyn_cast<ReduceOp>(op))
     return evaluateReduce(reduce);
@@ -173,6 +181,8 @@ void StripValues::evaluate(Operation *op) {
 /// Packs blocks of `lanes` rows by `lanes` depths (or the remainder). Rows after the last one are
 /// copies of it, so that nothing beyond the buffer is read.
 void StripValues::pack(LoadOp load, const Panel &panel) {
+  if (context.cpu.isAlongKeys())
+    return packRow(load, panel);
   Emitter &e = context.e;
   Value memory = context.memory(load.getBuffer());
   int64_t depth = context.depthOf(spacesOf(load.getValue())), pitch = context.cpu.stripRows();
@@ -202,7 +212,8 @@ void StripValues::materialize(Value value, const Panel &panel) {
   Emitter &e = context.e;
   preparePanel(value);
   int64_t pitch = context.cpu.stripRows();
-  e.loop(0, context.depthOf(spacesOf(value)), 1, [&](Index d) {
+  const int64_t step = context.cpu.isAlongKeys() ? e.lanes : 1;
+  e.loop(0, context.depthOf(spacesOf(value)), step, [&](Index d) {
     for (int64_t v = 0; v < context.cpu.queryVectors; ++v)
       e.storeVector(panelAt(value, d, v), panel.memory,
                     panel.at + d * Index(pitch) + Index(v * e.lanes));
@@ -212,7 +223,7 @@ void StripValues::materialize(Value value, const Panel &panel) {
 
 void StripValues::fillZero(const Panel &panel, int64_t depth) {
   Emitter &e = context.e;
-  e.loop(0, depth * context.cpu.stripRows(), e.lanes,
+  e.loop(0, context.cpu.panelFloats(depth), e.lanes,
          [&](Index at) { e.storeVector(e.splat(0.0), panel.memory, panel.at + at); });
 }
 
@@ -222,6 +233,8 @@ void StripValues::storeZero(StoreOp store, const Index &keyBlock) {
   Place at = place.place();
   at.kb = keyBlock;
   Index offset = context.offset(store.getBuffer(), at);
+  if (context.cpu.isAlongKeys())
+    return context.e.store(context.e.number(0.0), context.memory(store.getBuffer()), offset);
   for (int64_t v = 0; v < context.cpu.queryVectors; ++v)
     context.e.storeLanes(context.e.splat(0.0), context.memory(store.getBuffer()),
                          offset + Index(v * context.e.lanes), existingLanes(v));
@@ -234,6 +247,8 @@ void StripValues::store(StoreOp store, const Index &keyBlock) {
   Place at = place.place();
   at.kb = keyBlock;
   Index offset = context.offset(store.getBuffer(), at);
+  if (context.cpu.isAlongKeys())
+    return context.e.store(rowScalar(value), context.memory(store.getBuffer()), offset);
   for (int64_t v = 0; v < context.cpu.queryVectors; ++v)
     context.e.storeLanes(row(value, v), context.memory(store.getBuffer()),
                          offset + Index(v * context.e.lanes), existingLanes(v));
@@ -241,6 +256,8 @@ void StripValues::store(StoreOp store, const Index &keyBlock) {
 
 /// Transposes `lanes` depths at a time into a block of rows in scratch, then copies existing rows.
 void StripValues::storePanel(Value value, Value buffer) {
+  if (context.cpu.isAlongKeys())
+    return storeRowPanel(value, buffer);
   Emitter &e = context.e;
   preparePanel(value);
   int64_t depth = context.depthOf(spacesOf(value));

@@ -2,7 +2,9 @@
 //
 // The values of a strip of rows that are not over pairs: scalars (h), vectors with lanes along the
 // rows (r), and panels (rd, re). Panels are packed transposed, [depth][rows of the strip], so that
-// the rows of one depth form a vector. Used before, in and after the stream.
+// the rows of one depth form a vector. If lanes are keys, values over r are scalars, panels are
+// vectors along depth, padded to whole ones, and values over c are vectors (RowValues.cpp). Used
+// before, in and after the stream.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_STRIPVALUES_H
@@ -17,6 +19,10 @@ struct Panel {
   Value memory;
   Index at;
 };
+
+/// Returns the offset of `value` from the index of a row or column if it is such an index or
+/// position, else std::nullopt.
+std::optional<Index> startOf(const StageContext &context, Value value);
 
 /// Evaluates and stores the values of one strip of rows.
 class StripValues : public OperandSource {
@@ -36,6 +42,8 @@ public:
   Value uniform(Value value) override;
   Value row(Value value, int64_t vector) override;
   Value column(Value value, const Index &column) override;
+  /// Starts another key, or vector of keys from `column` on.
+  void beginKey(const Index &column);
   /// Returns a panel's rows at depth `d`, from memory or by evaluating them.
   Value panelAt(Value value, const Index &d, int64_t vector);
   /// Evaluates the operands of `panelAt(value)` that are the same for the entire strip.
@@ -64,11 +72,23 @@ private:
   /// Returns the mask of the lanes of vector `vector` that are rows of the call.
   Value existingLanes(int64_t vector);
 
+  // If lanes are keys:
+  Value rowScalar(Value value);
+  Value columnVector(Value value, const Index &column);
+  void evaluateRow(Operation *op);
+  void evaluateRowReduce(ReduceOp reduce);
+  void packRow(LoadOp load, const Panel &panel);
+  void storeRowPanel(Value value, Value buffer);
+  /// Visits the vectors of a panel: the depth of each, and a mask for the last one if only some of
+  /// its lanes exist, else null.
+  void eachVector(int64_t depth, llvm::function_ref<void(const Index &, Value)> body);
+
   StageContext &context;
   StripPlace place;
   llvm::DenseMap<Value, SmallVector<Value>> rows;
   llvm::DenseMap<Value, Panel> panels;
   llvm::DenseMap<Value, Value> uniforms;
+  llvm::DenseMap<Value, Value> columns; // of the vector of keys
 };
 
 } // namespace mlir::tile::cpu

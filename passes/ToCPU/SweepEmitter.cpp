@@ -2,6 +2,7 @@
 #include "passes/ToCPU/SweepEmitter.h"
 
 #include "passes/ToCPU/MicroKernels.h"
+#include "passes/ToCPU/VectorMath.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -29,6 +30,8 @@ SweepEmitter::SweepEmitter(StageContext &context, const StripSchedule::Step &ste
       mask(mask), folds(folds), place(values.getPlace()), vectors(context.cpu.queryVectors) {}
 
 int64_t SweepEmitter::keysPerStep() const {
+  if (context.cpu.isAlongKeys())
+    return 1;
   if (step.tiles)
     return context.cpu.keyRows;
   return mask.isOn() ? 1 : context.cpu.sweepKeys; // keep the code of rare masked blocks small
@@ -49,7 +52,7 @@ void SweepEmitter::emit() {
       from = from.drop_front(carry.vectors.size());
     }
   };
-  int64_t count = keysPerStep();
+  int64_t count = keysPerStep() * keysOfElement();
   bool descending = step.order == Order::Descending;
   Index end = descending ? place.keyEnd - place.keyBegin : place.keyEnd;
   SmallVector<Value> results = e.loop(descending ? Index(0) : place.keyBegin, end, count, inits,
@@ -85,7 +88,7 @@ void SweepEmitter::prepare() {
     } else if (auto scan = dyn_cast<ScanOp>(op)) {
       SmallVector<Value> start;
       for (int64_t v = 0; v < vectors; ++v)
-        start.push_back(values.row(scan.getCarryIn(), v));
+        start.push_back(vectorOfRow(scan.getCarryIn(), v));
       carries.push_back({op, start});
     } else if (auto dot = dyn_cast<DotOp>(op)) {
       Place at = place.place();
@@ -103,7 +106,7 @@ void SweepEmitter::prepareWindow(Value table) {
 void SweepEmitter::emitStep(const Index &firstKey) {
   keys.clear();
   for (int64_t k = 0; k < keysPerStep(); ++k)
-    keys.push_back(firstKey + Index(k));
+    keys.push_back(firstKey + Index(k * keysOfElement()));
   registers.clear();
   masks.assign(keys.size() * vectors, Value());
   SmallVector<Operation *> segment;
@@ -129,7 +132,7 @@ void SweepEmitter::emitSegment(ArrayRef<Operation *> ops) {
     return;
   for (int64_t k = 0, n = keys.size(); k < n; ++k) {
     int64_t key = step.order == Order::Descending ? n - 1 - k : k;
-    values.maps.beginKey(columnOf(key));
+    values.beginKey(columnOf(key));
     for (int64_t v = 0; v < vectors; ++v)
       for (Operation *op : ops)
         emitElement(op, key, v);
@@ -268,7 +271,14 @@ void SweepEmitter::addTo(AccumulateOp op, Value scalar, llvm::function_ref<Value
   emitScalarOp(e, *op, scalars, context.function);
 }
 
+Value SweepEmitter::vectorOfRow(Value value, int64_t vector) {
+  Value row = values.row(value, vector);
+  return context.cpu.isAlongKeys() ? e.broadcast(row) : row;
+}
+
 void SweepEmitter::emitScan(ScanOp scan, int64_t key, int64_t vector) {
+  if (context.cpu.isAlongKeys())
+    return define(scan.getResult(), key, vector, emitRowScan(scan, key));
   Value a = inside(element(scan.getA(), key, vector), key, vector, 1.0);
   Value &state = carryOf(scan).vectors[vector];
   Value next;
@@ -297,6 +307,9 @@ void SweepEmitter::emitReduce(ReduceOp reduce, int64_t key, int64_t vector) {
 
 Value SweepEmitter::emitWindow(WindowOp window, int64_t key, int64_t vector) {
   Value table = window.getTable();
+  if (context.cpu.isAlongKeys())
+    return loadDistances(e, context.memory(table), bases[table], distance - keys[key],
+                         mask.isOn());
   return e.loadVector(context.memory(table), bases[table] + entryOf(key) + Index(vector * e.lanes));
 }
 
@@ -307,6 +320,8 @@ Index SweepEmitter::entryOf(int64_t key) {
 }
 
 void SweepEmitter::emitDot(DotOp dot) {
+  if (context.cpu.isAlongKeys())
+    return keepTile(dot.getOutput(), {emitRowDot(dot, 0)});
   SmallVector<Value> acc;
   Value init = dot.getInit();
   for (int64_t key = 0, n = keys.size(); key < n; ++key)
@@ -341,6 +356,8 @@ void SweepEmitter::emitDot(DotOp dot) {
 /// Emits a contraction in which every product loads the table's vector for the distances between
 /// the rows and a key, at one depth.
 void SweepEmitter::emitWindowDot(WindowDotOp dot) {
+  if (context.cpu.isAlongKeys())
+    return keepTile(dot.getValue(), {emitRowWindowDot(dot, 0)});
   registers.clear();
   masks.assign(keys.size() * vectors, Value());
   Value table = dot.getTable(), memory = context.memory(table);
@@ -378,6 +395,10 @@ void SweepEmitter::keepTile(Value output, SmallVector<Value> tile) {
 
 void SweepEmitter::finish() {
   for (Carry &carry : carries) {
+    if (context.cpu.isAlongKeys()) {
+      finishRow(carry);
+      continue;
+    }
     if (auto reduce = dyn_cast<ReduceOp>(carry.op))
       values.setRow(reduce.getOutput(), carry.vectors);
     else if (auto scan = dyn_cast<ScanOp>(carry.op))

@@ -4,7 +4,7 @@
 // these keys are the rows of a register tile: after each contraction, the elementwise operations
 // that follow are evaluated on its accumulators, key by key and vector by vector, so that few
 // registers are live at the same time. Reductions and scans are in registers carried from key to
-// key.
+// key. If lanes are keys, `key` is a vector of keys, and there is one row (RowSweep.cpp).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_SWEEPEMITTER_H
@@ -33,6 +33,8 @@ private:
   };
 
   int64_t keysPerStep() const;
+  /// Returns the number of keys of an element: one, or a vector of them.
+  int64_t keysOfElement() const { return context.cpu.isAlongKeys() ? e.lanes : 1; }
   void prepare();
   void emitStep(const Index &firstKey);
   void emitSegment(ArrayRef<Operation *> ops);
@@ -46,10 +48,17 @@ private:
   void emitDot(DotOp dot);
   void emitWindowDot(WindowDotOp dot);
   void keepTile(Value output, SmallVector<Value> tile);
+  /// Returns a value over r as a vector.
+  Value vectorOfRow(Value value, int64_t vector);
   void prepareWindow(Value table);
   Index entryOf(int64_t key);
   Value emitWindow(WindowOp window, int64_t key, int64_t vector);
   void finish();
+  // If lanes are keys:
+  Value emitRowScan(ScanOp scan, int64_t key);
+  Value emitRowDot(DotOp dot, int64_t key);
+  Value emitRowWindowDot(WindowDotOp dot, int64_t key);
+  void finishRow(const Carry &carry);
 
   /// Returns the register of `value`, loaded from its slot if necessary.
   Value element(Value value, int64_t key, int64_t vector);

@@ -33,9 +33,21 @@ LogicalResult lowerStream(StageOp stage, std::string &why) {
   }
   if (failed(checkLayouts(stage, why)))
     return failure();
-  FailureOr<StripSchedule> schedule = StripSchedule::compute(*streams.begin(), why);
-  if (failed(schedule) || failed(cpu::checkStage(stage, why)))
+  if (failed(cpu::checkStage(stage, why)))
     return failure();
+  if (stage.getStream().getOverSplits()) {
+    cpu::lowerMerge(stage, *cpu);
+    return success();
+  }
+  FailureOr<StripSchedule> schedule = StripSchedule::compute(*streams.begin(), why);
+  if (failed(schedule))
+    return failure();
+  if (cpu->isAlongKeys()) {
+    if (failed(cpu::checkFewRows(stage, why)))
+      return failure();
+    cpu::lowerFewRows(stage, *cpu, *schedule);
+    return success();
+  }
   if (cpu->owner() == Owner::Columns)
     cpu::lowerColumnsOuter(stage, *cpu, *schedule);
   else

@@ -112,6 +112,71 @@ SmallVector<Value> mlir::tile::cpu::emitTranspose(Emitter &e, ArrayRef<Value> ro
   return a;
 }
 
+/// Rounds 1 and 2 add inside groups of four lanes, so that every group holds sums of four vectors;
+/// later rounds add groups. Each shuffle is an instruction with an immediate operand.
+Value mlir::tile::cpu::emitSumsOfLanes(Emitter &e, SmallVector<Value> a) {
+  const int64_t lanes = e.lanes;
+  for (int64_t round = 1; round < lanes; round *= 2) {
+    SmallVector<int64_t> low, high;
+    // The lanes of both vectors that are added, two operands of the sum for every lane.
+    auto take = [&](int64_t first, int64_t second) {
+      low.push_back(first);
+      high.push_back(second);
+    };
+    if (round == 1) {
+      for (int64_t group = 0; group < lanes; group += 4)
+        for (int64_t lane : {group, group + 1})
+          for (int64_t from : {lane, lanes + lane})
+            take(from, from + 2);
+    } else if (round == 2) {
+      for (int64_t group = 0; group < lanes; group += 4)
+        for (int64_t from : {group, lanes + group})
+          for (int64_t lane : {from, from + 1})
+            take(lane, lane + 2);
+    } else {
+      // Sums of groups that are `apart` groups from each other: first halves, then neighbours.
+      const int64_t groups = lanes / 4, apart = round == lanes / 2 && groups > 2 ? 1 : groups / 2;
+      for (int64_t from : {int64_t(0), lanes})
+        for (int64_t group = 0; group < groups; group += apart == 1 ? 2 : 1)
+          for (int64_t lane = 0; lane < 4 && group < (apart == 1 ? groups : apart); ++lane)
+            take(from + 4 * group + lane, from + 4 * (group + apart) + lane);
+    }
+    SmallVector<Value> sums;
+    for (size_t i = 0; i < a.size(); i += 2) {
+      Value x = e.create<vector::ShuffleOp>(a[i], a[i + 1], low);
+      sums.push_back(e.add(x, e.create<vector::ShuffleOp>(a[i], a[i + 1], high)));
+    }
+    a = std::move(sums);
+  }
+  return a[0];
+}
+
+Value mlir::tile::cpu::emitMaxOfLanes(Emitter &e, Value vector) {
+  for (int64_t half = e.lanes / 2; half > 0; half /= 2) {
+    SmallVector<int64_t> other(e.lanes);
+    for (int64_t lane = 0; lane < e.lanes; ++lane)
+      other[lane] = (lane + half) % e.lanes;
+    vector = e.larger(vector, e.create<vector::ShuffleOp>(vector, vector, other));
+  }
+  return e.create<vector::ExtractOp>(vector, 0);
+}
+
+Value mlir::tile::cpu::loadDistances(Emitter &e, Value table, const Index &base,
+                                     const Index &first, bool checks) {
+  SmallVector<int64_t> reversed;
+  for (int64_t lane = e.lanes; lane-- > 0;)
+    reversed.push_back(lane);
+  const Index least = first - Index(e.lanes - 1);
+  Value entries;
+  if (checks) {
+    Value exists = e.compare(arith::CmpIPredicate::sge, e.iota(), e.splatIndex(Index(0) - least));
+    entries = e.loadLanes(table, base + least, exists);
+  } else {
+    entries = e.loadVector(table, base + least);
+  }
+  return e.create<vector::ShuffleOp>(entries, entries, reversed);
+}
+
 Value mlir::tile::cpu::loadWidened(Emitter &e, Value memory, const Index &at, int64_t width) {
   Value narrow = e.loadVector(memory, at, width);
   if (width == e.lanes)

@@ -19,6 +19,17 @@ Value emitExp(Emitter &e, Exp2Flavour flavour, Value x);
 /// 1972), which LLVM lowers to unpack and permute instructions.
 SmallVector<Value> emitTranspose(Emitter &e, ArrayRef<Value> rows);
 
+/// Returns a vector whose lane i is the sum of the lanes of vector i, for `lanes` vectors: rounds that
+/// add halves of pairs of vectors, in an order of additions that is the same for every lane.
+Value emitSumsOfLanes(Emitter &e, SmallVector<Value> vectors);
+
+/// Returns the largest lane, in log2(lanes) rounds. A NaN may be ignored.
+Value emitMaxOfLanes(Emitter &e, Value vector);
+
+/// Loads the entries of a table of distances for `lanes` keys, the first of which has the entry
+/// `first` and each later one the entry before. With `checks`, lanes with negative entries are 0.
+Value loadDistances(Emitter &e, Value table, const Index &base, const Index &first, bool checks);
+
 /// Loads `width` elements as a vector of the target's lanes; the remaining lanes are unspecified.
 Value loadWidened(Emitter &e, Value memory, const Index &at, int64_t width);
 /// Returns the first `width` elements.

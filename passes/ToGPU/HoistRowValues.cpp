@@ -75,7 +75,8 @@ static void hoistRowValues(StageOp stage) {
     stored.emplace_back(value, buffer);
   }
   auto rowsStage = StageOp::create(builder, stage.getLoc(), name, stage.getPhase(),
-                                   builder.getStrArrayAttr({"b", "hq"}), /*pairs=*/Value(),
+                                   builder.getStrArrayAttr({"b", "hq"}), stage.getWhenAttr(),
+                                   /*pairs=*/Value(),
                                    /*schedule=*/ScheduleAttrInterface());
   Block &body = rowsStage.getBody().emplaceBlock();
   builder.setInsertionPointToStart(&body);

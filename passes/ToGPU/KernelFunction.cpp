@@ -26,8 +26,8 @@ Value mlir::tile::gpu::addTemporary(StageOp stage, const Twine &name, ArrayRef<s
 
 void mlir::tile::gpu::enterStage(OpBuilder &builder, StageOp stage, const Twine &suffix) {
   auto made = StageOp::create(builder, stage.getLoc(), (stage.getSymName() + suffix).str(),
-                              stage.getPhase(), builder.getStrArrayAttr({}), /*pairs=*/Value(),
-                              /*schedule=*/ScheduleAttrInterface());
+                              stage.getPhase(), builder.getStrArrayAttr({}), stage.getWhenAttr(),
+                              /*pairs=*/Value(), /*schedule=*/ScheduleAttrInterface());
   builder.setInsertionPointToEnd(&made.getBody().emplaceBlock());
 }
 
@@ -256,7 +256,8 @@ LaunchOp KernelFunction::finish(StageOp stage, StringRef items, int64_t sharedBy
     }
   OpBuilder at(stage);
   auto launch = LaunchOp::create(at, stage.getLoc(), function.getSymName(), stage.getPhase(),
-                                 forPlan(items, plan), buffers, at.getI64IntegerAttr(threads),
+                                 at.getStringAttr(forPlan(items, plan)), stage.getWhenAttr(),
+                                 buffers, at.getI64IntegerAttr(threads),
                                  at.getI64IntegerAttr(sharedBytes), at.getDenseI32ArrayAttr(words),
                                  /*writes=*/{});
   noteWrites(launch, stage);

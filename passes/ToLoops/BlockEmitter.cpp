@@ -150,6 +150,8 @@ SmallVector<Value> BlockEmitter::bufferIndices(Value buffer, const Point &point,
       indices.push_back(position.hkv);
     } else if (name == "kb") {
       indices.push_back(position.keyBlock);
+    } else if (name == "ks") {
+      indices.push_back(position.split);
     } else if (name == "r") {
       indices.push_back(callRow(point));
     } else if (name == "c") {

@@ -51,6 +51,7 @@ struct BlockPosition {
   Value firstRow, rows;
   Value firstColumn, columns;
   Value keyBlock; // the index of the block, for extent kb
+  Value split;    // the index of the split of the keys, for extent ks
 };
 
 /// Returns the type in which elements of type `element` are added and multiplied.

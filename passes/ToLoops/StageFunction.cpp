@@ -198,7 +198,8 @@ SmallVector<Value> StageFunction::decompose(OpBuilder &builder, Location loc, Va
 LaunchOp StageFunction::createLaunch(StageOp stage, StringRef items) const {
   OpBuilder builder(stage);
   auto launch = LaunchOp::create(builder, stage.getLoc(), function.getSymName(), stage.getPhase(),
-                                 forPlan(items, plan), buffers, /*threads=*/{},
+                                 builder.getStringAttr(forPlan(items, plan)), stage.getWhenAttr(),
+                                 buffers, /*threads=*/{},
                                  /*shared_bytes=*/{}, /*words=*/{}, /*writes=*/{});
   noteWrites(launch, stage);
   return launch;

@@ -37,7 +37,7 @@ Loops loopsOf(const SpaceSet &spaces) {
 class StageToLoops {
 public:
   StageToLoops(StageOp stage, const LoopOptions &options)
-      : stage(stage), options(options), overKeyHeads(getStrings(stage.getOver()).back() == "hkv"),
+      : stage(stage), options(options), overKeyHeads(stage.isOver("hkv")),
         stream(stage.getStream()) {
     addStreamBuffers();
     function.emplace(stage, "", collectAllBuffers());
@@ -54,6 +54,7 @@ private:
   void forHeads(llvm::function_ref<void()> body);
   void forRowBlocks(llvm::function_ref<void()> body);
   void forColumnBlocks(llvm::function_ref<void()> body);
+  void forSplits(llvm::function_ref<void()> body);
 
   void collectNeeded(Value value, llvm::SmallDenseSet<Operation *> &needed);
   void emitNeeded(const llvm::SmallDenseSet<Operation *> &needed);
@@ -76,11 +77,13 @@ private:
 //===- Buffers of carries and folds ------------------------------------------===//
 
 /// Returns the type of a buffer for a stream result: the heads of the stage, then its spaces.
-BufferType streamBufferType(Value result, bool overKeyHeads) {
+BufferType streamBufferType(Value result, StageOp stage) {
   const SpaceSet &spaces = spacesOf(result);
   SmallVector<StringRef> names = {"b"};
   // The rows of a stage over key heads belong to query heads.
-  names.push_back(hasColumns(spaces) && overKeyHeads ? "hkv" : "hq");
+  names.push_back(hasColumns(spaces) && stage.isOver("hkv") ? "hkv" : "hq");
+  if (stage.isOver("ks"))
+    names.push_back("ks");
   llvm::append_range(names, spaces.getNames());
   Builder builder(result.getContext());
   auto extents = llvm::map_to_vector(names, [&](StringRef n) { return builder.getStringAttr(n); });
@@ -97,7 +100,7 @@ void StageToLoops::addStreamBuffers() {
     bool carry = index < stream.getNumCarries();
     std::string name = (stage.getSymName() + (carry ? "_carry" : "_fold") + Twine(index)).str();
     streamBuffers.push_back(BufferOp::create(builder, stream.getLoc(),
-                                             streamBufferType(result, overKeyHeads), name,
+                                             streamBufferType(result, stage), name,
                                              Role::Temporary, /*zero=*/false,
                                              /*strided=*/false, /*slots=*/SlotsAttr()));
   }
@@ -146,20 +149,45 @@ void StageToLoops::forRowBlocks(llvm::function_ref<void()> body) {
 void StageToLoops::forColumnBlocks(llvm::function_ref<void()> body) {
   BlockPosition &position = emitter->position;
   auto &builder = emitter->builder;
-  Value size = emitter->index(options.blockColumns);
-  Value count = emitter->size("ceildiv(c," + std::to_string(options.blockColumns) + ")");
+  Value size = emitter->index(options.blockColumns), first = emitter->index(0);
+  Value end = emitter->size("c");
+  if (stage.isOver("ks")) {
+    Value keys = emitter->index(function->getPlan().getKeySplit().value());
+    first = arith::MulIOp::create(builder, position.split, keys);
+    end = arith::MinSIOp::create(builder, end, arith::AddIOp::create(builder, first, keys));
+  }
+  // ceildiv(end - first, size)
+  Value last = arith::AddIOp::create(builder, arith::SubIOp::create(builder, end, first),
+                                     emitter->index(options.blockColumns - 1));
+  Value count = arith::DivUIOp::create(builder, last, size);
   bool descending = stream && stream.getOrder() == Order::Descending;
   emitter->forRange(count, [&](Value block) {
     if (descending) {
-      Value last = arith::SubIOp::create(builder, count, emitter->index(1));
-      block = arith::SubIOp::create(builder, last, block);
+      Value lastBlock = arith::SubIOp::create(builder, count, emitter->index(1));
+      block = arith::SubIOp::create(builder, lastBlock, block);
     }
     position.keyBlock = block;
-    position.firstColumn = arith::MulIOp::create(builder, block, size);
-    Value left = arith::SubIOp::create(builder, emitter->size("c"), position.firstColumn);
+    position.firstColumn =
+        arith::AddIOp::create(builder, first, arith::MulIOp::create(builder, block, size));
+    Value left = arith::SubIOp::create(builder, end, position.firstColumn);
     position.columns = arith::MinSIOp::create(builder, left, size);
     body();
     position.firstColumn = position.columns = position.keyBlock = Value();
+  });
+}
+
+/// Visits the splits of the keys in the order of the stream.
+void StageToLoops::forSplits(llvm::function_ref<void()> body) {
+  auto &builder = emitter->builder;
+  Value count = emitter->size("ks");
+  emitter->forRange(count, [&](Value split) {
+    if (stream.getOrder() == Order::Descending) {
+      Value last = arith::SubIOp::create(builder, count, emitter->index(1));
+      split = arith::SubIOp::create(builder, last, split);
+    }
+    emitter->position.split = split;
+    body();
+    emitter->position.split = Value();
   });
 }
 
@@ -238,7 +266,7 @@ void StageToLoops::emitBlocks() {
     for (Value operand : op->getOperands())
       collectNeeded(operand, needed);
   });
-  if (columnsAreOuter()) {
+  if (columnsAreOuter() && !stream.getOverSplits()) {
     forColumnBlocks([&] {
       forHeads([&] {
         forRowBlocks([&] {
@@ -252,7 +280,10 @@ void StageToLoops::emitBlocks() {
   forHeads([&] {
     forRowBlocks([&] {
       emitNeeded(needed);
-      forColumnBlocks([&] { emitBlock(); });
+      if (stream.getOverSplits())
+        forSplits([&] { emitBlock(); });
+      else
+        forColumnBlocks([&] { emitBlock(); });
     });
   });
 }
@@ -320,6 +351,8 @@ LogicalResult StageToLoops::run() {
   SmallVector<Value> item = function->decomposeItem(emitter->builder, stage.getLoc(), over);
   emitter->position.b = item[0];
   (overKeyHeads ? emitter->position.hkv : emitter->position.hq) = item[1];
+  if (stage.isOver("ks"))
+    emitter->position.split = item[2];
   if (stream) {
     for (auto [result, buffer] : llvm::zip_equal(stream.getResults(), streamBuffers))
       emitter->defineInBuffer(result, buffer);

@@ -5,10 +5,11 @@ using namespace mlir;
 using namespace mlir::tile;
 
 TileBuilder mlir::tile::beginStage(TileBuilder &plan, StringRef name, Phase phase,
-                                   ArrayRef<StringRef> over, Value pairs) {
-  StageOp stage =
-      plan.create<StageOp>(plan.getStringAttr(name), phase, plan.getStrArrayAttr(over), pairs,
-                           /*schedule=*/ScheduleAttrInterface());
+                                   ArrayRef<StringRef> over, Value pairs, StringRef when) {
+  StageOp stage = plan.create<StageOp>(
+      plan.getStringAttr(name), phase, plan.getStrArrayAttr(over),
+      when.empty() ? StringAttr() : plan.getStringAttr(when), pairs,
+      /*schedule=*/ScheduleAttrInterface());
   Block &block = stage.getBody().emplaceBlock();
   return plan.at(OpBuilder::atBlockEnd(&block));
 }

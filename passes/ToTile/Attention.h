@@ -189,9 +189,11 @@ struct ScoreEmitter {
   Value q; // the operand that is multiplied with the keys
 
   ScoreEmitter(TileBuilder &t, const Attention &attention, Value rawQ);
-  bool scalesLater() const { return !attention.operands.isF32(); }
+  static bool scalesLater(const Attention &a) { return !a.operands.isF32(); }
+  bool scalesLater() const { return scalesLater(attention); }
   /// Returns the factor on the product. A score function takes its argument in natural units.
-  double factor() const { return attention.scale * (attention.transform ? 1.0 : kLog2E); }
+  static double factor(const Attention &a) { return a.scale * (a.transform ? 1.0 : kLog2E); }
+  double factor() const { return factor(attention); }
   /// Returns <q, k> + start; `start` (over rc or r, in units of log2) may be null.
   Value emit(TileBuilder &t, Value k, Value start) const {
     return emitScore(t, k, start, /*withSlope=*/false).value;
@@ -224,9 +226,10 @@ Value emitSubtrahend(TileBuilder &t, const Attention &attention);
 /// before, and the power is finite.
 Value emitOdds(Scalar &s, Value z);
 
-/// Creates a stage in the plan and returns a builder inside it.
+/// Creates a stage in the plan and returns a builder inside it. Calls run the stage if the size
+/// expression `when` is empty or positive.
 TileBuilder beginStage(TileBuilder &plan, StringRef name, Phase phase, ArrayRef<StringRef> over,
-                       Value pairs = {});
+                       Value pairs = {}, StringRef when = "");
 
 /// Returns the folds of both backward algorithms: the gradients of q, k and v, then those of the
 /// terms.

@@ -6,10 +6,10 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-void AttentionAlgorithm::emitForward(TileBuilder &plan) {
-  tile::emitForward(plan, parts->pass->attention);
+void AttentionAlgorithm::emitForward(PlanContext &context) {
+  tile::emitForward(context, parts->pass->attention);
   if (parts->later)
-    tile::emitForward(plan, parts->later->attention);
+    tile::emitForward(context, parts->later->attention);
   if (parts->sides)
     parts->sides->emitForward();
   if (parts->outputFactor)

@@ -11,7 +11,7 @@ class AttentionAlgorithm {
 public:
   explicit AttentionAlgorithm(std::unique_ptr<AttentionParts> parts) : parts(std::move(parts)) {}
 
-  void emitForward(TileBuilder &plan);
+  void emitForward(PlanContext &context);
   /// Called after `emitForward`.
   void emitBackward(TileBuilder &plan);
 

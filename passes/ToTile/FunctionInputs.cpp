@@ -12,6 +12,10 @@ using namespace mlir;
 using namespace mlir::pe;
 using namespace mlir::tile;
 
+/// Keys of a split (tile.plan): many enough that merging takes little time, and few enough that
+/// some thousand keys of one head keep many threads busy.
+static constexpr int64_t kKeysOfSplit = 512;
+
 /// Returns true for queries, keys, values, tokens and results of attentions: not for parameters.
 static bool isData(BlockArgument argument) {
   return llvm::any_of(argument.getUses(), [](OpOperand &use) {
@@ -61,9 +65,12 @@ LogicalResult Inputs::createPlan(const PEToTilePassOptions &options) {
   const bool attends = !function.getOps<AttentionOp>().empty();
   op = PlanOp::create(builder, function.getLoc(), function.getName(), attends ? options.headDim : 0,
                       attends ? options.valueDim : 0,
-                      /*key_block=*/IntegerAttr(), /*distance_padding=*/0,
+                      /*key_block=*/IntegerAttr(), /*key_split=*/IntegerAttr(),
+                      /*distance_padding=*/0,
                       /*mask_low=*/IntegerAttr(), /*mask_high=*/IntegerAttr(),
                       /*mask_none=*/false, /*unplaced=*/false);
+  if (attends && options.fewRows)
+    op.setKeySplit(kKeysOfSplit);
   Block &body = op.getBody().emplaceBlock();
   TileBuilder t(function.getLoc(), OpBuilder::atBlockEnd(&body));
   t.widens = options.widen;
@@ -79,6 +86,7 @@ LogicalResult Inputs::createPlan(const PEToTilePassOptions &options) {
       PlanContext{.plan = t,
                   .grad = grad,
                   .earlyExit = options.earlyExit,
+                  .fewRows = attends ? options.fewRows : 0,
                   .headDim = options.headDim,
                   .valueDim = options.valueDim,
                   .operands = options.widen             ? Type(builder.getF32Type())

@@ -46,6 +46,13 @@ struct Normalized {
   Value maximum, factor;
 };
 
+/// The state over two parts of a row's keys.
+struct MergedState {
+  SmallVector<Value> state;
+  /// Over r: the factors of the sums of weighted values of both parts; null: 1.
+  Value first, second;
+};
+
 /// The parts of one forward stage that depend on the normalizer, called in this order.
 class ForwardPass {
 public:
@@ -72,6 +79,15 @@ public:
     return {o, {}, {}};
   }
   virtual void store(TileBuilder &, ValueRange /*state*/, ValueRange /*sums*/) {}
+
+  /// Returns true if parts of a row's keys can be visited separately, and their states merged.
+  virtual bool merges() const { return true; }
+  /// Returns the state of a part without keys. Unlike `start`, it includes no sink.
+  virtual SmallVector<Value> startPart(TileBuilder &t) { return start(t); }
+  /// Merges the states of two parts; in the order of the stage, `first` is before `second`.
+  virtual MergedState merge(TileBuilder &, ValueRange /*first*/, ValueRange /*second*/) {
+    return {};
+  }
 
 protected:
   const Attention &a;
@@ -166,8 +182,13 @@ public:
   virtual const MergeRule *mergeRule() const { return nullptr; }
 };
 
-/// Write the stages of an attention.
-void emitForward(TileBuilder &plan, const Attention &attention);
+/// Merges states of a maximum and of a sum relative to it. `power` maps a maximum and the larger one
+/// to the factor that the sum gains.
+MergedState mergeSums(TileBuilder &t, ValueRange first, ValueRange second, ScalarFn power);
+
+/// Write the stages of an attention. With `context.fewRows`, the forward half has a second form for
+/// calls with at most so many rows (AttentionForward.cpp).
+void emitForward(PlanContext &context, const Attention &attention);
 void emitBackward(TileBuilder &plan, const Attention &attention);
 
 } // namespace mlir::tile

@@ -139,7 +139,7 @@ void FunctionLowering::emitEmbedBackward() {
 
 void FunctionLowering::emitForward() {
   for (AttentionAlgorithm &attention : attentions)
-    attention.emitForward(context.plan);
+    attention.emitForward(context);
   for (LoweredEmbed &embed : embeds)
     embed.embedding->emitForward(embed.x, embed.y, embed.dropout.get(),
                                  *inputs->returned(embed.op.getOutput()));
@@ -205,6 +205,7 @@ struct PEToTilePass : impl::PEToTilePassBase<PEToTilePass> {
                                 .valueDim = valueDim,
                                 .dtype = dtype,
                                 .widen = widen,
+                                .fewRows = fewRows,
                                 .grad = grad,
                                 .earlyExit = earlyExit,
                                 .materialize = materialize};

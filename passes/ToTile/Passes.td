@@ -33,6 +33,9 @@ def PEToTilePass : Pass<"pe-to-tile", "::mlir::ModuleOp"> {
            "(f32 with contraction operands rounded to tf32)">,
     Option<"widen", "widen", "bool", "false",
            "Extend bf16 and f16 activations to f32 where they are loaded, and compute in f32">,
+    Option<"fewRows", "few-rows", "int64_t", "0",
+           "Write a second form of forward stages, for calls with at most this number of rows, which divides "
+           "the keys into splits; 0: none">,
     Option<"grad", "grad", "bool", "false", "Also compute the gradients of every floating argument">,
     Option<"earlyExit", "early-exit", "bool", "true",
            "Let stick-breaking stop at keys that cannot change the result">,

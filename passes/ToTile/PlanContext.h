@@ -32,6 +32,8 @@ struct PlanContext {
   TileBuilder plan; // at the end of the plan's body
   bool grad = false;
   bool earlyExit = true;
+  /// Forward halves have a second form for calls with at most this number of rows (0: none).
+  int64_t fewRows = 0;
   int64_t headDim = 0, valueDim = 0;
   Type operands; // element type of contraction operands: that of the activations, or tf32
   llvm::MapVector<Value, Parameter> parameters; // by argument of the function

@@ -177,11 +177,12 @@ std::pair<Value, Value> TileBuilder::scan(ScanKind kind, Order order, Value a, V
 
 StreamOp
 TileBuilder::stream(Order order, ValueRange carries, TypeRange folds,
-                    llvm::function_ref<SmallVector<Value>(TileBuilder &, ValueRange)> body) {
+                    llvm::function_ref<SmallVector<Value>(TileBuilder &, ValueRange)> body,
+                    bool overSplits) {
   SmallVector<Type> types(carries.getTypes());
   types.append(folds.begin(), folds.end());
   StreamOp stream = create<StreamOp>(types, order, carries, IntegerAttr(), FloatAttr(), FloatAttr(),
-                                     /*skip_buffer=*/Value());
+                                     /*skip_buffer=*/Value(), overSplits);
   Block &block = stream.getBody().emplaceBlock();
   for (Value carry : carries)
     block.addArgument(carry.getType(), getLoc());

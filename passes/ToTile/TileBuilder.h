@@ -92,7 +92,8 @@ public:
                                bool exclusive);
   /// Creates a stream; `body` receives the carries and returns the new carries, then the folds.
   StreamOp stream(Order order, ValueRange carries, TypeRange folds,
-                  llvm::function_ref<SmallVector<Value>(TileBuilder &, ValueRange)> body);
+                  llvm::function_ref<SmallVector<Value>(TileBuilder &, ValueRange)> body,
+                  bool overSplits = false);
   /// Creates a loop nest; `body` receives the stage's indices, then those of `over`.
   ForeachOp foreach (ArrayRef<StringRef> over, llvm::function_ref<void(Scalar &, ValueRange)> body);
 };

@@ -119,8 +119,9 @@ static Status validateWrites(const Plan &plan, const Stage &stage) {
 static Status validateStage(const Plan &plan, const Stage &stage, const FrameLayout &frame) {
   if (stage.symbol.empty())
     return makeError("expected every stage to have a symbol, found none");
-  if (Status s = checkExpression(stage.items, frame); !s)
-    return s.takeError().within("stage '" + stage.symbol + "'");
+  for (const std::string &expression : {stage.items, stage.when.empty() ? "1" : stage.when})
+    if (Status s = checkExpression(expression, frame); !s)
+      return s.takeError().within("stage '" + stage.symbol + "'");
   for (int index : stage.buffers) {
     if (index < 0 || static_cast<size_t>(index) >= plan.buffers.size())
       return makeError("stage '", stage.symbol, "': expected buffer indices below ",

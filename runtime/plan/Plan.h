@@ -33,7 +33,7 @@
 namespace pe::plan {
 
 /// Incremented whenever the meaning of the JSON changes.
-inline constexpr int kPlanVersion = 2;
+inline constexpr int kPlanVersion = 3;
 
 /// The bytes of parameters that every GPU and driver accepts for a kernel.
 inline constexpr size_t kMaxKernelParameters = 4096;
@@ -86,6 +86,8 @@ struct Stage {
   Phase phase = Phase::Forward;
   /// Size expression: the number of independent work items.
   std::string items;
+  /// Size expression: a call runs the stage only if it is positive. Empty: always.
+  std::string when;
   /// Indices into Plan::buffers, in the order of the stage's arguments.
   std::vector<int> buffers;
   /// The subset of `buffers` that the stage writes; it only reads the others.

@@ -57,6 +57,8 @@ Json stageToJson(const Stage &stage) {
                {"items", stage.items},
                {"buffers", stage.buffers},
                {"writes", stage.writes}};
+  if (!stage.when.empty())
+    json["when"] = stage.when;
   if (stage.launch) {
     json["threads"] = stage.launch->threads;
     json["shared_bytes"] = stage.launch->sharedBytes;
@@ -83,6 +85,8 @@ Status readStage(const Json &json, const std::string &where, Stage &stage) {
   reader.read("symbol", stage.symbol);
   reader.readEnum("phase", stage.phase, 4);
   reader.read("items", stage.items);
+  if (reader.has("when"))
+    reader.read("when", stage.when);
   reader.read("buffers", stage.buffers);
   reader.read("writes", stage.writes);
   if (reader.has("threads")) {

@@ -51,7 +51,7 @@ public:
 
   SmallVector<Value> start(TileBuilder &t) override {
     if (!a.start)
-      return {t.constant(kLeastMaximum, {"r"}), t.constant(0.0, {"r"})};
+      return startPart(t);
     auto [maximum, sum] = a.start->emit(t, unit);
     return {maximum, sum};
   }
@@ -73,6 +73,15 @@ public:
       return x.add(x.mul(in[0], in[1]), in[2]);
     });
     return {{p, p}, {newMax, newSum}, alpha, s};
+  }
+
+  SmallVector<Value> startPart(TileBuilder &t) override {
+    return {t.constant(kLeastMaximum, {"r"}), t.constant(0.0, {"r"})};
+  }
+  MergedState merge(TileBuilder &t, ValueRange first, ValueRange second) override {
+    return mergeSums(t, first, second, [&](Scalar &x, ValueRange in) {
+      return x.exp2Below127(inUnits(x, x.sub(in[0], in[1])));
+    });
   }
 
   Normalized emitOutput(TileBuilder &t, ValueRange state, Value o) override {

@@ -84,6 +84,12 @@ public:
     return {{parts[0], parts[0]}, {newMax, newSum}, alpha, z};
   }
 
+  MergedState merge(TileBuilder &t, ValueRange first, ValueRange second) override {
+    return mergeSums(t, first, second, [](Scalar &s, ValueRange in) {
+      return s.exp2Below127(s.sub(in[0], in[1]));
+    });
+  }
+
   Normalized emitOutput(TileBuilder &t, ValueRange state, Value o) override {
     // The sum may be small, so the quotient is exact; NaN stays NaN.
     Value out = t.map({o, state[1]}, {"r", "e"}, [](Scalar &s, ValueRange in) {

@@ -99,6 +99,14 @@ public:
             a.rest);
   }
 
+  /// Snapshots contain the mass left by all nearer keys, which a part does not know.
+  bool merges() const override { return !a.residual; }
+  MergedState merge(TileBuilder &t, ValueRange first, ValueRange second) override {
+    Value left = t.map({first[0], second[0]}, {"r"},
+                       [](Scalar &s, ValueRange in) { return s.mul(in[0], in[1]); });
+    return {{left}, {}, first[0]};
+  }
+
 private:
   Value z; // of the current block
 };

@@ -376,7 +376,7 @@ void BoundCall::chooseStages() {
   for (size_t i = active.size(); i-- > 0;) {
     const plan::Stage &stage = plan.getPlan().stages[i];
     const Halves half = plan.stages()[i].half;
-    if (half != kPrepare && !(halves & half))
+    if ((half != kPrepare && !(halves & half)) || !plan.doesRun(i, values))
       continue;
     for (int index : stage.writes)
       active[i] |= wanted[index] && !isThere(index);

@@ -50,7 +50,10 @@ Expected<BoundPlan> BoundPlan::create(plan::Plan plan) {
       parsed.shape.push_back(resolved(dim));
   }
   for (const Stage &stage : plan.stages)
-    bound.boundStages.push_back({resolved(stage.items), halfOf(stage.phase)});
+    bound.boundStages.push_back(
+        {resolved(stage.items),
+         stage.when.empty() ? std::nullopt : std::optional(resolved(stage.when)),
+         halfOf(stage.phase)});
   for (const plan::Requirement &requirement : plan.requirements)
     bound.requirements.push_back({resolved(requirement.size), resolved(requirement.least)});
   for (const plan::ValueRequirement &requirement : plan.valueRequirements)
@@ -298,6 +301,14 @@ Status BoundPlan::valuesOf(size_t index, const SizeTable &sizes, int64_t &first,
     *value = *found;
   }
   return Status::success();
+}
+
+bool BoundPlan::doesRun(size_t index, const SizeTable &sizes) const {
+  const std::optional<SizeExpression> &when = boundStages[index].when;
+  if (!when)
+    return true;
+  const Expected<int64_t> value = sizes.evaluateSigned(*when);
+  return value && *value > 0;
 }
 
 Status BoundPlan::itemsOf(size_t index, const SizeTable &sizes, int64_t &items) const {

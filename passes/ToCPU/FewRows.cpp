@@ -1,0 +1,220 @@
+//===- FewRows.cpp - the skeletons of stages with few rows ----------------===//
+//
+// Lanes are keys, and a strip is one row. An item has up to `query_block` rows of the query heads of
+// a key head, which share every block of its keys:
+//
+//   item = b, hkv, some of its rows, split
+//     for rows: before the stream
+//     for key blocks of the split, in order       read from memory once
+//       for rows: body
+//     for rows: after it
+//
+// A stage that merges splits visits, for every row, the values that such items stored.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/ToCPU/Skeletons.h"
+
+using namespace mlir;
+using namespace mlir::tile;
+using namespace mlir::tile::cpu;
+
+LogicalResult mlir::tile::cpu::checkFewRows(StageOp stage, std::string &why) {
+  WalkResult result = stage.walk([&](Operation *op) {
+    auto scan = dyn_cast<ScanOp>(op);
+    if (!isa<WindowSumOp, WindowGradOp, WindowOuterOp, SegmentsGradOp, AccumulateOp>(op) &&
+        !(scan && scan.getKind() != ScanKind::Mul))
+      return WalkResult::advance();
+    why = ("'" + op->getName().getStringRef() + "' has no form with lanes along keys").str();
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+namespace {
+
+class FewRows : Skeleton {
+public:
+  FewRows(StageOp stage, const CpuSchedule &cpu, const StripSchedule &schedule,
+          const RowInterface &interface, StageFunction &function)
+      : Skeleton(stage, cpu, schedule, interface, function),
+        state(context, values, interface,
+              e.scratch(interface.stripFloats(cpu, context.headDim, context.valueDim) *
+                        cpu.queryBlock)) {}
+
+  void emit() {
+    const Index group = context.queryHeads / context.keyHeads;
+    Index rest = e.fromValue(context.function.getItem());
+    if (context.stage.isOver("ks")) {
+      const Index splits = e.fromValue(context.emitSize("ks"));
+      start.split = rest % splits;
+      rest = rest / splits;
+    }
+    const Index chunks = ceilDiv(group * context.rows, context.cpu.queryBlock);
+    first = rest % chunks * Index(context.cpu.queryBlock);
+    end = minOf(first + Index(context.cpu.queryBlock), group * context.rows);
+    start.hkv = rest / chunks % context.keyHeads;
+    start.b = rest / chunks / context.keyHeads;
+
+    eachRow([&](const StripPlace &place, const Index &at) {
+      values.begin(place);
+      state.begin(at);
+    });
+    eachBlock(columnsOfItem(), [&](Index block) {
+      eachRow([&](StripPlace place, const Index &at) {
+        place.block = block;
+        prefetchNext(place, at);
+        visit(place, at);
+      });
+    });
+    eachRow([&](const StripPlace &place, const Index &at) {
+      values.begin(place);
+      state.end(at);
+    });
+  }
+
+private:
+  /// Returns the place of row `number` among those of the key head's query heads.
+  StripPlace placeOf(const Index &number) {
+    StripPlace place = start;
+    place.hq = start.hkv * (context.queryHeads / context.keyHeads) + number / context.rows;
+    place.row = number % context.rows;
+    place.rowCount = 1;
+    place.masked = true;
+    return place;
+  }
+  void eachRow(llvm::function_ref<void(const StripPlace &, const Index &)> body) {
+    e.loop(first, end, 1, [&](Index number) {
+      body(placeOf(number), (number - first) * Index(state.stripFloats()));
+    });
+  }
+  /// Returns the columns of the split that any row of the item keeps.
+  Interval<Index> columnsOfItem() {
+    Interval<Index> columns = context.mask.columnsOfAny(0, context.rows - Index(1));
+    if (context.stage.isOver("ks")) {
+      const int64_t keys = context.function.getPlan().getKeySplit().value();
+      const Index begin = start.split * Index(keys);
+      columns = {maxOf(columns.begin, begin), minOf(columns.end, begin + Index(keys))};
+    }
+    if (!data.hasBounds())
+      return columns;
+    SmallVector<Value> kept = e.loop(
+        first, end, 1, {e.toValue(context.columns), e.toValue(0)},
+        [&](Index number, ValueRange found) {
+          Interval<Index> bounds = data.columnsOf(placeOf(number));
+          return SmallVector<Value>{e.toValue(minOf(e.fromValue(found[0]), bounds.begin)),
+                                    e.toValue(maxOf(e.fromValue(found[1]), bounds.end))};
+        });
+    return {maxOf(columns.begin, e.fromValue(kept[0])), minOf(columns.end, e.fromValue(kept[1]))};
+  }
+
+  /// Requests the part of a row of the next block, so that memory is read while the rows compute.
+  /// The processor does so for a single row, which reads all keys in order.
+  void prefetchNext(StripPlace place, const Index &at) {
+    const int64_t keys = context.cpu.keyBlock;
+    const bool descending = context.stream.getOrder() == Order::Descending;
+    const Index rows = end - first, row = at / Index(state.stripFloats());
+    place.block = descending ? place.block - Index(keys) : place.block + Index(keys);
+    Value isUseful = e.create<arith::AndIOp>(
+        e.less(1, rows), descending ? e.less(-1, place.block) : e.less(place.block, context.columns));
+    e.ifThen(isUseful, [&] {
+      const Index share = ceilDiv(keys, rows), begin = row * share;
+      context.prefetchKeys(place.place(), begin, minOf(keys, begin + share));
+    });
+  }
+
+  void visit(StripPlace place, const Index &at) {
+    visitStrip(place, [&](const StripPlace &strip) {
+      auto body = [&] {
+        values.begin(strip);
+        RowPanels panels = state.enter(at);
+        strips.emit(panels, ColumnFolds());
+        state.leave(at);
+      };
+      auto carryAt = [&](int64_t row) {
+        return state.carryAt(at, context.stream.getStopCarry().value_or(0)) + Index(row);
+      };
+      unlessStopped(strip, carryAt, state.carryMemory(), body,
+                    [&] { storeSkippedSnapshots(strip); });
+    });
+  }
+
+  RowState state;
+  Index first, end; // the rows of the item
+};
+
+/// Merges the splits of the rows of one head.
+class SplitsMerge : Skeleton {
+public:
+  SplitsMerge(StageOp stage, const CpuSchedule &cpu, const StripSchedule &schedule,
+              const RowInterface &interface, StageFunction &function)
+      : Skeleton(stage, cpu, schedule, interface, function),
+        state(context, values, interface,
+              e.scratch(interface.stripFloats(cpu, context.headDim, context.valueDim))) {
+    for (auto load : context.stream.getBody().getOps<LoadOp>())
+      if (isRowPanel(spacesOf(load.getValue())))
+        packed[load] = e.scratch(cpu.panelFloats(context.depthOf(spacesOf(load.getValue()))));
+  }
+
+  void emit() {
+    const Index item = e.fromValue(context.function.getItem());
+    start.b = item / context.queryHeads;
+    start.hq = item % context.queryHeads;
+    start.hkv = start.hq / (context.queryHeads / context.keyHeads);
+    start.rowCount = 1;
+    start.masked = true;
+    const Index splits = e.fromValue(context.emitSize("ks"));
+    const bool descending = context.stream.getOrder() == Order::Descending;
+    e.loop(0, context.rows, 1, [&](Index row) {
+      StripPlace place = start;
+      place.row = row;
+      values.begin(place);
+      state.begin(0);
+      e.loop(0, splits, 1, [&](Index number) {
+        place.split = descending ? splits - Index(1) - number : number;
+        visit(place);
+      });
+      values.begin(place);
+      state.end(0);
+    });
+  }
+
+private:
+  void visit(const StripPlace &place) {
+    values.begin(place);
+    RowPanels panels = state.enter(0);
+    for (Operation &op : context.stream.getBody().front().without_terminator()) {
+      auto load = dyn_cast<LoadOp>(op);
+      if (load && packed.count(load))
+        values.pack(load, {packed.lookup(load), 0});
+      else
+        values.evaluate(&op);
+    }
+    for (auto &[value, panel] : panels)
+      values.materialize(value, panel);
+    state.leave(0);
+  }
+
+  RowState state;
+  llvm::MapVector<Operation *, Value> packed;
+};
+
+} // namespace
+
+void mlir::tile::cpu::lowerFewRows(StageOp stage, const CpuSchedule &cpu,
+                                   const StripSchedule &schedule) {
+  RowInterface interface(stage);
+  StageFunction function(stage, "", collectBuffers(stage));
+  FewRows(stage, cpu, schedule, interface, function).emit();
+  std::string items =
+      "b*hkv*ceildiv(ceildiv(hq,max(hkv,1))*r," + std::to_string(cpu.queryBlock) + ")";
+  function.createLaunch(stage, stage.isOver("ks") ? items + "*ks" : items);
+  stage.erase();
+}
+
+void mlir::tile::cpu::lowerMerge(StageOp stage, const CpuSchedule &cpu) {
+  RowInterface interface(stage);
+  StageFunction function(stage, "", collectBuffers(stage));
+  SplitsMerge(stage, cpu, StripSchedule(), interface, function).emit();
+  function.createLaunch(stage, "b*hq");
+  stage.erase();
+}
