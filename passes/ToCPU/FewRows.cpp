@@ -62,7 +62,6 @@ public:
     eachBlock(columnsOfItem(), [&](Index block) {
       eachRow([&](StripPlace place, const Index &at) {
         place.block = block;
-        prefetchNext(place, at);
         visit(place, at);
       });
     });
@@ -105,21 +104,6 @@ private:
                                     e.toValue(maxOf(e.fromValue(found[1]), bounds.end))};
         });
     return {maxOf(columns.begin, e.fromValue(kept[0])), minOf(columns.end, e.fromValue(kept[1]))};
-  }
-
-  /// Requests the part of a row of the next block, so that memory is read while the rows compute.
-  /// The processor does so for a single row, which reads all keys in order.
-  void prefetchNext(StripPlace place, const Index &at) {
-    const int64_t keys = context.cpu.keyBlock;
-    const bool descending = context.stream.getOrder() == Order::Descending;
-    const Index rows = end - first, row = at / Index(state.stripFloats());
-    place.block = descending ? place.block - Index(keys) : place.block + Index(keys);
-    Value isUseful = e.create<arith::AndIOp>(
-        e.less(1, rows), descending ? e.less(-1, place.block) : e.less(place.block, context.columns));
-    e.ifThen(isUseful, [&] {
-      const Index share = ceilDiv(keys, rows), begin = row * share;
-      context.prefetchKeys(place.place(), begin, minOf(keys, begin + share));
-    });
   }
 
   void visit(StripPlace place, const Index &at) {

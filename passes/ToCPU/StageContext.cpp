@@ -108,23 +108,6 @@ void StageContext::packKeys(const Place &place) {
   }
 }
 
-void StageContext::prefetchKeys(const Place &place, const Index &begin, const Index &end) {
-  constexpr int64_t kLine = 64;
-  for (auto load : stream.getBody().getOps<LoadOp>()) {
-    const SpaceSet &spaces = spacesOf(load.getValue());
-    BufferType type = load.getBuffer().getType();
-    if (!isColumnPanel(spaces) || type.has("hq"))
-      continue;
-    Value from = memory(load.getBuffer());
-    const Index first = offset(load.getBuffer(), place), step = pitch(load.getBuffer());
-    const int64_t elements = kLine * 8 / type.getElementType().getIntOrFloatBitWidth();
-    e.loop(begin, minOf(end, columns - place.c), 1, [&](Index key) {
-      for (int64_t d = 0; d < depthOf(spaces); d += elements)
-        e.prefetch(from, first + key * step + Index(d));
-    });
-  }
-}
-
 KeyPanel StageContext::keyPanel(Value panel, const Place &place) {
   if (auto found = packed.find(panel); found != packed.end()) {
     const auto &[block, column] = found->second;

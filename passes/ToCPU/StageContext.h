@@ -54,8 +54,6 @@ public:
   /// Extends the block of keys at `place.c` of every panel of a key head that is stored in 16 bits
   /// to f32, in scratch memory, where `keyPanel` finds it. A block is extended once for all strips.
   void packKeys(const Place &place);
-  /// Requests keys [begin, end) of the block at `place.c` of every panel of a key head.
-  void prefetchKeys(const Place &place, const Index &begin, const Index &end);
   /// Returns the rows of a panel of keys, from column `place.c` on.
   KeyPanel keyPanel(Value panel, const Place &place);
   Value emitSize(StringRef expression) { return function.emitSize(e, e.getLoc(), expression); }
