@@ -31,6 +31,10 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     """Computes the attention of `query` [B, Hq, Sq, D] over `key` [B, Hkv, Sk, D] and `value` [B,
     Hkv, Sk, E].
 
+    The three tensors have one type, float32, bfloat16 or float16, which is also that of o and of
+    their gradients. CPU kernels read 16-bit tensors as they are, compute in float32 and round
+    results once. Other tensors of floating-point numbers are converted to float32.
+
     Strided inputs are used without a copy, and the result has the layout of `query`. If there are
     fewer key heads than query heads, consecutive query heads share a key head. `encoding` adds its
     bias, rotation or normalizer; `mask` selects the pairs that take part. Query r is at position

@@ -124,7 +124,7 @@ def check(encoding: Encoding | Bound | None = None, *, mask: Mask | None = None,
         tensor.requires_grad_(tensor.is_floating_point())
     function = function_of(tensors, call, True)
     output = results_of(tensors, call)[0]
-    cotangent = torch.randn(output.shape, generator=generator)
+    cotangent = torch.randn(output.shape, generator=generator).to(output.dtype)
     wanted = [t for t in tensors if t.requires_grad]
     gradients = torch.autograd.grad(output, wanted, cotangent)
     judged = _judge(function, call, tensors, output, cotangent, gradients)

@@ -13,7 +13,6 @@ from typing import Any
 from . import _arrays, _library
 from ._arguments import checked, named, whole_number
 from ._arrays import Array
-from ._dtypes import CODES
 from ._errors import CompileError, InputError
 from ._function import Function, Place, Tensor, get_function
 
@@ -200,13 +199,16 @@ def _read(source: str | os.PathLike[str]) -> tuple[str, str]:
 def compile(source: str | os.PathLike[str], *, target: str = "cpu", head_dim: int | None = None,
             value_dim: int | None = None, dtype: str = "f32", grad: bool = True) -> Compiled:
     """Compiles a program, given as text or a file, to a function of arrays. `head_dim` and
-    `value_dim` default to the depths of q and v. `dtype` is f32; "gpu-emulator" also supports bf16
-    and f16, and "reference" f64."""
+    `value_dim` default to the depths of q and v. `dtype` is the type of queries, keys, values,
+    outputs and their gradients: f32, bf16 or f16; CPU kernels compute in f32 and round results
+    once. GPU kernels also support tf32, whose tensors are f32. "reference" supports f32 and f64."""
     text, name = _read(source)
-    if dtype not in CODES:
-        raise InputError(f"dtype: expected one of {', '.join(CODES)}, found {dtype!r}")
     if target not in _library.TARGETS:
         raise InputError(f"target: expected one of {', '.join(_library.TARGETS)}, found {target!r}")
+    types = ("f32", "f64") if target == "reference" else ("f32", "bf16", "f16", "tf32")
+    if dtype not in types:
+        raise InputError(f"dtype: expected one of {', '.join(types)} for target {target}, found "
+                         f"{dtype!r}")
     options = {"target": target, "head_dim": head_dim, "value_dim": value_dim, "dtype": dtype,
                "grad": grad}
     # Reports errors of the source now: the reference checks it without generating code.

@@ -55,7 +55,7 @@ def explain(encoding: Encoding | None = None, *, mask: Mask | None = None, head_
     name = str(dtype).removeprefix("torch.")
     if name not in _DTYPES:
         raise InputError(f"dtype: expected float32, bfloat16 or float16, found {dtype!r}")
-    inside = "f32" if target in ("cpu", "reference") else _DTYPES[name]
+    inside = "f32" if target == "reference" else _DTYPES[name]
     value = value_dim or head_dim
     program = program_for(encoding, mask, Options())
     function = get_function(program.text, target, head_dim, value, inside, True)
@@ -69,8 +69,10 @@ def explain(encoding: Encoding | None = None, *, mask: Mask | None = None, head_
         raise CompileError(done.stderr.strip().replace(str(source), "program"))
     text = done.stdout.replace(str(source), "program").rstrip()
     if inside != _DTYPES[name]:
-        text += (f"\ntypes: target {target} has no kernels for {name}: tensors are converted, and "
-                 f"computed in float32")
+        text += f"\ntypes: the reference computes in float64; tensors of {name} are converted"
+    elif target == "cpu" and inside != "f32":
+        text += (f"\ntypes: tensors are {name} in memory; results are computed in float32 and "
+                 f"rounded once")
     explanation = Explanation(text)
     explanation.structure, explanation.program = function.info["structure"], program.text
     return explanation

@@ -81,7 +81,7 @@ def stick_breaking_weights(logs: tuple[torch.Tensor, ...]) \
 def weighted_sum(outputs: list[torch.Tensor], weights: list[torch.Tensor]) -> torch.Tensor:
     """Returns the weighted sum, computed in float32 or a wider type."""
     wide = torch.promote_types(outputs[0].dtype, torch.float32)
-    terms = [weight.to(wide)[..., None] * o.to(wide)
+    terms = [weight.to(wide)[..., None] * o
              for weight, o in zip(weights, outputs, strict=True)]
     whole = terms[0]
     for term in terms[1:]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _TARGETS = {"cpu": "cpu", "cuda": "cuda", "gpu-emulator": "cpu", "reference": "cpu"}
 _LOW = (torch.bfloat16, torch.float16)
+_FLOATING = (torch.float32, *_LOW, torch.float64)
 
 
 def options_of(scale: float | None, dropout_p: float, sink: torch.Tensor | None,
@@ -70,7 +71,7 @@ def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                          for tensor in (query, key, value)]
     _check(query, key, value)
     given = query.dtype
-    if given in _LOW and where in ("cpu", "reference"):
+    if given in _LOW and where == "reference":
         query, key, value = query.float(), key.float(), value.float()
     elif given is torch.float64 and where != "reference":
         raise InputError(f"query: expected float32, bfloat16 or float16 on target {where}, found "
@@ -186,7 +187,7 @@ def _check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> None:
         if tensor.dim() != 4:
             raise InputError(f"{name}: expected [batch, heads, length, depth], found "
                              f"{tensor.dim()} dimensions, {list(tensor.shape)}")
-        if not tensor.dtype.is_floating_point:
+        if tensor.dtype not in _FLOATING:
             raise InputError(f"{name}: expected a floating type (float32, bfloat16 or float16), "
                              f"found {tensor.dtype}; write {name}.float()")
         if tensor.dtype is not query.dtype:

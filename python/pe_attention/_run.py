@@ -71,11 +71,14 @@ def _gpu_of(tensor: torch.Tensor) -> int:
     return _first_of_its_kind(tensor.device.index or 0)
 
 
-def function_of(tensors: Sequence[torch.Tensor], call: Call, grad: bool) -> Function:
+def function_of(tensors: Sequence[torch.Tensor], call: Call, grad: bool,
+                dtype: torch.dtype | None = None) -> Function:
+    """Returns the compiled function of a call. `dtype` is the type of queries, keys, values and
+    outputs, by default that of the query."""
     query, value = tensors[0], tensors[2]
-    dtype = NAMES.get(query.dtype, str(query.dtype))
+    dtype = dtype or query.dtype
     function = get_function(call.program, call.target, int(query.shape[-1]), int(value.shape[-1]),
-                            dtype, grad, device=_gpu_of(query))
+                            NAMES.get(dtype, str(dtype)), grad, device=_gpu_of(query))
     if len(tensors) != len(function.arguments):
         names = ", ".join(argument.name for argument in function.arguments)
         raise InputError(f"arguments: expected {len(function.arguments)} tensors ({names}), "
@@ -107,13 +110,14 @@ def _place(tensor: torch.Tensor) -> Place:
 # --- Allocation --------------------------------------------------------------
 
 
-def like(tensor: torch.Tensor, last: int) -> torch.Tensor:
-    """Allocates a tensor with the memory order of `tensor` and another last size."""
+def like(tensor: torch.Tensor, last: int, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """Allocates a tensor with the memory order of `tensor`, another last size, and a type that
+    defaults to that of `tensor`."""
     if tensor.shape[-1] == last:
-        return torch.empty_like(tensor)
+        return torch.empty_like(tensor, dtype=dtype)
     strides = tensor.stride()
     order = sorted(range(3), key=lambda axis: strides[axis], reverse=True)
-    empty = tensor.new_empty([tensor.shape[axis] for axis in order] + [last])
+    empty = tensor.new_empty([tensor.shape[axis] for axis in order] + [last], dtype=dtype)
     return empty.permute([order.index(axis) for axis in range(3)] + [3])
 
 

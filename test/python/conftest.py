@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 # Tests do not touch the user's cache.
 os.environ.setdefault("PE_CACHE_DIR", os.path.join(tempfile.gettempdir(), f"pe-test-{os.getuid()}"))
@@ -23,6 +24,7 @@ os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 
 @pytest.fixture(autouse=True)
@@ -94,6 +96,25 @@ def close(found: torch.Tensor, expected: torch.Tensor, bound: float = 2e-6) -> N
     largest = max(float(expected.abs().max()), 0.1)
     error = float((found - expected).abs().max())
     assert error <= bound * largest, f"error {error:.2e}, largest {largest:.2e}"
+
+
+class Conversions(TorchDispatchMode):  # type: ignore[misc]
+    """Counts the calls of kernels, and the copies of tensors of four dimensions in a wider type."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = self.copies = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (),
+                           options: Any = None) -> Any:
+        result = function(*arguments, **(options or {}))
+        kernels = torch.ops.pe
+        self.calls += function in (kernels.attention.default, kernels.attention_forward.default,
+                                   kernels.attention_backward.default)
+        if function is torch.ops.aten._to_copy.default:
+            source = arguments[0]
+            self.copies += source.dim() == 4 and source.itemsize < result.itemsize
+        return result
 
 
 def output_of_processes(worker: Path, folder: Path, limit: int) -> str:

@@ -74,7 +74,7 @@ def context_parallel_attention(
         error = found
     if lengths is None:
         device = query.device if isinstance(query, torch.Tensor) else torch.device("cpu")
-        lengths = agree(ranks, _facts(call, method, layout), device, error)
+        lengths = agree(ranks, _facts(call, method, layout), device, error, _WORDS)
     assert call is not None
     split = Split(ranks, _chunks(ranks, lengths, layout, call.tensors[0].shape[2]))
     o = _ring(split, call) if method == "ring" else _all_gather(split, call)
@@ -114,7 +114,10 @@ def _prepared(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     call = Call(ready.program.text, ready.target, *starts)
     records = torch.is_grad_enabled()
     needs = tuple([records and t.requires_grad for t in ready.tensors])
-    function = _run.function_of(ready.tensors, call, any(needs))
+    # A ring on CPUs computes its parts in float32, so that 16-bit results are rounded once, after
+    # they are merged. Messages have the type of the tensors.
+    dtype = torch.float32 if method == "ring" and ready.target == "cpu" else None
+    function = _run.function_of(ready.tensors, call, any(needs), dtype)
     kinds = kinds_of(function, structure)
     for argument, tensor, (kind, axis) in zip(function.arguments, ready.tensors, kinds,
                                               strict=True):
@@ -125,7 +128,10 @@ def _prepared(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
 
 
 _FACTS = ("length", "method", "layout", "batch", "heads of query", "heads of key", "head dim",
-          "value dim", "type (by its number of bytes)", "tensors that require gradients")
+          "value dim", "type", "tensors that require gradients")
+_TYPES = tuple(str(dtype).removeprefix("torch.") for dtype in _run.CODES)
+# The words for facts that are not numbers.
+_WORDS = {"method": METHODS, "layout": LAYOUTS, "type": _TYPES}
 
 
 def _facts(call: _Prepared | None, method: str, layout: str) -> dict[str, int]:
@@ -135,7 +141,8 @@ def _facts(call: _Prepared | None, method: str, layout: str) -> dict[str, int]:
     query, key, value = call.tensors[:3]
     needs = sum(1 << n for n, need in enumerate(call.problem.needs) if need)
     numbers = (query.shape[2], METHODS.index(method), LAYOUTS.index(layout), *query.shape[:2],
-               key.shape[1], query.shape[3], value.shape[3], query.dtype.itemsize, needs)
+               key.shape[1], query.shape[3], value.shape[3],
+               list(_run.CODES).index(query.dtype), needs)
     return dict(zip(_FACTS, numbers, strict=True))
 
 

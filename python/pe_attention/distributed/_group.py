@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -77,11 +78,11 @@ class Pending:
         return self.taken
 
 
-def agree(group: Group, facts: dict[str, int], device: torch.device,
-          error: Exception | None) -> list[int]:
+def agree(group: Group, facts: dict[str, int], device: torch.device, error: Exception | None,
+          words: Mapping[str, Sequence[str]] = MappingProxyType({})) -> list[int]:
     """Returns the lengths of all ranks after checking that the other facts are equal and that no
     rank reports an error. An error on one rank raises an error on all ranks, so that no rank waits
-    forever."""
+    forever. Messages contain the words for the facts in `words`, which are indices."""
     own = torch.tensor([int(error is not None), *facts.values()], dtype=torch.int64, device=device)
     everyone = torch.stack(group.gather(own)).tolist()
     if error is not None:
@@ -92,6 +93,8 @@ def agree(group: Group, facts: dict[str, int], device: torch.device,
     for at, name in enumerate(facts, 1):
         for rank, numbers in enumerate(everyone):
             if name != "length" and numbers[at] != everyone[0][at]:
-                raise InputError(f"{name}: expected {everyone[0][at]} on rank {rank} as on rank 0, "
-                                 f"found {numbers[at]}")
+                expected, found = [words[name][n] if name in words else n
+                                   for n in (everyone[0][at], numbers[at])]
+                raise InputError(f"{name}: expected {expected} on rank {rank} as on rank 0, found "
+                                 f"{found}")
     return [int(numbers[1 + list(facts).index("length")]) for numbers in everyone]

@@ -17,7 +17,8 @@ from ._structure import DOCUMENTS, KEYS, QUERIES, SINK, Structure
 
 
 class Problem(NamedTuple):
-    """The data that all parts of a call share."""
+    """The data that all parts of a call share. `function` computes the parts; its activations may
+    have a wider type than the tensors of the call."""
 
     call: Call
     function: Function
@@ -29,16 +30,23 @@ class Problem(NamedTuple):
     def keeps(self) -> bool:
         return any(self.needs)
 
+    @property
+    def type_of_parts(self) -> torch.dtype:
+        """Returns the type of the outputs of parts, and of their cotangents."""
+        dtype: torch.dtype = _run.DTYPES[self.function.tensor("o").dtype]
+        return dtype
+
     def call_at(self, queries: Chunk, keys: Chunk) -> Call:
         return self.call._replace(q_start=queries.start, k_start=keys.start)
 
     def arguments(self, own: Sequence[torch.Tensor], travelling: Sequence[torch.Tensor],
                   queries: Chunk, keys: Chunk, is_first: bool) -> list[torch.Tensor]:
-        """Returns the arguments of a part. A sink is added to a row's denominator once, in the
-        row's first part."""
+        """Returns the arguments of a part, in the types of the function. A sink is added to a
+        row's denominator once, in the row's first part."""
         arrived = iter(travelling)
         result = []
-        for tensor, (kind, axis) in zip(own, self.kinds, strict=True):
+        for argument, tensor, (kind, axis) in zip(self.function.arguments, own, self.kinds,
+                                                  strict=True):
             if kind == QUERIES:
                 tensor = tensor.narrow(axis, queries.offset, queries.length)
             elif kind == KEYS:
@@ -47,7 +55,7 @@ class Problem(NamedTuple):
                 tensor = torch.full_like(tensor, -torch.inf)
             elif kind == DOCUMENTS:  # the boundaries of this call
                 tensor = tensor.clamp(max=max(queries.stop, keys.stop))
-            result.append(tensor)
+            result.append(tensor.to(_run.DTYPES[argument.dtype]))
         return result
 
     def logs(self) -> list[str]:

@@ -27,7 +27,7 @@ class Ring(torch.autograd.Function):
         for source, travelling in _rounds(split, problem, own):
             for number, keys in _blocks(split, problem, source):
                 rows[number].add(own, travelling, keys, source)
-        o = _run.like(own[0], own[2].shape[3])
+        o = _run.like(own[0], own[2].shape[3], problem.type_of_parts)
         for row in rows:
             place = o.narrow(2, row.queries.offset, row.queries.length)
             result = row.finish()

@@ -56,6 +56,7 @@ def main():
     folder = pathlib.Path(sys.argv[1])
     for case in CASES:
         case.prepare()
+    parallel_checks.prepare()
     parallel_models.prepare()
     context = multiprocessing.get_context("fork")
     failed = False

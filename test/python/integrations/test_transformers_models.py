@@ -13,6 +13,7 @@ import torch
 
 import pe_attention as pe
 
+from conftest import Conversions
 from tiny_models import (HEADS, TOKENS, close, gradients, llama, needs_transformers, padded,
                          same_gradients, t5, use)
 
@@ -143,8 +144,9 @@ def test_low_precision_and_compiled_code():
     close(compiled(TOKENS).logits, expected)
     with pytest.raises(Exception, match="pass attention_mask=torch.ones_like"):
         compiled(TOKENS, use_cache=False)
-    low = model.bfloat16()(TOKENS).logits
-    assert low.dtype is torch.bfloat16
+    with Conversions() as mode:
+        low = model.bfloat16()(TOKENS).logits
+    assert low.dtype is torch.bfloat16 and mode.calls == 1 and mode.copies == 0
     close(low.float(), expected, 0.05)
 
 
