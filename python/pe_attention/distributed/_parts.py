@@ -31,10 +31,22 @@ class Problem(NamedTuple):
         return any(self.needs)
 
     @property
+    def rest(self) -> str | None:
+        """Returns the name of the saved tensor with the part of a 16-bit output that rounding
+        removes, or None."""
+        names = [t.name for t in self.function.saved if t.name.endswith("_output_rest")]
+        return names[0] if names else None
+
+    @property
     def type_of_parts(self) -> torch.dtype:
         """Returns the type of the outputs of parts, and of their cotangents."""
         dtype: torch.dtype = _run.DTYPES[self.function.tensor("o").dtype]
         return dtype
+
+    @property
+    def type_of_o(self) -> torch.dtype:
+        """Returns the type of merged outputs, which are not rounded if backward reads the rest."""
+        return torch.float32 if self.rest else self.type_of_parts
 
     def call_at(self, queries: Chunk, keys: Chunk) -> Call:
         return self.call._replace(q_start=queries.start, k_start=keys.start)
@@ -94,7 +106,7 @@ class Rows:
     problem: Problem
     queries: Chunk
     parts: list[Part] = field(default_factory=list)
-    # Merged results: the output, in float32 if there are two parts or more, and the logarithms of
+    # Merged results: the output, in float32 if it has two parts or a rest, and the logarithms of
     # denominators in float64 by name. The one that backward reads omits terms that depend only on
     # the query.
     o: torch.Tensor | None = None
@@ -111,6 +123,8 @@ class Rows:
         part.kept = dict(zip(names, outputs, strict=True))
         if not problem.structure.stick_breaking:
             o, logs = part.kept.pop("o"), {n: part.kept.pop(n) for n in problem.logs()}
+            if problem.keeps and problem.rest:
+                o = o.float() + part.kept.pop(problem.rest)
             self.type_of_logs = logs["lse"].dtype
             self._merge(o, {name: log.double() for name, log in logs.items()})
         self.parts.append(part)
@@ -160,6 +174,10 @@ def gradients(problem: Problem, own: Sequence[torch.Tensor], travelling: Sequenc
     """Returns a gradient per argument of the part, or None where no gradient is needed."""
     arguments = problem.arguments(own, travelling, queries, part.keys, part.is_first)
     kept = {**part.kept, **merged}
+    if problem.rest:  # backward adds the rounded output and the rest
+        whole = merged["o"]
+        kept["o"] = whole.to(problem.type_of_parts)
+        kept[problem.rest] = (whole - kept["o"]).to(problem.type_of_parts)
     outputs = _run.outputs_of(problem.function, True)
     read = [kept[t.name] for t in outputs if "backward" in t.read_by]
     found = iter(_run.run_backward(given, [*arguments, *read],

@@ -27,7 +27,7 @@ class Ring(torch.autograd.Function):
         for source, travelling in _rounds(split, problem, own):
             for number, keys in _blocks(split, problem, source):
                 rows[number].add(own, travelling, keys, source)
-        o = _run.like(own[0], own[2].shape[3], problem.type_of_parts)
+        o = _run.like(own[0], own[2].shape[3], problem.type_of_o)
         for row in rows:
             place = o.narrow(2, row.queries.offset, row.queries.length)
             result = row.finish()
@@ -46,7 +46,7 @@ class Ring(torch.autograd.Function):
         own, rows, merged = _restore(ctx)
         given = []
         for chunk, parts in zip(split.own, rows, strict=True):
-            d_rows = d_o.narrow(2, chunk.offset, chunk.length)
+            d_rows = d_o.narrow(2, chunk.offset, chunk.length).to(problem.type_of_parts)
             given.append(cotangents(problem, parts, d_rows))
         sums = _Sums(problem, own)
         carried = _Carried(split, problem, own)
