@@ -279,6 +279,18 @@ static LogicalResult verifyPositions(AttentionOp op) {
   return success();
 }
 
+static LogicalResult verifyRotatedKeys(AttentionOp op) {
+  if (!op.getRotatedKeys())
+    return success();
+  if (!op.getRotation()) // rotated_keys-C1
+    return op.emitOpError("expected rotate(...) together with rotated_keys, found none; without a "
+                          "rotation, omit rotated_keys (rotated_keys-C1)");
+  if (!op.getPrologues().empty()) // rotated_keys-C2
+    return op.emitOpError("expected no prologue(...) together with rotated_keys, which takes the "
+                          "keys as they are, found one (rotated_keys-C2)");
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
   RankedTensorType q = getQuery().getType(), k = getKey().getType();
   if (failed(verifySizes(*this)))
@@ -302,7 +314,8 @@ LogicalResult AttentionOp::verify() {
   if (failed(verifyStickBreaking(*this)) || failed(verifyStatistic(*this)) ||
       failed(verifySink(*this)) ||
       failed(verifyDropout(*this, getDropout(), getSeed(), {getQuery().getType(), "the query"})) ||
-      failed(verifyValueContent(*this)) || failed(verifyPositions(*this)))
+      failed(verifyValueContent(*this)) || failed(verifyPositions(*this)) ||
+      failed(verifyRotatedKeys(*this)))
     return failure();
   if (getRotation() && !q.isDynamicDim(3))
     if (auto rotation = getRotation().getDefiningOp<RotationOpInterface>())

@@ -45,6 +45,11 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     row and column. The indices of a tensor over keys may depend only on j, and those of a tensor over
     queries only on i.
 
+    With `rotated_keys`, the rotation turns only the queries, because the keys are given turned: a
+    caller that keeps a cache turns every key once. The gradient of the keys is that of the turned
+    ones. The prepared tensor of the keys of the same function without `rotated_keys` contains turned
+    keys (docs/c-api.md).
+
     `dropped` lists the biases that passes removed because they change no result; sources omit it.
 
     Example:
@@ -64,6 +69,7 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     Optional<2DTensorOf<[I32]>>:$key_positions, Optional<PE_MaskType>:$mask,
     DefaultValuedAttr<PE_NormalizerAttr, "::mlir::pe::Normalizer::Softmax">:$normalizer,
     OptionalAttr<F64Attr>:$scale, OptionalAttr<F64Attr>:$dropout, UnitAttr:$attend_current,
+    UnitAttr:$rotated_keys,
     DefaultValuedAttr<PE_RemainderAttr, "::mlir::pe::Remainder::Drop">:$remainder,
     DefaultValuedAttr<PE_DirectionAttr, "::mlir::pe::Direction::Before">:$direction,
     OptionalAttr<StrArrayAttr>:$dropped);

@@ -50,7 +50,7 @@ constexpr Clause kClauses[] = {
     {"positions", Form::Pair, 12, nullptr},
     {"mask", Form::Single, 14, typeOf<MaskType>}};
 /// Names of clauses that do not exist yet.
-constexpr StringLiteral kReserved[] = {"rotated_keys"};
+constexpr StringLiteral kReserved[] = {"pages"};
 
 constexpr unsigned kGroups =
     std::tuple_size_v<decltype(AttentionOp::Properties::operandSegmentSizes)>;

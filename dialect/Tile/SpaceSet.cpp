@@ -9,7 +9,8 @@ using namespace mlir;
 using namespace mlir::tile;
 
 /// The names at the beginning of the canonical order.
-static constexpr StringRef kWellKnown[] = {"b", "hq", "hkv", "g", "r", "c", "t", "kb", "ks", "d", "e"};
+static constexpr StringRef kWellKnown[] = {"b", "hq", "hkv", "g", "r", "c",
+                                           "t", "kb", "ks",  "d", "e"};
 
 static bool comesBefore(StringRef a, StringRef b) {
   auto rank = [](StringRef name) { return llvm::find(kWellKnown, name) - std::begin(kWellKnown); };

@@ -132,8 +132,7 @@ LogicalResult BufferOp::verify() {
 }
 
 LogicalResult LaunchOp::verify() {
-  if (getWhen() &&
-      failed(verifyExpression(*this, "when", *getWhen(), SizeUse::Items, "launch-C4")))
+  if (getWhen() && failed(verifyExpression(*this, "when", *getWhen(), SizeUse::Items, "launch-C4")))
     return failure();
   return verifyExpression(*this, "items", getItems(), SizeUse::Items, "launch-C1");
 }
@@ -318,7 +317,8 @@ static LogicalResult verifySplits(StreamOp stream) {
     auto hasNoRows = [](Value value) {
       return !hasRows(spacesOf(value)) || hasColumns(spacesOf(value));
     };
-    if (!isa<LoadOp, MapOp, ConstantOp>(op) || llvm::any_of(op.getResults(), hasNoRows)) // stream-C10
+    if (!isa<LoadOp, MapOp, ConstantOp>(op) ||
+        llvm::any_of(op.getResults(), hasNoRows)) // stream-C10
       return op.emitOpError("expected loads, maps and constants of values over r and not c in a "
                             "stream over splits (stream-C10)");
   }

@@ -138,6 +138,7 @@ llvm::json::Value explainRotation(func::FuncOp function, AttentionOp attention, 
     return nullptr;
   const SmallVector<std::string> names = namesOfCaptures(function, op->getOperands());
   const bool hasTables = static_cast<bool>(op.getTables());
+  const bool keysAreGiven = attention.getRotatedKeys();
   llvm::json::Object result = describeOp(function, op, names);
   result["interleaved"] = op.isInterleavedPairs();
   result["per_head"] = op.isPerHead();
@@ -145,7 +146,10 @@ llvm::json::Value explainRotation(func::FuncOp function, AttentionOp attention, 
   result["forward"] =
       (hasTables ? "rows of the tables are copied"
                  : "an angle, a cosine and a sine per position and pair in float64") +
-      std::string(op.isPerHead() ? " for every head" : "") + ", once per call; " + kTurned.str();
+      std::string(op.isPerHead() ? " for every head" : "") + ", once per call; " +
+      (keysAreGiven ? "queries are rotated before the kernel, and keys are given rotated"
+                    : kTurned.str());
+  result["rotated_keys"] = keysAreGiven;
   result["backward"] = std::string("their gradients are rotated back once per call") +
                        (names.empty() ? ""
                                       : ", and the gradients of the parameters are sums over "
@@ -162,7 +166,7 @@ llvm::json::Value explainRotation(func::FuncOp function, AttentionOp attention, 
   // A pair is rotated by four multiplications and two additions.
   const Price price(Operations{3 * dims, 0});
   result["operations"] = asJson(price, "row");
-  result["price"] = describe(price, "query and per key of a head", depths);
+  result["price"] = describe(price, keysAreGiven ? "query" : "query and per key of a head", depths);
   return result;
 }
 

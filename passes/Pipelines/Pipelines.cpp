@@ -40,8 +40,8 @@ void mlir::pe::buildPEPipeline(OpPassManager &pm, const CompileOptions &options)
   buildStructurePipeline(pm, options);
 }
 
-/// The number of rows up to which vectors along the keys of a row are faster than vectors along rows
-/// (docs/benchmarks/decode.md).
+/// The number of rows up to which vectors along the keys of a row are faster than vectors along
+/// rows (docs/benchmarks/decode.md).
 static constexpr int64_t kFewRows = 8;
 
 void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options) {

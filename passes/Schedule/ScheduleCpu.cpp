@@ -100,8 +100,7 @@ LogicalResult mlir::tile::checkFits(StageOp stage, const CpuSchedule &schedule) 
   auto plan = stage->getParentOfType<PlanOp>();
   if (schedule.isAlongKeys() != hasFewRows(stage)) // step-C8
     return stage.emitOpError("expected along = ")
-           << (hasFewRows(stage) ? "keys for a stage of few rows" : "rows")
-           << " (step-C8)";
+           << (hasFewRows(stage) ? "keys for a stage of few rows" : "rows") << " (step-C8)";
   if (schedule.isAlongKeys() && plan.getKeySplit().value_or(0) % schedule.keyBlock) // step-C8
     return stage.emitOpError("expected key_block to divide the splits of the plan, ")
            << *plan.getKeySplit() << " keys, found " << schedule.keyBlock << " (step-C8)";

@@ -1,7 +1,7 @@
 //===- FewRows.cpp - the skeletons of stages with few rows ----------------===//
 //
-// Lanes are keys, and a strip is one row. An item has up to `query_block` rows of the query heads of
-// a key head, which share every block of its keys:
+// Lanes are keys, and a strip is one row. An item has up to `query_block` rows of the query heads
+// of a key head, which share every block of its keys:
 //
 //   item = b, hkv, some of its rows, split
 //     for rows: before the stream
@@ -96,13 +96,13 @@ private:
     }
     if (!data.hasBounds())
       return columns;
-    SmallVector<Value> kept = e.loop(
-        first, end, 1, {e.toValue(context.columns), e.toValue(0)},
-        [&](Index number, ValueRange found) {
-          Interval<Index> bounds = data.columnsOf(placeOf(number));
-          return SmallVector<Value>{e.toValue(minOf(e.fromValue(found[0]), bounds.begin)),
-                                    e.toValue(maxOf(e.fromValue(found[1]), bounds.end))};
-        });
+    SmallVector<Value> kept =
+        e.loop(first, end, 1, {e.toValue(context.columns), e.toValue(0)},
+               [&](Index number, ValueRange found) {
+                 Interval<Index> bounds = data.columnsOf(placeOf(number));
+                 return SmallVector<Value>{e.toValue(minOf(e.fromValue(found[0]), bounds.begin)),
+                                           e.toValue(maxOf(e.fromValue(found[1]), bounds.end))};
+               });
     return {maxOf(columns.begin, e.fromValue(kept[0])), minOf(columns.end, e.fromValue(kept[1]))};
   }
 

@@ -40,8 +40,8 @@ struct StripPlace {
   Place place() const { return {b, hq, hkv, row, block, 0, 0, split}; }
 };
 
-/// Emits the operands of maps: scalars for values over h and c, vectors for all others. If lanes are
-/// keys, values over r are scalars too, and those over c are vectors.
+/// Emits the operands of maps: scalars for values over h and c, vectors for all others. If lanes
+/// are keys, values over r are scalars too, and those over c are vectors.
 class OperandSource {
 public:
   virtual ~OperandSource() = default;

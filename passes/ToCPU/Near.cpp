@@ -2,7 +2,8 @@
 //
 // Most strips of rows are entirely beyond the distances of the table. A row of such a strip has one
 // value for all keys, and no pair is stored. If a strip and a block include near distances, the
-// code decides for every key and vector of rows. If lanes are keys, the entries of a vector descend.
+// code decides for every key and vector of rows. If lanes are keys, the entries of a vector
+// descend.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToCPU/Biases.h"
@@ -123,7 +124,8 @@ void mlir::tile::cpu::emitNear(StageContext &context, StripValues &values, const
       for (int64_t v = 0; v < context.cpu.queryVectors; ++v) {
         Index entry = strip.entry(key, v);
         e.ifThen(
-            isBeyond(strip.lowest(entry)), [&] { store(key, v, strip.rowsAt(strip.getCount() - 1, v)); },
+            isBeyond(strip.lowest(entry)),
+            [&] { store(key, v, strip.rowsAt(strip.getCount() - 1, v)); },
             [&] {
               e.ifThen(
                   isBefore(strip.highest(entry)), [&] { store(key, v, strip.rowsAt(0, v)); },

@@ -4,8 +4,8 @@
 //
 //   o[e .. e + lanes) += p[key] * v[key][e .. e + lanes)    for all keys of the block
 //
-// Even and odd keys have separate accumulators, because a row has too few vectors along depth to hide
-// the latency of a multiply-add.
+// Even and odd keys have separate accumulators, because a row has too few vectors along depth to
+// hide the latency of a multiply-add.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToCPU/MicroKernels.h"
@@ -43,9 +43,7 @@ void StripEmitter::emitProductOfRow(DotOp dot, const Panel &into) {
       acc.push_back(init ? values.panelAt(init, at, 0) : e.loadVector(into.memory, into.at + at));
     }
     if (mask.isOn()) {
-      auto isInside = [&](Index key, int64_t, int64_t) {
-        return isPairInside(place, 0, key);
-      };
+      auto isInside = [&](Index key, int64_t, int64_t) { return isPairInside(place, 0, key); };
       acc = emitTileProductOfPairs(
           e, {1, vectors}, place.keyBegin, keyEnd, acc, valueAt,
           [&](Index key, int64_t) { return weight(key); }, isInside);

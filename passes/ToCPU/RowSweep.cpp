@@ -80,8 +80,8 @@ Value SweepEmitter::emitRowWindowDot(WindowDotOp dot, int64_t key) {
   const Panel &panel = values.getPanel(dot.getRows());
   const int64_t depth = context.depthOf(spacesOf(dot.getRows()));
   return e.loop(0, depth, 1, e.splat(0.0), [&](Index d, ValueRange sums) {
-    Value vectors = loadDistances(e, memory, bases[table] + d * pitch, distance - keys[key],
-                                  mask.isOn());
+    Value vectors =
+        loadDistances(e, memory, bases[table] + d * pitch, distance - keys[key], mask.isOn());
     Value row = e.broadcast(e.load(panel.memory, panel.at + d));
     return SmallVector<Value>{e.fma(row, vectors, sums[0])};
   })[0];
@@ -98,16 +98,16 @@ static Value movedLanes(Emitter &e, Value vector, Value fill, int64_t by, bool d
   return e.create<vector::ShuffleOp>(vector, fill, from);
 }
 
-/// Emits the products of the lanes before each lane, in log2(lanes) rounds (Hillis and Steele 1986),
-/// times the carry.
+/// Emits the products of the lanes before each lane, in log2(lanes) rounds (Hillis and Steele
+/// 1986), times the carry.
 Value SweepEmitter::emitRowScan(ScanOp scan, int64_t key) {
   const bool descending = scan.getOrder() == Order::Descending;
   Value ones = e.splat(1.0), &state = carryOf(scan).vectors[0];
   Value product = inside(element(scan.getA(), key, 0), key, 0, 1.0);
   for (int64_t by = 1; by < e.lanes; by *= 2)
     product = e.mul(product, movedLanes(e, product, ones, by, descending));
-  Value result = e.mul(scan.getExclusive() ? movedLanes(e, product, ones, 1, descending) : product,
-                       state);
+  Value result =
+      e.mul(scan.getExclusive() ? movedLanes(e, product, ones, 1, descending) : product, state);
   Value last = e.create<vector::ExtractOp>(product, descending ? 0 : e.lanes - 1);
   state = e.mul(e.broadcast(last), state);
   return result;

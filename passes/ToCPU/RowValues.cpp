@@ -1,8 +1,8 @@
 //===- RowValues.cpp - values of a strip of one row, with lanes along keys -===//
 //
-// The methods of StripValues if lanes are keys: values over r are scalars, values over c are vectors
-// of keys, and panels are vectors along depth. Panels in scratch memory are padded to whole vectors;
-// the padding is never stored to a buffer.
+// The methods of StripValues if lanes are keys: values over r are scalars, values over c are
+// vectors of keys, and panels are vectors along depth. Panels in scratch memory are padded to whole
+// vectors; the padding is never stored to a buffer.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToCPU/StripValues.h"

@@ -55,9 +55,9 @@ private:
 SegmentStrip::SegmentStrip(StageContext &context, const StripPlace &place, Value u, Value v,
                            Value knotBuffer, Value coefficientBuffer, Value count)
     : e(context.e), place(place), isAlongKeys(context.cpu.isAlongKeys()),
-      degree(degreeOfSegments(coefficientBuffer)),
-      window(context.memory(u)), knots(context.memory(knotBuffer)),
-      coefficients(context.memory(coefficientBuffer)), windowBase(context.offset(u, place.place())),
+      degree(degreeOfSegments(coefficientBuffer)), window(context.memory(u)),
+      knots(context.memory(knotBuffer)), coefficients(context.memory(coefficientBuffer)),
+      windowBase(context.offset(u, place.place())),
       distance(place.row - place.block + context.columns - Index(1)),
       knotBase(context.offset(knotBuffer, place.place())),
       coefficientBase(context.offset(coefficientBuffer, place.place())) {
@@ -65,10 +65,10 @@ SegmentStrip::SegmentStrip(StageContext &context, const StripPlace &place, Value
   Index rowBase = context.offset(v, place.place());
   for (int64_t i = 0; i < context.cpu.queryVectors; ++i) {
     Index at = rowBase + Index(i * e.lanes);
-    factors.push_back(
-        isAlongKeys    ? e.broadcast(e.load(rowFactors, at))
-        : place.masked ? e.loadLanes(rowFactors, at, e.laneMask(place.rowCount - Index(i * e.lanes)))
-                     : e.loadVector(rowFactors, at));
+    factors.push_back(isAlongKeys    ? e.broadcast(e.load(rowFactors, at))
+                      : place.masked ? e.loadLanes(rowFactors, at,
+                                                   e.laneMask(place.rowCount - Index(i * e.lanes)))
+                                     : e.loadVector(rowFactors, at));
   }
   Value low, high;
   findRange(low, high);

@@ -64,8 +64,7 @@ void StripMask::beginRow() {
       Value number = e.load(context->memory(buffer), context->offset(buffer, place.place()));
       return e.fromValue(e.create<arith::IndexCastOp>(e.getIndexType(), number));
     };
-    keys = {maxOf(keys.begin, bound(low)),
-            minOf(keys.end, bound(context->stage.getHighColumns()))};
+    keys = {maxOf(keys.begin, bound(low)), minOf(keys.end, bound(context->stage.getHighColumns()))};
   }
   // A row at a negative position attends to nothing.
   Value attends = e.less(context->mask.rows.begin - Index(1), place.row);

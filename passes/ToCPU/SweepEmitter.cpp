@@ -308,8 +308,7 @@ void SweepEmitter::emitReduce(ReduceOp reduce, int64_t key, int64_t vector) {
 Value SweepEmitter::emitWindow(WindowOp window, int64_t key, int64_t vector) {
   Value table = window.getTable();
   if (context.cpu.isAlongKeys())
-    return loadDistances(e, context.memory(table), bases[table], distance - keys[key],
-                         mask.isOn());
+    return loadDistances(e, context.memory(table), bases[table], distance - keys[key], mask.isOn());
   return e.loadVector(context.memory(table), bases[table] + entryOf(key) + Index(vector * e.lanes));
 }
 

@@ -161,8 +161,8 @@ Value mlir::tile::cpu::emitMaxOfLanes(Emitter &e, Value vector) {
   return e.create<vector::ExtractOp>(vector, 0);
 }
 
-Value mlir::tile::cpu::loadDistances(Emitter &e, Value table, const Index &base,
-                                     const Index &first, bool checks) {
+Value mlir::tile::cpu::loadDistances(Emitter &e, Value table, const Index &base, const Index &first,
+                                     bool checks) {
   SmallVector<int64_t> reversed;
   for (int64_t lane = e.lanes; lane-- > 0;)
     reversed.push_back(lane);

@@ -19,8 +19,8 @@ Value emitExp(Emitter &e, Exp2Flavour flavour, Value x);
 /// 1972), which LLVM lowers to unpack and permute instructions.
 SmallVector<Value> emitTranspose(Emitter &e, ArrayRef<Value> rows);
 
-/// Returns a vector whose lane i is the sum of the lanes of vector i, for `lanes` vectors: rounds that
-/// add halves of pairs of vectors, in an order of additions that is the same for every lane.
+/// Returns a vector whose lane i is the sum of the lanes of vector i, for `lanes` vectors: rounds
+/// that add halves of pairs of vectors, in an order of additions that is the same for every lane.
 Value emitSumsOfLanes(Emitter &e, SmallVector<Value> vectors);
 
 /// Returns the largest lane, in log2(lanes) rounds. A NaN may be ignored.

@@ -100,8 +100,8 @@ void StageToLoops::addStreamBuffers() {
     bool carry = index < stream.getNumCarries();
     std::string name = (stage.getSymName() + (carry ? "_carry" : "_fold") + Twine(index)).str();
     streamBuffers.push_back(BufferOp::create(builder, stream.getLoc(),
-                                             streamBufferType(result, stage), name,
-                                             Role::Temporary, /*zero=*/false,
+                                             streamBufferType(result, stage), name, Role::Temporary,
+                                             /*zero=*/false,
                                              /*strided=*/false, /*slots=*/SlotsAttr()));
   }
 }

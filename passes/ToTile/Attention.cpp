@@ -6,10 +6,10 @@ using namespace mlir::tile;
 
 TileBuilder mlir::tile::beginStage(TileBuilder &plan, StringRef name, Phase phase,
                                    ArrayRef<StringRef> over, Value pairs, StringRef when) {
-  StageOp stage = plan.create<StageOp>(
-      plan.getStringAttr(name), phase, plan.getStrArrayAttr(over),
-      when.empty() ? StringAttr() : plan.getStringAttr(when), pairs,
-      /*schedule=*/ScheduleAttrInterface());
+  StageOp stage =
+      plan.create<StageOp>(plan.getStringAttr(name), phase, plan.getStrArrayAttr(over),
+                           when.empty() ? StringAttr() : plan.getStringAttr(when), pairs,
+                           /*schedule=*/ScheduleAttrInterface());
   Block &block = stage.getBody().emplaceBlock();
   return plan.at(OpBuilder::atBlockEnd(&block));
 }

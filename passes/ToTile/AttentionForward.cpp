@@ -6,7 +6,8 @@
 //
 //   forward_splits   over b, hkv, ks   the state over the keys of one split, for all query heads of
 //                                      a key head, which read a key together
-//   forward_merge    over b, hq        merges the states in the order of the splits, then the output
+//   forward_merge    over b, hq        merges the states in the order of the splits, then the
+//   output
 //
 // Splits follow from the number of keys alone, so the bits of a result do not depend on the batch
 // or the threads. If the normalizer cannot merge states, one stage over b, hkv visits all keys.
@@ -36,7 +37,7 @@ struct ForwardScores {
   }
   Value emit(TileBuilder &t, Value k) const {
     return keepsProducts(emitter.attention) ? t.dot(emitter.q, k, "d")
-                         : emitter.emit(t, k, emitter.attention.terms->emit(t));
+                                            : emitter.emit(t, k, emitter.attention.terms->emit(t));
   }
 };
 
@@ -72,7 +73,8 @@ public:
         loaded.push_back(body.load(buffer, spacesOf(carry)));
       return mergeParts(body, carries, loaded);
     };
-    StreamOp stream = t.stream(pass->order(), start(pass->start(t)), {}, merge, /*overSplits=*/true);
+    StreamOp stream =
+        t.stream(pass->order(), start(pass->start(t)), {}, merge, /*overSplits=*/true);
     finish(stream.getResults());
   }
 
@@ -214,8 +216,8 @@ void mlir::tile::emitForward(PlanContext &context, const Attention &a) {
   const int64_t few = context.fewRows;
   if (few)
     emitFewRows(context, a, std::to_string(few + 1) + " - r");
-  TileBuilder t = beginStage(context.plan, a.name + "_forward", Phase::Forward, {"b", "hq"}, a.pairs,
-                             few ? "r - " + std::to_string(few) : "");
+  TileBuilder t = beginStage(context.plan, a.name + "_forward", Phase::Forward, {"b", "hq"},
+                             a.pairs, few ? "r - " + std::to_string(few) : "");
   ForwardStage(t, a).emit();
   if (a.content)
     a.content->emitOutput();

@@ -182,8 +182,8 @@ public:
   virtual const MergeRule *mergeRule() const { return nullptr; }
 };
 
-/// Merges states of a maximum and of a sum relative to it. `power` maps a maximum and the larger one
-/// to the factor that the sum gains.
+/// Merges states of a maximum and of a sum relative to it. `power` maps a maximum and the larger
+/// one to the factor that the sum gains.
 MergedState mergeSums(TileBuilder &t, ValueRange first, ValueRange second, ScalarFn power);
 
 /// Write the stages of an attention. With `context.fewRows`, the forward half has a second form for

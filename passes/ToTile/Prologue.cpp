@@ -137,6 +137,11 @@ FailureOr<Prologues> Prologues::create(PlanContext &context, pe::AttentionOp op,
     auto rotates = cast<pe::RotationOpInterface>(rotation.getDefiningOp());
     if (failed(rotates.verifyHeadDim(context.headDim, [&] { return op.emitError(); })))
       return failure();
+    result.keepsKeys = op.getRotatedKeys();
+    if (result.keepsKeys && context.grad && rotates->getNumOperands()) // rotated_keys-C3
+      return op.emitError("expected a rotation without tensors for gradients with rotated_keys, "
+                          "found one; the keys' part of their gradient needs the keys as they were "
+                          "(rotated_keys-C3)");
     result.all.push_back(
         createRotation(context, rotates, name, {op.getQueryPositions(), op.getKeyPositions()}));
   }
@@ -150,7 +155,7 @@ void Prologues::addFactor(pe::ScoreFnOp function) {
 Prologues::Chain Prologues::createChain(Side side, Value &rows, Value &gradient, Type activation) {
   Chain chain{side, {}, {rows}, {gradient}};
   for (auto &prologue : all)
-    if (prologue->changes(side))
+    if (prologue->changes(side) && (side.isQueries || !keepsKeys))
       chain.prologues.push_back(prologue.get());
   const SmallVector<StringRef> extents = {"b", side.heads(), side.rows(), "d"};
   for (size_t n = 1; n <= chain.prologues.size(); ++n) {

@@ -103,6 +103,7 @@ private:
 
   PlanContext *context = nullptr;
   std::string name;
+  bool keepsKeys = false; // the caller gives keys as kernels read them
   SmallVector<std::unique_ptr<Prologue>> all;
   SmallVector<Chain> chains;
 };

@@ -175,10 +175,9 @@ std::pair<Value, Value> TileBuilder::scan(ScanKind kind, Order order, Value a, V
   return {scan.getResult(), scan.getCarryOut()};
 }
 
-StreamOp
-TileBuilder::stream(Order order, ValueRange carries, TypeRange folds,
-                    llvm::function_ref<SmallVector<Value>(TileBuilder &, ValueRange)> body,
-                    bool overSplits) {
+StreamOp TileBuilder::stream(Order order, ValueRange carries, TypeRange folds,
+                             llvm::function_ref<SmallVector<Value>(TileBuilder &, ValueRange)> body,
+                             bool overSplits) {
   SmallVector<Type> types(carries.getTypes());
   types.append(folds.begin(), folds.end());
   StreamOp stream = create<StreamOp>(types, order, carries, IntegerAttr(), FloatAttr(), FloatAttr(),

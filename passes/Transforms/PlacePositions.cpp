@@ -106,6 +106,39 @@ FailureOr<MaskOpInterface> findRestart(AttentionOp attention, const MaskOps &mas
   return found;
 }
 
+/// Returns true if the rotation's frequencies depend on the end of the keys.
+bool dependsOnEnd(RotationOpInterface rotation) {
+  Block scratch;
+  OpBuilder builder(rotation.getContext());
+  Type index = builder.getIndexType();
+  Location loc = rotation.getLoc();
+  for (int n = 0; n < 3; ++n)
+    scratch.addArgument(index, loc);
+  for (Type type : rotation->getOperandTypes())
+    scratch.addArgument(type, loc);
+  builder.setInsertionPointToEnd(&scratch);
+  ValueRange arguments = scratch.getArguments();
+  RotationPoint point{arguments[0], arguments[1], arguments[2], rotation.getRotatedDims(256)};
+  rotation.buildFrequency(builder, loc, point, arguments.drop_front(3));
+  const bool usesEnd = !arguments[2].use_empty();
+  scratch.dropAllReferences();
+  return usesEnd;
+}
+
+/// Rejects turned keys under frequencies that depend on the end of the keys: a key would have to be
+/// turned again whenever the keys grow.
+LogicalResult checkRotatedKeys(AttentionOp attention) {
+  if (!attention.getRotatedKeys())
+    return success();
+  auto rotation = cast<RotationOpInterface>(attention.getRotation().getDefiningOp());
+  if (!rotation.getTables() && dependsOnEnd(rotation)) // rotated_keys-C4
+    return attention.emitError()
+           << "expected a rotation by frequencies that do not depend on the length together with "
+              "rotated_keys, found frequencies that depend on the end of the keys "
+              "(rotated_keys-C4)";
+  return success();
+}
+
 /// Rejects rotations by given tables, or by frequencies that depend on the end of the keys, which
 /// are undefined if positions are data.
 LogicalResult checkRotation(AttentionOp attention) {
@@ -119,21 +152,8 @@ LogicalResult checkRotation(AttentionOp attention) {
   };
   if (rotation.getTables())
     return refuse("tables over positions");
-  Block scratch;
-  OpBuilder builder(attention.getContext());
-  Type index = builder.getIndexType();
-  Location loc = rotation.getLoc();
-  for (int n = 0; n < 3; ++n)
-    scratch.addArgument(index, loc);
-  for (Type type : rotation->getOperandTypes())
-    scratch.addArgument(type, loc);
-  builder.setInsertionPointToEnd(&scratch);
-  ValueRange arguments = scratch.getArguments();
-  RotationPoint point{arguments[0], arguments[1], arguments[2], rotation.getRotatedDims(256)};
-  rotation.buildFrequency(builder, loc, point, arguments.drop_front(3));
-  const bool usesEnd = !arguments[2].use_empty();
-  scratch.dropAllReferences();
-  return usesEnd ? refuse("frequencies that depend on the end of the keys") : success();
+  return dependsOnEnd(rotation) ? refuse("frequencies that depend on the end of the keys")
+                                : success();
 }
 
 struct PlacePositionsPass : impl::PEPlacePositionsPassBase<PlacePositionsPass> {
@@ -142,7 +162,8 @@ struct PlacePositionsPass : impl::PEPlacePositionsPassBase<PlacePositionsPass> {
   void runOnOperation() override {
     SmallVector<AttentionOp> attentions(getOperation().getOps<AttentionOp>());
     for (AttentionOp attention : attentions)
-      if (!attention->hasAttr(kPositionsAttr) && failed(place(attention)))
+      if (failed(checkRotatedKeys(attention)) ||
+          (!attention->hasAttr(kPositionsAttr) && failed(place(attention))))
         return signalPassFailure();
   }
 

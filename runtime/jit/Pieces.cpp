@@ -132,6 +132,8 @@ private:
     add(attention.getScaleAttr() != nullptr, "scale", attention.getScaleAttr());
     if (attention.getAttendCurrent())
       clauses.push_back({"attend_current", {}});
+    if (attention.getRotatedKeys())
+      clauses.push_back({"rotated_keys", {}});
     add(attention.getRemainder() != mlir::pe::Remainder::Drop, "remainder",
         attention.getRemainderAttr());
     add(attention.getDirection() != mlir::pe::Direction::Before, "direction",

@@ -52,6 +52,8 @@ struct AttentionProblem {
   Mask mask;
   PairPositions positions;
   std::vector<Rotation> rotations;
+  /// The rotations turn only queries; keys are given turned.
+  bool keysAreTurned = false;
   /// The type to whose precision values are rounded (Reference.h).
   std::optional<DType> rounding;
   /// The sum of the biases.

@@ -34,8 +34,9 @@ Expected<const Normalizer *> normalizerOf(const Operation &operation) {
 } // namespace
 
 Status Evaluator::prepareAttention(const Operation &operation) {
-  if (Status status = operation.expectOnly({"normalizer", "scale", "dropout", "resultSegmentSizes",
-                                            "attend_current", "remainder", "direction"});
+  if (Status status =
+          operation.expectOnly({"normalizer", "scale", "dropout", "resultSegmentSizes",
+                                "attend_current", "remainder", "direction", "rotated_keys"});
       !status)
     return status.takeError();
   auto call = bindSizes(program, operation, tensors, seeds, positions);
@@ -100,6 +101,10 @@ Status Evaluator::readSides(Step &step) {
            : !remainder ? remainder.takeError()
                         : direction.takeError();
   problem.attendsCurrent = *current;
+  auto turned = operation.boolean("rotated_keys", false);
+  if (!turned)
+    return turned.takeError();
+  problem.keysAreTurned = *turned;
   problem.keepsRemainder = *remainder == "value";
   problem.hasBothSides = *direction == "both";
   problem.isUnplaced = !readsPositions(program) && !step.builder.graph.drawsChance();

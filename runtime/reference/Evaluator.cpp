@@ -164,6 +164,11 @@ const Array *Evaluator::findGradient(ValueId value) const {
 }
 
 Status Evaluator::reverse(const TensorMap &inputs) {
+  for (const Step &step : steps)
+    if (step.problem.keysAreTurned &&
+        std::ranges::any_of(step.problem.rotations, &Rotation::isLearned))
+      return step.operation->fail("expected a rotation without tensors for gradients with "
+                                  "rotated_keys");
   for (const Return &result : program.returns) {
     auto found = inputs.find("d_" + result.name);
     if (found == inputs.end())

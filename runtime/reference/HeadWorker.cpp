@@ -59,6 +59,8 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
 }
 
 void HeadWorker::rotate(std::vector<double> &rows, bool areQueries) const {
+  if (!areQueries && problem.keysAreTurned)
+    return;
   int64_t count = sizes.headDim ? static_cast<int64_t>(rows.size()) / sizes.headDim : 0;
   for (const Rotation &rotation : problem.rotations)
     for (int64_t row = 0; row < count; ++row)
@@ -66,6 +68,8 @@ void HeadWorker::rotate(std::vector<double> &rows, bool areQueries) const {
 }
 
 void HeadWorker::rotateBack(std::vector<double> &rows, bool areQueries) const {
+  if (!areQueries && problem.keysAreTurned)
+    return;
   int64_t count = sizes.headDim ? static_cast<int64_t>(rows.size()) / sizes.headDim : 0;
   for (size_t n = problem.rotations.size(); n-- > 0;)
     for (int64_t row = 0; row < count; ++row)

@@ -92,6 +92,7 @@ static const EncodingFile kEncodings[] = {
     {.name = "rope_per_head_llama3",
      .path = "test/conformance/encodings/rope_per_head_llama3.mlir",
      .isUngrouped = true},
+    {"rope_rotated_keys", "test/conformance/encodings/rope_rotated_keys.mlir"},
     {"rotation_factors", "test/conformance/encodings/rotation_factors.mlir"},
     {.name = "rotation_matrix",
      .path = "test/conformance/encodings/rotation_matrix.mlir",

@@ -85,9 +85,8 @@ public:
   }
 
   MergedState merge(TileBuilder &t, ValueRange first, ValueRange second) override {
-    return mergeSums(t, first, second, [](Scalar &s, ValueRange in) {
-      return s.exp2Below127(s.sub(in[0], in[1]));
-    });
+    return mergeSums(t, first, second,
+                     [](Scalar &s, ValueRange in) { return s.exp2Below127(s.sub(in[0], in[1])); });
   }
 
   Normalized emitOutput(TileBuilder &t, ValueRange state, Value o) override {

@@ -192,7 +192,8 @@ public:
   Status groupBytes(size_t group, const SizeTable &sizes, int64_t &bytes) const;
   /// Returns the size of a prepared tensor as an expression, for users and language bindings.
   std::string groupExpression(size_t group) const;
-  /// Returns true if a call of these sizes runs stage `index`, provided that its outputs are needed.
+  /// Returns true if a call of these sizes runs stage `index`, provided that its outputs are
+  /// needed.
   bool doesRun(size_t index, const SizeTable &sizes) const;
   /// Computes the number of work items of stage `index`.
   Status itemsOf(size_t index, const SizeTable &sizes, int64_t &items) const;

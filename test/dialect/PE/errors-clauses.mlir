@@ -18,11 +18,11 @@ func.func @unknown_clause(%q: tensor<?x?x?x?xf32>) {
 
 func.func @clause_not_built(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // CHECK: clause rotated_keys(...) is not supported yet;
+  // CHECK: clause pages(...) is not supported yet;
   // CHECK-SAME: {{^}} write bias(...), prologue(...), rotate(...), content(...), value_content(...), score(...),
   // CHECK-SAME: {{^}} sink(...), factor(...), dropout(...), positions(...) or mask(...) (clause-C2)
-  // expected-error-re @below {{clause rotated_keys(...) is not supported yet; write bias(...),{{.*}}(clause-C2)}}
-  %o = pe.attention %q, %q, %q mask(%m) rotated_keys(%m)
+  // expected-error-re @below {{clause pages(...) is not supported yet; write bias(...),{{.*}}(clause-C2)}}
+  %o = pe.attention %q, %q, %q mask(%m) pages(%m)
       : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return
 }
