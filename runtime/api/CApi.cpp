@@ -7,6 +7,7 @@
 #include "runtime/api/Check.h"
 #include "runtime/api/Describe.h"
 #include "runtime/api/Handles.h"
+#include "runtime/api/Lengths.h"
 #include "runtime/api/ProgramState.h"
 #include "runtime/device/cpu/HostPool.h"
 #include "runtime/device/cpu/ThreadPool.h"
@@ -17,6 +18,7 @@ using pe::Expected;
 using pe::makeError;
 using pe::Status;
 using pe::TensorMap;
+using pe::api::checkLengths;
 using pe::api::checkList;
 using pe::api::HandleKind;
 using pe::api::Handles;
@@ -26,7 +28,6 @@ using pe::api::readScalars;
 using pe::api::readVersioned;
 using pe::api::reported;
 using pe::api::tensorsOf;
-using pe::device::BoundCall;
 
 struct pe_function {
   std::shared_ptr<const pe::api::ProgramState> program;
@@ -236,10 +237,12 @@ int pe_workspace(const pe_function *function, int32_t half, const pe_view *views
       return missing("bytes");
     if (Status s = checkList(views, count, "tensors"); !s)
       return s;
-    BoundCall call(open->compiled->runner->bound(), half, listOf(views, count));
-    if (Status s = call.measure(); !s)
+    if (Status s = checkLengths(*open->program, *open->compiled->runner, listOf(views, count)); !s)
       return s;
-    *bytes = call.workspaceBytes();
+    auto measured = open->compiled->runner->workspace(half, listOf(views, count));
+    if (!measured)
+      return measured.takeError();
+    *bytes = *measured;
     return Status::success();
   });
 }
@@ -265,6 +268,8 @@ int pe_run(const pe_function *function, int32_t half, const pe_view *views, int3
     if (Status s = find(function, open); !s)
       return s;
     if (Status s = checkList(views, count, "tensors"); !s)
+      return s;
+    if (Status s = checkLengths(*open->program, *open->compiled->runner, listOf(views, count)); !s)
       return s;
     pe::plan::Scalars words;
     if (Status s = readScalars(scalars, scalar_count, words); !s)
@@ -298,6 +303,8 @@ int pe_forward(const pe_function *function, const pe_view *arguments, int32_t co
     auto tensors = tensorsOf(arguments, count);
     if (!tensors)
       return tensors.takeError();
+    if (Status s = checkLengths(*open->program, *open->compiled->runner, *tensors); !s)
+      return s;
     pe::plan::Scalars words;
     if (Status s = readScalars(scalars, scalar_count, words); !s)
       return s;

@@ -4,6 +4,7 @@
 #include "runtime/api/Describe.h"
 #include "runtime/api/Guard.h"
 #include "runtime/api/Inputs.h"
+#include "runtime/api/Lengths.h"
 #include "runtime/api/ProgramState.h"
 #include "runtime/device/cpu/ThreadPool.h"
 
@@ -53,16 +54,17 @@ Expected<int64_t> Function::workspace(int halves, std::span<const View> views) c
   return api::guarded([&]() -> Expected<int64_t> {
     if (Status s = checkCompiled(state); !s)
       return s.takeError();
-    device::BoundCall call(state->runner->bound(), halves, views);
-    if (Status s = call.measure(); !s)
+    if (Status s = api::checkLengths(*program, *state->runner, views); !s)
       return s.takeError();
-    return call.workspaceBytes();
+    return state->runner->workspace(halves, views);
   });
 }
 
 Status Function::run(int halves, std::span<const View> views, const RunContext &context) const {
   return api::guarded([&]() -> Status {
     if (Status s = checkCompiled(state); !s)
+      return s;
+    if (Status s = api::checkLengths(*program, *state->runner, views); !s)
       return s;
     device::CallContext given;
     given.workspace = context.workspace;
@@ -78,6 +80,8 @@ Expected<Prepared> Function::prepare(const TensorMap &arguments, const CallOptio
   return api::guarded([&]() -> Expected<Prepared> {
     if (Status s = checkCompiled(state); !s)
       return s.takeError();
+    if (Status s = api::checkLengths(*program, *state->runner, arguments); !s)
+      return s.takeError();
     auto outcome = state->runner->prepare(arguments, options.positions, poolOf(options));
     if (!outcome)
       return outcome.takeError();
@@ -90,6 +94,8 @@ Expected<Prepared> Function::prepare(const TensorMap &arguments, const CallOptio
 Expected<Call> Function::forward(const TensorMap &arguments, const CallOptions &options) const {
   return api::guarded([&]() -> Expected<Call> {
     if (Status s = checkCompiled(state); !s)
+      return s.takeError();
+    if (Status s = api::checkLengths(*program, *state->runner, arguments); !s)
       return s.takeError();
     if (options.prepared && !options.prepared->state)
       return makeError("expected prepared tables, found none; call Function::prepare");

@@ -14,6 +14,12 @@ struct ProgramState {
   std::shared_ptr<const jit::Description> description;
   /// The package, or null for a source.
   std::shared_ptr<const Package> packaged;
+  /// The outcome of checkLengths (Lengths.h).
+  struct Lengths {
+    std::once_flag once;
+    Status status;
+  };
+  std::shared_ptr<Lengths> lengths = std::make_shared<Lengths>();
 };
 
 /// Loads a source or a package from a file.

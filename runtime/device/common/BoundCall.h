@@ -62,11 +62,16 @@ public:
   Status bind(const plan::Scalars &scalars);
   /// Computes the workspace size for these views. It does not depend on scalars, so the
   /// requirements of the plan on them are checked only by `bind`.
-  Status measure();
+  Status measure(const plan::Scalars &scalars = {});
+  /// Accepts prepared tensors of any size.
+  void skipGroupShapes() { checksGroups = false; }
   /// Sets only the sizes that the arguments among the views define; others stay absent.
   Status findShapes(SizeTable &found);
   /// Checks addresses, overlapping memory and the size of the workspace.
   Status checkMemory(const void *workspace, int64_t workspaceBytes) const;
+  /// Performs these checks for `bytes` of workspace and for `memory`, views that may have other
+  /// extents than those of the call.
+  Status checkMemory(std::span<const View> memory, const void *workspace, int64_t bytes) const;
 
   const BoundPlan &getPlan() const { return plan; }
   const plan::CallSizes &getSizes() const { return sizes; }
@@ -120,13 +125,14 @@ private:
   Status placeBuffer(size_t index);
   void useView(size_t index);
   Status layOut();
-  Status checkAddresses() const;
-  Status checkOverlap(const void *workspace) const;
+  Status checkAddresses(std::span<const View> memory) const;
+  Status checkOverlap(std::span<const View> memory, const void *workspace, int64_t bytes) const;
   bool isGiven(size_t buffer) const;
 
   const BoundPlan &plan;
   const Halves halves;
   const std::span<const View> views;
+  bool checksGroups = true;
   plan::CallSizes sizes;
   SizeTable values;
   int64_t total = 0, zeroed = 0;

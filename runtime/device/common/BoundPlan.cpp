@@ -263,6 +263,13 @@ Status BoundPlan::groupBytes(size_t group, const SizeTable &sizes, int64_t &byte
   return Status::success();
 }
 
+Status BoundPlan::shapeOfTensor(size_t index, const SizeTable &sizes, Extents &shape) const {
+  if (index < boundBuffers.size())
+    return shapeOf(index, sizes, shape);
+  shape.rank = 1;
+  return groupBytes(index - boundBuffers.size(), sizes, shape.dims[0]);
+}
+
 std::string BoundPlan::groupExpression(size_t group) const {
   std::string text;
   for (int member : preparedGroups[group].members) {

@@ -190,6 +190,8 @@ public:
   Status bytesOf(size_t index, const SizeTable &sizes, int64_t &bytes) const;
   /// Computes the bytes of a prepared tensor.
   Status groupBytes(size_t group, const SizeTable &sizes, int64_t &bytes) const;
+  /// Computes the shape of a buffer or of a prepared tensor (`find`).
+  Status shapeOfTensor(size_t index, const SizeTable &sizes, Extents &shape) const;
   /// Returns the size of a prepared tensor as an expression, for users and language bindings.
   std::string groupExpression(size_t group) const;
   /// Returns true if a call of these sizes runs stage `index`, provided that its outputs are

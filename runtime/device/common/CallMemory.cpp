@@ -38,10 +38,12 @@ bool BoundCall::areRowsColliding(size_t index) const {
   const Buffer &buffer = plan.getPlan().buffers[index];
   const View &view = viewAt(slots[index].view);
   const bool isInput = buffer.role == Role::Argument || buffer.role == Role::Cotangent;
-  if (way == 0 || !isInput || view.rank < 2 || isContiguous(view) ||
-      plan.buffers()[index].strideWords.empty())
+  if (way == 0 || !isInput || view.rank < 2 || plan.buffers()[index].strideWords.empty())
     return false;
+  // Rows without gaps use all sets, in a contiguous tensor and in the first keys of a cache.
   const size_t rows = static_cast<size_t>(view.rank) - 2;
+  if (view.strides[rows] == view.shape[rows + 1])
+    return false;
   const bool isReadAgain = (halves & (buffer.shape[rows] == "c" ? kForward : kBackward)) != 0;
   const int64_t bytes = view.strides[rows] * static_cast<int64_t>(sizeOf(buffer.dtype));
   const int64_t least = bytes % way == 0 ? kManyReadsOfOneSet : kManyReads;
@@ -176,16 +178,21 @@ Status BoundCall::checkMemory(const void *workspace, int64_t bytes) const {
   if (bytes < workspaceBytes() || (!workspace && workspaceBytes()))
     return makeError("expected a workspace of ", workspaceBytes(), " bytes (pe_workspace), found ",
                      workspace ? "" : "no address and ", bytes);
-  if (Status s = checkAddresses(); !s)
-    return s;
-  return checkOverlap(workspace);
+  return checkMemory(views, workspace, workspaceBytes());
 }
 
-Status BoundCall::checkAddresses() const {
+Status BoundCall::checkMemory(std::span<const View> memory, const void *workspace,
+                              int64_t bytes) const {
+  if (Status s = checkAddresses(memory); !s)
+    return s;
+  return checkOverlap(memory, workspace, bytes);
+}
+
+Status BoundCall::checkAddresses(std::span<const View> memory) const {
   for (const Slot &slot : slots) {
     if (slot.view < 0 || !slot.isUsed || slot.isEmpty || slot.bytes == 0)
       continue;
-    const View &view = viewAt(slot.view);
+    const View &view = memory[static_cast<size_t>(slot.view)];
     const auto address = reinterpret_cast<uintptr_t>(view.data);
     if (!address)
       return makeError("tensor '", view.name, "': expected an address, found none");
@@ -222,29 +229,30 @@ static Range rangeOf(const View &view) {
   return range;
 }
 
-Status BoundCall::checkOverlap(const void *workspace) const {
-  InlineVector<Range, 32> ranges(views.size());
+Status BoundCall::checkOverlap(std::span<const View> memory, const void *workspace,
+                               int64_t bytes) const {
+  InlineVector<Range, 32> ranges(memory.size());
   for (const Slot &slot : slots) {
     if (slot.view < 0 || !slot.isUsed || slot.isEmpty || slot.bytes == 0)
       continue;
     Range &range = ranges[slot.view];
     const bool isWritten = range.isWritten || slot.isWritten;
-    range = rangeOf(viewAt(slot.view));
+    range = rangeOf(memory[static_cast<size_t>(slot.view)]);
     range.isWritten = isWritten;
   }
   Range own;
   own.begin = reinterpret_cast<intptr_t>(workspace);
-  own.end = own.begin + workspaceBytes();
+  own.end = own.begin + bytes;
   for (size_t i = 0; i < ranges.size(); ++i) {
     if (own.meets(ranges[i]))
-      return makeError("tensor '", views[i].name,
+      return makeError("tensor '", memory[i].name,
                        "': expected memory outside the workspace, found an overlap with it");
     for (size_t j = 0; j < ranges.size() && ranges[i].isWritten; ++j)
-      if (j != i && ranges[i].meets(ranges[j]) && doOverlap(views[i], views[j]))
-        return makeError("tensor '", views[i].name,
+      if (j != i && ranges[i].meets(ranges[j]) && doOverlap(memory[i], memory[j]))
+        return makeError("tensor '", memory[i].name,
                          "': expected an output that overlaps no other tensor, found an overlap "
                          "with tensor '",
-                         views[j].name, "'");
+                         memory[j].name, "'");
   }
   return Status::success();
 }

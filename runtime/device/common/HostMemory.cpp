@@ -3,6 +3,7 @@
 #include "runtime/device/common/HostMemory.h"
 
 #include "runtime/core/StridedCopy.h"
+#include "runtime/device/common/ViewRuns.h"
 
 #include <algorithm>
 #include <cstring>
@@ -50,7 +51,58 @@ void copyPacked(const BoundCall &call, char *first, bool isBefore, ParallelFor &
   }
 }
 
+/// Adds up element `index` (in row-major order) of the parts that contain it.
+template <typename T> void sumElement(const BoundEntries::Sum &sum, int64_t index) {
+  const View &result = *sum.result;
+  int64_t place[PE_MAX_RANK], to = 0;
+  for (int k = result.rank; k-- > 0; index /= result.shape[k]) {
+    place[k] = index % result.shape[k];
+    to += place[k] * result.strides[k];
+  }
+  double total = 0;
+  bool isFirst = true; // the sum of one part has its bits, -0 included
+  for (const View *part : sum.parts) {
+    int64_t from = 0;
+    bool isInside = true;
+    for (int k = 0; k < part->rank; ++k) {
+      isInside &= place[k] < part->shape[k];
+      from += place[k] * part->strides[k];
+    }
+    if (!isInside)
+      continue;
+    const double value = static_cast<const T *>(part->data)[from];
+    total = isFirst ? value : total + value;
+    isFirst = false;
+  }
+  static_cast<T *>(result.data)[to] = static_cast<T>(total);
+}
+
+void addUp(const BoundEntries::Sum &sum, ParallelFor &pool) {
+  constexpr int64_t kPiece = 1024;
+  int64_t count = 1;
+  for (int k = 0; k < sum.result->rank; ++k)
+    count *= sum.result->shape[k];
+  parallelFor(pool, (count + kPiece - 1) / kPiece, [&](int64_t piece) {
+    const int64_t end = std::min((piece + 1) * kPiece, count);
+    for (int64_t index = piece * kPiece; index < end; ++index)
+      sum.result->dtype == PE_F64 ? sumElement<double>(sum, index) : sumElement<float>(sum, index);
+  });
+}
+
 } // namespace
+
+void completeOnHost(const BoundEntries &entries, ParallelFor &pool) {
+  parallelFor(pool, static_cast<int64_t>(entries.size()), [&](int64_t entry) {
+    (void)entries.forEachTail(static_cast<size_t>(entry), [](const View &tail) {
+      const ViewRuns runs(tail);
+      for (int64_t run = 0; run < runs.size(); ++run)
+        std::memset(runs[run], 0, static_cast<size_t>(runs.bytes()));
+      return Status::success();
+    });
+  });
+  for (const BoundEntries::Sum &sum : entries.sums())
+    addUp(sum, pool);
+}
 
 void poisonOnHost(const BoundCall &call, char *first, ParallelFor &pool) {
   fillBytes(first, call.usedBytes(), 0xFF, pool);

@@ -9,7 +9,7 @@
 #define PE_RUNTIME_DEVICE_COMMON_HOSTMEMORY_H
 
 #include "pe/Parallel.h"
-#include "runtime/device/common/BoundCall.h"
+#include "runtime/device/common/BoundEntries.h"
 
 #include <functional>
 #include <string>
@@ -32,6 +32,9 @@ void poisonOnHost(const BoundCall &call, char *first, ParallelFor &pool);
 void beginOnHost(const BoundCall &call, char *first, ParallelFor &pool);
 /// Writes packed outputs back to the caller's views.
 void endOnHost(const BoundCall &call, char *first, ParallelFor &pool);
+/// Completes the gradients after all entries have run: clears the gradients of keys beyond the
+/// lengths, and adds up the gradients of shared arguments in the order of the entries, in f64.
+void completeOnHost(const BoundEntries &entries, ParallelFor &pool);
 
 } // namespace pe::device
 

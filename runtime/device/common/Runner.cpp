@@ -10,45 +10,6 @@ namespace pe::device {
 using plan::Buffer;
 using plan::Role;
 
-Status Runner::run(Halves halves, std::span<const View> views, const plan::Scalars &scalars,
-                   const CallContext &context) const {
-  BoundCall call(bound(), halves, views);
-  if (Status s = call.bind(scalars); !s)
-    return s;
-  if (Status s = call.checkMemory(context.workspace, context.workspaceBytes); !s)
-    return s;
-  return run(call, context);
-}
-
-Status Runner::shapeOf(std::span<const View> arguments, View &tensor) const {
-  const BoundPlan &plan = bound();
-  const int index = plan.find(tensor.name);
-  if (index < 0)
-    return makeError("tensor '", tensor.name, "': '", getPlan().entry,
-                     "' has no such tensor; expected one of ",
-                     plan.names([](int) { return true; }));
-  SizeTable sizes;
-  if (Status s = BoundCall(plan, kForward, arguments).findShapes(sizes); !s)
-    return s;
-  const bool isGroup = index >= static_cast<int>(plan.buffers().size());
-  Extents shape;
-  shape.rank = 1;
-  if (Status s = isGroup ? plan.groupBytes(index - plan.buffers().size(), sizes, shape.dims[0])
-                         : plan.shapeOf(index, sizes, shape);
-      !s)
-    return s;
-  tensor.dtype = static_cast<pe_dtype>(isGroup ? DType::U8 : getPlan().buffers[index].dtype);
-  tensor.rank = shape.rank;
-  int64_t step = 1;
-  for (int k = shape.rank; k-- > 0;) {
-    tensor.shape[k] = shape.dims[k];
-    tensor.strides[k] = step;
-    if (__builtin_mul_overflow(step, std::max<int64_t>(shape.dims[k], 1), &step))
-      return makeError("tensor '", tensor.name, "': expected fewer than 2^63 elements");
-  }
-  return Status::success();
-}
-
 Expected<Tensor> Runner::Queue::allocate(DType dtype, Shape shape) {
   return Tensor::allocate(dtype, std::move(shape));
 }
@@ -76,7 +37,8 @@ static Status checkTensors(const BoundPlan &plan, const TensorMap &tensors, Role
                            const char *what) {
   for (const auto &[name, tensor] : tensors) {
     const int index = plan.getPlan().findBuffer(name);
-    if (index < 0 || plan.getPlan().buffers[index].role != role)
+    const bool areLengths = role == Role::Argument && isLengths(plan, name);
+    if (!areLengths && (index < 0 || plan.getPlan().buffers[index].role != role))
       return makeError("tensor '", name, "': '", plan.getPlan().entry, "' has no such ", what,
                        "; expected only ", plan.names([&](int known) {
                          return known < static_cast<int>(plan.buffers().size()) &&
@@ -91,9 +53,14 @@ static Status checkTensors(const BoundPlan &plan, const TensorMap &tensors, Role
   return Status::success();
 }
 
-/// Copies the tensors to device memory and adds them to `there`.
-static Status uploadAll(const TensorMap &tensors, TensorMap &there, Runner::Queue &queue) {
+/// Copies the tensors, except lengths, to device memory and adds them to `there`.
+static Status uploadAll(const BoundPlan &plan, const TensorMap &tensors, TensorMap &there,
+                        Runner::Queue &queue) {
   for (const auto &[name, tensor] : tensors) {
+    if (isLengths(plan, name)) {
+      there[name] = tensor;
+      continue;
+    }
     Expected<Tensor> uploaded = queue.upload(tensor);
     if (!uploaded)
       return uploaded.takeError().within("tensor '" + name + "'");
@@ -105,34 +72,46 @@ static Status uploadAll(const TensorMap &tensors, TensorMap &there, Runner::Queu
 /// One half of a call on tensors in device memory, and its workspace.
 struct Runner::Request {
   Request(const BoundPlan &plan, Halves halves, const TensorMap &tensors)
-      : views(viewsOf(tensors)), call(plan, halves, views) {}
+      : views(viewsOf(tensors)) {
+    if (hasLengths(plan, views))
+      entries.emplace(plan, halves, views);
+    else
+      call.emplace(plan, halves, views);
+  }
 
   Status prepare(const plan::Scalars &scalars, Queue &queue, ParallelFor &pool);
+  Status run(const Runner &runner) const {
+    return entries ? runner.run(*entries, context) : runner.run(*call, context);
+  }
 
   std::vector<View> views;
-  BoundCall call;
+  /// The call; one of them is set.
+  std::optional<BoundCall> call;
+  std::optional<BoundEntries> entries;
   Tensor workspace;
   CallContext context;
 };
 
 Status Runner::Request::prepare(const plan::Scalars &scalars, Queue &queue, ParallelFor &pool) {
-  if (Status s = call.bind(scalars); !s)
+  if (Status s = entries ? entries->bind(scalars) : call->bind(scalars); !s)
     return s;
-  Expected<Tensor> memory = queue.allocate(DType::U8, {call.workspaceBytes()});
+  const int64_t bytes = entries ? entries->workspaceBytes() : call->workspaceBytes();
+  Expected<Tensor> memory = queue.allocate(DType::U8, {bytes});
   if (!memory)
     return memory.takeError().within("workspace");
   workspace = *std::move(memory);
   context.workspace = workspace.rawData();
-  context.workspaceBytes = call.workspaceBytes();
+  context.workspaceBytes = bytes;
   context.stream = queue.stream();
   context.pool = &pool;
-  return call.checkMemory(context.workspace, context.workspaceBytes);
+  return entries ? entries->place(context.workspace, bytes)
+                 : call->checkMemory(context.workspace, bytes);
 }
 
 /// Runs the request, downloads the tensors of `role` and waits, because the request owns memory
 /// that the work uses.
 Status Runner::finish(Request &request, TensorMap &found, Role role, Queue &queue) const {
-  Status status = run(request.call, request.context);
+  Status status = request.run(*this);
   if (status)
     status = download(found, role, queue);
   Status waited = queue.synchronize();
@@ -144,12 +123,19 @@ Status Runner::findSizes(const TensorMap &arguments, const plan::Scalars &scalar
   if (Status s = checkTensors(bound(), arguments, Role::Argument, "argument"); !s)
     return s;
   const std::vector<View> views = viewsOf(arguments);
+  const auto keep = [&](const BoundCall &call) {
+    sizes = call.getSizes();
+    values = call.sizeValues();
+    return Status::success();
+  };
+  if (hasLengths(bound(), views)) {
+    BoundEntries entries(bound(), kPrepare, views);
+    Status s = entries.bind(scalars);
+    return s ? keep(entries.getWhole()) : std::move(s);
+  }
   BoundCall call(bound(), kPrepare, views);
-  if (Status s = call.bind(scalars); !s)
-    return s;
-  sizes = call.getSizes();
-  values = call.sizeValues();
-  return Status::success();
+  Status s = call.bind(scalars);
+  return s ? keep(call) : std::move(s);
 }
 
 Expected<plan::CallSizes> Runner::bind(const TensorMap &arguments,
@@ -166,6 +152,14 @@ bool Runner::isLeftOut(const plan::Buffer &gradient, const SizeTable &sizes) con
   const int argument = getPlan().findBuffer(gradient.name.substr(2));
   const int word = argument < 0 ? -1 : bound().buffers()[argument].givenWord;
   return word >= 0 && sizes[word] == 0;
+}
+
+/// Computes the shape of a buffer or prepared tensor in the call with these tensors.
+Status Runner::shapeIn(const TensorMap &call, size_t index, const SizeTable &sizes,
+                       Extents &shape) const {
+  if (call.contains(kLengths) && isLengths(bound(), kLengths))
+    return shapeWithLengths(bound(), index, sizes, shape);
+  return bound().shapeOfTensor(index, sizes, shape);
 }
 
 /// Allocates the tensors that the half writes for the caller.
@@ -188,7 +182,7 @@ Status Runner::allocateFor(const SizeTable &sizes, Halves half, TensorMap &tenso
     Extents shape;
     if (!isWanted || (half == kBackward && isLeftOut(buffer, sizes)))
       continue;
-    if (Status s = plan.shapeOf(i, sizes, shape); !s)
+    if (Status s = shapeIn(tensors, i, sizes, shape); !s)
       return s;
     if (Status s = allocate(buffer.name, buffer.dtype, Shape(shape.dims, shape.dims + shape.rank));
         !s)
@@ -203,11 +197,11 @@ Status Runner::allocateFor(const SizeTable &sizes, Halves half, TensorMap &tenso
 
 Status Runner::allocateGroup(size_t group, const SizeTable &sizes, TensorMap &tensors,
                              Queue &queue) const {
-  int64_t bytes = 0;
+  Extents shape;
   const std::string &name = bound().groups()[group].name;
-  if (Status s = bound().groupBytes(group, sizes, bytes); !s)
+  if (Status s = shapeIn(tensors, bound().buffers().size() + group, sizes, shape); !s)
     return s;
-  Expected<Tensor> tensor = queue.allocate(DType::U8, {bytes});
+  Expected<Tensor> tensor = queue.allocate(DType::U8, Shape(shape.dims, shape.dims + shape.rank));
   if (!tensor)
     return tensor.takeError().within("tensor '" + name + "'");
   tensors[name] = *std::move(tensor);
@@ -240,7 +234,7 @@ Expected<std::shared_ptr<Call>> Runner::start(const TensorMap &arguments,
   if (prepared)
     if (Status s = checkPrepared(*prepared, arguments, call->values); !s)
       return s.takeError();
-  if (Status s = uploadAll(arguments, call->tensors, queue); !s)
+  if (Status s = uploadAll(bound(), arguments, call->tensors, queue); !s)
     return s.takeError();
   if (prepared)
     call->tensors.insert(prepared->tensors.begin(), prepared->tensors.end());
@@ -266,7 +260,7 @@ Runner::prepare(const TensorMap &arguments, const plan::Scalars &scalars, Parall
     return s.takeError();
   prepared->function = bound().getIdentity();
   TensorMap tensors;
-  if (Status s = uploadAll(arguments, tensors, **queue); !s)
+  if (Status s = uploadAll(bound(), arguments, tensors, **queue); !s)
     return s.takeError();
   for (size_t g = 0; g < bound().groups().size(); ++g) {
     const PreparedGroup &group = bound().groups()[g];
@@ -279,12 +273,15 @@ Runner::prepare(const TensorMap &arguments, const plan::Scalars &scalars, Parall
       if (auto given = arguments.find(getPlan().buffers[argument].name); given != arguments.end())
         prepared->arguments.insert(*given);
   }
+  if (auto lengths = arguments.find(kLengths);
+      lengths != arguments.end() && isLengths(bound(), kLengths))
+    prepared->arguments.insert(*lengths);
   if (prepared->tensors.empty()) // there is nothing to share between calls
     return std::shared_ptr<const Prepared>(std::move(prepared));
   Request request(bound(), kPrepare, tensors);
   if (Status s = request.prepare(scalars, **queue, pool); !s)
     return s.takeError();
-  Status status = run(request.call, request.context);
+  Status status = request.run(*this);
   Status waited = (*queue)->synchronize();
   if (!status || !waited)
     return status ? waited.takeError() : status.takeError();
@@ -323,8 +320,9 @@ Status Runner::prepareOthers(const Call &call, const Prepared &prepared, Queue &
   for (const auto &[name, tensor] : call.tensors) {
     const int index = bound().find(name);
     const bool isGroup = index >= static_cast<int>(bound().buffers().size());
-    if (isGroup ? !prepared.tensors.contains(name)
-                : getPlan().buffers[index].role == Role::Argument)
+    if (isGroup     ? !prepared.tensors.contains(name)
+        : index < 0 ? isLengths(bound(), name)
+                    : getPlan().buffers[index].role == Role::Argument)
       tensors[name] = tensor;
     isAny |= isGroup && !prepared.tensors.contains(name);
   }
@@ -333,7 +331,7 @@ Status Runner::prepareOthers(const Call &call, const Prepared &prepared, Queue &
   Request request(bound(), kPrepare, tensors);
   if (Status s = request.prepare(call.scalars, queue, pool); !s)
     return s;
-  Status status = run(request.call, request.context);
+  Status status = request.run(*this);
   Status waited = queue.synchronize(); // before the workspace is freed
   return status ? std::move(waited) : std::move(status);
 }
@@ -375,7 +373,7 @@ Expected<TensorMap> Runner::startBackward(const Call &call, const TensorMap &cot
   if (Status s = checkTensors(bound(), cotangents, Role::Cotangent, "cotangent"); !s)
     return s.takeError();
   TensorMap tensors = call.tensors;
-  if (Status s = uploadAll(cotangents, tensors, queue); !s)
+  if (Status s = uploadAll(bound(), cotangents, tensors, queue); !s)
     return s.takeError();
   if (Status s = allocateFor(call.values, kBackward, tensors, queue); !s)
     return s.takeError();
@@ -420,11 +418,11 @@ Expected<CallTimes> Runner::time(const TensorMap &arguments, const plan::Scalars
   if (status)
     status = (*queue)->mark();
   if (status)
-    status = run(forward.call, forward.context);
+    status = forward.run(*this);
   if (status)
     status = (*queue)->mark();
   if (status && hasBackward)
-    status = run(backward.call, backward.context);
+    status = backward.run(*this);
   if (status)
     status = (*queue)->mark();
   Status waited = (*queue)->synchronize();

@@ -12,7 +12,7 @@
 #define PE_RUNTIME_DEVICE_COMMON_RUNNER_H
 
 #include "pe/Parallel.h"
-#include "runtime/device/common/BoundCall.h"
+#include "runtime/device/common/BoundEntries.h"
 
 #include <memory>
 
@@ -75,10 +75,15 @@ public:
   /// Runs a call that was bound to this runner's plan and whose memory was checked. Does not
   /// allocate. GPUs return without waiting for the work; host devices return when it is done.
   virtual Status run(const BoundCall &call, const CallContext &context) const = 0;
+  /// Same, for a call with lengths per batch entry. The default implementation, for host devices,
+  /// runs one entry after the other.
+  virtual Status run(const BoundEntries &entries, const CallContext &context) const;
 
-  /// Binds, checks and runs a call.
+  /// Binds, checks and runs a call. Only a call with lengths allocates.
   Status run(Halves halves, std::span<const View> views, const plan::Scalars &scalars,
              const CallContext &context) const;
+  /// Returns the bytes of workspace of a call (BoundCall::measure, BoundEntries::measure).
+  Expected<int64_t> workspace(Halves halves, std::span<const View> views) const;
 
   /// Sets the type, shape and contiguous strides of the tensor called `tensor.name` in a call with
   /// these arguments.
@@ -125,6 +130,8 @@ public:
   };
 
 protected:
+  /// Runs the entries one after the other.
+  Status runEntries(const BoundEntries &entries, const CallContext &context) const;
   virtual Expected<std::unique_ptr<Queue>> openQueue() const { return std::make_unique<Queue>(); }
 
 private:
@@ -140,6 +147,7 @@ private:
   Status allocateFor(const SizeTable &sizes, Halves half, TensorMap &tensors, Queue &queue) const;
   Status allocateGroup(size_t group, const SizeTable &sizes, TensorMap &tensors,
                        Queue &queue) const;
+  Status shapeIn(const TensorMap &call, size_t index, const SizeTable &sizes, Extents &shape) const;
   bool isOfParameters(const PreparedGroup &group) const;
   Status checkPrepared(const Prepared &prepared, const TensorMap &arguments,
                        const SizeTable &sizes) const;

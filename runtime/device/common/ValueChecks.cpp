@@ -74,4 +74,11 @@ Status checkValues(const BoundCall &call) {
   return Status::success();
 }
 
+Status checkValues(const BoundEntries &entries) {
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (Status s = checkValues(entries[i]); !s)
+      return s.takeError().within(entries.describe(i));
+  return Status::success();
+}
+
 } // namespace pe::device

@@ -4,6 +4,9 @@
 // views whose layout kernels cannot use, runs the stages in order, each over its work items on a
 // pool, and writes packed results back. Nothing here is specific to attention.
 //
+// The entries of a call with lengths run together: each stage has one list of work items, those of
+// all entries, so that short entries use all threads too.
+//
 // Executors are immutable; threads may share them.
 //
 //===----------------------------------------------------------------------===//
@@ -33,9 +36,14 @@ public:
   const device::BoundPlan &bound() const override { return plan; }
   using Runner::run;
   Status run(const device::BoundCall &call, const device::CallContext &context) const override;
+  Status run(const device::BoundEntries &entries,
+             const device::CallContext &context) const override;
 
 private:
   Executor() = default;
+  void findPointers(size_t stage, const device::BoundCall &call, char *first,
+                    void **pointers) const;
+  Status runStage(size_t index, const device::BoundEntries &entries, ParallelFor &pool) const;
   Status runStages(const device::BoundCall &call, char *first, ParallelFor &pool) const;
   Status runStage(size_t index, const device::BoundCall &call, char *first,
                   ParallelFor &pool) const;

@@ -2,6 +2,7 @@
 
 #include "runtime/device/cuda/CudaRunner.h"
 
+#include "runtime/device/common/ViewRuns.h"
 #include "runtime/device/cuda/DeviceCopy.h"
 
 #include <algorithm>
@@ -11,8 +12,10 @@
 namespace pe::cuda {
 
 using device::BoundCall;
+using device::BoundEntries;
 using device::CallContext;
 using device::Slot;
+using device::ViewRuns;
 
 Expected<std::shared_ptr<const CudaRunner>> CudaRunner::create(plan::Plan plan, std::string ptx) {
   auto bound = device::BoundPlan::create(std::move(plan));
@@ -173,6 +176,63 @@ Status CudaRunner::run(const BoundCall &call, const CallContext &context) const 
   if (Status s = beforeCopies(call, first); !s)
     return s;
   return copyPacked(call, first, /*isBefore=*/false, d, stream);
+}
+
+//===- Calls with lengths -------------------------------------------------===//
+
+/// Performs the checks of all entries before any of them starts.
+Status CudaRunner::check(const BoundEntries &entries) const {
+  if (const auto sums = entries.sums(); !sums.empty())
+    return makeError("tensor '", sums.front().result->name,
+                     "': expected no gradient of a tensor "
+                     "without a batch axis in a call with '",
+                     device::kLengths,
+                     "' on a GPU, which does not add up the gradients of batch "
+                     "entries; call each batch entry alone");
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (Status s = check(entries[i]); !s)
+      return s.takeError().within(entries.describe(i));
+    Status tails = entries.forEachTail(i, [&](const View &tail) -> Status {
+      const int64_t fills = ViewRuns(tail).size();
+      if (fills <= kMostCopies)
+        return Status::success();
+      return makeError("tensor '", tail.name, "': its strides ",
+                       toString(Shape(tail.strides, tail.strides + tail.rank)), " need ", fills,
+                       " fills beyond the length of ", entries.describe(i),
+                       " on a GPU, expected at most ", kMostCopies, "; make it contiguous");
+    });
+    if (!tails)
+      return tails;
+  }
+  return Status::success();
+}
+
+Status CudaRunner::run(const BoundEntries &entries, const CallContext &context) const {
+  if (Status s = check(entries); !s)
+    return s;
+  if (Status s = runEntries(entries, context); !s)
+    return s;
+  const auto stream = static_cast<Stream>(context.stream);
+  auto module = moduleOn(context.device, stream);
+  if (!module)
+    return module.takeError();
+  const Driver &d = (*module)->device->driver;
+  const Device::Current current(*(*module)->device);
+  if (Status s = current.status(); !s)
+    return s;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    Status cleared = entries.forEachTail(i, [&](const View &tail) -> Status {
+      const ViewRuns runs(tail);
+      for (int64_t run = 0; run < runs.size(); ++run)
+        if (const Result result = d.fill(reinterpret_cast<DevicePointer>(runs[run]), 0,
+                                         static_cast<size_t>(runs.bytes()), stream))
+          return d.check(result, std::string("clearing '") + tail.name + "'");
+      return Status::success();
+    });
+    if (!cleared)
+      return cleared;
+  }
+  return Status::success();
 }
 
 //===- Calls on host tensors ----------------------------------------------===//

@@ -26,6 +26,10 @@ public:
   using Runner::run;
   /// Starts the call on the stream of the context, after all checks.
   Status run(const device::BoundCall &call, const device::CallContext &context) const override;
+  /// Starts one entry after the other. A sum over entries is an error: it is computed on hosts
+  /// only.
+  Status run(const device::BoundEntries &entries,
+             const device::CallContext &context) const override;
 
 protected:
   /// `driver` is null for Driver::open().
@@ -41,6 +45,7 @@ protected:
 
 private:
   Status check(const device::BoundCall &call) const;
+  Status check(const device::BoundEntries &entries) const;
   Status clear(const device::BoundCall &call, char *first, const Driver &d, Stream stream) const;
   Status copyPacked(const device::BoundCall &call, char *first, bool isBefore, const Driver &d,
                     Stream stream) const;

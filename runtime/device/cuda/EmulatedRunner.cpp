@@ -130,4 +130,8 @@ Status EmulatedRunner::run(const BoundCall &call, const CallContext &context) co
   return status;
 }
 
+Status EmulatedRunner::run(const device::BoundEntries &entries, const CallContext &context) const {
+  return Runner::run(entries, context);
+}
+
 } // namespace pe::cuda

@@ -24,6 +24,9 @@ public:
   /// Runs the call and waits for it. Calls of several threads take turns. The first fault of a
   /// kernel is the error of the call; later calls are not affected.
   Status run(const device::BoundCall &call, const device::CallContext &context) const override;
+  /// Runs one entry after the other and completes the gradients on the host.
+  Status run(const device::BoundEntries &entries,
+             const device::CallContext &context) const override;
 
 protected:
   Expected<std::unique_ptr<Queue>> openQueue() const override;

@@ -152,6 +152,13 @@ typedef struct pe_view {
   int64_t strides[PE_MAX_RANK];
 } pe_view;
 
+/* A call of attention may also pass the view "kv_len", PE_I32 [b] in host memory: batch entry n has
+   kv_len[n] keys, 0 to c. Data of keys beyond a length is not read, and its gradients are 0. The
+   last query of an entry is at the position of its last key, so the scalar q_start is an error. An
+   entry has the bits of a call with this entry and its keys alone. In such a call, prepared tensors
+   and saved tensors without a batch axis have a leading axis of b. A function that has an argument
+   kv_len reads the view as this argument (docs/c-api.md). */
+
 /* An integer parameter of the call, named in "scalars" of pe_describe: q_start (by default the last
    query aligns with the last key), k_start (0), head_start (0) and heads_total (by default the
    heads of this call; required if head_start is not 0). Positions, including those of the last
@@ -189,16 +196,18 @@ typedef struct pe_context {
   int32_t device;      /* GPU: the device number */
 } pe_context;
 
-/* Computes the bytes of workspace that pe_run needs for these views; their data is not read. */
+/* Computes the bytes of workspace that pe_run needs for these views; of their data, only kv_len is
+   read. If the address of kv_len is NULL, the bytes suffice for all lengths. */
 int pe_workspace(const pe_function *function, int32_t half, const pe_view *views, int32_t count,
                  int64_t *bytes);
 /* Sets dtype, rank, shape and contiguous strides of `tensor`, any tensor of the function, for a
    call with these arguments. It suffices to pass the arguments that determine its sizes. */
 int pe_shape(const pe_function *function, const pe_view *arguments, int32_t count, pe_view *tensor);
-/* Runs the halves. Neither allocates nor waits: on a GPU the work has been started on the stream
-   when the function returns (the first call on a device loads the kernels, which a graph capture
-   does not allow, so call once before capturing), on the host it is complete. Loaded kernels stay
-   until the process ends, so that pe_close is safe while they run or a graph contains them. */
+/* Runs the halves. Neither allocates (except with kv_len) nor waits: on a GPU the work has been
+   started on the stream when the function returns (the first call on a device loads the kernels,
+   which a graph capture does not allow, so call once before capturing), on the host it is complete.
+   Loaded kernels stay until the process ends, so that pe_close is safe while they run or a graph
+   contains them. */
 int pe_run(const pe_function *function, int32_t half, const pe_view *views, int32_t count,
            const pe_scalar *scalars, int32_t scalar_count, const pe_context *context);
 

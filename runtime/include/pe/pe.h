@@ -155,7 +155,8 @@ public:
   Expected<TensorMap> randomInputs(uint64_t seed, const InputSizes &sizes) const;
 
   /// Checks the arguments and runs the function. A missing or extra tensor, or one with a wrong
-  /// shape or type, is an error that names the tensor, what was expected and what was found.
+  /// shape or type, is an error that names the tensor, what was expected and what was found. The
+  /// arguments may also contain `kv_len`, the number of keys of each batch entry (pe-c.h).
   Expected<Call> forward(const TensorMap &arguments, const CallOptions &options = {}) const;
 
   /// Returns the gradients of all floating arguments. Absent cotangents are zero; at least one is
@@ -177,10 +178,11 @@ public:
   Expected<Prepared> prepare(const TensorMap &arguments, const CallOptions &options = {}) const;
 
   /// Runs one call on the caller's memory, or one half of it: `halves` is a combination (with |) of
-  /// PE_PREPARE, PE_FORWARD and PE_BACKWARD. pe-c.h documents the views. Does not allocate and, on
-  /// a GPU, does not wait.
+  /// PE_PREPARE, PE_FORWARD and PE_BACKWARD. pe-c.h documents the views. Does not allocate, except
+  /// with lengths per batch entry, and, on a GPU, does not wait.
   Status run(int halves, std::span<const View> views, const RunContext &context) const;
-  /// Returns the bytes of workspace that `run` needs for these views; their data is not read.
+  /// Returns the bytes of workspace that `run` needs for these views; of their data, only lengths
+  /// per batch entry are read.
   Expected<int64_t> workspace(int halves, std::span<const View> views) const;
   /// Returns arguments, results, saved and prepared tensors and gradients as JSON (pe_describe).
   std::string describe() const;
