@@ -289,7 +289,7 @@ Status Bench::measure(const std::string &name, int64_t length) {
   auto cotangents = cotangentsOf(inputs, description->entry);
   if (!arguments || !cotangents)
     return makeError("cannot draw inputs for ", name);
-  auto pairs = countMaskedPairs(description->program, *arguments, {}, pool->threads());
+  auto pairs = countMaskedPairs(*description, *arguments, {}, pool->threads());
   if (!pairs)
     return pairs.error();
   auto timing = timeCalls(*function, *arguments, *cotangents, {}, *pool, options.repeats, *pairs);

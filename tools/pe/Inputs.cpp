@@ -3,6 +3,7 @@
 
 #include "runtime/api/Inputs.h"
 #include "runtime/core/Safetensors.h"
+#include "runtime/device/common/BoundEntries.h"
 
 #include <charconv>
 #include <set>
@@ -138,6 +139,27 @@ static Status checkTensor(const ValueInfo &value, const std::string &name, const
   return Status::success();
 }
 
+bool isLengths(const EntryInfo &entry, const std::string &name) {
+  return name == device::kLengths &&
+         std::ranges::none_of(entry.arguments,
+                              [&](const ValueInfo &argument) { return argument.name == name; });
+}
+
+Expected<Tensor> parseLengths(const std::string &text) {
+  std::vector<int32_t> lengths;
+  std::stringstream stream(text);
+  std::string part;
+  while (std::getline(stream, part, ',')) {
+    int32_t length = 0;
+    const char *end = part.data() + part.size();
+    auto [rest, code] = std::from_chars(part.data(), end, length);
+    if (code != std::errc() || rest != end)
+      return makeError("--kv-len: expected integers such as 5,9,12, found '", part, "'");
+    lengths.push_back(length);
+  }
+  return Tensor::of(lengths, {static_cast<int64_t>(lengths.size())});
+}
+
 Expected<TensorMap> readInputs(const std::string &path, const EntryInfo &entry) {
   auto file = readSafetensors(path);
   if (!file)
@@ -150,6 +172,10 @@ Expected<TensorMap> readInputs(const std::string &path, const EntryInfo &entry) 
   TensorMap inputs;
   for (const NamedTensor &entryTensor : file->tensors) {
     auto found = known.find(entryTensor.name);
+    if (isLengths(entry, entryTensor.name)) {
+      inputs[entryTensor.name] = entryTensor.tensor;
+      continue;
+    }
     if (found == known.end()) {
       std::string names;
       for (auto &[name, value] : known)
@@ -244,7 +270,11 @@ static Expected<TensorMap> collect(const TensorMap &inputs, const std::vector<Va
 }
 
 Expected<TensorMap> argumentsOf(const TensorMap &inputs, const EntryInfo &entry) {
-  return collect(inputs, entry.arguments, "");
+  auto arguments = collect(inputs, entry.arguments, "");
+  if (auto lengths = inputs.find(device::kLengths);
+      arguments && lengths != inputs.end() && isLengths(entry, device::kLengths))
+    arguments->insert(*lengths);
+  return arguments;
 }
 Expected<TensorMap> cotangentsOf(const TensorMap &inputs, const EntryInfo &entry) {
   return collect(inputs, entry.results, "d_");

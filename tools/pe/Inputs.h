@@ -37,8 +37,15 @@ bool isActivation(const EntryInfo &entry, const std::string &name);
 /// parameter.
 DType activationsOf(const TensorMap &inputs, const EntryInfo &entry);
 
+/// Returns true if the tensor gives lengths per batch entry: the entry has no argument of its name.
+bool isLengths(const EntryInfo &entry, const std::string &name);
+
+/// Parses the lengths of --kv-len, such as "5,9,12".
+Expected<Tensor> parseLengths(const std::string &text);
+
 /// Reads a safetensors file and keeps the tensors of the entry: every argument must be present with
-/// its rank, static sizes and a floating type, and nothing else except cotangents of results.
+/// its rank, static sizes and a floating type, and nothing else except cotangents of results and
+/// lengths.
 Expected<TensorMap> readInputs(const std::string &path, const EntryInfo &entry);
 
 /// Returns the sizes of the arguments. Reports an argument that contradicts another one at its
@@ -49,8 +56,8 @@ Expected<Sizes> sizesOf(const TensorMap &inputs, const EntryInfo &entry);
 /// instead of [B, H, S, D]; otherwise an empty string.
 std::string layoutHint(const Sizes &sizes, const std::string &before = "");
 
-/// Return the arguments and the cotangents in the types that kernels expect (f32; other types are
-/// converted).
+/// Return the arguments (with lengths, if there are any) and the cotangents in the types that
+/// kernels expect (f32; other types are converted).
 Expected<TensorMap> argumentsOf(const TensorMap &inputs, const EntryInfo &entry);
 Expected<TensorMap> cotangentsOf(const TensorMap &inputs, const EntryInfo &entry);
 

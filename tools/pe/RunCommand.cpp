@@ -1,5 +1,6 @@
 //===- RunCommand.cpp - pe run ---===//
 #include "runtime/api/Check.h"
+#include "runtime/api/Lengths.h"
 #include "runtime/core/Safetensors.h"
 #include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
@@ -16,6 +17,8 @@ namespace {
 
 struct RunOptions : FileOptions {
   std::string in, out, shape;
+  /// The lengths of batch entries, or empty.
+  std::string lengths;
   std::optional<uint64_t> seed;
   std::optional<int64_t> queryStart, headsTotal;
   int64_t keyStart = 0, headStart = 0;
@@ -34,8 +37,10 @@ public:
 private:
   Status checkOptions();
   Status readInputsAndSizes();
+  Status readLengths();
   Status roundForReference();
   Status compile();
+  std::vector<int64_t> keyCounts() const;
   void noteRowsWithoutKeys() const;
   Status compute();
   Status call();
@@ -57,6 +62,27 @@ private:
   Positions positions;
 };
 
+/// Adds the lengths of --kv-len to the inputs, and checks options that a call with lengths lacks.
+Status Run::readLengths() {
+  const EntryInfo &entry = description->entry;
+  if (!options.lengths.empty()) {
+    if (!isLengths(entry, device::kLengths))
+      return makeError("--kv-len: expected a function without an argument '", device::kLengths,
+                       "', which @", entry.name, " has; give it with --in");
+    if (inputs.contains(device::kLengths))
+      return makeError("--kv-len: expected the lengths once, found them in ", options.in, " too");
+    auto lengths = parseLengths(options.lengths);
+    if (!lengths)
+      return lengths.takeError();
+    inputs[device::kLengths] = *std::move(lengths);
+  }
+  const bool areGiven = inputs.contains(device::kLengths) && isLengths(entry, device::kLengths);
+  if (areGiven && options.materialize)
+    return makeError("--materialize: expected a call without '", device::kLengths,
+                     "', found one with it");
+  return Status::success();
+}
+
 Status Run::readInputsAndSizes() {
   const EntryInfo &entry = description->entry;
   if (options.in.empty() == !options.seed.has_value())
@@ -76,6 +102,8 @@ Status Run::readInputsAndSizes() {
       return random.error();
     inputs = std::move(*random);
   }
+  if (Status read = readLengths(); !read)
+    return read;
   auto known = sizesOf(inputs, entry);
   if (!known)
     return known.error();
@@ -153,28 +181,42 @@ Status Run::compile() {
   return Status::success();
 }
 
+/// Returns the number of keys of each batch entry of a call with lengths; otherwise that of all.
+std::vector<int64_t> Run::keyCounts() const {
+  const auto lengths = arguments.find(device::kLengths);
+  if (lengths == arguments.end() || !isLengths(description->entry, device::kLengths))
+    return {sizes.at("sk")};
+  const Tensor packed = lengths->second.contiguous();
+  return {packed.values<int32_t>().begin(), packed.values<int32_t>().end()};
+}
+
 /// Prints a note if the default of q_start places queries at negative positions.
 void Run::noteRowsWithoutKeys() const {
   const auto queries = sizes.find("sq"), keys = sizes.find("sk");
   if (options.queryStart || queries == sizes.end() || keys == sizes.end())
     return;
+  int64_t before = 0, all = 0;
   for (const plan::FrameWord &word : function->runner->getPlan().frame) {
     auto start = plan::SizeExpression::parse(word.fallback);
     if (word.name != "q_start" || !start ||
         !start->resolve(std::vector<std::string>{"k_start", "c", "r"}))
       continue;
-    const int64_t values[] = {options.keyStart, keys->second, queries->second};
-    const auto first = start->evaluateSigned(values);
-    if (!first || *first >= 0)
-      return;
-    std::fprintf(
-        stderr,
-        "pe run: note: %lld of %lld queries are at negative positions, where they attend to "
-        "nothing, because there are fewer keys than queries; --q-start=0 puts the first "
-        "query at position 0\n",
-        static_cast<long long>(std::min(-*first, queries->second)),
-        static_cast<long long>(queries->second));
+    for (const int64_t count : keyCounts()) {
+      const int64_t values[] = {options.keyStart, count, queries->second};
+      const auto first = start->evaluateSigned(values);
+      before += first ? std::clamp<int64_t>(-*first, 0, queries->second) : 0;
+      all += queries->second;
+    }
   }
+  if (before == 0)
+    return;
+  const bool haveLengths =
+      arguments.contains(device::kLengths) && isLengths(description->entry, device::kLengths);
+  std::fprintf(stderr,
+               "pe run: note: %lld of %lld queries are at negative positions, where they attend to "
+               "nothing, because there are fewer keys than queries%s\n",
+               static_cast<long long>(before), static_cast<long long>(all),
+               haveLengths ? "" : "; --q-start=0 puts the first query at position 0");
 }
 
 Status Run::compute() {
@@ -188,6 +230,8 @@ Status Run::compute() {
 }
 
 Status Run::call() {
+  if (Status accepted = api::checkLengths(*program, *function->runner, arguments); !accepted)
+    return accepted;
   auto forward = function->runner->forward(arguments, positions, *pool);
   if (!forward)
     return forward.error();
@@ -237,7 +281,7 @@ Status Run::compareWithReference() {
 }
 
 Status Run::time() {
-  auto pairs = countMaskedPairs(description->program, arguments, positions, options.threads);
+  auto pairs = countMaskedPairs(*description, arguments, positions, options.threads);
   if (!pairs)
     return pairs.error();
   auto timing = timeCalls(*function, arguments, cotangents, positions, *pool, repeats, *pairs);
@@ -360,6 +404,8 @@ Action addRun(CLI::App &app) {
                  "b=1,sq=1024,dm=512)");
   addSwitch(app, "--grad", options->grad,
             "Also compute the gradients of all floating-point arguments");
+  app.add_option("--kv-len", options->lengths,
+                 "The number of keys of each batch entry, such as 5,9,12; default: all keys");
   app.add_option("--q-start", options->queryStart,
                  "Position of query row 0; default: k-start + Sk - Sq");
   app.add_option("--k-start", options->keyStart, "Position of key column 0")->capture_default_str();

@@ -2,7 +2,7 @@
 #include "tools/pe/Timing.h"
 
 #include "runtime/device/cpu/Peak.h"
-#include "runtime/reference/Reference.h"
+#include "runtime/reference/Entries.h"
 
 #include <nlohmann/json.hpp>
 
@@ -37,14 +37,37 @@ double countPairs(const plan::Plan &plan, const plan::CallSizes &sizes) {
   return pairs;
 }
 
-Expected<std::optional<double>> countMaskedPairs(const std::string &program,
+/// Counts the pairs of a call with lengths.
+static Expected<std::optional<double>>
+countPairsOfEntries(const reference::Program &program, const EntryInfo &entry,
+                    const TensorMap &arguments, const Positions &positions, unsigned threads) {
+  if (entry.attentions.size() != 1)
+    return makeError("--time: expected a function with one attention to time a call with lengths, "
+                     "found ",
+                     entry.attentions.size());
+  auto entries = reference::splitEntries(program, entry.arguments, arguments);
+  if (!entries)
+    return entries.takeError();
+  double sum = 0;
+  for (const TensorMap &own : *entries) {
+    auto pairs = reference::countPairs(program, own, positions, threads);
+    if (!pairs)
+      return pairs.takeError();
+    sum += *pairs;
+  }
+  return std::optional(sum);
+}
+
+Expected<std::optional<double>> countMaskedPairs(const jit::Description &description,
                                                  const TensorMap &arguments,
                                                  const Positions &positions, unsigned threads) {
-  if (program.empty()) // a package may come without its source
+  if (description.program.empty()) // a package may come without its source
     return std::optional<double>();
-  auto parsed = reference::parseProgram(program);
+  auto parsed = reference::parseProgram(description.program);
   if (!parsed)
     return parsed.error();
+  if (reference::hasLengths(*parsed, arguments))
+    return countPairsOfEntries(*parsed, description.entry, arguments, positions, threads);
   int64_t attentions = 0, codes = 0;
   for (const reference::Operation &operation : parsed->operations) {
     attentions += operation.name == "pe.attention";

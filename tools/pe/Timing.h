@@ -36,8 +36,9 @@ Expected<Timing> timeCalls(const api::CompiledFunction &function, const TensorMa
 
 /// Counts the unmasked pairs of all heads and batch entries with the mask of the program. Returns
 /// nullopt if the mask is a range of i - j, which the plan contains, or if the number of attentions
-/// is not one.
-Expected<std::optional<double>> countMaskedPairs(const std::string &program,
+/// is not one. In a call with lengths the pairs of each batch entry are counted; more than one
+/// attention is then an error.
+Expected<std::optional<double>> countMaskedPairs(const jit::Description &description,
                                                  const TensorMap &arguments,
                                                  const Positions &positions, unsigned threads);
 

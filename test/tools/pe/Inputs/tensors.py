@@ -1,4 +1,4 @@
-"""Reads and writes f32 tensors by name, (shape, numbers), in safetensors files."""
+"""Reads and writes tensors by name, (shape, numbers), in safetensors files: f32, or i32 arrays."""
 
 import array
 import json
@@ -9,8 +9,9 @@ import struct
 def save(path, tensors):
     header, data = {}, b""
     for name, (shape, numbers) in tensors.items():
-        piece = array.array("f", numbers).tobytes()
-        header[name] = {"dtype": "F32", "shape": shape,
+        code = numbers.typecode if isinstance(numbers, array.array) else "f"
+        piece = array.array(code, numbers).tobytes()
+        header[name] = {"dtype": {"f": "F32", "i": "I32"}[code], "shape": shape,
                         "data_offsets": [len(data), len(data) + len(piece)]}
         data += piece
     text = json.dumps(header).encode()
