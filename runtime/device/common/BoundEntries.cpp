@@ -231,9 +231,11 @@ Status BoundEntries::measure() {
         return s;
     return Status::success();
   }
-  // Sizes grow with the length, except that an entry without keys needs memory to read zeros from.
+  // Sizes grow with the length, except that the views of all keys may be contiguous and need no
+  // copy, and that an entry without keys needs memory to read zeros from.
   int64_t largest = 0;
-  for (int64_t length : {whole->getSizes().keys, int64_t(0)}) {
+  const int64_t most = whole->getSizes().keys;
+  for (int64_t length : {most, std::max<int64_t>(most - 1, 0), int64_t(0)}) {
     reserve(1);
     if (batch() == 0)
       return Status::success();

@@ -159,8 +159,10 @@ TEST_F(Lengths, LongRowsAreNotCopied) {
 }
 
 TEST_F(Lengths, WorkspaceWithoutLengthsSuffices) {
-  for (const char *encoding : {"nope", "alibi", "rope", "t5", "stick_breaking", "document_mask"}) {
+  for (const char *encoding :
+       {"nope", "alibi", "rope", "t5", "stick_breaking", "document_mask", "forgetting"}) {
     open(encoding);
+    std::vector<float> gates(kBatch * kHeads * kCapacity);
     std::vector<int32_t> documents(kBatch * kCapacity);
     std::vector<pe_view> views = forward();
     std::vector<float> table(32 * kHeads);
@@ -170,6 +172,13 @@ TEST_F(Lengths, WorkspaceWithoutLengthsSuffices) {
     }
     if (encoding == std::string("t5"))
       views.push_back({"table", table.data(), PE_F32, 2, {32, kHeads}, {kHeads, 1}});
+    if (encoding == std::string("forgetting"))
+      views.push_back({"f",
+                       gates.data(),
+                       PE_F32,
+                       3,
+                       {kBatch, kHeads, kCapacity},
+                       {kHeads * kCapacity, kCapacity, 1}});
     views[3].data = nullptr;
     const int64_t most = workspaceOf(views, PE_FORWARD);
     views[3].data = lengths.data();
