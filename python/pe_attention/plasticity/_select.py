@@ -118,7 +118,7 @@ def kind_of(module: nn.Module, own: str, parameter: Tensor, path: str) -> Kind |
 class Selection:
     """The candidates of a model, including those that a target selects."""
     def __init__(self, model: nn.Module, target: Target, split: Split | None) -> None:
-        if not callable(target) and target not in TARGETS:
+        if not callable(target) and not (isinstance(target, str) and target in TARGETS):
             raise InputError(
                 f"target: expected one of {', '.join(TARGETS)} or a function of (name, module), "
                 f"found {target!r}")
