@@ -10,11 +10,12 @@ import torch
 from . import _run
 from ._arguments import named
 from ._kinds import HINTS
+from ._lengths import lengths_of
 from ._masks import Mask
 from ._ops import Attention
 from ._prepare import Ready, arguments_of, options_of, prepare, results_of, starts_of
 from ._run import Call, Forward, layout_of
-from ._tensors import is_dtensor, is_seen
+from ._tensors import check_tensor, is_dtensor, is_seen
 
 if TYPE_CHECKING:
     from ._function import Function
@@ -27,7 +28,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
               scale: float | None = None, q_start: int | None = None, k_start: int = 0,
               head_start: int = 0, heads_total: int | None = None, dropout_p: float = 0.0,
               sink: torch.Tensor | None = None, documents: torch.Tensor | None = None,
-              return_lse: bool = False, target: str | None = None) -> Any:
+              kv_len: torch.Tensor | None = None, return_lse: bool = False,
+              target: str | None = None) -> Any:
     """Computes the attention of `query` [B, Hq, Sq, D] over `key` [B, Hkv, Sk, D] and `value` [B,
     Hkv, Sk, E].
 
@@ -43,9 +45,16 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     heads in the whole model. `dropout_p` is the probability of dropping a weight, with a seed from
     PyTorch's generator. `sink` [Hq] are logits that are added to each row's denominator.
     `documents` are the boundaries (0, ..., length) of documents packed into one sequence: attention
-    does not cross them, and positions restart at 0 in each. Returns o, or (o, lse) with
+    does not cross them, and positions restart at 0 in each. `kv_len` [B] are the numbers of keys
+    of the batch entries, for caches of different lengths: keys, values and other data of keys after
+    them are not read, and the last query of an entry is at the position of its last key. An entry
+    has the bits of a call with this entry and its keys alone. Returns o, or (o, lse) with
     `return_lse=True`, where lse is the natural logarithm of the denominators in f32.
     """
+    lengths = None
+    if kv_len is not None:
+        check_tensor("query", query)
+        lengths = lengths_of(kv_len, query, q_start, dropout_p)
     if is_dtensor(query):
         from .distributed._dtensor import attention_of_shards
 
@@ -57,7 +66,7 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     if (not torch.compiler.is_compiling() and type(dropout_p) is float and not dropout_p
             and sink is None and documents is None):
         plain = _plain(query, key, value, encoding, mask, (
-            scale, return_lse, target, q_start, k_start, head_start, heads_total))
+            scale, return_lse, target, q_start, k_start, head_start, heads_total), lengths)
         results = None if plain is None else _repeated(plain)
         if results is not None:
             return (results[0], results[1]) if return_lse else results[0]
@@ -65,6 +74,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     starts = starts_of(q_start, k_start, head_start, heads_total)
     ready = prepare(query, key, value, encoding, mask, options, target, heads_total, sink,
                     documents)
+    if lengths is not None:
+        ready.tensors.append(lengths)
     call = Call(ready.program.text, ready.target, *starts)
     results = results_of(ready.tensors, call)
     if plain is not None:
@@ -97,7 +108,7 @@ _known: dict[tuple[Any, ...], _Known] = {}
 
 def _plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
            encoding: Encoding | Bound | None, mask: Mask | None,
-           numbers: tuple[Any, ...]) -> _Plain | None:
+           numbers: tuple[Any, ...], lengths: torch.Tensor | None) -> _Plain | None:
     """Returns the call, or None if it may need conversions or raise an error."""
     structures = ("" if encoding is None else getattr(encoding, "structure", None),
                   "" if mask is None else getattr(mask, "structure", None))
@@ -115,6 +126,10 @@ def _plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     device = query.device
     if any([t.device != device for t in tensors]):
         return None
+    if lengths is not None:
+        if is_seen([lengths]):
+            return None
+        tensors.append(lengths)
     keep = torch.is_grad_enabled() and any([t.requires_grad for t in tensors])
     try:
         layout = layout_of(tensors)

@@ -14,7 +14,7 @@ from . import _arrays, _library
 from ._arguments import checked, named, whole_number
 from ._arrays import Array
 from ._errors import CompileError, InputError
-from ._function import Function, Place, Tensor, get_function
+from ._function import LENGTHS, Function, Place, Tensor, get_function
 
 
 class Results(Mapping[str, Any]):
@@ -49,12 +49,12 @@ class Results(Mapping[str, Any]):
         if not cotangents or not set(cotangents) <= set(known):
             raise InputError(f"backward: expected one or more of {', '.join(known)}, found "
                              f"{', '.join(cotangents) or 'none'}")
-        given = [(argument.name, array)
-                 for argument, array in zip(function.arguments, self._arguments, strict=True)]
+        given = [(argument.name, array) for argument, array in
+                 zip([*function.arguments, LENGTHS], self._arguments, strict=False)]
         given += [(t.name, array) for t, array in self._kept if "backward" in t.read_by]
         given += [(name, _arrays.view_of(name, value)) for name, value in cotangents.items()]
         gradients = []
-        for argument, array in zip(function.arguments, self._arguments, strict=True):
+        for argument, array in zip(function.arguments, self._arguments, strict=False):
             gradient = function.gradients.get(argument.name)
             if gradient is not None:
                 made = _arrays.empty(gradient.name, gradient.dtype, array.shape, self._as_torch)
@@ -73,7 +73,8 @@ def _run(function: Function, half: int, views: Sequence[tuple[str, Array]],
 
 class Compiled:
     """A compiled program or package. A call takes its arguments and numbers such as `q_start` by
-    name and returns its results: `fn(q=q, k=k, v=v)["o"]`. Calls are thread-safe."""
+    name and returns its results: `fn(q=q, k=k, v=v)["o"]`. It may also take `kv_len`, the number of
+    keys of each batch entry. Calls are thread-safe."""
 
     def __init__(self, source: str, name: str, is_package: bool, options: dict[str, Any]) -> None:
         self._source, self._name, self._is_package = source, name, is_package
@@ -115,6 +116,8 @@ class Compiled:
         scalars = [(name, whole_number(name, given[name])) for name in function.scalars
                    if name in given]
         names = [argument.name for argument in function.arguments]
+        has_lengths = LENGTHS.name in given and LENGTHS.name not in names
+        names += [LENGTHS.name] if has_lengths else []
         unknown = [name for name in given if name not in names and name not in function.scalars]
         missing = [a.name for a in function.arguments if a.name not in given and not a.optional]
         if unknown or missing:
@@ -126,8 +129,7 @@ class Compiled:
         sizes = self._sizes(function, arguments, dict(scalars))
         outputs = list(function.results)
         if function.has_gradients:
-            outputs += [t for t in function.saved if "backward" in t.read_by]
-            outputs += function.kept_tables
+            outputs += function.kept(has_lengths)
         # NumPy has no bf16, which a saved tensor may have.
         made = [(t, _arrays.empty(t.name, t.dtype, t.shape_in(sizes),
                                   as_torch and (t in function.results or t.dtype == "bf16")))
@@ -142,7 +144,7 @@ class Compiled:
     @staticmethod
     def _sizes(function: Function, arguments: list[Array], scalars: dict[str, int]) \
             -> dict[str, Any]:
-        for argument, array in zip(function.arguments, arguments, strict=True):
+        for argument, array in zip([*function.arguments, LENGTHS], arguments, strict=False):
             if len(array.shape) != argument.rank:
                 raise InputError(f"{argument.name}: expected {argument.rank} dimensions "
                                  f"[{', '.join(argument.shape)}], found a shape of "

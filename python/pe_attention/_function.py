@@ -8,7 +8,7 @@ import os
 import threading
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -110,6 +110,17 @@ def _tensors(entries: Sequence[dict[str, Any]]) -> list[Tensor]:
     return [Tensor(**{key: entry[key] for key in known if key in entry}) for entry in entries]
 
 
+# Lengths per batch entry: a call may pass them after the arguments of its function.
+LENGTHS = Tensor("kv_len", "i32", ["batch"], ["b"])
+
+
+def _per_entry(tensor: Tensor) -> Tensor:
+    """Returns a saved tensor as it is in a call with lengths, where each entry has its own."""
+    if "b" in tensor.shape:
+        return tensor
+    return replace(tensor, axes=["batch", *tensor.axes], shape=["b", *tensor.shape])
+
+
 class Views:
     """The views of one half of a call, in a fixed order. Data that depend only on shapes and
     strides, namely the descriptors and the size of the workspace, are cached for equal calls."""
@@ -119,6 +130,7 @@ class Views:
     def __init__(self, function: Function, half: int, names: Sequence[str]) -> None:
         self.function, self.half, self.names = function, half, tuple(names)
         self._known: dict[object, tuple[array[int], int]] = {}
+        self._has_lengths = LENGTHS.name in names and not function.has_argument(LENGTHS.name)
 
     def run(self, key: object, describe: Callable[[], Sequence[View]], pointers: Sequence[int],
             scalars: Sequence[tuple[str, int]], place: Place) -> None:
@@ -135,8 +147,11 @@ class Views:
         words = known[0][:]
         words[1::VIEW_WORDS] = array("q", pointers)
         allocate = place.allocate or _workspaces.get
-        workspace, keep = allocate(known[1]) if known[1] else (0, None)
-        context = CONTEXT.pack(CONTEXT.size, workspace, known[1], place.stream, place.pool,
+        size = known[1]
+        if self._has_lengths and size > _workspaces.KEPT:
+            size = self._workspace(words)  # for these lengths instead of any
+        workspace, keep = allocate(size) if size else (0, None)
+        context = CONTEXT.pack(CONTEXT.size, workspace, size, place.stream, place.pool,
                                place.device)
         given = _words_of(tuple([(name, int(value)) for name, value in scalars]))
         if _library.library().pe_run(self.function.handle, self.half, words.buffer_info()[0],
@@ -148,15 +163,21 @@ class Views:
             -> tuple[array[int], int]:
         words = array("q")
         for name, pointer, view in zip(self.names, pointers, views, strict=True):
-            words.extend(_view_words(name, pointer, view))
+            # Without their address, the workspace suffices for any lengths.
+            is_lengths = self._has_lengths and name == LENGTHS.name
+            words.extend(_view_words(name, 0 if is_lengths else pointer, view))
+        size = self._workspace(words)
+        if len(self._known) >= self.KEPT:
+            self._known.clear()
+        known = self._known[key] = (words, size)
+        return known
+
+    def _workspace(self, words: array[int]) -> int:
         size = ctypes.c_int64()
         if _library.library().pe_workspace(self.function.handle, self.half, words.buffer_info()[0],
                                            len(self.names), ctypes.byref(size)):
             raise _library.last_error()
-        if len(self._known) >= self.KEPT:
-            self._known.clear()
-        known = self._known[key] = (words, size.value)
-        return known
+        return size.value
 
 
 class Function:
@@ -198,16 +219,27 @@ class Function:
             found = self._views[half, names] = Views(self, half, names)
         return found
 
+    def kept(self, has_lengths: bool) -> list[Tensor]:
+        """Returns the tensors besides results that a forward call keeps for backward. Tables are
+        recomputed in calls with lengths, because each batch entry has its own."""
+        saved = [t for t in self.saved if "backward" in t.read_by]
+        if has_lengths:
+            return [_per_entry(tensor) for tensor in saved]
+        return [*saved, *self.kept_tables]
+
+    def has_argument(self, name: str) -> bool:
+        return any(argument.name == name for argument in self.arguments)
+
     def tensor(self, name: str) -> Tensor:
         return self._by_name[name]
 
     def sizes(self, shapes: Sequence[Sequence[Any]],
               scalars: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the sizes and scalars of a call by name, from the shapes of all arguments and
-        the scalars that the call gives. None is the default."""
+        """Returns the sizes and scalars of a call by name, from the shapes of all arguments (and of
+        lengths after them) and the scalars that the call gives. None is the default."""
         depths = {"d": self.info["head_dim"], "e": self.info["value_dim"]}
         sizes: dict[str, Any] = {name: size for name, size in depths.items() if size}
-        for argument, shape in zip(self.arguments, shapes, strict=True):
+        for argument, shape in zip(self.arguments, shapes, strict=False):
             for name, size in zip(argument.shape, shape, strict=False):
                 if name.isidentifier():
                     sizes.setdefault(name, size)

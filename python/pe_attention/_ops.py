@@ -3,7 +3,7 @@
 There are three operators. Their key is the program's text, so that compiled graphs and exported
 programs find their function in any process:
 
-    attention           arguments -> results
+    attention           arguments (and lengths per batch entry, if any) -> results
     attention_forward   arguments -> results and the tensors that backward reads
     attention_backward  cotangents, arguments and saved tensors -> the gradients that are needed
 
@@ -21,8 +21,8 @@ import torch
 from . import _arguments, _run, _vmap
 from ._errors import InputError
 from ._function import Function
-from ._run import (NAMES, Call, allocate_forward, allocate_gradients, function_of, kept_of,
-                   run_backward, run_forward, sizes_of)
+from ._run import (NAMES, Call, allocate_forward, allocate_gradients, described_arguments,
+                   function_of, has_lengths, kept_of, run_backward, run_forward, sizes_of)
 
 _arguments.is_compiling = torch.compiler.is_compiling
 
@@ -71,7 +71,8 @@ class AttentionOp(torch.autograd.function._SingleLevelFunction):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
         call, *tensors = inputs
         function = function_of(tensors, call, True)
-        ctx.save_for_backward(*tensors, *[output[number] for number in kept_of(function)])
+        ctx.save_for_backward(*tensors, *[output[number] for number in
+                                         kept_of(function, has_lengths(function, tensors))])
         ctx.mark_non_differentiable(*output[len(function.results):])
         ctx.call, ctx.results = call, len(function.results)
         ctx.set_materialize_grads(False)
@@ -180,7 +181,8 @@ def _check_traced(function: Function, arguments: Sequence[torch.Tensor], call: C
     """Checks the types and shapes of the arguments as libpe does in a call. Without this check,
     tracing or export could produce a graph that cannot run."""
     sizes = sizes_of(function, arguments, call)
-    for argument, tensor in zip(function.arguments, arguments, strict=True):
+    described = described_arguments(function, arguments)
+    for argument, tensor in zip(described, arguments, strict=True):
         if NAMES.get(tensor.dtype) != argument.dtype:
             raise InputError(f"tensor '{argument.name}': expected numbers of {argument.dtype}, "
                              f"found {tensor.dtype}")

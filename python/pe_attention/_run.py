@@ -16,7 +16,7 @@ import torch
 
 from . import _dtypes, _library
 from ._errors import InputError
-from ._function import Function, Place, Tensor, View, Views, get_function
+from ._function import LENGTHS, Function, Place, Tensor, View, Views, get_function
 from ._tensors import with_memory
 
 NAMES = {getattr(torch, framework): name for framework, name in _dtypes.NAMES.items()}
@@ -79,11 +79,25 @@ def function_of(tensors: Sequence[torch.Tensor], call: Call, grad: bool,
     dtype = dtype or query.dtype
     function = get_function(call.program, call.target, int(query.shape[-1]), int(value.shape[-1]),
                             NAMES.get(dtype, str(dtype)), grad, device=_gpu_of(query))
-    if len(tensors) != len(function.arguments):
+    if has_lengths(function, tensors):
+        if function.has_argument(LENGTHS.name):
+            raise InputError(f"{LENGTHS.name}: expected an encoding and a mask without a tensor of "
+                             f"this name, found one; rename it")
+    elif len(tensors) != len(function.arguments):
         names = ", ".join(argument.name for argument in function.arguments)
         raise InputError(f"arguments: expected {len(function.arguments)} tensors ({names}), "
                          f"found {len(tensors)}")
     return function
+
+
+def has_lengths(function: Function, tensors: Sequence[object]) -> bool:
+    """Returns whether a call gives lengths per batch entry after the arguments."""
+    return len(tensors) == len(function.arguments) + 1
+
+
+def described_arguments(function: Function, tensors: Sequence[object]) -> list[Tensor]:
+    """Returns the arguments of a call, one per tensor."""
+    return [*function.arguments, LENGTHS] if has_lengths(function, tensors) else function.arguments
 
 
 _hosts: dict[int, Place] = {}
@@ -140,24 +154,25 @@ def _empty(tensor: Tensor, sizes: dict[str, Any], query: torch.Tensor) -> torch.
                            dtype=DTYPES[tensor.dtype])
 
 
-def outputs_of(function: Function, keep: bool) -> list[Tensor]:
-    """Returns the outputs of forward: the results, then the tensors that only backward reads."""
+def outputs_of(function: Function, keep: bool, lengths: bool = False) -> list[Tensor]:
+    """Returns the outputs of forward: the results, then the tensors that only backward reads.
+    `lengths` is true for a call with lengths per batch entry."""
     if not keep:
         return function.results
-    return [*function.results, *(t for t in function.saved if "backward" in t.read_by),
-            *function.kept_tables]
+    return [*function.results, *function.kept(lengths)]
 
 
-def kept_of(function: Function) -> list[int]:
+def kept_of(function: Function, lengths: bool) -> list[int]:
     """Returns the indices of the outputs that backward reads."""
-    return [number for number, tensor in enumerate(outputs_of(function, True))
+    return [number for number, tensor in enumerate(outputs_of(function, True, lengths))
             if "backward" in tensor.read_by]
 
 
 def allocate_forward(function: Function, tensors: Sequence[torch.Tensor], call: Call,
                      keep: bool) -> list[torch.Tensor]:
     sizes = sizes_of(function, tensors, call)
-    return [_empty(t, sizes, tensors[0]) for t in outputs_of(function, keep)]
+    outputs = outputs_of(function, keep, has_lengths(function, tensors))
+    return [_empty(t, sizes, tensors[0]) for t in outputs]
 
 
 def allocate_gradients(function: Function, tensors: Sequence[torch.Tensor],
@@ -272,10 +287,12 @@ def forward(function: Function, tensors: Sequence[torch.Tensor], call: Call, kee
         known = known_forward(function, tensors, call, keep)
     if known is None:
         outputs = allocate_forward(function, tensors, call, keep)
-        names = tuple([t.name for t in (*function.arguments, *outputs_of(function, keep))])
+        lengths = has_lengths(function, tensors)
+        names = tuple([t.name for t in (*described_arguments(function, tensors),
+                                        *outputs_of(function, keep, lengths))])
         key = (keep, layout_of(tensors), *call[2:6])
         known = Forward(key, layout_of(outputs), len(function.results),
-                        kept_of(function) if keep else [],
+                        kept_of(function, lengths) if keep else [],
                         function.views(_library.PREPARE | _library.FORWARD, names))
         if len(function.forwards) >= _MOST_LAYOUTS:
             function.forwards.clear()
@@ -288,7 +305,8 @@ def forward(function: Function, tensors: Sequence[torch.Tensor], call: Call, kee
     views = known.views
 
     def describe() -> list[View]:
-        return _describe(views.names, [*function.arguments, *outputs_of(function, keep)], given,
+        outputs = outputs_of(function, keep, has_lengths(function, tensors))
+        return _describe(views.names, [*described_arguments(function, tensors), *outputs], given,
                          sizes_of(function, tensors, call))
 
     views.run(known.key, describe, _addresses(views.names, given), call.scalars(),
@@ -337,20 +355,22 @@ def _described(function: Function, cotangents: Sequence[torch.Tensor | None],
                needs: Sequence[bool]) -> list[Tensor]:
     """Returns descriptions of the tensors of a backward call: arguments, saved tensors, cotangents,
     and gradients."""
-    outputs = outputs_of(function, True)
-    return [*function.arguments, *[outputs[number] for number in kept_of(function)],
+    lengths = has_lengths(function, needs)
+    outputs = outputs_of(function, True, lengths)
+    return [*described_arguments(function, needs),
+            *[outputs[number] for number in kept_of(function, lengths)],
             *[result for result, cotangent in zip(function.results, cotangents, strict=True)
               if cotangent is not None],
-            *[argument for argument, need in zip(function.arguments, needs, strict=True)
+            *[argument for argument, need in zip(function.arguments, needs, strict=False)
               if need and argument.name in function.gradients]]
 
 
 def _learn_backward(function: Function, cotangents: Sequence[torch.Tensor | None],
                     needs: Sequence[bool]) -> _Backward:
     written = [argument.name in function.gradients
-               for argument, need in zip(function.arguments, needs, strict=True) if need]
+               for argument, need in zip(function.arguments, needs, strict=False) if need]
     described = _described(function, cotangents, needs)
-    plain = len(function.arguments) + len(kept_of(function))
+    plain = len(needs) + len(kept_of(function, has_lengths(function, needs)))
     names = [tensor.name for tensor in described[:plain]]
     names += [f"d_{tensor.name}" for tensor in described[plain:]]
     return _Backward(written, function.views(_library.BACKWARD, tuple(names)))

@@ -1,8 +1,8 @@
 """Rules of the operators for torch.vmap.
 
 A batched call with plain queries, keys and values is folded into the batch dimension, unless the
-program has formulas, which may depend on the batch index b. All other calls, including gradients
-per sample, run once per sample.
+program has formulas, which may depend on the batch index b, or the call has integers, which may be
+lengths per batch entry. All other calls, including gradients per sample, run once per sample.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def _each(operator: Callable[..., Any]) -> Callable[..., Any]:
 def _attention(info: Any, dims: Sequence[Any], tensors: Sequence[torch.Tensor], program: str,
                *call: Any) -> Any:
     own, rest = dims[0][:3], dims[0][3:]
-    if _FORMULA.search(program) or any([dim is not None for dim in rest]):
+    if (_FORMULA.search(program) or any([dim is not None for dim in rest])
+            or any([tensor.dtype is torch.int32 for tensor in tensors[3:]])):
         return _each(torch.ops.pe.attention.default)(info, dims, tensors, program, *call)
     samples = info.batch_size
     folded = [(tensor.unsqueeze(0).expand(samples, *tensor.shape) if dim is None
