@@ -59,12 +59,21 @@ public:
       values.begin(place);
       state.begin(at);
     });
-    eachBlock(columnsOfItem(), [&](Index block) {
-      eachRow([&](StripPlace place, const Index &at) {
-        place.block = block;
-        visit(place, at);
-      });
-    });
+    const Interval<Index> columns = columnsOfItem();
+    auto eachKeyBlock = [&](bool packs) {
+      auto visitRows = [&](Index block) {
+        eachRow([&](StripPlace place, const Index &at) {
+          place.block = block;
+          visit(place, at);
+        });
+      };
+      eachBlock(columns, visitRows, packs);
+    };
+    // A single row reads every key once, and extends it in registers.
+    if (context.hasNarrowKeys())
+      e.ifThen(e.less(1, end - first), [&] { eachKeyBlock(true); }, [&] { eachKeyBlock(false); });
+    else
+      eachKeyBlock(false);
     eachRow([&](const StripPlace &place, const Index &at) {
       values.begin(place);
       state.end(at);

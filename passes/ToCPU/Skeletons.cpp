@@ -118,14 +118,17 @@ void Skeleton::unlessStopped(const StripPlace &place, llvm::function_ref<Index(i
   e.ifThen(goesOn, body, skipped);
 }
 
-void Skeleton::eachBlock(const Interval<Index> &keys, llvm::function_ref<void(Index)> body) {
+void Skeleton::eachBlock(const Interval<Index> &keys, llvm::function_ref<void(Index)> body,
+                         bool packs) {
   int64_t size = context.cpu.keyBlock;
   Index first = keys.begin / Index(size), end = ceilDiv(keys.end, size);
   bool descending = context.stream.getOrder() == Order::Descending;
   e.loop(descending ? Index(0) : first, descending ? end - first : end, 1, [&](Index i) {
     StripPlace place = start;
     place.block = (descending ? end - Index(1) - i : i) * Index(size);
-    context.packKeys(place.place());
+    if (packs)
+      context.packKeys(place.place());
     body(place.block);
   });
+  context.forgetPacked();
 }

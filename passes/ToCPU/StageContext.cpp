@@ -98,14 +98,20 @@ KeyPanel StageContext::pack(Value panel, const Place &place) {
   return {into, 0, depth};
 }
 
+/// The block of such a panel is the same for all query heads of a key head.
+static bool isNarrowPanel(LoadOp load) {
+  return elementOf(load.getBuffer()) != elementOf(load.getValue()) &&
+         isColumnPanel(spacesOf(load.getValue())) && !load.getBuffer().getType().has("hq");
+}
+
+bool StageContext::hasNarrowKeys() {
+  return llvm::any_of(stream.getBody().getOps<LoadOp>(), isNarrowPanel);
+}
+
 void StageContext::packKeys(const Place &place) {
-  for (auto load : stream.getBody().getOps<LoadOp>()) {
-    Value panel = load.getValue();
-    const bool isNarrow = elementOf(load.getBuffer()) != elementOf(panel);
-    // The block is the same for all query heads of a key head.
-    if (isNarrow && isColumnPanel(spacesOf(panel)) && !load.getBuffer().getType().has("hq"))
-      packed[panel] = {pack(panel, place), place.c};
-  }
+  for (auto load : stream.getBody().getOps<LoadOp>())
+    if (isNarrowPanel(load))
+      packed[load.getValue()] = {pack(load.getValue(), place), place.c};
 }
 
 KeyPanel StageContext::keyPanel(Value panel, const Place &place) {

@@ -54,6 +54,10 @@ public:
   /// Extends the block of keys at `place.c` of every panel of a key head that is stored in 16 bits
   /// to f32, in scratch memory, where `keyPanel` finds it. A block is extended once for all strips.
   void packKeys(const Place &place);
+  /// Makes `keyPanel` find panels in memory again.
+  void forgetPacked() { packed.clear(); }
+  /// Returns true if a panel of a key head is stored in 16 bits, so that `packKeys` extends it.
+  bool hasNarrowKeys();
   /// Returns the rows of a panel of keys, from column `place.c` on.
   KeyPanel keyPanel(Value panel, const Place &place);
   Value emitSize(StringRef expression) { return function.emitSize(e, e.getLoc(), expression); }
