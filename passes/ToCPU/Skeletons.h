@@ -59,8 +59,8 @@ protected:
                      Value carryMemory, llvm::function_ref<void()> body,
                      llvm::function_ref<void()> skipped);
   void storeSkippedSnapshots(const StripPlace &place);
-  /// Visits the blocks of keys that `keys` touches, in the stream's order. With `packs`, panels of 16
-  /// bits are extended once per block.
+  /// Visits the blocks of keys that `keys` touches, in the stream's order. With `packs`, panels of
+  /// 16 bits are extended once per block.
   void eachBlock(const Interval<Index> &keys, llvm::function_ref<void(Index)> body,
                  bool packs = true);
   Index rowsOfStrip(const Index &row) { return minOf(context.cpu.stripRows(), context.rows - row); }

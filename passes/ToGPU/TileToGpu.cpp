@@ -107,6 +107,9 @@ static bool convertsInMemory(Operation *op) {
 LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &schedule) {
   if (failed(checkValues(stage)) || failed(checkFits(stage, schedule)))
     return failure();
+  if (stage.isOver("ks") || stage.getStream().getOverSplits())
+    return refuse(stage,
+                  "expected a stage that visits all keys, found one over splits of the keys");
   auto plan = stage->getParentOfType<PlanOp>();
   for (int64_t depth : {plan.getHeadDim(), plan.getValueDim()})
     if (depth % 8 || depth < 8 || depth > 256)
