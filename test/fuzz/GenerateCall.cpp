@@ -16,6 +16,10 @@ void Generator::drawSizes() {
   auto length = [&] { return pick<int64_t>({1, 2, 5, 15, 16, 17, 31, 32, 33, 40, 49, 64, 70}); };
   sizes.queries = chance(0.03) ? 0 : length();
   sizes.keys = chance(0.04) ? 0 : chance(0.3) ? sizes.queries : length();
+  if (chance(0.2)) { // a step of decoding: few rows, and around the boundaries of splits
+    sizes.queries = pick<int64_t>({1, 1, 2, 5, 8, 9});
+    sizes.keys = pick<int64_t>({16, 63, 64, 65, 200, 511, 512, 513, 600, 1030});
+  }
   while (pairsOf(program) > 8000)
     (sizes.queries > sizes.keys ? sizes.queries : sizes.keys) /= 2;
   auto dim = [&] { return pick<int64_t>({16, 16, 16, 24, 32, 40, 64}); };
