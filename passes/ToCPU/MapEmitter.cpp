@@ -3,6 +3,7 @@
 
 #include "dialect/Math/ScalarOps.h"
 #include "passes/Scalar/OpShape.h"
+#include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/VectorMath.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -130,22 +131,25 @@ Value MapEmitter::lift(Value value, int64_t vector) {
 
 //===- Operations ----------------------------------------------------------------===//
 
-void MapEmitter::emitScalar(Operation &op, unsigned level) {
-  // A power has the bits of a lane of a vector.
-  if (context.cpu.isAlongKeys() && isa<math::Exp2Op, math::ExpOp>(op) &&
-      op.getResult(0).getType().isF32()) {
-    Emitter &e = context.e;
-    Value power = emitVectorOp(op, e.broadcast(scalarOf(op.getOperand(0))));
-    cacheOf(level, 0)[op.getResult(0)] = e.create<vector::ExtractOp>(power, 0);
+/// Emits an operation on scalars; `into` receives its results. If lanes are keys, a function of a
+/// value of the row is that of vectors, with equal lanes: it has the same bits, and does not call
+/// libm.
+void MapEmitter::emitScalar(Operation &op, Cache &into) {
+  Emitter &e = context.e;
+  if (context.cpu.isAlongKeys() && isFunctionCall(&op) && op.getResult(0).getType().isF32()) {
+    SmallVector<Value> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(lift(operand, 0));
+    into[op.getResult(0)] = e.create<vector::ExtractOp>(emitVectorOp(op, operands), 0);
     return;
   }
   IRMapping mapping;
   for (Value operand : op.getOperands())
     if (!isa<BufferType>(operand.getType()))
       mapping.map(operand, scalarOf(operand));
-  emitScalarOp(context.e, op, mapping, context.function);
+  emitScalarOp(e, op, mapping, context.function);
   for (Value value : op.getResults())
-    cacheOf(level, 0)[value] = mapping.lookup(value);
+    into[value] = mapping.lookup(value);
 }
 
 Value MapEmitter::emitGather(ReadOp read, ArrayRef<Value> indices) {
@@ -214,7 +218,7 @@ void MapEmitter::emitOps(MapOp map, unsigned level, int64_t vector) {
     if (level & kRow)
       emitVector(op, level, vector);
     else
-      emitScalar(op, level);
+      emitScalar(op, cacheOf(level, 0));
   }
 }
 
@@ -273,12 +277,7 @@ void MapEmitter::emitInPlace(Operation &op, int64_t vector, AccumulateFn accumul
     return accumulate(sum);
   if (dependenceOf(op.getResult(0)) & kRow)
     return emitVector(op, kBoth, vector);
-  IRMapping mapping;
-  for (Value operand : op.getOperands())
-    if (!isa<BufferType>(operand.getType()))
-      mapping.map(operand, scalarOf(operand));
-  emitScalarOp(e, op, mapping, context.function);
-  locals[op.getResult(0)] = mapping.lookup(op.getResult(0));
+  emitScalar(op, locals);
 }
 
 //===- Maps ------------------------------------------------------------------------===//

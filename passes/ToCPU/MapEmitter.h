@@ -94,7 +94,7 @@ private:
   Cache &cacheOf(unsigned level, int64_t vector);
   Value scalarOf(Value regionValue);
   Value lift(Value regionValue, int64_t vector);
-  void emitScalar(Operation &op, unsigned level);
+  void emitScalar(Operation &op, Cache &into);
   void emitVector(Operation &op, unsigned level, int64_t vector);
   Value emitLimit(Operation &op, ArrayRef<Value> operands);
   Value emitVectorOp(Operation &op, ArrayRef<Value> operands);
