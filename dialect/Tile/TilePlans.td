@@ -17,8 +17,8 @@ def Tile_PlanOp : Tile_Op<"plan", [
     buffer uses exactly this block of keys. Schedules also set `distance_padding`, the number of
     entries after the last distance (extent `t` = r + c + distance_padding) that loads of an entire
     vector may access. `key_split` is the number of keys of a split (extent `ks` = ceildiv(c,
-    key_split)): stages over `ks` visit the keys of one split each. Splits follow from c alone, so
-    results do not depend on the threads.
+    key_split)): stages over `ks` visit the keys of one split each. Schedules round it up to entire
+    blocks of keys. Splits follow from c alone, so results do not depend on the threads.
 
     For counting useful work, a plan with one attention states which pairs it keeps: those with
     `mask_low` <= i - j <= `mask_high` (either may be absent), or all with `mask_none`. A plan with

@@ -100,10 +100,12 @@ LogicalResult mlir::tile::checkFits(StageOp stage, const CpuSchedule &schedule) 
   auto plan = stage->getParentOfType<PlanOp>();
   if (schedule.isAlongKeys() != hasFewRows(stage)) // step-C8
     return stage.emitOpError("expected along = ")
-           << (hasFewRows(stage) ? "keys for a stage of few rows" : "rows") << " (step-C8)";
-  if (schedule.isAlongKeys() && plan.getKeySplit().value_or(0) % schedule.keyBlock) // step-C8
-    return stage.emitOpError("expected key_block to divide the splits of the plan, ")
-           << *plan.getKeySplit() << " keys, found " << schedule.keyBlock << " (step-C8)";
+           << (schedule.isAlongKeys() ? "rows for a stage of many rows, found along = keys"
+                                      : "keys for a stage of few rows, found along = rows")
+           << " (step-C8)";
+  if (stage.isOver("ks") && plan.getKeySplit().value() % schedule.keyBlock) // step-C8
+    return stage.emitOpError("expected key_block to divide key_split of the plan, ")
+           << *plan.getKeySplit() << ", found " << schedule.keyBlock << " (step-C8)";
   if (schedule.owner() == Owner::Rows && sumsOverRows(stage.getStream())) // step-C7
     return stage.emitOpError("expected owner = columns on a CPU for a stage with sums over rows, "
                              "found owner = rows (step-C7)");
@@ -161,6 +163,8 @@ private:
       if (!*isNew)
         continue;
       const CpuSchedule &given = *step::scheduleOf<step::CpuAttr>(stage);
+      if (stage.isOver("ks")) // a split consists of entire blocks
+        plan.setKeySplit(llvm::alignTo(plan.getKeySplit().value(), given.keyBlock));
       if (failed(checkFits(stage, given)) || failed(checkMachine(stage, given, cpu)))
         return failure();
       LDBG() << stage.getSymName() << ": " << stage.getScheduleAttr()

@@ -6,6 +6,10 @@
 // RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" \
 // RUN:   | sed 's/tile.plan @attention attributes {/&key_block = 64 : i64, /' \
 // RUN:   | not pe-opt --pe-schedule-gpu=set=inner_block=16 2>&1 | FileCheck %s --check-prefix=OTHERS
+// RUN: pe-opt %examples/nope.mlir --pe-prepare --pe-structure-pipeline --pe-to-tile=few-rows=8 --pe-schedule-cpu \
+// RUN:   | sed 's/key_split = 512/key_split = 100/' | not pe-opt --pe-tile-to-cpu 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=SPLITS
+// SPLITS: error: 'tile.stage' op expected key_block to divide key_split of the plan, 100, found 64 (step-C8)
 // RUN: pe-opt %examples/nope.mlir --pe-to-tile-pipeline --pe-schedule-cpu | not pe-opt --pe-schedule-gpu 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=MACHINE
 // MACHINE: error: 'tile.stage' op expected no schedule, or one of this machine, found #step.cpu<owner = rows,
@@ -24,7 +28,7 @@ tile.plan @kept attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
 }
 
 // FEATURES: error: expected machine x86-64-v3 or x86-64-v4, found x86-64-v2
-// FIELD: error: schedule: expected a field of owner, lanes, {{.*}}, exp2, found key_blocks (step-C1)
+// FIELD: error: schedule: expected a field of owner, along, lanes, {{.*}}, exp2, found key_blocks (step-C1)
 // VALUE: error: schedule: expected exp2 bits or scalef, found fast (step-C2)
 // TILES: error: 'tile.stage' op expected key_block to be a multiple of its tiles, 4, found 33 (step-C3)
 // RANGE: error: schedule: expected unroll from 1 to 16, found 0 (step-C2)

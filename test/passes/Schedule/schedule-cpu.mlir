@@ -28,6 +28,15 @@
 // NO-KEYS-NOT: key_block
 // NO-KEYS: tile.parameter
 
+// In the stages for few rows, lanes are keys. A split of the keys consists of entire blocks.
+// RUN: pe-opt %examples/nope.mlir --pe-prepare --pe-structure-pipeline --pe-to-tile=few-rows=8 \
+// RUN:   --pe-schedule-cpu=set=forward.key_block=24 | FileCheck %s --check-prefix=FEW
+// FEW:      tile.plan @attention attributes {{.*}}key_split = 528 : i64
+// FEW:      tile.stage @attention_forward_splits {{.*}}#step.cpu<owner = rows, along = keys, lanes = 8,
+// FEW-SAME: query_block = 16, key_block = 24,
+// FEW:      tile.stage @attention_forward_merge {{.*}}#step.cpu<owner = rows, along = keys,
+// FEW:      tile.stage @attention_forward forward {{.*}}#step.cpu<owner = rows, along = rows,
+
 // With 16 registers, tiles are 4 x 2 vectors of 8 lanes; with 32 registers, 8 x 2 vectors of 16 lanes, with
 // the instruction that scales by powers of two. The rows of a work item decrease with the depth. A stage
 // without a stream gets the lanes of loops.
@@ -35,7 +44,7 @@
 // CHECK:       tile.stage @no_stream
 // CHECK-SAME:  schedule #step.loops<lanes = 16, group = {{[18]}}>
 // CHECK:       tile.stage @stream
-// CHECK-SAME:  #step.cpu<owner = rows, lanes = 8, query_vectors = 2, key_rows = 4, {{.*}}query_block = 128,
+// CHECK-SAME:  #step.cpu<owner = rows, along = rows, lanes = 8, query_vectors = 2, key_rows = 4, {{.*}} = 128,
 // CHECK-SAME:  exp2 = bits>
 // DEEP-LABEL:  tile.plan @narrow
 // DEEP:        query_block = 32,
