@@ -149,17 +149,19 @@ void StageToLoops::forRowBlocks(llvm::function_ref<void()> body) {
 void StageToLoops::forColumnBlocks(llvm::function_ref<void()> body) {
   BlockPosition &position = emitter->position;
   auto &builder = emitter->builder;
-  Value size = emitter->index(options.blockColumns), first = emitter->index(0);
-  Value end = emitter->size("c");
+  Value size = emitter->index(options.blockColumns), end = emitter->size("c");
+  Value first, count;
   if (stage.isOver("ks")) {
     Value keys = emitter->index(function->getPlan().getKeySplit().value());
     first = arith::MulIOp::create(builder, position.split, keys);
     end = arith::MinSIOp::create(builder, end, arith::AddIOp::create(builder, first, keys));
+    // ceildiv(end - first, size)
+    Value last = arith::AddIOp::create(builder, arith::SubIOp::create(builder, end, first),
+                                       emitter->index(options.blockColumns - 1));
+    count = arith::DivUIOp::create(builder, last, size);
+  } else {
+    count = emitter->size("ceildiv(c," + std::to_string(options.blockColumns) + ")");
   }
-  // ceildiv(end - first, size)
-  Value last = arith::AddIOp::create(builder, arith::SubIOp::create(builder, end, first),
-                                     emitter->index(options.blockColumns - 1));
-  Value count = arith::DivUIOp::create(builder, last, size);
   bool descending = stream && stream.getOrder() == Order::Descending;
   emitter->forRange(count, [&](Value block) {
     if (descending) {
@@ -167,8 +169,9 @@ void StageToLoops::forColumnBlocks(llvm::function_ref<void()> body) {
       block = arith::SubIOp::create(builder, lastBlock, block);
     }
     position.keyBlock = block;
-    position.firstColumn =
-        arith::AddIOp::create(builder, first, arith::MulIOp::create(builder, block, size));
+    position.firstColumn = arith::MulIOp::create(builder, block, size);
+    if (first)
+      position.firstColumn = arith::AddIOp::create(builder, first, position.firstColumn);
     Value left = arith::SubIOp::create(builder, end, position.firstColumn);
     position.columns = arith::MinSIOp::create(builder, left, size);
     body();
