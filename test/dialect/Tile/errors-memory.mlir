@@ -64,6 +64,19 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 // -----
 
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64, key_split = 64 : i64} {
+  %S = tile.buffer "s" temporary : !tile.buffer<[b, hq, ks, r], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      // expected-error-re @below {{extent ks to be loaded only inside a stream over splits (load-C7)}}
+      %x = tile.load %S : !tile.buffer<[b, hq, ks, r], f32> -> !tile.val<[r], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
 func.func @outside(%b: !tile.buffer<[hq], f32>) {
   // expected-error @below {{expects parent op to be one of 'tile.stage, tile.stream'}}
   %x = tile.load %b : !tile.buffer<[hq], f32> -> !tile.val<[], f32>
@@ -162,5 +175,30 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     %x = tile.constant 1.0 : !tile.val<[c, d], f32>
     // expected-error-re @below {{extents b and hkv,{{.*}}, found '!tile.buffer<[b, hq, c, d], f32>' (store-C7)}}
     tile.store %x, %X : !tile.val<[c, d], f32> -> !tile.buffer<[b, hq, c, d], f32>
+  }
+}
+
+// -----
+
+// All splits would write the same element.
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64, key_split = 64 : i64} {
+  %X = tile.buffer "x" result : !tile.buffer<[b, hq, r], f32>
+  tile.stage @s forward over ["b", "hkv", "ks"] {
+    tile.stream any {
+    }
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
+    // expected-error-re @below {{extent ks in every store of a stage over ks,{{.*}}<[b, hq, r], f32>' (store-C8)}}
+    tile.store %x, %X : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64, key_split = 64 : i64} {
+  %X = tile.buffer "x" temporary : !tile.buffer<[b, hq, ks, r], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
+    // expected-error @below {{extent ks in every store of a stage over ks, and in no other, found}}
+    tile.store %x, %X : !tile.val<[r], f32> -> !tile.buffer<[b, hq, ks, r], f32>
   }
 }

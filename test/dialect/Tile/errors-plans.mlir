@@ -8,6 +8,12 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 0 : i64} {
 
 // -----
 
+// expected-error @below {{expected a positive key_split, found 0 (plan-C1)}}
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64, key_split = 0 : i64} {
+}
+
+// -----
+
 // expected-error @below {{expected a distance_padding of at least 0, found -1 (plan-C1)}}
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64, distance_padding = -1 : i64} {
 }
@@ -32,7 +38,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{extent "rows": expected the names b, hq, hkv, r, c, d, e, t, kb, found rows (buffer-C1)}}
+  // expected-error @below {{"rows": expected the names b, hq, hkv, r, c, d, e, t, kb, ks, found rows (buffer-C1)}}
   %0 = tile.buffer "x" temporary : !tile.buffer<[rows], f32>
 }
 
@@ -111,15 +117,22 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 // -----
 
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64, key_split = 64 : i64} {
+  // expected-error @below {{expected a name that is not reserved, found "ks" (extent-C1)}}
+  tile.extent "ks"
+}
+
+// -----
+
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{expected the names b, hq, hkv, r, c, d, e, t, kb, found n (require_values-C1)}}
+  // expected-error @below {{expected the names b, hq, hkv, r, c, d, e, t, kb, ks, found n (require_values-C1)}}
   tile.require_values "x" ascending from "0" to "n"
 }
 
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{expected the names b, hq, hkv, r, c, d, e, t, kb, found n (require-C1)}}
+  // expected-error @below {{expected the names b, hq, hkv, r, c, d, e, t, kb, ks, found n (require-C1)}}
   tile.require "n" at_least "r + c" of "rows of 'table'"
 }
 
@@ -133,7 +146,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{expected the names b, hq, hkv, r, c, d, e, t, kb, found n (require-C1)}}
+  // expected-error @below {{expected the names b, hq, hkv, r, c, d, e, t, kb, ks, found n (require-C1)}}
   tile.require "n" at_least "r + c" of "rows of 'table'"
 }
 

@@ -2,7 +2,7 @@
 // RUN: pe-opt %s --split-input-file --verify-diagnostics
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{over "heads": expected the names b, hq, hkv, r, c, d, e, t, kb, found heads (stage-C1)}}
+  // expected-error @below {{"heads": expected the names b, hq, hkv, r, c, d, e, t, kb, ks, found heads (stage-C1)}}
   tile.stage @s forward over ["heads"] {
   }
 }
@@ -44,9 +44,29 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 // -----
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{a stage with values to be over ["b", "hq"] or ["b", "hkv"], found ["hq"] (stage-C5)}}
+  // expected-error-re @below {{over ["b", "hq"], ["b", "hkv"] or, with a stream,{{.*}}found ["hq"] (stage-C5)}}
   tile.stage @s forward over ["hq"] {
     %x = tile.constant 1.0 : !tile.val<[r], f32>
+  }
+}
+
+// -----
+
+// Only the stream of a stage visits the keys of a split.
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64, key_split = 64 : i64} {
+  // expected-error @below {{or, with a stream, ["b", "hkv", "ks"], found ["b", "hkv", "ks"] (stage-C5)}}
+  tile.stage @s forward over ["b", "hkv", "ks"] {
+    %x = tile.constant 1.0 : !tile.val<[r], f32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64, key_split = 64 : i64} {
+  // expected-error @below {{or, with a stream, ["b", "hkv", "ks"], found ["b", "hq", "ks"] (stage-C5)}}
+  tile.stage @s forward over ["b", "hq", "ks"] {
+    tile.stream any {
+    }
   }
 }
 
@@ -90,6 +110,33 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 // -----
 
+// A call knows its sizes before it runs a stage, and no block sizes.
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64, key_split = 64 : i64} {
+  // expected-error @below {{when "9 - ks": expected the names b, hq, hkv, r, c, d, e, found ks (stage-C9)}}
+  tile.stage @s forward over ["b", "hq"] when "9 - ks" {
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{when "9 -": expected an integer, a name or '(', found the end (stage-C9)}}
+  tile.stage @s forward over ["b", "hq"] when "9 -" {
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error @below {{expected a plan with key_split, because the stage is over ks (stage-C10)}}
+  tile.stage @s forward over ["b", "hkv", "ks"] {
+    tile.stream any {
+    }
+  }
+}
+
+// -----
+
 func.func private @f(memref<1xf32>, memref<7xi64>, index)
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %0 = tile.buffer "x" result : !tile.buffer<[r], f32>
@@ -112,4 +159,13 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %0 = tile.buffer "x" result : !tile.buffer<[r], f32>
   // expected-error @below {{expected a callee of 3 arguments (buffers, frame, item), found 2 (launch-C3)}}
   tile.launch @f forward items "b" (%0) : !tile.buffer<[r], f32>
+}
+
+// -----
+
+func.func private @f(memref<1xf32>, memref<7xi64>, index)
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %0 = tile.buffer "x" result : !tile.buffer<[r], f32>
+  // expected-error @below {{when "9 - rows": expected the names b, hq, hkv, r, c, d, e, found rows (launch-C4)}}
+  tile.launch @f forward items "b" when "9 - rows" (%0) : !tile.buffer<[r], f32>
 }

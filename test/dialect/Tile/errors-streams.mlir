@@ -129,3 +129,53 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     } : !tile.val<[c], f32>
   }
 }
+
+// -----
+
+// The keys of a split are merged by maps over rows.
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64, key_split = 64 : i64} {
+  %S = tile.buffer "s" temporary : !tile.buffer<[b, hq, ks, r, e], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream ascending over_splits {
+      %x = tile.load %S : !tile.buffer<[b, hq, ks, r, e], f32> -> !tile.val<[r, e], f32>
+      // expected-error-re @below {{loads, maps and constants of values over r and not c{{.*}}splits (stream-C10)}}
+      %y = tile.reduce add over e %x : !tile.val<[r, e], f32> -> !tile.val<[r], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64, key_split = 64 : i64} {
+  %F = tile.buffer "f" argument : !tile.buffer<[b, hq, c], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream ascending over_splits {
+      // expected-error-re @below {{of values over r and not c in a stream over splits (stream-C10)}}
+      %x = tile.load %F : !tile.buffer<[b, hq, c], f32> -> !tile.val<[c], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64, key_split = 64 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    // expected-error @below {{no folds of a stream over splits, in a stage that is not over ks (stream-C11)}}
+    %z = tile.stream any over_splits {
+      %x = tile.constant 1.0 : !tile.val<[r], f32>
+      tile.yield %x : !tile.val<[r], f32>
+    } : !tile.val<[r], f32>
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64, key_split = 64 : i64} {
+  tile.stage @s forward over ["b", "hkv", "ks"] {
+    // expected-error @below {{no folds of a stream over splits, in a stage that is not over ks (stream-C11)}}
+    tile.stream any over_splits {
+    }
+  }
+}
