@@ -260,8 +260,13 @@ struct Run {
                    : parameter ? 0.3f * std::fabs(normal(random)) + 0.05f
                                : normal(random) * (buffer.name == "q" ? spread : 1));
     }
-    for (const plan::Stage &stage : program.plan.stages)
-      items.push_back(*plan::SizeExpression::parse(stage.items)->evaluate(values));
+    auto evaluate = [&](const std::string &expression) {
+      return *plan::SizeExpression::parse(expression)->evaluate(values);
+    };
+    for (const plan::Stage &stage : program.plan.stages) {
+      const bool runs = stage.when.empty() || evaluate("max(0," + stage.when + ")") > 0;
+      items.push_back(runs ? evaluate(stage.items) : 0);
+    }
   }
 
   /// Sets a stride of a [B, H, S, D] view of [B, S, H, D] memory.

@@ -208,6 +208,8 @@ void TilePlan::run(Tensors &tensors, const plan::CallSizes &sizes) const {
         buffer.name, countElements(buffer, values) * sizeOf(buffer.dtype), buffer.zero));
   const plan::Frame frame = *device::BoundPlan::create(data)->frameOf(sizes);
   for (const plan::Stage &stage : data.stages) {
+    if (!stage.when.empty() && evaluate("max(0," + stage.when + ")", values) == 0)
+      continue;
     auto *function = reinterpret_cast<void (*)(void *const *, const int64_t *, int64_t)>(
         llvm::cantFail(engine->jit->lookup(stage.symbol)));
     std::vector<void *> buffers;

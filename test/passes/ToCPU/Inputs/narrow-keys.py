@@ -11,12 +11,15 @@ import subprocess
 import sys
 import tempfile
 
-# Lengths 0, 1 and 2, and lengths below, at and above a block of 64 keys; grouped heads, depths that
-# are not multiples of a vector, negative positions, rows in parts, other blocks.
+# Few rows, with one split of the keys or several: lengths 0, 1, 2 and 8. More rows: lengths below,
+# at and above a block of 64 keys; grouped heads, depths that are not multiples of a vector,
+# negative positions, rows in parts, other blocks.
 CALLS = [
     {"r": 1, "c": 1, "check": 0},  # the gradients of q and k are rounding errors
     {"r": 5, "c": 0},
     {"r": 2, "c": 64, "memory": "begin"},
+    {"r": 8, "c": 600, "hq": 4, "hkv": 2, "d": 40, "e": 24},
+    {"r": 3, "c": 520, "layout": "bshd", "features": "x86-64-v4"},
     {"r": 37, "c": 130, "hq": 4, "hkv": 2, "b": 2},
     {"r": 150, "c": 193, "d": 40, "e": 72, "hq": 3, "hkv": 1},
     {"r": 50, "c": 100, "q_start": -20, "d": 8, "e": 24, "features": "x86-64-v4"},
@@ -57,8 +60,9 @@ for encoding in encodings:
     for call in CALLS:
         example = f"{examples}/{encoding}.mlir"
         d = call.get("d", 64)
-        options = f"grad=true early-exit=false head-dim={d} value-dim={call.get('e', d)}"
-        program = run("pe-opt", example, f"--pe-to-tile-pipeline={options}")
+        options = f"grad=true early-exit=false few-rows=8 head-dim={d} value-dim={call.get('e', d)}"
+        program = run("pe-opt", example, "--pe-prepare", "--pe-structure-pipeline",
+                      f"--pe-to-tile={options}")
         with tempfile.NamedTemporaryFile("w", suffix=".mlir") as file:
             file.write(narrowed(program, dtype))
             file.flush()

@@ -1,13 +1,13 @@
 """Runs pe-kernel-bench on every encoding and call; exits with 1 at the first difference.
 
-usage: run-cases.py EXAMPLES sizes|parts|empty ENCODING...
+usage: run-cases.py EXAMPLES sizes|few|parts|empty ENCODING...
 """
 
 import subprocess
 import sys
 
 # Rows and keys that are not multiples of a tile, more rows or more keys, grouped heads, depths that
-# are not multiples of a vector, starts.
+# are not multiples of a vector, starts. Few rows: one split of the keys, or several.
 CALLS = {
     "sizes": [
         "--r=37 --c=130",
@@ -15,6 +15,14 @@ CALLS = {
         "--r=65 --c=63 --hq=4 --hkv=2 --d=40 --e=72",
         "--r=50 --c=100 --q_start=10 --k_start=3 --features=x86-64-v4",
         "--r=150 --c=150 --hq=3 --hkv=1 --b=2 --d=8 --e=24 --features=x86-64-v4",
+    ],
+    "few": [
+        "--r=1 --c=130",
+        "--r=8 --c=1100 --hq=4 --hkv=2 --d=40 --e=72 --memory=begin",
+        "--r=5 --c=513 --hq=3 --hkv=1 --b=2 --d=8 --e=24 --features=x86-64-v4",
+        "--r=3 --c=600 --set=key_block=24",
+        "--r=8 --c=70 --q_start=-4",
+        "--r=4 --c=0",
     ],
     # Rows in parts: each part is an item, or all parts are in one item.
     "parts": [
