@@ -113,7 +113,8 @@ bool isAxisName(StringRef word) {
 bool isNameOfSizes(StringRef word) {
   constexpr StringRef known[] = {"b",       "hq",      "hkv",        "r",          "c",   "d",
                                  "e",       "t",       "kb",         "ks",         "max", "ceildiv",
-                                 "k_start", "q_start", "head_start", "heads_total"};
+                                 "k_start", "q_start", "head_start", "heads_total",
+                                 "pages",   "page"};
   return llvm::is_contained(known, word) || word.starts_with("given_");
 }
 

@@ -153,15 +153,23 @@ static LogicalResult verifySizes(AttentionOp op) {
   RankedTensorType q = op.getQuery().getType(), k = op.getKey().getType();
   RankedTensorType v = op.getValue().getType(), o = op.getOutput().getType();
   SmallVector<SharedSize> sizes = {
-      {"the batch", "attention-C1", "the query", "the key", q, k, 0, 0},
-      {"the batch", "attention-C1", "the query", "the value", q, v, 0, 0},
       {"the batch", "attention-C1", "the query", "the result", q, o, 0, 0},
-      {"the heads", "attention-C2", "the key", "the value", k, v, 1, 1},
       {"the heads", "attention-C2", "the query", "the result", q, o, 1, 1},
       {"the head dim", "attention-C4", "the query", "the key", q, k, 3, 3},
       {"the head dim", "attention-C4", "the value", "the result", v, o, 3, 3},
-      {"the length", "attention-C5", "the key", "the value", k, v, 2, 2},
       {"the length", "attention-C5", "the query", "the result", q, o, 2, 2}};
+  if (op.getPages()) {
+    auto table = cast<RankedTensorType>(op.getPages().getType());
+    sizes.append({{"the batch", "pages-C1", "the query", "the table of pages", q, table, 0, 0},
+                  {"the number of pages", "pages-C1", "the key", "the value", k, v, 0, 0},
+                  {"the size of a page", "pages-C1", "the key", "the value", k, v, 1, 1},
+                  {"the heads", "attention-C2", "the key", "the value", k, v, 2, 2}});
+  } else {
+    sizes.append({{"the batch", "attention-C1", "the query", "the key", q, k, 0, 0},
+                  {"the batch", "attention-C1", "the query", "the value", q, v, 0, 0},
+                  {"the heads", "attention-C2", "the key", "the value", k, v, 1, 1},
+                  {"the length", "attention-C5", "the key", "the value", k, v, 2, 2}});
+  }
   if (op.getLse()) {
     auto lse = cast<RankedTensorType>(op.getLse().getType());
     const StringRef names[] = {"the batch", "the heads", "the length"};
@@ -271,7 +279,8 @@ static LogicalResult verifyPositions(AttentionOp op) {
         {"key", keys, op.getKey().getType()}})
     for (auto [name, dim, from] :
          {std::tuple<StringRef, int, int>("batch", 0, 0), {"length", 1, 2}})
-      if (failed(verifySharedSize(op, {("the " + name).str(), "positions-C4", ("the " + what).str(),
+      if (!(value == keys && op.getPages()) && // a call knows the number of keys
+          failed(verifySharedSize(op, {("the " + name).str(), "positions-C4", ("the " + what).str(),
                                        ("the positions of the " + what).str(), activations,
                                        cast<RankedTensorType>(value.getType()),
                                        static_cast<unsigned>(from), static_cast<unsigned>(dim)})))
@@ -291,12 +300,32 @@ static LogicalResult verifyRotatedKeys(AttentionOp op) {
   return success();
 }
 
+static LogicalResult verifyPages(AttentionOp op) {
+  if (!op.getPages())
+    return success();
+  const int64_t page = op.getKey().getType().getDimSize(1);
+  if (page == 0) // pages-C2
+    return op.emitOpError("expected pages of at least one key, found 0 (pages-C2)");
+  if (op.getRotation() && !op.getRotatedKeys()) // pages-C3
+    return op.emitOpError("expected rotated_keys together with rotate(...) and pages(...), found "
+                          "keys to rotate; keep rotated keys in the pages, so that a call reads "
+                          "them once (pages-C3)");
+  if (!op.getPrologues().empty()) // pages-C4
+    return op.emitOpError("expected no prologue(...) together with pages(...), which reads the keys "
+                          "as they are, found one (pages-C4)");
+  if (op.getRemainder() == Remainder::Value) // pages-C5
+    return op.emitOpError("expected remainder = #pe.remainder<drop> together with pages(...), found "
+                          "value; the query's own value is read as a row of a tensor (pages-C5)");
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
   RankedTensorType q = getQuery().getType(), k = getKey().getType();
   if (failed(verifySizes(*this)))
     return failure();
-  int64_t heads = q.getDimSize(1), keyHeads = k.getDimSize(1);
-  if (!q.isDynamicDim(1) && !k.isDynamicDim(1) &&
+  const unsigned axis = getKeyHeadAxis();
+  int64_t heads = q.getDimSize(1), keyHeads = k.getDimSize(axis);
+  if (!q.isDynamicDim(1) && !k.isDynamicDim(axis) &&
       (keyHeads == 0 ? heads != 0 : heads % keyHeads != 0)) // attention-C3
     return emitOpError("expected the query heads to be a multiple of the ")
            << keyHeads << " key heads, found " << heads << " (attention-C3)";
@@ -315,7 +344,7 @@ LogicalResult AttentionOp::verify() {
       failed(verifySink(*this)) ||
       failed(verifyDropout(*this, getDropout(), getSeed(), {getQuery().getType(), "the query"})) ||
       failed(verifyValueContent(*this)) || failed(verifyPositions(*this)) ||
-      failed(verifyRotatedKeys(*this)))
+      failed(verifyRotatedKeys(*this)) || failed(verifyPages(*this)))
     return failure();
   if (getRotation() && !q.isDynamicDim(3))
     if (auto rotation = getRotation().getDefiningOp<RotationOpInterface>())

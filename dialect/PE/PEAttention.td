@@ -50,6 +50,11 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     ones. The prepared tensor of the keys of the same function without `rotated_keys` contains turned
     keys (docs/c-api.md).
 
+    With `pages(%table : tensor<?x?xi32>)`, keys and values are pages of a pool that all batch entries
+    share, [pages, page, Hkv, D] and [pages, page, Hkv, Dv]: key j of batch entry b is row j mod page of
+    page table[b, j / page]. The table is [B, ceildiv(Sk, page)], on CPUs only and without gradients.
+    Sk is the number of rows of a table's row of pages, or the length of the entry (`kv_len`).
+
     `dropped` lists the biases that passes removed because they change no result; sources omit it.
 
     Example:
@@ -67,6 +72,7 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     Optional<AnyTypeOf<[1DTensorOf<[F32]>, PE_SinkType]>>:$sink, Variadic<PE_FactorType>:$factors,
     Optional<TensorRankOf<[I64], [0, 1]>>:$seed, Optional<2DTensorOf<[I32]>>:$query_positions,
     Optional<2DTensorOf<[I32]>>:$key_positions, Optional<PE_MaskType>:$mask,
+    Optional<2DTensorOf<[I32]>>:$pages,
     DefaultValuedAttr<PE_NormalizerAttr, "::mlir::pe::Normalizer::Softmax">:$normalizer,
     OptionalAttr<F64Attr>:$scale, OptionalAttr<F64Attr>:$dropout, UnitAttr:$attend_current,
     UnitAttr:$rotated_keys,
@@ -90,6 +96,8 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     /// The range of i - j of the pairs that contribute: the range of the mask (unbounded if it is a
     /// block argument), without i = j if stick-breaking excludes the query's own key.
     ::mlir::pe::DifferenceRange getPairRange();
+    /// Returns the axis of keys and values that counts their heads.
+    unsigned getKeyHeadAxis() { return getPages() ? 2 : 1; }
     /// Returns the name of a clause whose formulas count rows, so that positions from data cannot
     /// replace them; empty if there is none.
     ::llvm::StringRef findClauseOfRows();

@@ -23,6 +23,7 @@ enum class Form {
   Single,         ///< name(%a)
   SingleOrTensor, ///< name(%a) or name(%a : type)
   Dropout,        ///< name(probability, %seed : type)
+  Tensor,         ///< name(%a : type)
   Pair,           ///< name(%a, %b : type, type), in two groups of operands
 };
 
@@ -48,13 +49,14 @@ constexpr Clause kClauses[] = {
     {"factor", Form::List, 10, typeOf<FactorType>},
     {"dropout", Form::Dropout, 11, nullptr},
     {"positions", Form::Pair, 12, nullptr},
-    {"mask", Form::Single, 14, typeOf<MaskType>}};
+    {"mask", Form::Single, 14, typeOf<MaskType>},
+    {"pages", Form::Tensor, 15, nullptr}};
 /// Names of clauses that do not exist yet.
-constexpr StringLiteral kReserved[] = {"pages"};
+constexpr StringLiteral kReserved[] = {"rotate_values"};
 
 constexpr unsigned kGroups =
     std::tuple_size_v<decltype(AttentionOp::Properties::operandSegmentSizes)>;
-static_assert(kGroups == 15, "the table numbers the groups of PEAttention.td");
+static_assert(kGroups == 16, "the table numbers the groups of PEAttention.td");
 constexpr StringLiteral kTypes = "(!qkv, !qkv, !qkv) -> !qkv";
 
 /// The operands of one group and their types.
@@ -157,6 +159,8 @@ ParseResult ClauseParser::parse(const Clause &clause) {
   }
   if (parser.parseLParen())
     return failure();
+  if (clause.form == Form::Tensor)
+    return failure(parseTyped(group) || parser.parseRParen());
   if (clause.form == Form::Dropout) {
     FloatAttr probability;
     if (parser.parseAttribute(probability, parser.getBuilder().getF64Type()) ||
@@ -247,7 +251,7 @@ static void printClause(OpAsmPrinter &printer, AttentionOp op, const Clause &cla
   if (clause.form == Form::Pair) {
     OperandRange second = op.getODSOperands(clause.group + 1);
     printer << ", " << second << " : " << operands.getTypes() << ", " << second.getTypes();
-  } else if (clause.form == Form::Dropout ||
+  } else if (clause.form == Form::Dropout || clause.form == Form::Tensor ||
              (clause.form == Form::SingleOrTensor &&
               operands.front().getType() != clause.type(op.getContext()))) {
     printer << " : " << operands.getTypes();

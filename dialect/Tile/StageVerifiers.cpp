@@ -92,6 +92,49 @@ LogicalResult RequireValuesOp::verify() {
   return success();
 }
 
+Value mlir::tile::tableOf(Value buffer) {
+  auto pool = buffer.getDefiningOp<BufferOp>();
+  if (!pool || !pool.getPages())
+    return {};
+  for (BufferOp other : pool->getParentOfType<PlanOp>().getOps<BufferOp>())
+    if (other.getName() == *pool.getPages())
+      return other.getBuffer();
+  return {};
+}
+
+SmallVector<StringAttr> mlir::tile::accessedExtents(Value buffer) {
+  SmallVector<StringAttr> extents(cast<BufferType>(buffer.getType()).getExtents());
+  auto pool = buffer.getDefiningOp<BufferOp>();
+  if (!pool || !pool.getPages())
+    return extents;
+  MLIRContext *context = buffer.getContext();
+  return {StringAttr::get(context, "b"), extents[2], StringAttr::get(context, "c"), extents[3]};
+}
+
+static LogicalResult verifyPages(BufferOp pool) {
+  auto isNamed = [](BufferType type, ArrayRef<StringRef> names) {
+    return llvm::equal(type.getExtents(), names,
+                       [](StringAttr extent, StringRef name) { return extent == name; });
+  };
+  BufferType type = pool.getBuffer().getType();
+  const bool isPool = isNamed(type, {"pages", "page", "hkv", "d"}) ||
+                      isNamed(type, {"pages", "page", "hkv", "e"});
+  if (!isPool || pool.getRole() != Role::Argument || !pool.getStrided()) // buffer-C6
+    return pool.emitOpError("expected `pages` on a strided argument with extents pages, page, hkv "
+                            "and d or e, found ")
+           << stringifyRole(pool.getRole()) << " '" << pool.getName() << "' of " << type
+           << " (buffer-C6)";
+  Value table = tableOf(pool.getBuffer());
+  auto tableType = table ? cast<BufferType>(table.getType()) : BufferType();
+  if (!table || table.getDefiningOp<BufferOp>().getRole() != Role::Argument ||
+      !tableType.getElementType().isInteger(32) || !isNamed(tableType, {"b", "ceildiv(c,page)"})) // buffer-C7
+    return pool.emitOpError("expected the table of pages to be an argument of i32 with extents b "
+                            "and ceildiv(c,page), found ")
+           << (table ? "another buffer" : "no buffer") << " '" << *pool.getPages()
+           << "' (buffer-C7)";
+  return success();
+}
+
 LogicalResult BufferOp::verify() {
   BufferType type = getBuffer().getType();
   for (StringAttr extent : type.getExtents())
@@ -110,6 +153,8 @@ LogicalResult BufferOp::verify() {
                        "cleared, found a ")
            << stringifyRole(getRole()) << (getZero() ? " with `zero`" : "") << " of rank "
            << type.getRank() << " (buffer-C4)";
+  if (getPages() && failed(verifyPages(*this)))
+    return failure();
   if (!getSlots())
     return success();
   ArrayRef<StringAttr> extents = type.getExtents();

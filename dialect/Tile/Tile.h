@@ -82,6 +82,13 @@ inline SlotsAttr slotsOf(Value buffer) {
   return declared ? declared.getSlotsAttr() : SlotsAttr();
 }
 
+/// Returns the table of pages of a pool, or null for other buffers.
+Value tableOf(Value buffer);
+
+/// Returns the extents under which stages access a buffer: for a pool of pages b, hkv, c and the
+/// depth.
+SmallVector<StringAttr> accessedExtents(Value buffer);
+
 inline const SpaceSet &spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
 
 /// Declares the parameters of attention: k_start, q_start, head_start, heads_total.

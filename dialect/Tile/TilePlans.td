@@ -125,19 +125,25 @@ def Tile_BufferOp : Tile_Op<"buffer", [HasParent<"PlanOp">]> {
     dense. The attributes of an encoding parameter (`pe.init`, `pe.min`, `pe.decay`, `pe.monitor`)
     are preserved.
 
+    An argument with `pages` is a pool of pages: row j of `[b, hkv, c, d]`, as which stages load it, is
+    row j mod page of page table[b, j / page], where the table is the named argument of i32 with
+    extents b and ceildiv(c,page).
+
     A temporary with `slots` holds partial sums: its third extent, after b and hq, is their number.
     `tile.window_grad` and `tile.segments_grad` add to the slot of the pair, and the third index of
     a `tile.accumulate` in a map over pairs is that slot. `pe-split-sums` creates such buffers.
 
     ```mlir
     %g = tile.buffer "diagonals" temporary {zero} : !tile.buffer<[b, hq, t], f32>
+    %p = tile.buffer "k" argument pages "table" {strided} : !tile.buffer<[pages, page, hkv, d], f32>
     %s = tile.buffer "slots" temporary slots <c by 64> {zero} : !tile.buffer<[b, hq, 16, t], f32>
     ```
   }];
   let arguments = (ins StrAttr:$name, Tile_RoleAttr:$role, UnitAttr:$zero, UnitAttr:$strided,
-                       OptionalAttr<Tile_SlotsAttr>:$slots);
+                       OptionalAttr<Tile_SlotsAttr>:$slots, OptionalAttr<StrAttr>:$pages);
   let results = (outs Tile_BufferType:$buffer);
-  let assemblyFormat = "$name $role (`slots` $slots^)? attr-dict `:` type($buffer)";
+  let assemblyFormat =
+      "$name $role (`slots` $slots^)? (`pages` $pages^)? attr-dict `:` type($buffer)";
   let hasVerifier = 1;
 }
 

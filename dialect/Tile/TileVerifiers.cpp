@@ -37,17 +37,20 @@ bool mlir::tile::isOwned(BufferType buffer) { return buffer.has("b") && buffer.h
 
 /// Returns true if the extents of the buffer, except heads and blocks, are those of a value over
 /// `spaces`.
-static bool bufferHolds(BufferType buffer, const SpaceSet &spaces) {
-  auto isHeld = [&](StringRef name) { return buffer.has(name); };
-  auto isOther = [&](StringRef name) { return buffer.has(name) && !spaces.has(name); };
+static bool bufferHolds(Value buffer, const SpaceSet &spaces) {
+  const SmallVector<StringAttr> extents = accessedExtents(buffer);
+  auto isHeld = [&](StringRef name) {
+    return llvm::any_of(extents, [&](StringAttr extent) { return extent == name; });
+  };
+  auto isOther = [&](StringRef name) { return isHeld(name) && !spaces.has(name); };
   return llvm::all_of(spaces.getNames(), isHeld) &&
          llvm::none_of(ArrayRef<StringRef>{"r", "c", "d", "e"}, isOther);
 }
 
 /// Returns an extent that indexes neither a value over `spaces` nor a head or block, or null.
-static StringAttr findOtherExtent(BufferType buffer, const SpaceSet &spaces) {
+static StringAttr findOtherExtent(Value buffer, const SpaceSet &spaces) {
   constexpr StringRef kImplied[] = {"b", "hq", "hkv", "kb", "ks"};
-  for (StringAttr extent : buffer.getExtents())
+  for (StringAttr extent : accessedExtents(buffer))
     if (!llvm::is_contained(kImplied, extent.getValue()) && !spaces.has(extent.getValue()))
       return extent;
   return {};
@@ -80,10 +83,10 @@ template <typename Op> static LogicalResult verifyMemory(Op op, StringRef name) 
   if (hasPairs(value.getSpaces()))
     return op.emitOpError("expected a panel, a vector or a head scalar, found a value over ")
            << value.getSpaces().toString() << ", which is virtual (" << name << "-C1)";
-  if (!bufferHolds(buffer, value.getSpaces()))
+  if (!bufferHolds(op.getBuffer(), value.getSpaces()))
     return op.emitOpError("expected the buffer's extents to hold a value over ")
            << value.getSpaces().toString() << ", found " << buffer << " (" << name << "-C2)";
-  if (StringAttr other = findOtherExtent(buffer, value.getSpaces()))
+  if (StringAttr other = findOtherExtent(op.getBuffer(), value.getSpaces()))
     return op.emitOpError("expected extents that name the value's indices, found ")
            << other.getValue() << " (" << name << "-C3)";
   const Type element = buffer.getElementType();
@@ -120,6 +123,9 @@ LogicalResult StoreOp::verify() {
     return failure();
   BufferType buffer = getBuffer().getType();
   const SpaceSet &spaces = spacesOf(getValue());
+  if (tableOf(getBuffer())) // store-C9
+    return emitOpError("expected a store to a buffer without `pages`, which the caller fills, found ")
+           << buffer << " (store-C9)";
   bool inStream = isInStream(*this);
   if (inStream && !(isRow(spaces) && buffer.has("kb"))) // store-C5
     return emitOpError("expected a store inside a stream to be a snapshot: a value over r to a "

@@ -70,7 +70,9 @@ public:
       eachBlock(columns, visitRows, packs);
     };
     // A single row reads every key once, and extends it in registers.
-    if (context.hasNarrowKeys())
+    if (context.hasPagedKeys())
+      eachKeyBlock(true);
+    else if (context.hasPackedKeys())
       e.ifThen(e.less(1, end - first), [&] { eachKeyBlock(true); }, [&] { eachKeyBlock(false); });
     else
       eachKeyBlock(false);

@@ -40,7 +40,8 @@ Value mlir::tile::cpu::createTemporary(StageOp stage, const Twine &name,
       llvm::map_to_vector(extents, [&](const std::string &text) { return b.getStringAttr(text); });
   auto type = BufferType::get(b.getContext(), texts, element);
   return BufferOp::create(b, stage.getLoc(), type, (stage.getSymName() + "_" + name).str(),
-                          Role::Temporary, zero, /*strided=*/false, /*slots=*/SlotsAttr());
+                          Role::Temporary, zero, /*strided=*/false, /*slots=*/SlotsAttr(),
+                          /*pages=*/StringAttr());
 }
 
 PartSizes::PartSizes(StageOp stage, const CpuSchedule &cpu) {

@@ -81,43 +81,103 @@ Index StageContext::pitch(Value buffer) {
   return e.fromValue(function.getStrides(buffer).drop_back().back());
 }
 
-KeyPanel StageContext::pack(Value panel, const Place &place) {
-  Value buffer = panel.getDefiningOp<LoadOp>().getBuffer(), from = memory(buffer);
-  const int64_t depth = depthOf(spacesOf(panel)), whole = depth / e.lanes * e.lanes;
-  const Index first = offset(buffer, place), step = pitch(buffer);
-  Value into = e.scratch(cpu.keyBlock * depth);
-  e.loop(0, minOf(cpu.keyBlock, columns - place.c), 1, [&](Index key) {
+/// Copies `count` rows, in f32.
+void StageContext::extendRows(const KeyPanel &from, const KeyPanel &into, const Index &count,
+                              int64_t depth) {
+  const int64_t whole = depth / e.lanes * e.lanes;
+  e.loop(0, count, 1, [&](Index row) {
     auto extend = [&](const Index &d, int64_t width) {
-      e.storeVector(e.loadVector(from, first + key * step + d, width), into,
-                    key * Index(depth) + d);
+      e.storeVector(e.loadVector(from.memory, from.at + row * from.pitch + d, width), into.memory,
+                    into.at + row * into.pitch + d);
     };
     e.loop(0, whole, e.lanes, [&](Index d) { extend(d, e.lanes); });
     if (whole != depth)
       extend(whole, depth - whole);
   });
-  return {into, 0, depth};
+}
+
+KeyPanel StageContext::pack(Value panel, const Place &place) {
+  Value buffer = panel.getDefiningOp<LoadOp>().getBuffer();
+  if (tableOf(buffer))
+    return packPages(panel, place);
+  const int64_t depth = depthOf(spacesOf(panel));
+  const KeyPanel into = {e.scratch(cpu.keyBlock * depth), 0, depth};
+  extendRows({memory(buffer), offset(buffer, place), pitch(buffer)}, into,
+             minOf(cpu.keyBlock, columns - place.c), depth);
+  return into;
+}
+
+/// Copies a block page by page. In f32, a block inside one page is read where it lies.
+KeyPanel StageContext::packPages(Value panel, const Place &place) {
+  Value pool = panel.getDefiningOp<LoadOp>().getBuffer(), table = tableOf(pool);
+  const int64_t depth = depthOf(spacesOf(panel));
+  const ValueRange strides = function.getStrides(pool); // pages, page, hkv, depth
+  const Index page = e.fromValue(emitSize("page")), pitch = e.fromValue(strides[1]);
+  const Index end = minOf(place.c + Index(cpu.keyBlock), columns);
+  const Index first = place.c / page, last = (end - Index(1)) / page;
+  /// Returns the row of the first key at `begin` or after it in page `number` of the entry.
+  auto rowsFrom = [&](const Index &number, const Index &begin) {
+    Index at = offset(table, place) + number;
+    Index index = e.fromValue(
+        e.create<arith::IndexCastOp>(e.getIndexType(), e.load(memory(table), at)));
+    return KeyPanel{memory(pool),
+                    offset(pool, place) + index * e.fromValue(strides[0]) +
+                        (begin - number * page) * pitch,
+                    pitch};
+  };
+  const KeyPanel into = {e.scratch(cpu.keyBlock * depth), 0, depth};
+  auto copy = [&] {
+    e.loop(first, last + Index(1), 1, [&](Index number) {
+      const Index begin = maxOf(number * page, place.c);
+      const Index count = minOf((number + Index(1)) * page, end) - begin;
+      const Index row = begin - place.c;
+      extendRows(rowsFrom(number, begin), {into.memory, row * into.pitch, into.pitch}, count, depth);
+    });
+  };
+  if (elementOf(pool) != elementOf(panel)) {
+    copy();
+    return into;
+  }
+  Value isSplit = e.less(first, last);
+  e.ifThen(isSplit, copy);
+  const KeyPanel from = rowsFrom(first, place.c);
+  auto select = [&](const Index &copied, const Index &there) {
+    return e.fromValue(e.select(isSplit, e.toValue(copied), e.toValue(there)));
+  };
+  Value copied = e.create<memref::CastOp>(from.memory.getType(), into.memory);
+  return {e.select(isSplit, copied, from.memory), select(into.at, from.at),
+          select(into.pitch, from.pitch)};
 }
 
 /// The block of such a panel is the same for all query heads of a key head.
-static bool isNarrowPanel(LoadOp load) {
-  return elementOf(load.getBuffer()) != elementOf(load.getValue()) &&
-         isColumnPanel(spacesOf(load.getValue())) && !load.getBuffer().getType().has("hq");
+static bool isPanelOfKeyHead(LoadOp load) {
+  return isColumnPanel(spacesOf(load.getValue())) && !load.getBuffer().getType().has("hq");
 }
 
-bool StageContext::hasNarrowKeys() {
-  return llvm::any_of(stream.getBody().getOps<LoadOp>(), isNarrowPanel);
+static bool isPackedPanel(LoadOp load) {
+  return isPanelOfKeyHead(load) && (elementOf(load.getBuffer()) != elementOf(load.getValue()) ||
+                                    tableOf(load.getBuffer()));
+}
+
+bool StageContext::hasPackedKeys() {
+  return llvm::any_of(stream.getBody().getOps<LoadOp>(), isPackedPanel);
+}
+
+bool StageContext::hasPagedKeys() {
+  return llvm::any_of(stream.getBody().getOps<LoadOp>(),
+                      [](LoadOp load) { return tableOf(load.getBuffer()) != nullptr; });
 }
 
 void StageContext::packKeys(const Place &place) {
   for (auto load : stream.getBody().getOps<LoadOp>())
-    if (isNarrowPanel(load))
+    if (isPackedPanel(load))
       packed[load.getValue()] = {pack(load.getValue(), place), place.c};
 }
 
 KeyPanel StageContext::keyPanel(Value panel, const Place &place) {
   if (auto found = packed.find(panel); found != packed.end()) {
     const auto &[block, column] = found->second;
-    return {block.memory, (place.c - column) * block.pitch, block.pitch};
+    return {block.memory, block.at + (place.c - column) * block.pitch, block.pitch};
   }
   Value buffer = panel.getDefiningOp<LoadOp>().getBuffer();
   return {memory(buffer), offset(buffer, place), pitch(buffer)};

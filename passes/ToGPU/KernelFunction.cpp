@@ -21,7 +21,7 @@ Value mlir::tile::gpu::addTemporary(StageOp stage, const Twine &name, ArrayRef<s
   auto type = BufferType::get(stage.getContext(), attrs, element);
   return BufferOp::create(builder, stage.getLoc(), type,
                           (plan.getSymName() + "_" + stage.getSymName() + name).str(),
-                          Role::Temporary, zero, /*strided=*/false, slots);
+                          Role::Temporary, zero, /*strided=*/false, slots, /*pages=*/StringAttr());
 }
 
 void mlir::tile::gpu::enterStage(OpBuilder &builder, StageOp stage, const Twine &suffix) {

@@ -292,7 +292,7 @@ Value segmentsScratch(StageOp stage, FindSegmentsOp op) {
   return BufferOp::create(builder, stage.getLoc(), type,
                           (plan.getSymName() + "_" + stage.getSymName() + "_scratch").str(),
                           Role::Temporary, /*zero=*/false, /*strided=*/false,
-                          /*slots=*/SlotsAttr());
+                          /*slots=*/SlotsAttr(), /*pages=*/StringAttr());
 }
 
 /// Emits a kernel in which one CTA calls `pe_gpu_find_segments`. Every thread has the argument

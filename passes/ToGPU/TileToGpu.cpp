@@ -110,6 +110,9 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
   if (stage.isOver("ks") || stage.getStream().getOverSplits())
     return refuse(stage,
                   "expected a stage that visits all keys, found one over splits of the keys");
+  if (llvm::any_of(collectBuffers(stage), tableOf)) // pages-C7
+    return refuse(stage, "expected keys and values as tensors, found pages(...), which run on CPUs "
+                         "(pages-C7)");
   auto plan = stage->getParentOfType<PlanOp>();
   for (int64_t depth : {plan.getHeadDim(), plan.getValueDim()})
     if (depth % 8 || depth < 8 || depth > 256)

@@ -135,9 +135,17 @@ Value BlockEmitter::slotOf(SlotsAttr slots, StringRef count, const Point &point)
   return arith::RemUIOp::create(builder, number, size(count));
 }
 
+Value BlockEmitter::pageOf(Value table, const Point &point) {
+  Value number = arith::DivUIOp::create(builder, callColumn(point), size("page"));
+  Value page = memref::LoadOp::create(builder, function.getView(table),
+                                      ValueRange{position.b, number});
+  return arith::IndexCastOp::create(builder, builder.getIndexType(), page);
+}
+
 SmallVector<Value> BlockEmitter::bufferIndices(Value buffer, const Point &point, ValueRange extra) {
   SmallVector<Value> indices;
   const SlotsAttr slots = slotsOf(buffer);
+  const Value table = tableOf(buffer);
   for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents()) {
     StringRef name = extent.getValue();
     if (slots && indices.size() == 2) {
@@ -152,6 +160,11 @@ SmallVector<Value> BlockEmitter::bufferIndices(Value buffer, const Point &point,
       indices.push_back(position.keyBlock);
     } else if (name == "ks") {
       indices.push_back(position.split);
+    } else if (name == "pages" && table) {
+      indices.push_back(pageOf(table, point));
+    } else if (name == "page" && table) {
+      indices.push_back(
+          arith::RemUIOp::create(builder, callColumn(point), size("page")).getResult());
     } else if (name == "r") {
       indices.push_back(callRow(point));
     } else if (name == "c") {

@@ -138,6 +138,8 @@ private:
   Value contract(StringRef axis, bool masked, Value initial, const Point &point,
                  llvm::function_ref<Value(Value, const Point &)> combine);
   SmallVector<Value> bufferIndices(Value buffer, const Point &point, ValueRange extra = {});
+  /// Returns the page of a key in a pool.
+  Value pageOf(Value table, const Point &point);
   /// Returns the slot of a pair in a buffer of partial sums with `count` slots.
   Value slotOf(SlotsAttr slots, StringRef count, const Point &point);
   /// Returns the memory of `value` for one block, allocated on first use.

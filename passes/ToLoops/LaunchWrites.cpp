@@ -27,6 +27,8 @@ void mlir::tile::noteWrites(LaunchOp launch, StageOp stage) {
     for (Value operand : op->getOperands())
       if (isa<BufferType>(operand.getType())) {
         known.insert(operand);
+        if (Value table = tableOf(operand))
+          known.insert(table);
         if (!isOnlyRead(op, operand))
           written.insert(operand);
       }

@@ -19,6 +19,9 @@ SmallVector<Value> mlir::tile::collectBuffers(StageOp stage) {
       if (isa<BufferType>(operand.getType()))
         used.insert(operand);
   });
+  for (Value buffer : SmallVector<Value>(used.begin(), used.end()))
+    if (Value table = tableOf(buffer))
+      used.insert(table);
   SmallVector<Value> buffers;
   for (BufferOp buffer : stage->getParentOfType<PlanOp>().getOps<BufferOp>())
     if (used.contains(buffer.getBuffer()))

@@ -102,7 +102,8 @@ void StageToLoops::addStreamBuffers() {
     streamBuffers.push_back(BufferOp::create(builder, stream.getLoc(),
                                              streamBufferType(result, stage), name, Role::Temporary,
                                              /*zero=*/false,
-                                             /*strided=*/false, /*slots=*/SlotsAttr()));
+                                             /*strided=*/false, /*slots=*/SlotsAttr(),
+                                             /*pages=*/StringAttr()));
   }
 }
 

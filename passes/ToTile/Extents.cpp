@@ -36,6 +36,13 @@ SmallVector<std::string> namedExtents(Value value) {
     if (auto attention = dyn_cast<AttentionOp>(use.getOwner())) {
       if (use.get() == attention.getQuery())
         return {"b", "hq", "r", "d"};
+      const bool isPaged = attention.getPages() != nullptr;
+      if (isPaged && use.get() == attention.getPages())
+        return {"b", "ceildiv(c,page)"};
+      if (isPaged && use.get() == attention.getKey())
+        return {"pages", "page", "hkv", "d"};
+      if (isPaged && use.get() == attention.getValue())
+        return {"pages", "page", "hkv", "e"};
       if (use.get() == attention.getKey())
         return {"b", "hkv", "c", "d"};
       if (use.get() == attention.getValue())

@@ -30,6 +30,14 @@ static bool isActivation(BlockArgument argument) {
            return isa<MergeOp>(use.getOwner()) && use.getOperandNumber() % 2 == 1;
          });
 }
+/// Returns the table of pages of keys or values, or null if they are not in pages.
+static Value pagesOf(BlockArgument argument) {
+  for (OpOperand &use : argument.getUses())
+    if (auto attention = dyn_cast<AttentionOp>(use.getOwner());
+        attention && (use.getOperandNumber() == 1 || use.getOperandNumber() == 2))
+      return attention.getPages();
+  return {};
+}
 /// Returns true for tensors of floating-point numbers.
 static bool isFloating(Value value) {
   auto type = dyn_cast<ShapedType>(value.getType());
@@ -142,6 +150,8 @@ void Inputs::createArguments() {
     Value buffer = isActivation(argument)
                        ? context->strided(nameOf(argument), Role::Argument, names, element)
                        : context->buffer(nameOf(argument), Role::Argument, names, element);
+    if (Value table = pagesOf(argument))
+      buffer.getDefiningOp<BufferOp>().setPages(nameOf(cast<BlockArgument>(table)));
     for (StringRef attribute : {"pe.init", "pe.min", "pe.decay", "pe.monitor", "pe.absent"})
       if (Attribute value = function.getArgAttr(argument.getArgNumber(), attribute))
         buffer.getDefiningOp()->setAttr(attribute, value);
@@ -272,6 +282,10 @@ FailureOr<AttentionInputs> AttentionInputs::create(Inputs &inputs, AttentionOp o
           "found the result of another operation");
     *gradient = inputs.gradient(value);
   }
+  if (op.getPages() && inputs.plan().grad) // pages-C6
+    return op.emitError("expected no gradients of an attention with pages(...), which serves "
+                        "generation, found a compilation with gradients; train with keys and values "
+                        "as tensors (pages-C6)");
   result.scale = op.getScale() ? op.getScale()->convertToDouble()
                                : 1.0 / std::sqrt(static_cast<double>(inputs.plan().headDim));
   return result;

@@ -28,7 +28,8 @@ SmallVector<Value> PlanContext::sourcesOf(ValueRange captures) {
 Value PlanContext::buffer(const Twine &name, Role role, ArrayRef<StringRef> extents, Type element,
                           bool zero) {
   return plan.create<BufferOp>(plan.bufferType(extents, element), plan.getStringAttr(name), role,
-                               zero, /*strided=*/false, /*slots=*/SlotsAttr());
+                               zero, /*strided=*/false, /*slots=*/SlotsAttr(),
+                               /*pages=*/StringAttr());
 }
 Value PlanContext::strided(const Twine &name, Role role, ArrayRef<StringRef> extents,
                            Type element) {

@@ -173,6 +173,10 @@ SmallVector<ValueRequirement> valueRequirementsOf(func::FuncOp function) {
       if (positions)
         all.push_back({nameOf(positions), /*isAscending=*/false, "0",
                        std::to_string((int64_t(1) << 30) - 1)});
+  for (auto attention : function.getOps<AttentionOp>())
+    if (Value table = attention.getPages();
+        table && llvm::none_of(all, [&](auto &known) { return known.tensor == nameOf(table); }))
+      all.push_back({nameOf(table), /*isAscending=*/false, "0", "pages - 1"});
   return all;
 }
 

@@ -76,13 +76,14 @@ LogicalResult checkActivations(AttentionOp attention) {
   return success();
 }
 
-/// Checks that sinks, seeds and positions are arguments of the call.
+/// Checks that sinks, seeds, positions and pages are arguments of the call.
 LogicalResult checkModes(AttentionOp attention) {
   for (Value operand : {Value(attention.getLogits()), Value(attention.getSeed()),
-                        Value(attention.getQueryPositions()), Value(attention.getKeyPositions())})
+                        Value(attention.getQueryPositions()), Value(attention.getKeyPositions()),
+                        Value(attention.getPages())})
     if (operand && !isa<BlockArgument>(operand)) // dataflow-C10
-      return attention.emitError() << "expected sinks, seeds and positions to be arguments of the "
-                                      "entry function, found the result of "
+      return attention.emitError() << "expected sinks, seeds, positions and pages to be arguments of "
+                                      "the entry function, found the result of "
                                       "another op (dataflow-C10)";
   if (attention.getValueContent() && !attention.getFactors().empty()) // dataflow-C23
     return attention.emitError()
@@ -181,6 +182,10 @@ ArrayAttr axesOfOperand(OpOperand &operand) {
     return b.getStrArrayAttr({"batch", "query"});
   if (operand.get() == attention.getKeyPositions())
     return b.getStrArrayAttr({"batch", "key"});
+  if (attention.getPages() && operand.get() == attention.getPages())
+    return b.getStrArrayAttr({"batch", "pages_of_keys"});
+  if (attention.getPages() && operand.getOperandNumber() > 0)
+    return b.getStrArrayAttr({"pages", "page", "kv_head", "depth"});
   return operand.getOperandNumber() == 0 ? b.getStrArrayAttr({"batch", "head", "query", "depth"})
                                          : b.getStrArrayAttr({"batch", "kv_head", "key", "depth"});
 }
@@ -247,8 +252,8 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
                << "expected pe.axes " << axesOfOperand(use) << " of this operand of pe.attention, "
                << "found " << axes << "; they may be omitted (dataflow-C6)";
       auto attention = cast<AttentionOp>(use.getOwner());
-      hasSizes |=
-          argument == attention.getQueryPositions() || argument == attention.getKeyPositions();
+      hasSizes |= argument == attention.getQueryPositions() ||
+                  argument == attention.getKeyPositions() || argument == attention.getPages();
       if (use.getOperandNumber() < 3)
         return success();
       continue;

@@ -2,6 +2,7 @@
 
 #include "runtime/api/ReferenceRunner.h"
 
+#include "runtime/device/common/BoundEntries.h"
 #include "runtime/device/common/HostMemory.h"
 #include "runtime/device/common/ValueChecks.h"
 #include "runtime/reference/CallSizes.h"
@@ -147,6 +148,9 @@ Status ReferenceRunner::run(const BoundCall &call, const device::CallContext &co
     inputs[buffers[i].name] = Tensor::borrow(call.address(i, first), buffers[i].dtype,
                                              Shape(shape.dims, shape.dims + shape.rank));
   }
+  int32_t keys = static_cast<int32_t>(call.getSizes().keys);
+  if (reference::hasPages(program) && call.getSizes().batch == 1) // an entry may end inside a page
+    inputs[device::kLengths] = Tensor::borrow(&keys, DType::I32, {1});
   reference::EvaluateOptions options;
   options.threads = static_cast<unsigned>(context.pool->threads());
   auto results = reference::evaluate(program, inputs, positionsOf(call.getSizes()), grad, options);

@@ -118,6 +118,7 @@ private:
     if (attention.getQueryPositions())
       clauses.push_back(clause(
           "positions", ValueRange{attention.getQueryPositions(), attention.getKeyPositions()}));
+    one("pages", attention.getPages());
     addAttributes(clauses);
     return clauses;
   }

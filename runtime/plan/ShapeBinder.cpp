@@ -71,6 +71,19 @@ Status ShapeBinder::bind(const std::string &tensor, const SymbolicShape &expecte
   return Status::success();
 }
 
+void ShapeBinder::bindBlocks(const std::string &tensor, const SymbolicShape &expected,
+                             const std::vector<int64_t> &found) {
+  for (size_t i = 0; i < found.size() && i < expected.size(); ++i)
+    if (const auto blocks = expected[i].asBlocks()) {
+      const auto [size, block] = *blocks;
+      if (isKnown[size] || !isKnown[block])
+        continue;
+      isKnown[size] = true;
+      origin[size] = tensor;
+      values[size] = sizeOfBlocks(found[i], values[block]);
+    }
+}
+
 Status ShapeBinder::check(const std::string &tensor, const SymbolicShape &expected,
                           const std::vector<int64_t> &found) const {
   if (expected.size() != found.size())

@@ -33,6 +33,11 @@ public:
   Status bind(const std::string &tensor, const SymbolicShape &expected,
               const std::vector<int64_t> &found);
 
+  /// Determines sizes that no tensor has as an axis from numbers of blocks (asBlocks), after all
+  /// tensors are bound.
+  void bindBlocks(const std::string &tensor, const SymbolicShape &expected,
+                  const std::vector<int64_t> &found);
+
   /// Checks the dimensions that are compound expressions or constants, after all tensors are bound.
   Status check(const std::string &tensor, const SymbolicShape &expected,
                const std::vector<int64_t> &found) const;

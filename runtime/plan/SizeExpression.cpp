@@ -2,6 +2,7 @@
 
 #include "runtime/plan/SizeExpression.h"
 
+#include <limits>
 #include <algorithm>
 #include <cctype>
 
@@ -159,6 +160,17 @@ Status SizeExpression::resolve(std::span<const std::string> names) {
 
 const std::string *SizeExpression::asName() const {
   return steps.size() == 1 && steps[0].kind == Kind::Name ? &steps[0].name : nullptr;
+}
+
+int64_t sizeOfBlocks(int64_t count, int64_t block) {
+  int64_t size = 0;
+  return __builtin_mul_overflow(count, block, &size) ? std::numeric_limits<int64_t>::max() : size;
+}
+
+std::optional<std::pair<int64_t, int64_t>> SizeExpression::asBlocks() const {
+  const bool isQuotient = steps.size() == 3 && steps[0].kind == Kind::Name &&
+                          steps[1].kind == Kind::Name && steps[2].kind == Kind::CeilDiv;
+  return isQuotient ? std::optional(std::pair(steps[0].value, steps[1].value)) : std::nullopt;
 }
 
 std::optional<int64_t> SizeExpression::asConstant() const {

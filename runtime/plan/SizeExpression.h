@@ -29,6 +29,9 @@ namespace pe::plan {
 /// The sizes of a call, by name.
 using SizeValues = std::map<std::string, int64_t, std::less<>>;
 
+/// Returns the size of `count` blocks, or a value above every limit if it overflows.
+int64_t sizeOfBlocks(int64_t count, int64_t block);
+
 /// A parsed expression.
 class SizeExpression {
 public:
@@ -60,6 +63,9 @@ public:
   /// Returns the name if the expression is a single name; asConstant is the same for an integer.
   const std::string *asName() const;
   std::optional<int64_t> asConstant() const;
+  /// Returns the indices of x and y if the expression is ceildiv(x, y) of two resolved names: an
+  /// axis with this size has blocks of y. If nothing else determines x, it is all of them, times y.
+  std::optional<std::pair<int64_t, int64_t>> asBlocks() const;
   const std::string &text() const { return source; }
   std::span<const Step> getSteps() const { return steps; }
 

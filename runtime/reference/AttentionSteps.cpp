@@ -33,7 +33,39 @@ Expected<const Normalizer *> normalizerOf(const Operation &operation) {
 
 } // namespace
 
+/// Replaces the pool of the keys and that of the values by tensors with the keys of every entry.
+/// Pages after the last key are not read.
+Status Evaluator::gatherPages(const Operation &operation) {
+  const std::optional<ValueId> pages = pagesOf(operation);
+  if (!pages)
+    return Status::success();
+  const Array &table = tensors.at(*pages);
+  for (const size_t n : {1, 2}) {
+    Array &pool = tensors.at(operation.operands[n]);
+    const int64_t page = pool.shape[1], heads = pool.shape[2], depth = pool.shape[3];
+    const int64_t batch = table.shape[0], slots = table.shape[1];
+    const int64_t keys = keysInPages.value_or(slots * page);
+    if (keys < 0 || keys > slots * page)
+      return operation.fail("expected at most ", slots * page, " keys, as many as ", slots,
+                            " pages of ", page, " hold, found ", keys);
+    Array all = Array::zeros({batch, heads, keys, depth});
+    for (int64_t b = 0; b < batch; ++b)
+      for (int64_t j = 0; j < keys; ++j) {
+        const auto found = static_cast<int64_t>(table.data[b * slots + j / page]);
+        if (found < 0 || found >= pool.shape[0])
+          return operation.fail("expected pages from 0 to ", pool.shape[0] - 1, ", found ", found);
+        for (int64_t h = 0; h < heads; ++h)
+          std::copy_n(&pool.data[((found * page + j % page) * heads + h) * depth], depth,
+                      &all.data[((b * heads + h) * keys + j) * depth]);
+      }
+    pool = std::move(all);
+  }
+  return Status::success();
+}
+
 Status Evaluator::prepareAttention(const Operation &operation) {
+  if (Status status = gatherPages(operation); !status)
+    return status.takeError();
   if (Status status =
           operation.expectOnly({"normalizer", "scale", "dropout", "resultSegmentSizes",
                                 "attend_current", "remainder", "direction", "rotated_keys"});
@@ -247,7 +279,8 @@ Status Evaluator::readPositions(Step &step) {
   const Operation &operation = *step.operation;
   std::vector<const Array *> given;
   for (size_t n = 3; n < operation.operands.size(); ++n)
-    if (program.typeOf(operation.operands[n]).ends_with("xi32>"))
+    if (program.typeOf(operation.operands[n]).ends_with("xi32>") &&
+        pagesOf(operation) != operation.operands[n])
       given.push_back(&tensors.at(operation.operands[n]));
   if (!given.empty() && given.size() != 2)
     return operation.fail("expected positions of queries and of keys");
@@ -264,7 +297,7 @@ Status Evaluator::readPositions(Step &step) {
 }
 
 /// Reads the other operands, which are distinguished by their types: the only tensors are sinks
-/// (f32), seeds (i64) and positions (i32).
+/// (f32), seeds (i64), and positions and pages (i32).
 Status Evaluator::readOperands(Step &step) {
   const Operation &operation = *step.operation;
   for (size_t n = 3; n < operation.operands.size(); ++n) {

@@ -127,6 +127,19 @@ static Status bindTo(const plan::FrameLayout &layout, plan::ShapeBinder &binder,
   return binder.bind(tensor, expected, shape);
 }
 
+std::optional<ValueId> pagesOf(const Operation &attention) {
+  constexpr size_t kGroup = 15; // among the groups of operands (PEAttention.td)
+  if (attention.name != "pe.attention" || !attention.find("operandSegmentSizes"))
+    return std::nullopt;
+  auto groups = attention.operandGroups(kGroup + 1);
+  return groups && !(*groups)[kGroup].empty() ? std::optional((*groups)[kGroup][0]) : std::nullopt;
+}
+
+bool hasPages(const Program &program) {
+  return std::ranges::any_of(program.operations,
+                             [](const Operation &operation) { return pagesOf(operation).has_value(); });
+}
+
 /// Returns the sizes of the positions of queries (the first i32 operand) or of keys (the second),
 /// or nothing for another argument.
 static std::vector<std::string> sizesOfPositions(const Program &program, const Operation &operation,
@@ -174,7 +187,10 @@ Expected<plan::CallSizes> bindSizes(const Program &program, const Operation &ope
                  std::find(other.operands.begin(), last, argument.id) != last;
         });
     auto dims = dimensionsOf(program.typeOf(argument.id));
-    if (isOperand || !dims || !tensors.contains(argument.id))
+    const bool isTable = std::any_of(
+        program.operations.begin(), program.operations.end(),
+        [&](const Operation &other) { return pagesOf(other) == std::optional(argument.id); });
+    if (isOperand || isTable || !dims || !tensors.contains(argument.id))
       continue;
     // An unknown size without an axis is the number of heads, or of batch entries for seeds.
     const bool isSeed = seeds.contains(argument.id);

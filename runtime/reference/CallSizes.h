@@ -20,6 +20,12 @@ std::optional<Shape> dimensionsOf(std::string_view type);
 /// positions too, but its default q_start is at least 0.
 bool readsPositions(const Program &program);
 
+/// Returns the table of pages of an attention, or nothing.
+std::optional<ValueId> pagesOf(const Operation &operation);
+/// Returns true if keys and values of an attention are in pages, so that no tensor determines their
+/// number.
+bool hasPages(const Program &program);
+
 /// Returns the sizes of a call, from the queries, keys and values of the attention `operation` and
 /// from all other arguments. Tensors that disagree are an error.
 Expected<plan::CallSizes> bindSizes(const Program &program, const Operation &operation,

@@ -1,5 +1,6 @@
 //===- Entries.cpp - Calls with lengths per batch entry -------------------===//
 
+#include "runtime/reference/CallSizes.h"
 #include "runtime/reference/Entries.h"
 
 #include <algorithm>
@@ -230,7 +231,8 @@ static Expected<std::vector<int64_t>> lengthsOf(const TensorMap &inputs) {
 }
 
 static Expected<TensorMap> inputsOf(const std::vector<ValueInfo> &arguments,
-                                    const TensorMap &inputs, int64_t entry, int64_t length) {
+                                    const TensorMap &inputs, int64_t entry, int64_t length,
+                                    bool isPaged) {
   TensorMap parts;
   for (const auto &[name, tensor] : inputs) {
     if (name == kLengths)
@@ -244,6 +246,8 @@ static Expected<TensorMap> inputsOf(const std::vector<ValueInfo> &arguments,
                          entry);
     parts[name] = part.of(tensor).contiguous();
   }
+  if (isPaged) // the length is in no tensor
+    parts[kLengths] = Tensor::of<int32_t>({static_cast<int32_t>(length)}, {1});
   return parts;
 }
 
@@ -257,7 +261,8 @@ Expected<std::vector<TensorMap>> splitEntries(const Program &program,
     return lengths.takeError();
   std::vector<TensorMap> entries;
   for (size_t entry = 0; entry < lengths->size(); ++entry) {
-    auto parts = inputsOf(arguments, inputs, static_cast<int64_t>(entry), (*lengths)[entry]);
+    auto parts = inputsOf(arguments, inputs, static_cast<int64_t>(entry), (*lengths)[entry],
+                          hasPages(program));
     if (!parts)
       return parts.takeError();
     entries.push_back(*std::move(parts));

@@ -83,6 +83,13 @@ Status Evaluator::bind(const TensorMap &inputs, bool grad) {
   }
   for (const Return &result : program.returns)
     known.insert("d_" + result.name);
+  if (auto length = inputs.find("kv_len");
+      length != inputs.end() && hasPages(program) && known.insert("kv_len").second) {
+    if (length->second.dtype() != DType::I32 || length->second.numel() != 1)
+      return makeError("tensor 'kv_len': expected one i32, found ", nameOf(length->second.dtype()),
+                       " of shape ", toString(length->second.shape()));
+    keysInPages = *length->second.data<int32_t>();
+  }
   for (const auto &[name, tensor] : inputs)
     if (!known.contains(name) && (grad || !name.starts_with("d_")))
       return makeError("expected tensors of '", program.name, "', found an unknown tensor '", name,
@@ -164,6 +171,9 @@ const Array *Evaluator::findGradient(ValueId value) const {
 }
 
 Status Evaluator::reverse(const TensorMap &inputs) {
+  for (const Step &step : steps)
+    if (pagesOf(*step.operation))
+      return step.operation->fail("expected a forward call of an attention with pages(...)");
   for (const Step &step : steps)
     if (step.problem.keysAreTurned &&
         std::ranges::any_of(step.problem.rotations, &Rotation::isLearned))

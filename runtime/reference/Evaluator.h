@@ -81,6 +81,7 @@ private:
   Status bindArgument(const Argument &argument, const Tensor &tensor);
   Status evaluateConstant(const Operation &operation);
   Status prepareAttention(const Operation &operation);
+  Status gatherPages(const Operation &operation);
   Status readPositions(Step &step);
   Status readOperands(Step &step);
   Status readSides(Step &step);
@@ -119,6 +120,8 @@ private:
   unsigned threads;
   std::optional<DType> rounding;
   bool roundsFormulas;
+  /// The number of keys of a call whose keys are in pages; otherwise all of the table.
+  std::optional<int64_t> keysInPages;
   TensorValues tensors;
   TensorValues gradients;
   TensorValues magnitudes;

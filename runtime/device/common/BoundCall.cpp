@@ -200,21 +200,27 @@ Status BoundCall::bindSlowly(plan::ShapeBinder &binder) const {
     binder.set("d", p.headDim);
   if (p.valueDim)
     binder.set("e", p.valueDim);
+  if (keys)
+    binder.set("c", *keys);
   for (const plan::FrameWord &word : p.frame)
     if (word.name.starts_with("given_"))
       binder.set(word.name, 0);
-  for (bool isBound : {false, true})
-    for (size_t i = 0; i < slots.size(); ++i) {
-      if (p.buffers[i].role != Role::Argument || slots[i].view < 0)
-        continue;
-      const Shape shape = shapeOf(viewAt(slots[i].view));
-      const plan::SymbolicShape &expected = plan.buffers()[i].shape;
-      if (Status s = isBound ? binder.check(p.buffers[i].name, expected, shape)
-                             : binder.bind(p.buffers[i].name, expected, shape);
-          !s)
-        return s;
-    }
-  return Status::success();
+  const auto each = [&](auto visit) {
+    for (size_t i = 0; i < slots.size(); ++i)
+      if (p.buffers[i].role == Role::Argument && slots[i].view >= 0)
+        if (Status s = visit(p.buffers[i].name, plan.buffers()[i].shape,
+                             shapeOf(viewAt(slots[i].view)));
+            !s)
+          return s;
+    return Status::success();
+  };
+  if (Status s = each([&](const auto &...tensor) { return binder.bind(tensor...); }); !s)
+    return s;
+  (void)each([&](const auto &...tensor) {
+    binder.bindBlocks(tensor...);
+    return Status::success();
+  });
+  return each([&](const auto &...tensor) { return binder.check(tensor...); });
 }
 
 /// Returns the error for inconsistent shapes, which names the tensors that define each size.
@@ -224,13 +230,31 @@ Error BoundCall::explainMismatch() const {
   return s ? makeError("expected arguments with consistent shapes") : s.takeError();
 }
 
+/// Determines sizes from the numbers of their blocks (SizeExpression::asBlocks).
+void BoundCall::collectBlocks(SizeTable &found) const {
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (plan.getPlan().buffers[i].role != Role::Argument || slots[i].view < 0)
+      continue;
+    const View &view = viewAt(slots[i].view);
+    const plan::SymbolicShape &shape = plan.buffers()[i].shape;
+    for (size_t k = 0; k < shape.size() && k < static_cast<size_t>(view.rank); ++k)
+      if (const auto blocks = shape[k].asBlocks();
+          blocks && !found.has(blocks->first) && found.has(blocks->second))
+        found.set(blocks->first, plan::sizeOfBlocks(view.shape[k], found[blocks->second]));
+  }
+}
+
 /// Reads the dimensions that are single names, then checks those that are expressions.
 Status BoundCall::collectSizes(SizeTable &found) const {
   const plan::Plan &p = plan.getPlan();
   for (const auto &[name, depth] : {std::pair{"d", p.headDim}, {"e", p.valueDim}})
     if (const int word = plan.getLayout().find(name); depth && word >= 0)
       found.set(word, depth);
-  for (bool isBound : {false, true})
+  if (const int word = plan.getLayout().find("c"); keys && word >= 0)
+    found.set(word, *keys);
+  for (bool isBound : {false, true}) {
+    if (isBound)
+      collectBlocks(found);
     for (size_t i = 0; i < slots.size(); ++i) {
       if (p.buffers[i].role != Role::Argument || slots[i].view < 0)
         continue;
@@ -251,6 +275,7 @@ Status BoundCall::collectSizes(SizeTable &found) const {
       if (!fits)
         return explainMismatch();
     }
+  }
   return Status::success();
 }
 

@@ -63,6 +63,8 @@ public:
   /// Computes the workspace size for these views. It does not depend on scalars, so the
   /// requirements of the plan on them are checked only by `bind`.
   Status measure(const plan::Scalars &scalars = {});
+  /// Sets the number of keys, which no tensor determines if keys are in pages.
+  void setKeys(int64_t count) { keys = count; }
   /// Accepts prepared tensors of any size.
   void skipGroupShapes() { checksGroups = false; }
   /// Sets only the sizes that the arguments among the views define; others stay absent.
@@ -110,6 +112,7 @@ private:
   Status placeAll();
   Status matchViews();
   Status collectSizes(SizeTable &found) const;
+  void collectBlocks(SizeTable &found) const;
   Status checkView(const View &view, int index, int position) const;
   Status findSizes(const plan::Scalars &scalars);
   void noteGiven(SizeTable &found) const;
@@ -132,6 +135,7 @@ private:
   const BoundPlan &plan;
   const Halves halves;
   const std::span<const View> views;
+  std::optional<int64_t> keys;
   bool checksGroups = true;
   plan::CallSizes sizes;
   SizeTable values;

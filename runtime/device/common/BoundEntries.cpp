@@ -313,6 +313,7 @@ Status BoundEntries::addEntry(int64_t entry, int64_t length, const plan::Scalars
                          single[i].shape[axis]);
   }
   BoundCall &call = calls.emplace_back(plan, halves, std::span<const View>(views, layouts.size()));
+  call.setKeys(length);
   Status bound = scalars ? call.bind(*scalars) : call.measure();
   if (!bound)
     return bound.takeError().within(describe(position));
