@@ -311,11 +311,13 @@ static LogicalResult verifyPages(AttentionOp op) {
                           "keys to rotate; keep rotated keys in the pages, so that a call reads "
                           "them once (pages-C3)");
   if (!op.getPrologues().empty()) // pages-C4
-    return op.emitOpError("expected no prologue(...) together with pages(...), which reads the keys "
-                          "as they are, found one (pages-C4)");
+    return op.emitOpError(
+        "expected no prologue(...) together with pages(...), which reads the keys "
+        "as they are, found one (pages-C4)");
   if (op.getRemainder() == Remainder::Value) // pages-C5
-    return op.emitOpError("expected remainder = #pe.remainder<drop> together with pages(...), found "
-                          "value; the query's own value is read as a row of a tensor (pages-C5)");
+    return op.emitOpError(
+        "expected remainder = #pe.remainder<drop> together with pages(...), found "
+        "value; the query's own value is read as a row of a tensor (pages-C5)");
   return success();
 }
 

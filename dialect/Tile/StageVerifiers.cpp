@@ -117,8 +117,8 @@ static LogicalResult verifyPages(BufferOp pool) {
                        [](StringAttr extent, StringRef name) { return extent == name; });
   };
   BufferType type = pool.getBuffer().getType();
-  const bool isPool = isNamed(type, {"pages", "page", "hkv", "d"}) ||
-                      isNamed(type, {"pages", "page", "hkv", "e"});
+  const bool isPool =
+      isNamed(type, {"pages", "page", "hkv", "d"}) || isNamed(type, {"pages", "page", "hkv", "e"});
   if (!isPool || pool.getRole() != Role::Argument || !pool.getStrided()) // buffer-C6
     return pool.emitOpError("expected `pages` on a strided argument with extents pages, page, hkv "
                             "and d or e, found ")
@@ -127,7 +127,8 @@ static LogicalResult verifyPages(BufferOp pool) {
   Value table = tableOf(pool.getBuffer());
   auto tableType = table ? cast<BufferType>(table.getType()) : BufferType();
   if (!table || table.getDefiningOp<BufferOp>().getRole() != Role::Argument ||
-      !tableType.getElementType().isInteger(32) || !isNamed(tableType, {"b", "ceildiv(c,page)"})) // buffer-C7
+      !tableType.getElementType().isInteger(32) ||
+      !isNamed(tableType, {"b", "ceildiv(c,page)"})) // buffer-C7
     return pool.emitOpError("expected the table of pages to be an argument of i32 with extents b "
                             "and ceildiv(c,page), found ")
            << (table ? "another buffer" : "no buffer") << " '" << *pool.getPages()

@@ -124,7 +124,8 @@ LogicalResult StoreOp::verify() {
   BufferType buffer = getBuffer().getType();
   const SpaceSet &spaces = spacesOf(getValue());
   if (tableOf(getBuffer())) // store-C9
-    return emitOpError("expected a store to a buffer without `pages`, which the caller fills, found ")
+    return emitOpError(
+               "expected a store to a buffer without `pages`, which the caller fills, found ")
            << buffer << " (store-C9)";
   bool inStream = isInStream(*this);
   if (inStream && !(isRow(spaces) && buffer.has("kb"))) // store-C5

@@ -88,6 +88,8 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
                             {"positions", explainPositions(attention)},
                             {"terms", std::move(terms)},
                             {"dropped", std::move(dropped)}};
+  if (Value table = attention.getPages())
+    result["pages"] = namesOfCaptures(function, table)[0];
   if (llvm::json::Array contents = explainContents(function, attention); !contents.empty())
     result["contents"] = std::move(contents);
   if (llvm::json::Value factor = explainOutputFactor(function, factors->perOutput);
@@ -184,6 +186,10 @@ void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) 
     printOutputFactor(os, *factor);
   if (std::optional<StringRef> positions = attention.getString("positions"))
     os << "  positions: " << *positions << "; data of tokens is read at the row and the column\n";
+  if (std::optional<StringRef> table = attention.getString("pages"))
+    os << "  keys and values in the pages of '" << *table
+       << "': in f32 a block of keys inside one page is read in place, and other blocks are copied "
+          "once per head\n";
   printDropout(os, attention.getObject("dropout"), "weights", "score");
   if (const llvm::json::Object *sides = attention.getObject("sides"))
     printSides(os, *sides);

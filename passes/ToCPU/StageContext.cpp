@@ -107,7 +107,7 @@ KeyPanel StageContext::pack(Value panel, const Place &place) {
   return into;
 }
 
-/// Copies a block page by page. In f32, a block inside one page is read where it lies.
+/// Copies a block page by page. In f32, a block inside one page is read in place.
 KeyPanel StageContext::packPages(Value panel, const Place &place) {
   Value pool = panel.getDefiningOp<LoadOp>().getBuffer(), table = tableOf(pool);
   const int64_t depth = depthOf(spacesOf(panel));
@@ -118,8 +118,8 @@ KeyPanel StageContext::packPages(Value panel, const Place &place) {
   /// Returns the row of the first key at `begin` or after it in page `number` of the entry.
   auto rowsFrom = [&](const Index &number, const Index &begin) {
     Index at = offset(table, place) + number;
-    Index index = e.fromValue(
-        e.create<arith::IndexCastOp>(e.getIndexType(), e.load(memory(table), at)));
+    Index index =
+        e.fromValue(e.create<arith::IndexCastOp>(e.getIndexType(), e.load(memory(table), at)));
     return KeyPanel{memory(pool),
                     offset(pool, place) + index * e.fromValue(strides[0]) +
                         (begin - number * page) * pitch,
@@ -131,7 +131,8 @@ KeyPanel StageContext::packPages(Value panel, const Place &place) {
       const Index begin = maxOf(number * page, place.c);
       const Index count = minOf((number + Index(1)) * page, end) - begin;
       const Index row = begin - place.c;
-      extendRows(rowsFrom(number, begin), {into.memory, row * into.pitch, into.pitch}, count, depth);
+      extendRows(rowsFrom(number, begin), {into.memory, row * into.pitch, into.pitch}, count,
+                 depth);
     });
   };
   if (elementOf(pool) != elementOf(panel)) {
@@ -155,8 +156,8 @@ static bool isPanelOfKeyHead(LoadOp load) {
 }
 
 static bool isPackedPanel(LoadOp load) {
-  return isPanelOfKeyHead(load) && (elementOf(load.getBuffer()) != elementOf(load.getValue()) ||
-                                    tableOf(load.getBuffer()));
+  return isPanelOfKeyHead(load) &&
+         (elementOf(load.getBuffer()) != elementOf(load.getValue()) || tableOf(load.getBuffer()));
 }
 
 bool StageContext::hasPackedKeys() {

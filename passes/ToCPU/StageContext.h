@@ -51,16 +51,16 @@ public:
   void useCopy(Value buffer, Value copies, const Index &number);
   /// Returns the distance between consecutive rows of the buffer, in elements.
   Index pitch(Value buffer);
-  /// Copies the block of keys at `place.c` of every panel of a key head that is stored in 16 bits or
-  /// in pages to scratch memory, in f32, where `keyPanel` finds it. A block is copied once for all
-  /// strips.
+  /// Copies the block of keys at `place.c` of every panel of a key head that is stored in 16 bits
+  /// or in pages to scratch memory, in f32, where `keyPanel` finds it. A block is copied once for
+  /// all strips.
   void packKeys(const Place &place);
   /// Makes `keyPanel` find panels in memory again.
   void forgetPacked() { packed.clear(); }
   /// Returns true if `packKeys` copies a panel.
   bool hasPackedKeys();
-  /// Returns true if a panel of a key head is stored in pages, so that `keyPanel` finds no block that
-  /// is not packed.
+  /// Returns true if a panel of a key head is stored in pages, so that `keyPanel` finds no block
+  /// that is not packed.
   bool hasPagedKeys();
   /// Returns the rows of a panel of keys, from column `place.c` on.
   KeyPanel keyPanel(Value panel, const Place &place);

@@ -137,8 +137,8 @@ Value BlockEmitter::slotOf(SlotsAttr slots, StringRef count, const Point &point)
 
 Value BlockEmitter::pageOf(Value table, const Point &point) {
   Value number = arith::DivUIOp::create(builder, callColumn(point), size("page"));
-  Value page = memref::LoadOp::create(builder, function.getView(table),
-                                      ValueRange{position.b, number});
+  Value page =
+      memref::LoadOp::create(builder, function.getView(table), ValueRange{position.b, number});
   return arith::IndexCastOp::create(builder, builder.getIndexType(), page);
 }
 

@@ -283,9 +283,10 @@ FailureOr<AttentionInputs> AttentionInputs::create(Inputs &inputs, AttentionOp o
     *gradient = inputs.gradient(value);
   }
   if (op.getPages() && inputs.plan().grad) // pages-C6
-    return op.emitError("expected no gradients of an attention with pages(...), which serves "
-                        "generation, found a compilation with gradients; train with keys and values "
-                        "as tensors (pages-C6)");
+    return op.emitError(
+        "expected no gradients of an attention with pages(...), which serves "
+        "generation, found a compilation with gradients; train with keys and values "
+        "as tensors (pages-C6)");
   result.scale = op.getScale() ? op.getScale()->convertToDouble()
                                : 1.0 / std::sqrt(static_cast<double>(inputs.plan().headDim));
   return result;

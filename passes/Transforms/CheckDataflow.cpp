@@ -82,9 +82,10 @@ LogicalResult checkModes(AttentionOp attention) {
                         Value(attention.getQueryPositions()), Value(attention.getKeyPositions()),
                         Value(attention.getPages())})
     if (operand && !isa<BlockArgument>(operand)) // dataflow-C10
-      return attention.emitError() << "expected sinks, seeds, positions and pages to be arguments of "
-                                      "the entry function, found the result of "
-                                      "another op (dataflow-C10)";
+      return attention.emitError()
+             << "expected sinks, seeds, positions and pages to be arguments of "
+                "the entry function, found the result of "
+                "another op (dataflow-C10)";
   if (attention.getValueContent() && !attention.getFactors().empty()) // dataflow-C23
     return attention.emitError()
            << "expected no factor(...) together with value_content(...), found "

@@ -21,7 +21,7 @@ _PLACE = re.compile(r"([%$])\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _CLAUSE = re.compile(r"([a-z_]+)\((.*)\)", re.DOTALL)
 # Clauses in the order of the dialect's syntax.
 _KINDS = ("bias", "prologue", "rotate", "content", "value_content", "score", "sink", "factor",
-          "dropout", "positions", "mask")
+          "dropout", "positions", "mask", "pages")
 _LISTS = ("bias", "prologue", "content", "value_content", "factor")
 
 
@@ -182,13 +182,16 @@ def intersect(masks: Sequence[Piece], op: str = "mask_and") -> Piece:
 def assemble(pieces: Sequence[Piece], mask: Piece | None = None,
              options: Options = Options()) -> Program:
     """Assembles a program. Its arguments are those of `pieces`, then sink, seed, those of `mask`,
-    and documents."""
+    documents, and pages."""
     masks = [mask] if mask is not None else []
     if options.documents:
         masks.append(documents_piece())
     parts = [*pieces, *_from_options(options)]
     if masks:
         parts.append(intersect(masks))
+    if options.pages:
+        table = Argument("pages", "tensor<?x?xi32>")
+        parts.append(Piece(clauses=("pages(%{pages} : tensor<?x?xi32>)",), arguments=(table,)))
     whole = join(parts)
     names = _unique([a.name for a in whole.arguments])
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from . import _run
 from ._arguments import named
+from ._errors import InputError
 from ._kinds import HINTS
 from ._lengths import lengths_of
 from ._masks import Mask
@@ -28,8 +30,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
               scale: float | None = None, q_start: int | None = None, k_start: int = 0,
               head_start: int = 0, heads_total: int | None = None, dropout_p: float = 0.0,
               sink: torch.Tensor | None = None, documents: torch.Tensor | None = None,
-              kv_len: torch.Tensor | None = None, return_lse: bool = False,
-              target: str | None = None) -> Any:
+              kv_len: torch.Tensor | None = None, pages: torch.Tensor | None = None,
+              return_lse: bool = False, target: str | None = None) -> Any:
     """Computes the attention of `query` [B, Hq, Sq, D] over `key` [B, Hkv, Sk, D] and `value` [B,
     Hkv, Sk, E].
 
@@ -48,7 +50,10 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     does not cross them, and positions restart at 0 in each. `kv_len` [B] are the numbers of keys
     of the batch entries, for caches of different lengths: keys, values and other data of keys after
     them are not read, and the last query of an entry is at the position of its last key. An entry
-    has the bits of a call with this entry and its keys alone. Returns o, or (o, lse) with
+    has the bits of a call with this entry and its keys alone. With `pages` [B, n], a table of
+    integers, `key` [pages, page, Hkv, D] and `value` [pages, page, Hkv, E] are pages of a pool: key
+    j of entry b is row j % page of page `pages[b, j // page]` (on CPUs, without gradients and
+    without rotations, which `pe.Cache` applies to pages). Returns o, or (o, lse) with
     `return_lse=True`, where lse is the natural logarithm of the denominators in f32.
     """
     lengths = None
@@ -56,6 +61,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
         check_tensor("query", query)
         lengths = lengths_of(kv_len, query, q_start, dropout_p)
     if is_dtensor(query):
+        if pages is not None:
+            raise InputError("pages: expected None with DTensors; pass the local tensors of a rank")
         from .distributed._dtensor import attention_of_shards
 
         return attention_of_shards(query, key, value, encoding, mask=mask, scale=scale,
@@ -64,16 +71,18 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                                    documents=documents, return_lse=return_lse, target=target)
     plain = None
     if (not torch.compiler.is_compiling() and type(dropout_p) is float and not dropout_p
-            and sink is None and documents is None):
+            and sink is None and documents is None and pages is None):
         plain = _plain(query, key, value, encoding, mask, (
             scale, return_lse, target, q_start, k_start, head_start, heads_total), lengths)
         results = None if plain is None else _repeated(plain)
         if results is not None:
             return (results[0], results[1]) if return_lse else results[0]
     options = options_of(scale, dropout_p, sink, documents, return_lse)
+    if pages is not None:
+        options = replace(options, pages=True)
     starts = starts_of(q_start, k_start, head_start, heads_total)
     ready = prepare(query, key, value, encoding, mask, options, target, heads_total, sink,
-                    documents)
+                    documents, pages=pages)
     if lengths is not None:
         ready.tensors.append(lengths)
     call = Call(ready.program.text, ready.target, *starts)

@@ -243,6 +243,10 @@ class Function:
             for name, size in zip(argument.shape, shape, strict=False):
                 if name.isidentifier():
                     sizes.setdefault(name, size)
+        for argument, shape in zip(self.arguments, shapes, strict=False):
+            for text, count in zip(argument.shape, shape, strict=False):
+                if blocks := _sizes.blocks_of(text):  # the pages of an entry determine its keys
+                    sizes.setdefault(blocks[0], count * sizes[blocks[1]])
         sizes.update((name, value) for name, value in scalars.items() if value is not None)
         for name, default in self._defaults:
             if name not in sizes:

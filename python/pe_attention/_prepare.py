@@ -58,7 +58,8 @@ class Ready(NamedTuple):
 def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
             encoding: Encoding | Bound | None, mask: Mask | None, options: Options,
             target: str | None, heads_total: int | None, sink: torch.Tensor | None,
-            documents: torch.Tensor | None, of_shards: bool = False) -> Ready:
+            documents: torch.Tensor | None, of_shards: bool = False,
+            pages: torch.Tensor | None = None) -> Ready:
     """Checks the arguments of a call and converts them to the types used in the computation.
     Rejects DTensors together with a plain query, unless the query is the local shard of a
     DTensor."""
@@ -69,7 +70,7 @@ def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     where = _target_of(query, target)
     query, key, value = [_autocast(resolved(tensor), query.device.type)
                          for tensor in (query, key, value)]
-    _check(query, key, value)
+    _check(query, key, value, pages)
     given = query.dtype
     if given in _LOW and where == "reference":
         query, key, value = query.float(), key.float(), value.float()
@@ -95,6 +96,12 @@ def prepare(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
         extra.extend(mask.arguments())
     if documents is not None:
         extra.append(as_int32("documents", documents))
+    if pages is not None:
+        extra.append(as_int32("pages", pages))
+        if " rotate(" in program.text and "rotated_keys" not in program.text:
+            raise InputError("pages: expected an encoding that rotates no keys, found a rotation; "
+                             "use pe.Cache with page=, which keeps rotated keys in its pages")
+        _check_no_gradients([query, key, value, *extra])
     return Ready([query, key, value, *_converted(extra, query, of_shards)], program, where, given)
 
 
@@ -107,7 +114,7 @@ def _autocast(tensor: torch.Tensor, kind: str) -> torch.Tensor:
     return tensor
 
 
-_SHARDED = ("encoding, mask, sink or documents: expected plain tensors like query, found a "
+_SHARDED = ("encoding, mask, sink, documents or pages: expected plain tensors like query, found a "
             "DTensor; apply fully_shard to the layer that calls pe.attention, not to its encoding "
             "alone")
 
@@ -156,12 +163,14 @@ def program_of(encoding: Encoding | Bound | None, mask: Mask | None, options: Op
     if first is None or second is None:
         assert encoding is not None
         made: Program = _constant_program_of(encoding, mask, options.scale, options.dropout_p,
-                                             options.sink, options.documents, options.return_lse)
+                                             options.sink, options.documents, options.return_lse,
+                                             options.pages)
         return made
     if torch.compiler.is_compiling():
         # Only numbers and strings: Dynamo drops the fields of a constant object.
         program: Program = _constant_program(first, second, options.scale, options.dropout_p,
-                                             options.sink, options.documents, options.return_lse)
+                                             options.sink, options.documents, options.return_lse,
+                                             options.pages)
         return program
     return assembled(first, second, options)
 
@@ -182,7 +191,8 @@ def _constant_program_of(encoding: Encoding, mask: Mask | None, *options: Any) -
 # --- Checks ------------------------------------------------------------------
 
 
-def _check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> None:
+def _check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+           pages: torch.Tensor | None) -> None:
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if tensor.dim() != 4:
             raise InputError(f"{name}: expected [batch, heads, length, depth], found "
@@ -200,6 +210,8 @@ def _check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> None:
             raise InputError(f"{name}: expected a head dim of at least 1, found the shape "
                              f"{list(tensor.shape)}")
     b, heads, _, depth = query.shape
+    if pages is not None:
+        return _check_pages(query, key, value, pages)
     if key.shape[0] != b or value.shape[0] != b:
         raise InputError(f"key, value: expected the batch size {b} of query, found {key.shape[0]} "
                          f"and {value.shape[0]}")
@@ -211,6 +223,32 @@ def _check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> None:
     if key.shape[1] == 0 or heads % key.shape[1]:
         raise InputError(f"query: expected a multiple of the {key.shape[1]} heads of key, found "
                          f"{heads}")
+
+
+def _check_pages(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+                 pages: torch.Tensor) -> None:
+    check_tensor("pages", pages)
+    if pages.dim() != 2 or pages.shape[0] != query.shape[0]:
+        raise InputError(f"pages: expected shape [{query.shape[0]}, n], the pages of each batch "
+                         f"entry, found {list(pages.shape)}")
+    if key.shape[:3] != value.shape[:3]:
+        raise InputError(f"value: expected the pages, rows and heads of key, "
+                         f"{list(key.shape[:3])}, found {list(value.shape[:3])}")
+    if key.shape[1] == 0:
+        raise InputError(f"key: expected [pages, page, heads, depth] with at least one row in a "
+                         f"page, found {list(key.shape)}")
+    if key.shape[3] != query.shape[3]:
+        raise InputError(f"key: expected the head dim {query.shape[3]} of query, found "
+                         f"{key.shape[3]}")
+    if key.shape[2] == 0 or query.shape[1] % key.shape[2]:
+        raise InputError(f"query: expected a multiple of the {key.shape[2]} heads of key, "
+                         f"[pages, page, heads, depth], found {query.shape[1]}")
+
+
+def _check_no_gradients(tensors: Sequence[torch.Tensor]) -> None:
+    if torch.is_grad_enabled() and any([t.requires_grad for t in tensors]):
+        raise InputError("pages: expected a call without gradients, found a tensor that requires "
+                         "them; call it under torch.no_grad() or torch.inference_mode()")
 
 
 def _target_of(query: torch.Tensor, target: str | None) -> str:
@@ -240,7 +278,7 @@ def _converted(tensors: list[torch.Tensor], query: torch.Tensor,
         if not of_shards and is_dtensor(tensor):
             raise InputError(_SHARDED)
         if tensor.device != query.device:
-            raise InputError(f"encoding, mask, sink or documents: expected tensors on "
+            raise InputError(f"encoding, mask, sink, documents or pages: expected tensors on "
                              f"{query.device} like query, found one on {tensor.device}; move the "
                              f"module there")
         tensor = resolved(tensor)

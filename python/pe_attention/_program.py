@@ -31,3 +31,5 @@ class Options:
     sink: bool = False
     documents: bool = False
     return_lse: bool = False
+    # Keys and values are pages of a pool, read through the last argument of the program.
+    pages: bool = False

@@ -7,7 +7,9 @@ shapes, sizes are symbols.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 # Sizes are int, or torch.SymInt under torch.compile.
@@ -36,6 +38,14 @@ def _least(a: Any, b: Any) -> Any:
 
 
 _FUNCTIONS = {"ceildiv": _ceildiv, "max": _most, "min": _least}
+
+
+@lru_cache
+def blocks_of(text: str) -> tuple[str, str] | None:
+    """Returns x and y of the expression ceildiv(x,y) of two sizes: an axis with this size has
+    blocks of y, which determine x if no tensor does."""
+    match = re.fullmatch(r"ceildiv\(([a-z]\w*),([a-z]\w*)\)", text)
+    return (match[1], match[2]) if match else None
 
 
 def parse(text: str) -> Callable[[Sizes], Any]:

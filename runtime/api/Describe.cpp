@@ -55,6 +55,7 @@ Json attentionsOf(const EntryInfo &entry) {
                     {"sink", attention.sink.empty() ? Json(nullptr) : Json(attention.sink)},
                     {"sink_function", attention.hasSinkFunction},
                     {"documents", attention.documents},
+                    {"pages", attention.pages.empty() ? Json(nullptr) : Json(attention.pages)},
                     {"range", {{"low", orNull(attention.low)}, {"high", orNull(attention.high)}}}});
   return list;
 }

@@ -73,6 +73,16 @@ static Expected<Tensor> drawTensor(const ValueInfo &value, const std::string &st
   return whole;
 }
 
+/// Returns the requirement on the values of an i32 argument without an initializer, or null: either
+/// requirements or `pe.init` say which numbers are valid.
+static const ValueRequirement *findRequirement(const EntryInfo &entry, const ValueInfo &argument) {
+  for (const ValueRequirement &required : entry.valueRequirements)
+    if (required.tensor == argument.name &&
+        (required.isAscending || argument.parameter.init.empty()))
+      return &required;
+  return nullptr;
+}
+
 const ValueRequirement *findAscending(const EntryInfo &entry, const std::string &argument) {
   for (const ValueRequirement &required : entry.valueRequirements)
     if (required.isAscending && required.tensor == argument)
@@ -80,8 +90,8 @@ const ValueRequirement *findAscending(const EntryInfo &entry, const std::string 
   return nullptr;
 }
 
-Expected<Tensor> drawAscending(const ValueInfo &value, const ValueRequirement &required,
-                               uint64_t seed, const plan::SizeValues &sizes) {
+Expected<Tensor> drawRequired(const ValueInfo &value, const ValueRequirement &required,
+                              uint64_t seed, const plan::SizeValues &sizes) {
   Expected<Shape> shape = shapeOf(value, sizes);
   if (!shape)
     return shape.takeError();
@@ -91,7 +101,8 @@ Expected<Tensor> drawAscending(const ValueInfo &value, const ValueRequirement &r
     Expected<int64_t> found =
         expression ? expression->evaluate(sizes) : Expected<int64_t>(expression.takeError());
     if (!found)
-      return found.takeError().within("tensor '" + value.name + "'");
+      return found.takeError().within("tensor '" + value.name + "' of values from " +
+                                      required.first + " to " + required.last);
     *end = *found;
   }
   Expected<Tensor> numbers = Tensor::allocate(DType::I32, *shape);
@@ -101,6 +112,8 @@ Expected<Tensor> drawAscending(const ValueInfo &value, const ValueRequirement &r
   std::span<int32_t> values = numbers->values<int32_t>();
   for (int32_t &number : values)
     number = static_cast<int32_t>(random.uniform(ends[0], ends[1] + 1));
+  if (!required.isAscending)
+    return numbers;
   std::sort(values.begin(), values.end());
   values.front() = static_cast<int32_t>(ends[0]);
   values.back() = static_cast<int32_t>(ends[1]);
@@ -136,8 +149,8 @@ Expected<TensorMap> randomArguments(const EntryInfo &entry, uint64_t seed,
   for (const ValueInfo &argument : entry.arguments) {
     if (argument.optional)
       continue;
-    const ValueRequirement *required = findAscending(entry, argument.name);
-    Expected<Tensor> tensor = required ? drawAscending(argument, *required, seed, sizes)
+    const ValueRequirement *required = findRequirement(entry, argument);
+    Expected<Tensor> tensor = required ? drawRequired(argument, *required, seed, sizes)
                                        : drawTensor(argument, argument.name, seed, sizes);
     if (!tensor)
       return tensor.takeError();

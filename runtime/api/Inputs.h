@@ -24,8 +24,8 @@ Expected<plan::SizeValues> withRequired(const EntryInfo &entry, plan::SizeValues
 /// Returns the requirement that the elements of the argument ascend, or null if there is none.
 const ValueRequirement *findAscending(const EntryInfo &entry, const std::string &argument);
 /// Draws a tensor that meets the requirement.
-Expected<Tensor> drawAscending(const ValueInfo &value, const ValueRequirement &required,
-                               uint64_t seed, const plan::SizeValues &sizes);
+Expected<Tensor> drawRequired(const ValueInfo &value, const ValueRequirement &required,
+                              uint64_t seed, const plan::SizeValues &sizes);
 
 /// Draws the required arguments: parameters by their `pe.init`, other floating tensors from the
 /// standard normal distribution.

@@ -158,6 +158,8 @@ AttentionInfo describeAttention(mlir::pe::AttentionOp op) {
     info.sink = mlir::pe::nameOfArgument(logits).str();
   info.hasSinkFunction = op.getSink() && !op.getLogits();
   info.documents = documentsOf(op.getMask());
+  if (Value table = op.getPages())
+    info.pages = mlir::pe::nameOfArgument(table).str();
   if (op.getQueryPositions()) // rows do not bound positions that are data
     return info;
   const DifferenceRange range = op.getPairRange().ofPositions();

@@ -107,7 +107,7 @@ static Json attentionToJson(const AttentionInfo &attention) {
   Json json = {{"normalizer", attention.normalizer}, {"remainder", attention.remainder},
                {"direction", attention.direction},   {"sink", attention.sink},
                {"documents", attention.documents},   {"sink_function", attention.hasSinkFunction},
-               {"mergeable", attention.isMergeable}};
+               {"mergeable", attention.isMergeable}, {"pages", attention.pages}};
   if (attention.low)
     json["low"] = *attention.low;
   if (attention.high)
@@ -124,6 +124,7 @@ static Status readAttention(const Json &json, const std::string &where, Attentio
   reader.read("documents", attention.documents);
   reader.read("sink_function", attention.hasSinkFunction);
   reader.read("mergeable", attention.isMergeable);
+  reader.read("pages", attention.pages);
   reader.readOptional("low", attention.low, int64_t());
   reader.readOptional("high", attention.high, int64_t());
   return reader.take();

@@ -2,9 +2,9 @@
 
 #include "runtime/plan/SizeExpression.h"
 
-#include <limits>
 #include <algorithm>
 #include <cctype>
+#include <limits>
 
 namespace pe::plan {
 

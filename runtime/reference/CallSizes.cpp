@@ -136,8 +136,9 @@ std::optional<ValueId> pagesOf(const Operation &attention) {
 }
 
 bool hasPages(const Program &program) {
-  return std::ranges::any_of(program.operations,
-                             [](const Operation &operation) { return pagesOf(operation).has_value(); });
+  return std::ranges::any_of(program.operations, [](const Operation &operation) {
+    return pagesOf(operation).has_value();
+  });
 }
 
 /// Returns the sizes of the positions of queries (the first i32 operand) or of keys (the second),

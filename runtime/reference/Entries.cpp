@@ -1,7 +1,7 @@
 //===- Entries.cpp - Calls with lengths per batch entry -------------------===//
 
-#include "runtime/reference/CallSizes.h"
 #include "runtime/reference/Entries.h"
+#include "runtime/reference/CallSizes.h"
 
 #include <algorithm>
 #include <cmath>

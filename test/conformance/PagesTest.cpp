@@ -1,9 +1,9 @@
 //===- PagesTest.cpp - Keys and values in pages ---------------------------===//
 //
-// A call with pages must compute the same bits as the same program on contiguous keys and values, for
-// every encoding, type, page size and number of queries, with and without lengths per entry. Rows of
-// the pool that no entry reads are NaN, and entries of the table behind a length are out of range.
-// Sources become paged ones by inserting the clause into their text.
+// A call with pages must compute the same bits as the same program on contiguous keys and values,
+// for every encoding, type, page size and number of queries, with and without lengths per entry.
+// Rows of the pool that no entry reads are NaN, and entries of the table after a length are out of
+// range. Sources become paged ones by inserting the clause into their text.
 //
 //===----------------------------------------------------------------------===//
 

@@ -157,7 +157,7 @@ Expected<TensorMap> drawInputs(const jit::EntryInfo &entry, const Call &call, ui
     if (!shape)
       return shape.takeError();
     if (const ValueRequirement *required = api::findAscending(entry, argument.name)) {
-      auto numbers = api::drawAscending(argument, *required, seed, *sizes);
+      auto numbers = api::drawRequired(argument, *required, seed, *sizes);
       if (!numbers)
         return numbers.takeError();
       inputs[argument.name] = *std::move(numbers);

@@ -9,7 +9,8 @@ from pe_attention._function import get_function
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "encodings"
 SOFTMAX = {"normalizer": "softmax", "mergeable": True, "remainder": "drop", "direction": "before",
-           "sink": None, "sink_function": False, "documents": []}
+           "sink": None, "sink_function": False, "documents": [],
+           "pages": None}
 STICK = {**SOFTMAX, "normalizer": "stick_breaking"}
 
 

@@ -140,7 +140,11 @@ Status explain(const ExplainOptions &options) {
   auto program = Program::load(options.file, options.entry);
   if (!program)
     return program.takeError();
-  auto function = program->compile(compileOptionsOf(options));
+  CompileOptions chosen = compileOptionsOf(options);
+  // An attention with pages has no gradients.
+  chosen.grad = std::ranges::all_of(program->signature().attentions,
+                                    [](const AttentionInfo &info) { return info.pages.empty(); });
+  auto function = program->compile(chosen);
   if (!function)
     return function.takeError();
   std::printf("%s\n", (options.json ? function->explainJson() : function->explain()).c_str());

@@ -208,8 +208,8 @@ Status BoundCall::bindSlowly(plan::ShapeBinder &binder) const {
   const auto each = [&](auto visit) {
     for (size_t i = 0; i < slots.size(); ++i)
       if (p.buffers[i].role == Role::Argument && slots[i].view >= 0)
-        if (Status s = visit(p.buffers[i].name, plan.buffers()[i].shape,
-                             shapeOf(viewAt(slots[i].view)));
+        if (Status s =
+                visit(p.buffers[i].name, plan.buffers()[i].shape, shapeOf(viewAt(slots[i].view)));
             !s)
           return s;
     return Status::success();

@@ -84,6 +84,8 @@ struct AttentionInfo {
   bool hasSinkFunction = false;
   /// The arguments with the boundaries of documents.
   std::vector<std::string> documents;
+  /// The argument with the table of pages. Empty: keys and values are tensors [B, Hkv, Sk, D].
+  std::string pages;
   /// Bounds of i - j over all pairs that can contribute to a result, where i and j are the rows of
   /// the query and the key, counted from `q_start` and `k_start`. Absent: unbounded.
   std::optional<int64_t> low;

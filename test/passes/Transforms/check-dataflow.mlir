@@ -124,7 +124,7 @@ func.func @two_unknown_sizes(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"},
 func.func @constant_sink(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"})
     -> (!qkv {pe.name = "o"}) {
   %two = arith.constant dense<2.0> : tensor<4xf32>
-  // expected-error-re @below {{expected sinks, seeds, positions and pages{{.*}}found the result of another op (dataflow-C10)}}
+  // expected-error-re @below {{expected sinks, seeds, positions and pages{{.*}}result of another op (dataflow-C10)}}
   %o = pe.attention %q, %k, %v sink(%two : tensor<4xf32>) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
