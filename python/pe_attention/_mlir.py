@@ -35,6 +35,7 @@ class TextEncoding(Encoding):
         super().__init__(heads, head_dim, value_dim)
         info = _described(text, file)
         self.text, self.file = text, file
+        _check_sizes(info["arguments"][3:], sizes)
         data: list[str] = []
         for parameter in info["arguments"][3:]:
             declaration = declared(parameter, sizes)
@@ -85,6 +86,18 @@ def _described(text: str, file: str) -> dict[str, Any]:
         raise CompileError(f"from_mlir: expected q, k and v as the first arguments, found "
                            f"{', '.join(first)}", file)
     return info
+
+
+def _check_sizes(arguments: list[dict[str, Any]], sizes: Mapping[str, int]) -> None:
+    axes = sorted({axis for argument in arguments for axis in argument["axes"]
+                   if axis is not None and axis not in (*_WORDS, "batch", "query", "key")})
+    for name, size in sizes.items():
+        if name not in axes:
+            raise InputError(f"sizes: expected names of axes of the program "
+                             f"({', '.join(axes) or 'it has none'}), found {name!r}")
+        if type(size) is not int or size < 1:
+            raise InputError(f"sizes: expected an integer of at least 1 for {name!r}, found "
+                             f"{size!r}")
 
 
 def declared(parameter: dict[str, Any], sizes: Mapping[str, int]) -> Declaration | None:

@@ -122,12 +122,22 @@ def _pieces(text):
 def test_every_example_survives_joining(name):
     """The program that is joined from the pieces of a file has the same pieces."""
     text = (EXAMPLES / f"{name}.mlir").read_text()
-    sizes = dict.fromkeys(("rows", "columns", "features", "hidden", "offset", "bins"), 4)
+    names = ("rows", "columns", "features", "hidden", "offset", "bins")
+    sizes = dict.fromkeys([axis for axis in names if f'"{axis}"' in text], 4)
     encoding = pe.from_mlir(text, 4, head_dim=16, sizes=sizes)
     assert encoding.program().text == text
     joined = (encoding + pe.nn.NoPE()).program().text
     assert "= pe.attention " in joined and joined != text
     assert _pieces(joined) == _pieces(text)
+
+
+@pytest.mark.parametrize("sizes, message", [
+    ({"row": 4}, r"sizes: expected names of axes of the program \(it has none\), found 'row'"),
+    ({"batch": 4}, "found 'batch'"),
+])
+def test_sizes_name_axes(sizes, message):
+    with pytest.raises(pe.InputError, match=message):
+        pe.from_mlir(EXAMPLES / "alibi.mlir", 4, sizes=sizes)
 
 
 def test_tensors_of_a_call():
