@@ -15,6 +15,7 @@ from ._version import __version__ as __version__
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._attention import attention as attention
+    from ._cache import Cache as Cache
     from ._check import check as check, reference as reference
     from ._compiled import compile as compile, load as load
     from ._encoding import (Encoding as Encoding, bias as bias, from_mlir as from_mlir,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 # Public names and the modules of this package that define them.
 _NAMES = {
     "attention": "_attention",
+    "Cache": "_cache",
     "explain": "_explain",
     "compile": "_compiled",
     "load": "_compiled",

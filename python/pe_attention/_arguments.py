@@ -287,6 +287,23 @@ OUTSIDE = ("create the encoding outside, for example in __init__ of the model, a
 _checked: dict[Callable[..., Any], _Parameters] = {}
 
 
+def _outside_graphs(function: Function, run: Callable[..., Any],
+                    outside: str) -> Callable[..., Any]:
+    """Returns a function that runs `run` without Dynamo. The attributes are those that
+    torch.compiler.disable sets; its import takes seconds, so it is imported in the call, where
+    Dynamo is loaded already."""
+
+    def eager(*arguments: Any, **named: Any) -> Any:
+        import torch
+
+        return torch.compiler.disable(run)(*arguments, **named)
+
+    eager.__qualname__ = function.__qualname__
+    eager._torchdynamo_disable = True  # type: ignore[attr-defined]
+    eager._torchdynamo_disable_msg = outside  # type: ignore[attr-defined]
+    return eager
+
+
 def checked(*, least: Mapping[str, int] | None = None, name: str = "", outside: str = "",
             words: Words = Words()) -> Callable[[Function], Function]:
     """Checks the names, the number and the types of all arguments before each call.
@@ -305,17 +322,7 @@ def checked(*, least: Mapping[str, int] | None = None, name: str = "", outside: 
             known.check(arguments, named)
             return function(*arguments, **named)
 
-        def eager(*arguments: Any, **named: Any) -> Any:
-            """Runs the call without Dynamo. The attributes below are those that
-            torch.compiler.disable sets; its import takes seconds, so it is imported here, where
-            Dynamo is loaded already."""
-            import torch
-
-            return torch.compiler.disable(run)(*arguments, **named)
-
-        eager.__qualname__ = function.__qualname__
-        eager._torchdynamo_disable = True  # type: ignore[attr-defined]
-        eager._torchdynamo_disable_msg = outside  # type: ignore[attr-defined]
+        eager = _outside_graphs(function, run, outside)
 
         @functools.wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:
@@ -331,18 +338,22 @@ def checked(*, least: Mapping[str, int] | None = None, name: str = "", outside: 
     return decorate
 
 
-def named(hints: Mapping[str, str], name: str = "") -> Callable[[Function], Function]:
+def named(hints: Mapping[str, str], name: str = "",
+          outside: str = "") -> Callable[[Function], Function]:
     """Checks only the names and the number of arguments, and only after a call has failed to bind:
-    a valid call costs one extra frame."""
+    a valid call costs one extra frame. `outside` is that of `checked`."""
 
     def decorate(function: Function) -> Function:
         parameters = inspect.signature(function).parameters
         known = frozenset(parameters)
+        eager = _outside_graphs(function, function, outside)
         takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
         @functools.wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:
             if is_compiling():
+                if outside:
+                    return eager(*arguments, **named)
                 for key in named:
                     if not takes_any and key not in known:
                         raise InputError(f"{key}: expected no such argument; {hints.get(key, '')}")

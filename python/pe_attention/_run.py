@@ -314,6 +314,23 @@ def forward(function: Function, tensors: Sequence[torch.Tensor], call: Call, kee
     return known, outputs
 
 
+def prepared(function: Function, name: str, tensors: dict[str, torch.Tensor],
+             k_start: int = 0) -> torch.Tensor:
+    """Computes the prepared tensor `name` from the arguments that it depends on (`of`) and those
+    that define sizes, given by name. Returns its bytes."""
+    call = Call("", "", None, k_start)
+    shapes = [tensors[a.name].shape if a.name in tensors else () for a in function.arguments]
+    sizes = function.sizes(shapes, call.numbers())
+    described = [*[function.tensor(each) for each in tensors], function.tensor(name)]
+    result = next(iter(tensors.values())).new_empty(described[-1].shape_in(sizes),
+                                                    dtype=torch.uint8)
+    given = [*tensors.values(), result]
+    views = function.views(_library.PREPARE, (*tensors, name))
+    views.run(layout_of(given), lambda: _describe(views.names, described, given, sizes),
+              _addresses(views.names, given), call.scalars(), _place(result))
+    return result
+
+
 def run_backward(cotangents: Sequence[torch.Tensor | None], tensors: Sequence[torch.Tensor],
                  call: Call, needs: Sequence[bool]) -> list[torch.Tensor]:
     """Returns the gradients that are needed. `tensors` are the arguments followed by the saved

@@ -91,7 +91,7 @@ PYTHON_ROOMS = {
     "distributed": (("distributed",), ("text", "core")),
     "plasticity": (("plasticity",), ("text", "core")),
     # Public functions that use several rooms.
-    "api": (("__init__", "_attention", "_check", "_encoding", "_mlir", "_reinit", "plot"),
+    "api": (("__init__", "_attention", "_cache", "_check", "_encoding", "_mlir", "_reinit", "plot"),
             ("text", "core", "nn", "distributed", "plasticity")),
     "integrations": (("integrations",), ("text", "core", "nn", "api")),
 }

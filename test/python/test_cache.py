@@ -1,0 +1,481 @@
+"""pe.Cache: decoding compared with the full forward pass, ragged batches, growth, and errors."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import io
+import random
+import textwrap
+from typing import Any
+
+import pytest
+import torch
+
+import pe_attention as pe
+from every_encoding import rope_formula
+
+HEADS, KV_HEADS, DEPTH, LENGTH = 4, 2, 16, 90
+WINDOW = pe.causal & pe.sliding_window(17)
+NTK = {"kind": "dynamic_ntk", "factor": 4.0, "original_length": 32}
+
+# Encoding, mask, and key heads.
+CASES: dict[str, tuple[Any, pe.Mask, int]] = {
+    "nope": (lambda: None, pe.causal, KV_HEADS),
+    "alibi": (lambda: pe.nn.ALiBi(HEADS), pe.causal, KV_HEADS),
+    "fire": (lambda: pe.nn.FIRE(HEADS), pe.causal, KV_HEADS),
+    "t5": (lambda: pe.nn.T5(HEADS), pe.causal, KV_HEADS),
+    "rope": (pe.nn.RoPE, pe.causal, KV_HEADS),
+    "rope_interleaved": (lambda: pe.nn.RoPE(interleaved=True, rotary_dims=8), pe.causal, KV_HEADS),
+    "rope_learned": (lambda: pe.nn.RoPE(heads=HEADS, learned=True), pe.causal, HEADS),
+    "rope_formula": (lambda: rope_formula(heads=HEADS), pe.causal, HEADS),
+    "rope_and_fire": (lambda: pe.nn.RoPE() + pe.nn.FIRE(HEADS), pe.causal, KV_HEADS),
+    "rse": (lambda: pe.nn.RSE(HEADS), pe.causal, KV_HEADS),
+    "sinks": (lambda: pe.nn.AttentionSink(HEADS), pe.causal, KV_HEADS),
+    "stick_breaking": (pe.nn.StickBreaking, pe.causal, KV_HEADS),
+    "window": (lambda: pe.nn.RoPE(), WINDOW, KV_HEADS),
+    "softpick": (pe.nn.Softpick, pe.causal, KV_HEADS),
+}
+ROTATED = {name for name in CASES if name.startswith(("ro", "rse", "window"))}
+
+
+def rows(kv_heads: int = KV_HEADS, batch: int = 1, length: int = LENGTH,
+         dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(length)
+    k, v = torch.randn(2, batch, kv_heads, length, DEPTH, generator=generator).to(dtype)
+    return torch.randn(batch, HEADS, length, DEPTH, generator=generator).to(dtype), k, v
+
+
+def poison(cache: pe.Cache) -> None:
+    """Makes the spare rows of a cache NaN."""
+    for tensor in (cache._rows.keys, cache._rows.values):
+        for entry, length in enumerate(cache._lengths):
+            tensor[entry, :, length:] = float("nan")
+
+
+def decoded(cache: pe.Cache, encoding: Any, mask: pe.Mask, q: torch.Tensor, k: torch.Tensor,
+            v: torch.Tensor, chunks: list[int]) -> torch.Tensor:
+    parts, first = [], 0
+    for size in chunks:
+        own = slice(first, first + size)
+        cache.append(k[:, :, own], v[:, :, own])
+        poison(cache)
+        parts.append(cache.attend(q[:, :, own], encoding, mask=mask))
+        first += size
+    assert len(cache) == first
+    return torch.cat(parts, 2)
+
+
+def random_chunks(seed: int, total: int = LENGTH) -> list[int]:
+    chosen, chunks = random.Random(seed), [20]
+    while sum(chunks) < total:
+        chunks.append(min(chosen.randint(1, 8), total - sum(chunks)))
+    return chunks
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_equals_the_full_forward(name: str) -> None:
+    make, mask, kv_heads = CASES[name]
+    encoding = make()
+    q, k, v = rows(kv_heads)
+    with torch.inference_mode():
+        expected = pe.attention(q, k, v, encoding, mask=mask)
+        for chunks in ([1] * LENGTH, random_chunks(1), [LENGTH]):
+            cache = pe.Cache(1, kv_heads, DEPTH)
+            found = decoded(cache, encoding, mask, q, k, v, chunks)
+            torch.testing.assert_close(found, expected, rtol=2e-5, atol=2e-6)
+            assert (cache._rotation is not None) == (name in ROTATED)
+        assert torch.equal(cache.values, v)
+        assert torch.equal(cache.keys, k) == (name not in ROTATED)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_steps_have_the_bits_of_pe_attention(name: str) -> None:
+    """A step equals pe.attention over all keys, whether their rotation is kept or not."""
+    make, mask, kv_heads = CASES[name]
+    encoding = make()
+    q, k, v = rows(kv_heads)
+    cache = pe.Cache(1, kv_heads, DEPTH)
+    cache.append(k[:, :, :50], v[:, :, :50])
+    cache.attend(q[:, :, :50], encoding, mask=mask)
+    for last in range(50, 60):
+        own = slice(last, last + 1)
+        cache.append(k[:, :, own], v[:, :, own])
+        o = cache.attend(q[:, :, own], encoding, mask=mask)
+        assert torch.equal(o, pe.attention(q[:, :, own], k[:, :, :last + 1], v[:, :, :last + 1],
+                                           encoding, mask=mask))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_ragged_entries_equal_each_alone(name: str) -> None:
+    """Prompts of different lengths, steps, a sequence that ends, chunks of several rows."""
+    make, mask, kv_heads = CASES[name]
+    encoding = make()
+    prompts = [30, 1, 47]
+    q, k, v = rows(kv_heads, batch=3)
+    cache = pe.Cache(3, kv_heads, DEPTH)
+    alone = [pe.Cache(1, kv_heads, DEPTH) for _ in prompts]
+    at = 0
+    steps = [(47, prompts), (1, None), (1, [1, 0, 1]), (5, None), (3, [0, 3, 2]), (1, None)]
+    for size, counts in steps:
+        own = slice(at, at + size)
+        new = [tensor[:, :, own].clone() for tensor in (q, k, v)]
+        for entry, count in enumerate(counts or []):
+            for tensor in new:
+                tensor[entry, :, count:] = float("nan")
+        cache.append(new[1], new[2], None if counts is None else torch.tensor(counts))
+        poison(cache)
+        o = cache.attend(new[0], encoding, mask=mask)
+        for entry, single in enumerate(alone):
+            count = size if counts is None else counts[entry]
+            assert not o[entry, :, count:].any()
+            if count:
+                part = [tensor[entry:entry + 1, :, :count] for tensor in new]
+                single.append(part[1], part[2])
+                assert torch.equal(o[entry:entry + 1, :, :count],
+                                   single.attend(part[0], encoding, mask=mask))
+        at += size
+    assert cache.lengths.tolist() == [len(single) for single in alone]
+
+
+def test_last_rows_of_ragged_prompts() -> None:
+    """One query per sequence after a ragged prompt is that of its last row."""
+    q, k, v = rows(batch=2, length=9)
+    cache = pe.Cache(2, KV_HEADS, DEPTH)
+    cache.append(k, v, torch.tensor([9, 4]))
+    o, lse = cache.attend(q[:, :, :1], pe.nn.RoPE(), return_lse=True)
+    expected = pe.attention(q[1:, :, :1], k[1:, :, :4], v[1:, :, :4], pe.nn.RoPE(), mask=pe.causal)
+    assert torch.equal(o[1:], expected) and lse.shape == (2, HEADS, 1)
+    full, lse = cache.attend(q, pe.nn.RoPE(), return_lse=True)
+    assert not full[1, :, 4:].any() and bool(torch.isinf(lse[1, :, 4:]).all())
+    assert torch.equal(lse[:1], pe.attention(q[:1], k[:1], v[:1], pe.nn.RoPE(), mask=pe.causal,
+                                             return_lse=True)[1])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", ["nope", "rope", "fire"])
+def test_16_bits(name: str, dtype: torch.dtype) -> None:
+    encoding = CASES[name][0]()
+    q, k, v = rows(dtype=dtype)
+    cache = pe.Cache(1, KV_HEADS, DEPTH, dtype=dtype)
+    found = decoded(cache, encoding, pe.causal, q, k, v, random_chunks(2))
+    assert found.dtype is dtype and cache.keys.dtype is dtype
+    expected = pe.attention(q.float(), k.float(), v.float(), encoding, mask=pe.causal).detach()
+    bound = 2e-2 if dtype is torch.bfloat16 else 3e-3
+    torch.testing.assert_close(found.float(), expected, rtol=bound, atol=bound)
+
+
+def test_growth() -> None:
+    q, k, v = rows(length=3)
+    cache = pe.Cache(1, KV_HEADS, DEPTH)
+    capacities = set()
+    for _ in range(400):
+        cache.append(k, v)
+        capacities.add(cache._rows.capacity)
+    assert len(capacities) <= 6 and cache._rows.capacity < 3000
+    assert torch.equal(cache.keys, k.repeat(1, 1, 400, 1))
+    before, address = cache.keys, cache._rows.keys.data_ptr()
+    kept = before.clone()
+    cache.append(k.repeat(1, 1, 2000, 1), v.repeat(1, 1, 2000, 1))
+    assert cache._rows.keys.data_ptr() != address and torch.equal(before, kept)
+    fixed = pe.Cache(1, KV_HEADS, DEPTH, capacity=6)
+    fixed.append(k, v)
+    address = fixed.keys.data_ptr()
+    fixed.append(k, v)
+    assert fixed.keys.data_ptr() == address and fixed._rows.capacity == 6
+    with pytest.raises(pe.InputError, match=r"at most 6 rows per sequence, .* found 6 \+ 3 of"):
+        fixed.append(k, v)
+    assert len(fixed) == 6
+
+
+def test_attend_copies_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    q, k, v = rows()
+    cache = pe.Cache(1, KV_HEADS, DEPTH, capacity=200)
+    cache.append(k, v)
+    given = []
+    module = __import__("pe_attention._cache", fromlist=["attention"])
+
+    def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *rest: Any,
+                  **named: Any) -> torch.Tensor:
+        given.extend([key, value])
+        assert named["kv_len"] is None
+        return query
+
+    monkeypatch.setattr(module, "attention", attention)
+    cache.attend(q)
+    assert [t.data_ptr() for t in given] == [cache.keys.data_ptr(), cache.values.data_ptr()]
+    assert given[0].stride() == cache._rows.keys.stride()
+
+
+def test_crop_and_reset() -> None:
+    """Rejected tokens of a draft are removed; a new sequence may have another rotation."""
+    q, k, v = rows()
+    rope = pe.nn.RoPE()
+    cache = pe.Cache(1, KV_HEADS, DEPTH)
+    cache.append(k[:, :, :40], v[:, :, :40])
+    cache.attend(q[:, :, :40], rope)
+    cache.append(q[:, :KV_HEADS, :8], v[:, :, :8])
+    cache.attend(q[:, :, :8], rope)
+    cache.crop(40)
+    own = slice(40, 43)
+    cache.append(k[:, :, own], v[:, :, own])
+    o = cache.attend(q[:, :, own], rope)
+    assert torch.equal(o, pe.attention(q[:, :, own], k[:, :, :43], v[:, :, :43], rope,
+                                       mask=pe.causal))
+    cache.reset()
+    assert len(cache) == 0 and cache
+    cache.append(k, v)
+    half = pe.nn.RoPE(rotary_dims=8)
+    assert torch.equal(cache.attend(q, half), pe.attention(q, k, v, half, mask=pe.causal))
+
+
+def test_beams() -> None:
+    """Sequences are reordered with their lengths and rotated keys."""
+    q, k, v = rows(batch=3)
+    rope = pe.nn.RoPE()
+    cache = pe.Cache(3, KV_HEADS, DEPTH)
+    cache.append(k[:, :, :20], v[:, :, :20], torch.tensor([20, 7, 12]))
+    cache.attend(q[:, :, :20], rope)
+    index = torch.tensor([2, 0, 2])
+    cache.reorder(index)
+    assert cache.lengths.tolist() == [12, 20, 12]
+    own = slice(20, 21)
+    cache.append(k[:, :, own], v[:, :, own])
+    o = cache.attend(q[:, :, own], rope)
+    for entry, (source, length) in enumerate(zip(index, [12, 20, 12], strict=True)):
+        key, value = [torch.cat([t[source:source + 1, :, :length], t[entry:entry + 1, :, own]], 2)
+                      for t in (k, v)]
+        assert torch.equal(o[entry:entry + 1], pe.attention(q[entry:entry + 1, :, own], key, value,
+                                                            rope, mask=pe.causal))
+
+
+def test_copies_and_files() -> None:
+    q, k, v = rows()
+    rope = pe.nn.RoPE(heads=HEADS, learned=True)
+    cache = pe.Cache(1, HEADS, DEPTH, value_dim=8)
+    k, v = q.clone(), q[..., :8].clone()
+    cache.append(k[:, :, :30], v[:, :, :30])
+    cache.attend(q[:, :, :30], rope)
+    file = io.BytesIO()
+    torch.save(cache, file)
+    file.seek(0)
+    copies = [copy.deepcopy(cache), torch.load(file, weights_only=False)]
+    own = slice(30, 31)
+    cache.append(q[:, :, own], q[:, :, own, :8] * 0)
+    for other in copies:
+        assert len(other) == 30
+        other.append(k[:, :, own], v[:, :, own])
+        assert torch.equal(other.attend(q[:, :, own], rope),
+                           pe.attention(q[:, :, own], k[:, :, :31], v[:, :, :31], rope,
+                                        mask=pe.causal))
+
+
+def test_inference_mode_and_outside() -> None:
+    """One cache is used in and outside inference mode; results have no gradients."""
+    q, k, v = rows()
+    fire = pe.nn.FIRE(HEADS)
+    with torch.inference_mode():
+        cache = pe.Cache(1, KV_HEADS, DEPTH)
+        inner = k[:, :, :20] * 1
+        cache.append(inner, v[:, :, :20])
+    cache.append(k[:, :, 20:], v[:, :, 20:])
+    o = cache.attend(q, fire)
+    assert not o.requires_grad
+    with torch.inference_mode():
+        assert torch.equal(o, cache.attend(q, fire))
+    with torch.no_grad():
+        cache.append(k.clone().requires_grad_(), v)
+
+
+def test_autocast_does_not_convert_the_cache() -> None:
+    q, k, v = rows()
+    cache = pe.Cache(1, KV_HEADS, DEPTH)
+    cache.append(k, v)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        o = cache.attend(q)
+    assert torch.equal(o, pe.attention(q, k, v, mask=pe.causal))
+
+
+def test_tensors_of_calls_and_masks() -> None:
+    """Gates of FoX, which have an entry per key, a mask with a tensor, and no mask."""
+    q, k, v = rows()
+    f = -torch.rand(1, HEADS, LENGTH, generator=torch.Generator().manual_seed(5)).cumsum(-1)
+    keep = torch.arange(LENGTH) % 3 > 0
+    kept = pe.causal & pe.mask(lambda b, h, i, j: keep[j])
+    both = pe.nn.RoPE() + pe.nn.Forgetting()
+    cache = pe.Cache(1, KV_HEADS, DEPTH)
+    cache.append(k, v)
+    data = {name: f if name == "f" else f[:, :, -2:] for name in both.needed_data()}
+    for mask in (kept, None):
+        o = cache.attend(q[:, :, -2:], both(**data), mask=mask)
+        torch.testing.assert_close(o, pe.attention(q[:, :, -2:], k, v, both(**data), mask=mask))
+    assert cache._rotation is not None
+
+
+def test_rotations_that_are_not_kept() -> None:
+    """Frequencies that depend on the number of keys, and tables of each call: keys stay as they
+    are, and every call turns them."""
+    q, k, v = rows()
+    angles = torch.arange(LENGTH)[:, None] * torch.linspace(1, 0.1, DEPTH // 2)
+    table = pe.nn.RotationTable()(cos=angles.cos(), sin=angles.sin())
+    for encoding in (pe.nn.RoPE(scaling=NTK), table):
+        cache = pe.Cache(1, KV_HEADS, DEPTH)
+        for end in (60, 61, LENGTH):
+            own = slice(len(cache), end)
+            cache.append(k[:, :, own], v[:, :, own])
+            o = cache.attend(q[:, :, own], encoding)
+            expected = pe.attention(q[:, :, own], k[:, :, :end], v[:, :, :end], encoding,
+                                    mask=pe.causal)
+            assert torch.equal(o, expected)
+        assert torch.equal(cache.keys, k)
+
+
+def test_targets() -> None:
+    q, k, v = rows(length=12)
+    rope = pe.nn.RoPE()
+    cache = pe.Cache(1, KV_HEADS, DEPTH)
+    cache.append(k, v)
+    o = cache.attend(q[:, :, -1:], rope, scale=0.3)
+    for target in ("reference", "gpu-emulator"):
+        torch.testing.assert_close(cache.attend(q[:, :, -1:], rope, scale=0.3, target=target), o)
+
+
+def test_compiled_code_breaks_its_graph() -> None:
+    q, k, v = rows(length=4)
+    cache = pe.Cache(1, KV_HEADS, DEPTH)
+
+    def step(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        cache.append(k * 1, v)
+        result: torch.Tensor = cache.attend(q, pe_rope)
+        return result + 1
+
+    pe_rope = pe.nn.RoPE()
+    compiled = torch.compile(step)
+    with torch.no_grad():
+        for _ in range(3):
+            o = compiled(q, k, v)
+    assert len(cache) == 12
+    keys, values = k.repeat(1, 1, 3, 1), v.repeat(1, 1, 3, 1)
+    assert torch.equal(o, pe.attention(q, keys, values, pe_rope, mask=pe.causal) + 1)
+
+
+@pytest.mark.parametrize("place", [pe.Cache, pe.Cache.append, pe.Cache.attend])
+def test_examples_of_docstrings(place: Any) -> None:
+    _, _, example = inspect.cleandoc(place.__doc__).partition("Example:\n\n")
+    exec(textwrap.dedent(example), {"torch": torch, "pe": pe})
+    assert example
+
+
+# --- Errors ---------------------------------------------------------------------
+
+
+def full() -> pe.Cache:
+    cache = pe.Cache(1, KV_HEADS, DEPTH, capacity=LENGTH + 4)
+    _, k, v = rows()
+    cache.append(k, v)
+    return cache
+
+
+def step(n: int = 1) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    q, k, v = rows(length=8)
+    return q[:, :, :n], k[:, :, :n], v[:, :, :n]
+
+
+Q, K, V = step()
+MISTAKES: dict[str, tuple[Any, str]] = {
+    "pages": (lambda c: pe.Cache(1, 2, 16, page=16),
+              "page: expected None, found 16: caches in pages are not built yet; omit it"),
+    "no sizes": (lambda c: pe.Cache(1, 2), "Cache: expected head_dim, found"),
+    "zero": (lambda c: pe.Cache(1, 0, 16), "kv_heads: expected an integer of at least 1, found 0"),
+    "capacity by position": (lambda c: pe.Cache(1, 2, 16, 100), "expected at most .* found 4"),
+    "float64": (lambda c: pe.Cache(1, 2, 16, dtype=torch.float64),
+                "dtype: expected float32, bfloat16 or float16, found torch.float64"),
+    "device": (lambda c: pe.Cache(1, 2, 16, device="gpu"),
+               "device: expected a device such as 'cpu' or 'cuda', found 'gpu'"),
+    "attend first": (lambda c: pe.Cache(1, KV_HEADS, DEPTH).attend(Q),
+                     r"attend: expected a cache with rows, found an empty one; call append\(k, v"),
+    "forgot to append": (lambda c: (pe_cache := pe.Cache(1, KV_HEADS, DEPTH),
+                                    pe_cache.append(K, V), pe_cache.attend(step(3)[0])),
+                         "q: expected the queries of at most 1 rows, .* found 3; append"),
+    "order of axes": (lambda c: c.append(step(5)[1].transpose(1, 2), step(5)[2].transpose(1, 2)),
+                      r"k: expected shape \[1, 2, rows, 16\] of this cache, found \[1, 5, 2, 16\]; "
+                      r"write k.transpose\(1, 2\)"),
+    "heads of queries": (lambda c: c.append(Q, Q), r"found \[1, 4, 1, 16\]; append the heads of "
+                         "keys, which are not repeated for those of queries"),
+    "one token without its axis": (lambda c: c.append(K[:, :, 0], V[:, :, 0]),
+                                   r"found \[1, 2, 16\]; write k.unsqueeze\(2\) for one token"),
+    "rows of v": (lambda c: c.append(K, step(2)[2]), "v: expected the 1 rows of k, found 2"),
+    "type": (lambda c: c.append(K.bfloat16(), V), "k: expected torch.float32, the type of this "
+             "cache, found torch.bfloat16; create it with dtype=torch.bfloat16, or convert k"),
+    "type of q": (lambda c: c.attend(Q.half()), "q: expected torch.float32, the type of this"),
+    "batch": (lambda c: c.append(K.repeat(3, 1, 1, 1), V.repeat(3, 1, 1, 1)),
+              r"k: expected shape \[1, 2, rows, 16\] of this cache, found \[3, 2, 1, 16\]"),
+    "heads of q": (lambda c: c.attend(Q[:, :3]), "q: expected a multiple of the 2 heads of keys, "
+                   "found 3"),
+    "no tensor": (lambda c: c.append([[1.0]], V), "k: expected a tensor, found"),
+    "capacity": (lambda c: c.append(*step(5)[1:]), r"append: expected at most 94 rows per "
+                 r"sequence, the capacity of this cache, found 90 \+ 5 of batch entry 0; create"),
+    "gradients": (lambda c: c.append(K.clone().requires_grad_(), V), "k: expected a tensor without "
+                  r"gradients, .* found one that requires grad; run the model under torch.infer"),
+    "gradients of q": (lambda c: c.attend(Q.clone().requires_grad_()), "q: expected a tensor with"),
+    "lengths": (lambda c: c.append(K, V, torch.tensor([2])),
+                "lengths: expected numbers from 0 to 1, the rows of k, found 2 at index 0"),
+    "shape of lengths": (lambda c: c.append(K, V, torch.tensor([1, 1])),
+                         r"lengths: expected shape \[1\], a number of rows .* found \[2\]"),
+    "type of lengths": (lambda c: c.append(K, V, torch.tensor([0.5])),
+                        "lengths: expected integers, found torch.float32"),
+    "list of lengths": (lambda c: c.append(K, V, [1]), "lengths: expected a tensor, found"),
+    "another rotation": (lambda c: (c.attend(Q, pe.nn.RoPE()),
+                                    c.attend(Q, pe.nn.RoPE(base=5e5))),
+                         "encoding: expected the rotation that turned the keys of this cache, "
+                         "found RoPE; use one encoding per cache"),
+    "no rotation": (lambda c: (c.attend(Q, pe.nn.RoPE()), c.attend(Q)),
+                    "encoding: expected the rotation that turned .* found None"),
+    "class": (lambda c: c.attend(Q, pe.nn.RoPE), "encoding: expected an encoding such as"),
+    "mask": (lambda c: c.attend(Q, mask="causal"), "mask: expected a mask such as pe.causal"),
+    "mask as encoding": (lambda c: c.attend(Q, pe.causal), "encoding: expected an encoding"),
+    "is_causal": (lambda c: c.attend(Q, is_causal=True), "Cache.attend: expected no argument "
+                  "is_causal, found True; write mask=pe.causal"),
+    "kv_len": (lambda c: c.attend(Q, kv_len=torch.tensor([3])), "omit it: a cache knows its len"),
+    "key": (lambda c: c.append(key=K, value=V), "expected no argument key, found .*; write k"),
+    "crop": (lambda c: c.crop(91), "length: expected a number of rows from 0 to 90, found 91"),
+    "crop by a tensor": (lambda c: c.crop(1.5), "length: expected an integer, found 1.5"),
+    "reorder": (lambda c: c.reorder(torch.tensor([1])), "index: expected indices from 0 to 0, "
+                "found 1"),
+    "shape of reorder": (lambda c: c.reorder(torch.tensor([0, 0])), r"index: expected shape \[1\]"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes(name: str) -> None:
+    cache = full()
+    call, message = MISTAKES[name]
+    with pytest.raises(pe.InputError, match=message) as raised:
+        call(cache)
+    assert "\n" not in str(raised.value)
+    assert len(cache) == LENGTH
+    torch.testing.assert_close(cache.values, rows()[2])
+
+
+def test_changed_parameters_of_a_rotation() -> None:
+    q, k, v = rows(HEADS)
+    rope = pe.nn.RoPE(heads=HEADS, learned=True)
+    cache = pe.Cache(1, HEADS, DEPTH)
+    cache.append(k, v)
+    before = cache.attend(q, rope)
+    rope.base.data.mul_(2)  # without a new version of the parameter
+    with pytest.raises(pe.InputError, match="encoding: expected the value of base that turned the "
+                                            "keys of this cache, found another; reset"):
+        cache.attend(q, rope)
+    rope.base.data.mul_(0.5)
+    assert torch.equal(cache.attend(q, copy.deepcopy(rope)), before)
+
+
+def test_lengths_with_tensors_per_entry() -> None:
+    """A formula that computes with the index of an entry would see 0 in each single call."""
+    q, k, v = rows(batch=2, length=9)
+    cache = pe.Cache(2, KV_HEADS, DEPTH)
+    cache.append(k, v, torch.tensor([9, 4]))
+    for mask in (pe.mask(lambda b, h, i, j: j <= i + b),):
+        with pytest.raises(pe.InputError, match="uses the index of the batch entry"):
+            cache.attend(q, mask=mask)
