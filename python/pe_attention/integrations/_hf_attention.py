@@ -109,6 +109,8 @@ def attend(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, valu
     if data and encoding is not None:
         assert isinstance(encoding, Encoding)
         encoding = encoding(**data)
+    if rule.k_used is not None and rule.k_used < rule.k_length:
+        key, value = key.narrow(2, 0, rule.k_used), value.narrow(2, 0, rule.k_used)
     o = attention(query, key, value, encoding, mask=rule.mask,
                   scale=scaling, q_start=rule.q_start, k_start=rule.k_start, dropout_p=dropout,
                   sink=s_aux)

@@ -99,7 +99,8 @@ def _formula(text: str, tensors: dict[str, str]) -> Piece:
 class Rule:
     """The mask and the positions of an attention. Query r is at `q_start` + r and key c at
     `k_start` + c. With left padding or packed sequences, `positions` are [batch, queries] and
-    [batch, keys], counted from the first token of each sequence."""
+    [batch, keys], counted from the first token of each sequence. Only the first `k_used` keys are
+    read, by default all; the others are unused rows of a static cache, after the last query."""
 
     mask: Mask | None
     q_length: int
@@ -108,6 +109,7 @@ class Rule:
     k_start: int = 0
     is_causal: bool = False
     positions: tuple[torch.Tensor, torch.Tensor] | None = None
+    k_used: int | None = None
 
     def to(self, device: torch.device) -> Rule:
         mask = self.mask.to(device) if isinstance(self.mask, PatternMask) else self.mask
@@ -191,19 +193,22 @@ def _make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int | t
                device: torch.device | str) -> AttentionMask:
     pattern = read_pattern(mask_function)
     q_start, k_start = int(q_offset), int(kv_offset)
+    used = kv_length
+    if pattern.causal and pattern.positions is None:
+        used = min(kv_length, max(q_start + q_length - k_start, 0))
     positions = None
     if pattern.positions is not None:
         row = pattern.positions.to(torch.int32)
         positions = (row, row)
-    keep = _padding(attention_mask, q_start + q_length, k_start + kv_length, pattern.causal)
+    keep = _padding(attention_mask, q_start + q_length, k_start + used, pattern.causal)
     if keep is not None:
         if bool(keep.to(torch.int32).argmax(-1).any()):
-            positions = _positions(keep, q_start, q_length, k_start, kv_length)
-        keep = keep[:, k_start:k_start + kv_length]
+            positions = _positions(keep, q_start, q_length, k_start, used)
+        keep = keep[:, k_start:k_start + used]
     everything = not pattern.causal and pattern.left is None and pattern.right is None \
         and pattern.documents is None and keep is None
     mask = None if everything else PatternMask(pattern, keep)
-    rule = Rule(mask, q_length, kv_length, q_start, k_start, pattern.causal, positions)
+    rule = Rule(mask, q_length, kv_length, q_start, k_start, pattern.causal, positions, used)
     return AttentionMask.of(rule, batch_size, device)
 
 
