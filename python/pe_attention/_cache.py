@@ -9,7 +9,8 @@ import torch
 
 from ._arguments import OUTSIDE, checked, found, named
 from ._attention import attention
-from ._cache_rows import Rows
+from ._cache_pages import Pages
+from ._cache_rows import Rows, Storage
 from ._errors import DeviceError, InputError
 from ._kinds import HINTS, check_encoding, check_mask, whole
 from ._masks import Mask, causal
@@ -43,7 +44,8 @@ class Cache:
     when it is full. With `capacity`, the number of rows per sequence, it is allocated once. Keys
     are [batch, kv_heads, rows, head_dim] and values [batch, kv_heads, rows, value_dim] (default:
     head_dim) of type `dtype`: float32, bfloat16 or float16. The first row of every sequence is at
-    position 0. Caches in pages (`page`) are not built yet.
+    position 0. With `page`, rows are stored in pages of this number of rows, of a pool that all
+    sequences share: a sequence takes memory for its own rows only (on CPUs).
 
     The keys of an encoding with a rotation, such as RoPE, are turned once, in place, by the first
     `attend` after their `append`: append keys that are not rotated. A cache with turned keys
@@ -67,9 +69,6 @@ class Cache:
                  page: int | None = None, dtype: torch.dtype = torch.float32,
                  value_dim: int | None = None,
                  device: torch.device | str | None = None) -> None:
-        if page is not None:
-            raise InputError(f"page: expected None, found {page}: caches in pages are not built "
-                             f"yet; omit it")
         if dtype not in _TYPES:
             raise InputError(f"dtype: expected float32, bfloat16 or float16, found {dtype}")
         self.batch, self.kv_heads, self.head_dim = int(batch), int(kv_heads), int(head_dim)
@@ -77,8 +76,13 @@ class Cache:
         self.dtype = dtype
         self.capacity = None if capacity is None else int(capacity)
         self.device = _device(device)
-        self._rows = Rows(self.batch, self.kv_heads, (self.head_dim, self.value_dim),
-                          self.capacity or 0, dtype, self.device)
+        self.page = None if page is None else int(page)
+        if self.page is not None and self.device.type != "cpu":
+            raise DeviceError(f"page: expected None on {self.device}, because pages are built for "
+                              f"CPUs, found {page}")
+        fixed = (self.batch, self.kv_heads, (self.head_dim, self.value_dim), self.capacity or 0,
+                 dtype, self.device)
+        self._rows: Storage = Rows(*fixed) if self.page is None else Pages(*fixed, self.page)
         self.reset()
 
     # Rows
@@ -87,6 +91,7 @@ class Cache:
         """Removes all rows. The memory remains, and the next rotation may be another one."""
         self._lengths = [0] * self.batch
         self._longest, self._is_even = 0, True
+        self._rows.crop(self._lengths)
         # The number of keys of each entry that are turned, by `_rotation` with `_parameters`.
         self._turned = [0] * self.batch
         self._rotation: str | None = None
@@ -109,18 +114,31 @@ class Cache:
 
     @property
     def keys(self) -> torch.Tensor:
-        """A view of the keys, [batch, kv_heads, len(cache), head_dim]: turned, if `attend` had a
-        rotation. Rows after the length of a sequence are undefined."""
-        return self._rows.views(self._longest)[0]
+        """The keys, [batch, kv_heads, len(cache), head_dim]: turned, if `attend` had a rotation. A
+        view of the memory, or a copy of pages. Rows after the length of a sequence are
+        undefined."""
+        return self._all()[0]
 
     @property
     def values(self) -> torch.Tensor:
-        """A view of the values, [batch, kv_heads, len(cache), value_dim]; see `keys`."""
-        return self._rows.views(self._longest)[1]
+        """The values, [batch, kv_heads, len(cache), value_dim]; see `keys`."""
+        return self._all()[1]
+
+    def _all(self) -> tuple[torch.Tensor, torch.Tensor]:
+        every = slice(0, self.batch)
+        if self.page is None:
+            return self._rows.gathered(0, self._longest, every)
+        parts = self._rows.allocate(self.batch, self.kv_heads, self._longest)
+        for entry, length in enumerate(self._lengths):
+            own = slice(entry, entry + 1)
+            for part, rows in zip(parts, self._rows.gathered(0, length, own), strict=True):
+                part[own, :, :length] = rows
+        return parts
 
     def __repr__(self) -> str:
         lengths = f"{self._longest}" if self._is_even else f"{self._lengths}"
         most = "" if self.capacity is None else f", capacity={self.capacity}"
+        most += "" if self.page is None else f", page={self.page}"
         return (f"pe.Cache(batch={self.batch}, kv_heads={self.kv_heads}, head_dim={self.head_dim}"
                 f"{most}, dtype={self.dtype}) of {lengths} rows")
 
@@ -158,9 +176,8 @@ class Cache:
                 f"cache, found {self._lengths[entry]} + {longest - self._lengths[entry]} of batch "
                 f"entry {entry}; create it with a larger capacity, or without one")
         with _inference():
-            if longest > self._rows.capacity:
-                self._rows.grow(longest, self._longest)
-            self._rows.write(k, v, self._lengths, counts)
+            self._rows.reserve(longest, self._longest)
+            self._rows.write(k, v, self._lengths, counts or [rows] * self.batch)
         self._padded = None if counts is None else (rows, counts)
         self._lengths, self._longest = after, longest
         if not self._is_even or counts is not None:
@@ -176,6 +193,7 @@ class Cache:
         self._lengths = [min(each, length) for each in self._lengths]
         self._turned = [min(each, length) for each in self._turned]
         self._longest, self._is_even = length, min(self._lengths) == length
+        self._rows.crop(self._lengths)
         self._padded = None
         self._forget()
 
@@ -240,14 +258,15 @@ class Cache:
             options: dict[str, Any] = {
                 "scale": scale, "sink": sink, "head_start": head_start,
                 "heads_total": heads_total, "return_lse": return_lse, "target": target}
-            keys, values = self._rows.views(self._longest)
             if self._padded is not None and q.shape[2] == self._padded[0]:
-                return self._attend_padded(q, keys, values, used, mask, options)
-            lengths = None if self._is_even else self.lengths
-            return attention(q, keys, values, used, mask=mask, kv_len=lengths, **options)
+                return self._attend_padded(q, used, mask, options)
+            keys, values, pages = self._rows.operands(self._longest, slice(0, self.batch))
+            exact = self._is_even and self._rows.holds(self._longest)
+            return attention(q, keys, values, used, mask=mask, pages=pages,
+                             kv_len=None if exact else self.lengths, **options)
 
-    def _attend_padded(self, q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
-                       encoding: Any, mask: Mask | None, options: dict[str, Any]) -> Any:
+    def _attend_padded(self, q: torch.Tensor, encoding: Any, mask: Mask | None,
+                       options: dict[str, Any]) -> Any:
         """Attends after an append with lengths. Each entry is a call: its first query is at the
         first of its new rows, and kernels depend on the number of rows."""
         assert self._padded is not None
@@ -258,7 +277,8 @@ class Cache:
             if not count:
                 continue
             own = slice(entry, entry + 1)
-            results = attention(q[own, :, :count], keys[own], values[own], encoding, mask=mask,
+            keys, values, pages = self._rows.operands(self._longest, own)
+            results = attention(q[own, :, :count], keys, values, encoding, mask=mask, pages=pages,
                                 kv_len=torch.tensor([self._lengths[entry]], dtype=torch.int32),
                                 **options)
             part, log = results if options["return_lse"] else (results, None)
@@ -271,6 +291,12 @@ class Cache:
         """Turns the keys that are not turned yet, and returns the encoding of the call."""
         module = module_of(encoding)
         here = None if module is None else self._turned_encoding(module, mask)
+        if self.page is not None and module is not None:
+            kinds = {clause.partition("(")[0] for clause in module.piece().clauses}
+            if "prologue" in kinds or ("rotate" in kinds and here is None):
+                raise InputError(f"encoding: expected one whose keys are kept as they are or turned "
+                                 f"once in a cache in pages, found {type(module).__name__}; create "
+                                 f"the cache without page")
         if here is None:
             if self._rotation is not None:
                 raise self._other_rotation(encoding)
@@ -285,8 +311,8 @@ class Cache:
                                      f"of this cache, found another; reset() the cache and append "
                                      f"its rows again after a change of a rotation's parameters")
         for start, length, entries in self._pending():
-            rows = self._rows.keys[entries].narrow(2, start, length - start)
-            rows.copy_(here.turn(rows, start, parameters))
+            rows = self._rows.gathered(start, length, entries)[0]
+            self._rows.replace_keys(here.turn(rows, start, parameters), start, entries)
         if self._rotation is None:
             self._rotation = here.text
             self._parameters = {name: each.clone() for name, each in parameters.items()}

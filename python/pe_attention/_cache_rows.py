@@ -1,61 +1,116 @@
-"""The storage of a cache: rows of keys and values in two tensors."""
+"""The storage of a cache: rows of keys and values, contiguous or in pages."""
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
 
 import torch
 
 
-class Rows:
-    """Keys [batch, heads, capacity, head_dim] and values [batch, heads, capacity, value_dim]. Rows
-    that were not written are undefined.
+class Storage(abc.ABC):
+    """Rows of keys and values of `batch` entries. Rows that were not written are undefined."""
 
-    Another storage, such as pages, implements the same methods.
-    """
+    keys: torch.Tensor
+    values: torch.Tensor
+
+    def __init__(self, batch: int, heads: int, depths: tuple[int, int], dtype: torch.dtype,
+                 device: torch.device) -> None:
+        self.batch, self.heads, self.depths = batch, heads, depths
+        self.dtype, self.device = dtype, device
+
+    def allocate(self, *sizes: int) -> tuple[torch.Tensor, torch.Tensor]:
+        # Tensors of inference mode could not be written outside it.
+        with torch.inference_mode(False):
+            key, value = [torch.empty(*sizes, depth, dtype=self.dtype, device=self.device)
+                          for depth in self.depths]
+        return key, value
+
+    @abc.abstractmethod
+    def reserve(self, needed: int, used: int) -> None:
+        """Allocates memory for `needed` rows per entry, of which `used` contain data."""
+
+    @abc.abstractmethod
+    def write(self, k: torch.Tensor, v: torch.Tensor, starts: Sequence[int],
+              counts: Sequence[int]) -> None:
+        """Writes the first `counts[entry]` rows of each entry from its start on."""
+
+    @abc.abstractmethod
+    def gathered(self, start: int, end: int, entries: slice) -> tuple[torch.Tensor, torch.Tensor]:
+        """Returns rows of keys and values of some entries, [B, heads, rows, depth]."""
+
+    @abc.abstractmethod
+    def replace_keys(self, rows: torch.Tensor, start: int, entries: slice) -> None:
+        """Writes the keys [B, heads, rows, head_dim] of some entries from row `start` on."""
+
+    @abc.abstractmethod
+    def operands(self, length: int, entries: slice) -> tuple[torch.Tensor, torch.Tensor,
+                                                             torch.Tensor | None]:
+        """Returns the keys, values and pages of a call over the first `length` rows."""
+
+    @abc.abstractmethod
+    def holds(self, length: int) -> bool:
+        """Returns whether the operands of `length` rows have exactly this number of rows."""
+
+    @abc.abstractmethod
+    def crop(self, lengths: Sequence[int]) -> None:
+        """Releases memory of rows after the lengths."""
+
+    @abc.abstractmethod
+    def reorder(self, index: torch.Tensor, length: int) -> None:
+        """Replaces entry b by entry `index[b]`, of which `length` rows contain data."""
+
+
+class Rows(Storage):
+    """Keys [batch, heads, capacity, head_dim] and values [batch, heads, capacity, value_dim]."""
 
     def __init__(self, batch: int, heads: int, depths: tuple[int, int], capacity: int,
                  dtype: torch.dtype, device: torch.device) -> None:
-        self.fixed = (batch, heads, depths, dtype, device)
-        self.keys, self.values = self._allocate(capacity)
-
-    def _allocate(self, capacity: int) -> tuple[torch.Tensor, torch.Tensor]:
-        batch, heads, depths, dtype, device = self.fixed
-        # Tensors of inference mode could not be written outside it.
-        with torch.inference_mode(False):
-            key, value = [torch.empty(batch, heads, capacity, depth, dtype=dtype, device=device)
-                          for depth in depths]
-        return key, value
+        super().__init__(batch, heads, depths, dtype, device)
+        self.keys, self.values = self.allocate(batch, heads, capacity)
 
     @property
     def capacity(self) -> int:
         return self.keys.shape[2]
 
-    def grow(self, needed: int, used: int) -> None:
-        """Allocates rows for `needed` per entry, at least twice as many as before, and copies the
-        `used` rows. Views of the old rows remain valid."""
+    def reserve(self, needed: int, used: int) -> None:
+        """Allocates at least twice as many rows as before. Views of the old rows remain valid."""
+        if needed <= self.capacity:
+            return
         old = (self.keys, self.values)
-        self.keys, self.values = self._allocate(max(needed, 2 * self.capacity, 64))
+        self.keys, self.values = self.allocate(self.batch, self.heads,
+                                               max(needed, 2 * self.capacity, 64))
         if used:
             for to, source in zip((self.keys, self.values), old, strict=True):
                 to[:, :, :used].copy_(source[:, :, :used])
 
-    def views(self, length: int) -> tuple[torch.Tensor, torch.Tensor]:
-        return self.keys.narrow(2, 0, length), self.values.narrow(2, 0, length)
-
     def write(self, k: torch.Tensor, v: torch.Tensor, starts: Sequence[int],
-              counts: Sequence[int] | None) -> None:
-        """Writes the rows of each entry from its start on: all of them, or the first
-        `counts[entry]`."""
-        if counts is None and min(starts) == max(starts):
+              counts: Sequence[int]) -> None:
+        if min(starts) == max(starts) and min(counts) == k.shape[2]:
             self.keys.narrow(2, starts[0], k.shape[2]).copy_(k)
             self.values.narrow(2, starts[0], k.shape[2]).copy_(v)
             return
         for to, source in ((self.keys, k), (self.values, v)):
-            for entry, start in enumerate(starts):
-                count = source.shape[2] if counts is None else counts[entry]
+            for entry, (start, count) in enumerate(zip(starts, counts, strict=True)):
                 to[entry].narrow(1, start, count).copy_(source[entry].narrow(1, 0, count))
 
+    def gathered(self, start: int, end: int, entries: slice) -> tuple[torch.Tensor, torch.Tensor]:
+        return (self.keys[entries].narrow(2, start, end - start),
+                self.values[entries].narrow(2, start, end - start))
+
+    def replace_keys(self, rows: torch.Tensor, start: int, entries: slice) -> None:
+        self.keys[entries].narrow(2, start, rows.shape[2]).copy_(rows)
+
+    def operands(self, length: int, entries: slice) -> tuple[torch.Tensor, torch.Tensor,
+                                                             torch.Tensor | None]:
+        return (*self.gathered(0, length, entries), None)
+
+    def holds(self, length: int) -> bool:
+        return True
+
+    def crop(self, lengths: Sequence[int]) -> None:
+        """Memory is kept for later rows."""
+
     def reorder(self, index: torch.Tensor, length: int) -> None:
-        for rows in self.views(length):
+        for rows in self.gathered(0, length, slice(0, self.batch)):
             rows.copy_(rows.index_select(0, index))

@@ -6,6 +6,7 @@ import copy
 import inspect
 import io
 import random
+import sys
 import textwrap
 from typing import Any
 
@@ -46,8 +47,29 @@ def rows(kv_heads: int = KV_HEADS, batch: int = 1, length: int = LENGTH,
     return torch.randn(batch, HEADS, length, DEPTH, generator=generator).to(dtype), k, v
 
 
+@pytest.fixture(params=[None, 16], ids=["contiguous", "pages"])
+def storage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs a test with both storages."""
+    monkeypatch.setattr(sys.modules[__name__], "PAGE", request.param)
+
+
+PAGE: int | None = None
+
+
+def create(*sizes: int, **options: Any) -> pe.Cache:
+    return pe.Cache(*sizes, page=PAGE, **options)
+
+
 def poison(cache: pe.Cache) -> None:
     """Makes the spare rows of a cache NaN."""
+    if cache.page is not None:
+        pages = cache._rows
+        unused = torch.ones(pages.keys.shape[:2].numel(), dtype=torch.bool)
+        for entry, length in enumerate(cache._lengths):
+            unused[pages._rows_of(entry, 0, length)] = False
+        for pool in (pages.keys, pages.values):
+            pool.flatten(0, 1)[unused] = float("nan")
+        return
     for tensor in (cache._rows.keys, cache._rows.values):
         for entry, length in enumerate(cache._lengths):
             tensor[entry, :, length:] = float("nan")
@@ -74,6 +96,7 @@ def random_chunks(seed: int, total: int = LENGTH) -> list[int]:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.usefixtures("storage")
 def test_equals_the_full_forward(name: str) -> None:
     make, mask, kv_heads = CASES[name]
     encoding = make()
@@ -81,7 +104,7 @@ def test_equals_the_full_forward(name: str) -> None:
     with torch.inference_mode():
         expected = pe.attention(q, k, v, encoding, mask=mask)
         for chunks in ([1] * LENGTH, random_chunks(1), [LENGTH]):
-            cache = pe.Cache(1, kv_heads, DEPTH)
+            cache = create(1, kv_heads, DEPTH)
             found = decoded(cache, encoding, mask, q, k, v, chunks)
             torch.testing.assert_close(found, expected, rtol=2e-5, atol=2e-6)
             assert (cache._rotation is not None) == (name in ROTATED)
@@ -90,12 +113,13 @@ def test_equals_the_full_forward(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.usefixtures("storage")
 def test_steps_have_the_bits_of_pe_attention(name: str) -> None:
     """A step equals pe.attention over all keys, whether their rotation is kept or not."""
     make, mask, kv_heads = CASES[name]
     encoding = make()
     q, k, v = rows(kv_heads)
-    cache = pe.Cache(1, kv_heads, DEPTH)
+    cache = create(1, kv_heads, DEPTH)
     cache.append(k[:, :, :50], v[:, :, :50])
     cache.attend(q[:, :, :50], encoding, mask=mask)
     for last in range(50, 60):
@@ -107,14 +131,15 @@ def test_steps_have_the_bits_of_pe_attention(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.usefixtures("storage")
 def test_ragged_entries_equal_each_alone(name: str) -> None:
     """Prompts of different lengths, steps, a sequence that ends, chunks of several rows."""
     make, mask, kv_heads = CASES[name]
     encoding = make()
     prompts = [30, 1, 47]
     q, k, v = rows(kv_heads, batch=3)
-    cache = pe.Cache(3, kv_heads, DEPTH)
-    alone = [pe.Cache(1, kv_heads, DEPTH) for _ in prompts]
+    cache = create(3, kv_heads, DEPTH)
+    alone = [create(1, kv_heads, DEPTH) for _ in prompts]
     at = 0
     steps = [(47, prompts), (1, None), (1, [1, 0, 1]), (5, None), (3, [0, 3, 2]), (1, None)]
     for size, counts in steps:
@@ -138,10 +163,11 @@ def test_ragged_entries_equal_each_alone(name: str) -> None:
     assert cache.lengths.tolist() == [len(single) for single in alone]
 
 
+@pytest.mark.usefixtures("storage")
 def test_last_rows_of_ragged_prompts() -> None:
     """One query per sequence after a ragged prompt is that of its last row."""
     q, k, v = rows(batch=2, length=9)
-    cache = pe.Cache(2, KV_HEADS, DEPTH)
+    cache = create(2, KV_HEADS, DEPTH)
     cache.append(k, v, torch.tensor([9, 4]))
     o, lse = cache.attend(q[:, :, :1], pe.nn.RoPE(), return_lse=True)
     expected = pe.attention(q[1:, :, :1], k[1:, :, :4], v[1:, :, :4], pe.nn.RoPE(), mask=pe.causal)
@@ -154,10 +180,11 @@ def test_last_rows_of_ragged_prompts() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("name", ["nope", "rope", "fire"])
+@pytest.mark.usefixtures("storage")
 def test_16_bits(name: str, dtype: torch.dtype) -> None:
     encoding = CASES[name][0]()
     q, k, v = rows(dtype=dtype)
-    cache = pe.Cache(1, KV_HEADS, DEPTH, dtype=dtype)
+    cache = create(1, KV_HEADS, DEPTH, dtype=dtype)
     found = decoded(cache, encoding, pe.causal, q, k, v, random_chunks(2))
     assert found.dtype is dtype and cache.keys.dtype is dtype
     expected = pe.attention(q.float(), k.float(), v.float(), encoding, mask=pe.causal).detach()
@@ -188,6 +215,26 @@ def test_growth() -> None:
     assert len(fixed) == 6
 
 
+def test_pages_are_shared_and_released() -> None:
+    _, k, v = rows(batch=3, length=33)
+    cache = pe.Cache(3, KV_HEADS, DEPTH, page=16, capacity=48)
+    pages = cache._rows
+    assert len(pages._free) == 9
+    cache.append(k, v, torch.tensor([33, 20, 1]))
+    assert [len(each) for each in pages._lists] == [3, 2, 1] and len(pages._free) == 3
+    cache.reorder(torch.tensor([0, 0, 0]))
+    assert len(pages._free) == 6 and pages._lists[0] == pages._lists[2]
+    cache.append(k[:, :, :1], v[:, :, :1])  # every sequence writes to its last page
+    assert len(pages._free) == 4 and [pages._uses[each[0]] for each in pages._lists] == [3, 3, 3]
+    assert torch.equal(cache.keys[:, :, :33], k[:1].expand(3, -1, -1, -1))
+    assert torch.equal(cache.keys[:, :, 33:], k[:, :, :1])
+    cache.crop(16)
+    assert len(pages._free) == 8
+    cache.reset()
+    assert len(pages._free) == 9 and not any(pages._uses)
+    assert pages.keys.shape == (9, 16, KV_HEADS, DEPTH)
+
+
 def test_attend_copies_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     q, k, v = rows()
     cache = pe.Cache(1, KV_HEADS, DEPTH, capacity=200)
@@ -207,11 +254,12 @@ def test_attend_copies_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert given[0].stride() == cache._rows.keys.stride()
 
 
+@pytest.mark.usefixtures("storage")
 def test_crop_and_reset() -> None:
     """Rejected tokens of a draft are removed; a new sequence may have another rotation."""
     q, k, v = rows()
     rope = pe.nn.RoPE()
-    cache = pe.Cache(1, KV_HEADS, DEPTH)
+    cache = create(1, KV_HEADS, DEPTH)
     cache.append(k[:, :, :40], v[:, :, :40])
     cache.attend(q[:, :, :40], rope)
     cache.append(q[:, :KV_HEADS, :8], v[:, :, :8])
@@ -229,11 +277,12 @@ def test_crop_and_reset() -> None:
     assert torch.equal(cache.attend(q, half), pe.attention(q, k, v, half, mask=pe.causal))
 
 
+@pytest.mark.usefixtures("storage")
 def test_beams() -> None:
     """Sequences are reordered with their lengths and rotated keys."""
     q, k, v = rows(batch=3)
     rope = pe.nn.RoPE()
-    cache = pe.Cache(3, KV_HEADS, DEPTH)
+    cache = create(3, KV_HEADS, DEPTH)
     cache.append(k[:, :, :20], v[:, :, :20], torch.tensor([20, 7, 12]))
     cache.attend(q[:, :, :20], rope)
     index = torch.tensor([2, 0, 2])
@@ -249,10 +298,11 @@ def test_beams() -> None:
                                                             rope, mask=pe.causal))
 
 
+@pytest.mark.usefixtures("storage")
 def test_copies_and_files() -> None:
     q, k, v = rows()
     rope = pe.nn.RoPE(heads=HEADS, learned=True)
-    cache = pe.Cache(1, HEADS, DEPTH, value_dim=8)
+    cache = create(1, HEADS, DEPTH, value_dim=8)
     k, v = q.clone(), q[..., :8].clone()
     cache.append(k[:, :, :30], v[:, :, :30])
     cache.attend(q[:, :, :30], rope)
@@ -270,12 +320,13 @@ def test_copies_and_files() -> None:
                                         mask=pe.causal))
 
 
+@pytest.mark.usefixtures("storage")
 def test_inference_mode_and_outside() -> None:
     """One cache is used in and outside inference mode; results have no gradients."""
     q, k, v = rows()
     fire = pe.nn.FIRE(HEADS)
     with torch.inference_mode():
-        cache = pe.Cache(1, KV_HEADS, DEPTH)
+        cache = create(1, KV_HEADS, DEPTH)
         inner = k[:, :, :20] * 1
         cache.append(inner, v[:, :, :20])
     cache.append(k[:, :, 20:], v[:, :, 20:])
@@ -296,6 +347,7 @@ def test_autocast_does_not_convert_the_cache() -> None:
     assert torch.equal(o, pe.attention(q, k, v, mask=pe.causal))
 
 
+@pytest.mark.usefixtures("storage")
 def test_tensors_of_calls_and_masks() -> None:
     """Gates of FoX, which have an entry per key, a mask with a tensor, and no mask."""
     q, k, v = rows()
@@ -303,7 +355,7 @@ def test_tensors_of_calls_and_masks() -> None:
     keep = torch.arange(LENGTH) % 3 > 0
     kept = pe.causal & pe.mask(lambda b, h, i, j: keep[j])
     both = pe.nn.RoPE() + pe.nn.Forgetting()
-    cache = pe.Cache(1, KV_HEADS, DEPTH)
+    cache = create(1, KV_HEADS, DEPTH)
     cache.append(k, v)
     data = {name: f if name == "f" else f[:, :, -2:] for name in both.needed_data()}
     for mask in (kept, None):
@@ -383,8 +435,12 @@ def step(n: int = 1) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 Q, K, V = step()
 MISTAKES: dict[str, tuple[Any, str]] = {
-    "pages": (lambda c: pe.Cache(1, 2, 16, page=16),
-              "page: expected None, found 16: caches in pages are not built yet; omit it"),
+    "empty pages": (lambda c: pe.Cache(1, 2, 16, page=0),
+                    "page: expected an integer of at least 1, found 0"),
+    "rotation of all keys in pages": (lambda c: (
+        pe_cache := pe.Cache(1, KV_HEADS, DEPTH, page=16), pe_cache.append(K, V),
+        pe_cache.attend(Q, pe.nn.RoPE(scaling=NTK))), "encoding: expected one whose keys are kept "
+        "as they are or turned once in a cache in pages, found RoPE; create the cache without page"),
     "no sizes": (lambda c: pe.Cache(1, 2), "Cache: expected head_dim, found"),
     "zero": (lambda c: pe.Cache(1, 0, 16), "kv_heads: expected an integer of at least 1, found 0"),
     "capacity by position": (lambda c: pe.Cache(1, 2, 16, 100), "expected at most .* found 4"),
@@ -457,10 +513,11 @@ def test_mistakes(name: str) -> None:
     torch.testing.assert_close(cache.values, rows()[2])
 
 
+@pytest.mark.usefixtures("storage")
 def test_changed_parameters_of_a_rotation() -> None:
     q, k, v = rows(HEADS)
     rope = pe.nn.RoPE(heads=HEADS, learned=True)
-    cache = pe.Cache(1, HEADS, DEPTH)
+    cache = create(1, HEADS, DEPTH)
     cache.append(k, v)
     before = cache.attend(q, rope)
     rope.base.data.mul_(2)  # without a new version of the parameter

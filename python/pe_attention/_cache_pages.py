@@ -1,0 +1,128 @@
+"""The storage of a cache in pages of two pools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ._cache_rows import Storage
+
+
+class Pages(Storage):
+    """Pools of keys [pages, page, heads, head_dim] and values [pages, page, heads, value_dim]: row j
+    of entry b is row j % page of page `_lists[b][j // page]`.
+
+    Entries share pages after `reorder`. A page that several entries share is copied before one of
+    them writes to it.
+    """
+
+    def __init__(self, batch: int, heads: int, depths: tuple[int, int], capacity: int,
+                 dtype: torch.dtype, device: torch.device, page: int) -> None:
+        super().__init__(batch, heads, depths, dtype, device)
+        self.page = page
+        self.keys, self.values = self.allocate(0, page, heads)
+        self._lists: list[list[int]] = [[] for _ in range(batch)]
+        self._uses: list[int] = []  # the number of entries that read each page
+        self._free: list[int] = []
+        self._table: torch.Tensor | None = None
+        self._extend(batch * -(-capacity // page))
+
+    def _extend(self, count: int) -> None:
+        """Adds free pages to the pools."""
+        old = (self.keys, self.values)
+        first = len(self._uses)
+        self.keys, self.values = self.allocate(first + count, self.page, self.heads)
+        for to, source in zip((self.keys, self.values), old, strict=True):
+            to[:first].copy_(source)
+        self._uses += [0] * count
+        self._free += range(first + count - 1, first - 1, -1)
+
+    def _take(self) -> int:
+        if not self._free:
+            self._extend(max(len(self._uses), self.batch, 4))
+        page = self._free.pop()
+        self._uses[page] = 1
+        return page
+
+    def _drop(self, page: int) -> None:
+        self._uses[page] -= 1
+        if not self._uses[page]:
+            self._free.append(page)
+
+    def _own(self, entry: int, start: int, end: int) -> None:
+        """Gives an entry pages of its own for the rows from `start` to `end`."""
+        pages = self._lists[entry]
+        if start == end:
+            return
+        for number in range(start // self.page, -(-end // self.page)):
+            if number == len(pages):
+                pages.append(self._take())
+            elif self._uses[pages[number]] > 1:
+                shared, pages[number] = pages[number], self._take()
+                for pool in (self.keys, self.values):
+                    pool[pages[number]].copy_(pool[shared])
+                self._drop(shared)
+            else:
+                continue
+            self._table = None
+
+    def _rows_of(self, entry: int, start: int, end: int) -> torch.Tensor:
+        """Returns the numbers of rows in the pools."""
+        rows = torch.arange(start, end)
+        pages = torch.tensor(self._lists[entry], dtype=torch.int64)
+        return (pages[rows // self.page] * self.page + rows % self.page).to(self.device)
+
+    def _put(self, pool: torch.Tensor, index: torch.Tensor, rows: Sequence[torch.Tensor]) -> None:
+        pool.flatten(0, 1).index_copy_(0, index, torch.cat([each.transpose(0, 1) for each in rows]))
+
+    def reserve(self, needed: int, used: int) -> None:
+        """Pages are allocated when they are written."""
+
+    def write(self, k: torch.Tensor, v: torch.Tensor, starts: Sequence[int],
+              counts: Sequence[int]) -> None:
+        ends = [start + count for start, count in zip(starts, counts, strict=True)]
+        for entry, (start, end) in enumerate(zip(starts, ends, strict=True)):
+            self._own(entry, start, end)
+        index = torch.cat([self._rows_of(entry, start, end) for entry, (start, end) in
+                           enumerate(zip(starts, ends, strict=True))])
+        for pool, new in ((self.keys, k), (self.values, v)):
+            self._put(pool, index, [rows[:, :count] for rows, count in
+                                    zip(new, counts, strict=True)])
+
+    def gathered(self, start: int, end: int, entries: slice) -> tuple[torch.Tensor, torch.Tensor]:
+        index = [self._rows_of(entry, start, end) for entry in range(self.batch)[entries]]
+        key, value = [torch.stack([pool.flatten(0, 1)[each].transpose(0, 1) for each in index])
+                      for pool in (self.keys, self.values)]
+        return key, value
+
+    def replace_keys(self, rows: torch.Tensor, start: int, entries: slice) -> None:
+        end = start + rows.shape[2]
+        for number, entry in enumerate(range(self.batch)[entries]):
+            self._own(entry, start, end)
+            self._put(self.keys, self._rows_of(entry, start, end), [rows[number].to(self.dtype)])
+
+    def operands(self, length: int, entries: slice) -> tuple[torch.Tensor, torch.Tensor,
+                                                             torch.Tensor | None]:
+        if self._table is None:
+            most = max(map(len, self._lists))
+            self._table = torch.tensor([pages + [-1] * (most - len(pages))
+                                        for pages in self._lists], dtype=torch.int32)
+        return self.keys, self.values, self._table[entries, :-(-length // self.page)]
+
+    def holds(self, length: int) -> bool:
+        return length % self.page == 0
+
+    def crop(self, lengths: Sequence[int]) -> None:
+        for pages, length in zip(self._lists, lengths, strict=True):
+            while len(pages) > -(-length // self.page):
+                self._drop(pages.pop())
+                self._table = None
+
+    def reorder(self, index: torch.Tensor, length: int) -> None:
+        lists = [list(self._lists[entry]) for entry in index.tolist()]
+        for page in [page for pages in lists for page in pages]:
+            self._uses[page] += 1
+        for page in [page for pages in self._lists for page in pages]:
+            self._drop(page)
+        self._lists, self._table = lists, None
