@@ -113,3 +113,26 @@ tile.plan @narrow_keys attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
     tile.store %s, %O : !tile.val<[r], f32> -> !tile.buffer<[b, hq, r], f32>
   }
 }
+
+// -----
+
+// A linear scan has no form with lanes along keys, which a stage of few rows needs.
+tile.plan @linear_splits attributes {head_dim = 8 : i64, value_dim = 8 : i64, key_split = 64 : i64} {
+  %Q = tile.buffer "q" argument : !tile.buffer<[b, hq, r, d], f32>
+  %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f32>
+  %S = tile.buffer "s" temporary : !tile.buffer<[b, hq, ks, r], f32>
+  // expected-remark @below {{stage @forward runs as plain loops: 'tile.scan' has no form with lanes along keys}}
+  tile.stage @forward forward over ["b", "hkv", "ks"] {
+    %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
+    %s0 = tile.constant 0.0 : !tile.val<[r], f32>
+    %s = tile.stream ascending carry(%s0 : !tile.val<[r], f32>) {
+    ^bb0(%sc: !tile.val<[r], f32>):
+      %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
+      %x = tile.dot %q, %k over d : !tile.val<[r, d], f32>, !tile.val<[c, d], f32> -> !tile.val<[r, c], f32>
+      %y, %next = tile.scan linear ascending %x plus %x : !tile.val<[r, c], f32> carry %sc
+          : !tile.val<[r, c], f32>, !tile.val<[r], f32>
+      tile.yield %next : !tile.val<[r], f32>
+    } : !tile.val<[r], f32>
+    tile.store %s, %S : !tile.val<[r], f32> -> !tile.buffer<[b, hq, ks, r], f32>
+  }
+}
