@@ -73,7 +73,7 @@ public:
         {.name = "x", .role = plan::Role::Argument, .shape = {"b", "r"}},
         {.name = "y", .role = plan::Role::Result, .shape = {"b", "r"}},
     };
-    code.plan.stages = {{"fakeDouble", plan::Phase::Forward, "b", {0, 1}, {1}, {}}};
+    code.plan.stages = {{"fakeDouble", plan::Phase::Forward, "b", "", {0, 1}, {1}, {}}};
     return code;
   }
 

@@ -213,7 +213,7 @@ TEST(FloatingPointModeTest, StagesFlushSubnormals) {
   plan.headDim = plan.valueDim = 1;
   plan.buffers = {{.name = "x", .role = Role::Argument, .shape = {"r"}},
                   {.name = "y", .role = Role::Result, .shape = {"r"}}};
-  plan.stages = {{"shrink", Phase::Forward, "r", {0, 1}, {1}, {}}};
+  plan.stages = {{"shrink", Phase::Forward, "r", "", {0, 1}, {1}, {}}};
   auto find = [](const std::string &) { return reinterpret_cast<void *>(shrink); };
   Expected<Executor> executor = Executor::create(plan, find, nullptr, {});
   ASSERT_TRUE(executor) << executor.error().getMessage();
@@ -249,7 +249,7 @@ TEST(Views, StridesAreWordsOfTheFrame) {
     plan.frame.push_back({FrameWord::Kind::Stride, "x", "", axis});
   plan.buffers = {{.name = "x", .role = Role::Argument, .shape = {"b", "r", "4"}},
                   {.name = "y", .role = Role::Result, .shape = {"b", "r", "4"}}};
-  plan.stages = {{"doubleRow", Phase::Forward, "b*r", {0, 1}, {1}, {}}};
+  plan.stages = {{"doubleRow", Phase::Forward, "b*r", "", {0, 1}, {1}, {}}};
   const auto find = [](const std::string &) { return reinterpret_cast<void *>(doubleRow); };
   ThreadPool pool({.threads = 2});
   Executor executor = *Executor::create(plan, find, nullptr, {.poison = true});
@@ -295,7 +295,7 @@ TEST(Views, RowsThatCollideInTheCacheArePacked) {
                     {.name = "y",
                      .role = phase == Phase::Forward ? Role::Result : Role::Gradient,
                      .shape = {"b", axis, "4"}}};
-    plan.stages = {{"doubleRow", phase, std::string("b*") + axis, {0, 2}, {2}, {}}};
+    plan.stages = {{"doubleRow", phase, std::string("b*") + axis, "", {0, 2}, {2}, {}}};
     if (phase == Phase::Backward) {
       plan.buffers.push_back({.name = "d_o", .role = Role::Cotangent, .shape = {"b"}});
       plan.stages[0].buffers.push_back(3);

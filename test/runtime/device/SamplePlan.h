@@ -88,10 +88,10 @@ inline plan::Plan samplePlan() {
                   {.name = "d_x", .role = Role::Gradient, .shape = full},
                   {.name = "d_w", .role = Role::Gradient, .shape = {"hq"}, .zero = true},
                   {.name = "partial", .role = Role::Temporary, .shape = {"b*hq*r"}, .zero = true}};
-  plan.stages = {{"prepare", Phase::Prepare, "1", {1, 2}, {2}, {}},
-                 {"forwardRow", Phase::Forward, "b*hq*r", {0, 2, 3, 4}, {3, 4}, {}},
-                 {"backwardRow", Phase::Backward, "b*hq*r", {5, 4, 1, 6, 8}, {6, 8}, {}},
-                 {"finish", Phase::Finish, "hq", {8, 7}, {7}, {}}};
+  plan.stages = {{"prepare", Phase::Prepare, "1", "", {1, 2}, {2}, {}},
+                 {"forwardRow", Phase::Forward, "b*hq*r", "", {0, 2, 3, 4}, {3, 4}, {}},
+                 {"backwardRow", Phase::Backward, "b*hq*r", "", {5, 4, 1, 6, 8}, {6, 8}, {}},
+                 {"finish", Phase::Finish, "hq", "", {8, 7}, {7}, {}}};
   return plan;
 }
 

@@ -25,8 +25,8 @@ static Plan sample() {
       .init = "uniform(0,2)", .min = 0.01, .decay = false, .monitor = {{"slope", "exp(slopes)"}}};
   Buffer lse{.name = "lse", .role = Role::Residual, .shape = {"b*hq", "r"}, .zero = true};
   plan.buffers = {q, slopes, lse};
-  plan.stages = {{"pe_forward", Phase::Forward, "b*hq*ceildiv(r,64)", {0, 1, 2}, {2}, {}},
-                 {"pe_backward", Phase::Backward, "b*hkv", {2, 0}, {}, {}}};
+  plan.stages = {{"pe_forward", Phase::Forward, "b*hq*ceildiv(r,64)", "", {0, 1, 2}, {2}, {}},
+                 {"pe_backward", Phase::Backward, "b*hkv", "", {2, 0}, {}, {}}};
   return plan;
 }
 
@@ -90,10 +90,10 @@ TEST(Plan, ErrorsNameTheFault) {
   EXPECT_NE(errorOf("{").find("expected JSON"), std::string::npos);
   EXPECT_NE(errorOf("[]").find("expected an object"), std::string::npos);
   EXPECT_NE(errorOf("{}").find("'version'"), std::string::npos);
-  EXPECT_NE(errorOf(replaced(json, "\"version\": 2", "\"version\": 99")).find("found 99"),
+  EXPECT_NE(errorOf(replaced(json, "\"version\": 3", "\"version\": 99")).find("found 99"),
             std::string::npos);
-  EXPECT_EQ(errorOf(replaced(json, "\"version\": 2", "\"version\": 1")),
-            "expected plan version 2, found 1; compile the source again with this version of pe");
+  EXPECT_EQ(errorOf(replaced(json, "\"version\": 3", "\"version\": 1")),
+            "expected plan version 3, found 1; compile the source again with this version of pe");
   EXPECT_NE(errorOf(replaced(json, "\"parameter\",", "\"constant\",")).find("found 'constant'"),
             std::string::npos);
   EXPECT_NE(errorOf(replaced(json, "\"k_start + c - r\"", "7")).find("plan.frame[8]: expected"),
@@ -154,6 +154,23 @@ TEST(Plan, StagesWriteOnlyTheirBuffers) {
   plan.stages[1].writes = {0};
   EXPECT_EQ(validate(plan).error().getMessage(),
             "stage 'pe_backward': expected not to write any argument, found 'q'");
+}
+
+TEST(Plan, StagesHaveConditions) {
+  Plan plan = sample();
+  EXPECT_EQ(toJson(plan).find("\"when\""), std::string::npos);
+  plan.stages[0].when = "9 - r";
+  const std::string json = toJson(plan);
+  Expected<Plan> again = parsePlan(json);
+  ASSERT_TRUE(again) << again.error().getMessage();
+  EXPECT_EQ(again->stages[0].when, "9 - r");
+  EXPECT_EQ(again->stages[1].when, "");
+  EXPECT_EQ(toJson(*again), json);
+  for (const char *wrong : {"\"9 - rows\"", "\"9 -\""}) {
+    const std::string message = errorOf(replaced(json, "\"9 - r\"", wrong));
+    EXPECT_NE(message.find("stage 'pe_forward'"), std::string::npos) << message;
+  }
+  EXPECT_NE(errorOf(replaced(json, "\"9 - r\"", "9")).find("'when'"), std::string::npos);
 }
 
 TEST(Plan, StagesUseOnlyBuffersOfTheirPhase) {

@@ -129,6 +129,43 @@ TEST_F(CallTest, ComputesOnlyPassedTensors) {
   EXPECT_EQ(both.saved, Tensors().saved);
 }
 
+// A second form of `forwardRow`, which also writes a large temporary, for calls with few rows.
+TEST_F(CallTest, StagesRunIfTheirConditionIsPositive) {
+  const auto use = [&](const std::string &few, const std::string &many) {
+    plan::Plan plan = test::samplePlan();
+    plan.buffers.push_back({.name = "parts", .role = plan::Role::Temporary, .shape = {"1000*r"}});
+    plan::Stage second = plan.stages[1];
+    second.buffers.push_back(9);
+    second.writes.push_back(9);
+    second.when = few;
+    plan.stages[1].when = many;
+    plan.stages.insert(plan.stages.begin() + 1, second);
+    executor = *cpu::Executor::create(plan, test::lookup, nullptr, {.poison = true});
+  };
+  const auto workspace = [&](const std::vector<View> &views) {
+    BoundCall call(executor.bound(), kForward, views);
+    EXPECT_TRUE(call.bind({}));
+    return call.workspaceBytes();
+  };
+  Tensors expected, t;
+  ASSERT_TRUE(run(kForward, expected.views("x w y saved")));
+  const int64_t without = workspace(t.views("x w y saved"));
+  use("r - 5", "6 - r"); // the call has 5 rows
+  ASSERT_TRUE(run(kForward, t.views("x w y saved")));
+  EXPECT_EQ(ran(), (Counts{1, kRows, 0, 0}));
+  EXPECT_EQ(t.y, expected.y);
+  EXPECT_EQ(workspace(t.views("x w y saved")), without) << "'parts' belongs to no stage that runs";
+  use("6 - r", "r - 5");
+  std::fill(t.y.begin(), t.y.end(), -77.0f);
+  ASSERT_TRUE(run(kForward, t.views("x w y saved")));
+  EXPECT_EQ(ran(), (Counts{1, kRows, 0, 0}));
+  EXPECT_EQ(t.y, expected.y);
+  EXPECT_GE(workspace(t.views("x w y saved")), without + 1000 * kR * 4);
+  use("r - 4", "r - 4");
+  ASSERT_TRUE(run(kForward, t.views("x w y saved")));
+  EXPECT_EQ(ran(), (Counts{1, 2 * kRows, 0, 0}));
+}
+
 // The gradient of an argument that nothing reads.
 TEST_F(CallTest, GradientsWithoutStagesAreZero) {
   plan::Plan plan = test::samplePlan();
