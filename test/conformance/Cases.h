@@ -60,6 +60,10 @@ struct Call {
   bool isFar = false;
   /// True if positions are about 10^6; compared only with f32 operands.
   bool isLate = false;
+  /// The number of keys of each batch entry (`kv_len`); empty if every entry has all keys.
+  std::span<const int32_t> lengths = {};
+  /// Added to the seed of the inputs.
+  uint64_t seed = 0;
 };
 
 /// The range that replaces `pe.init` for parameters of this name. It is chosen so that the relevant

@@ -3,6 +3,7 @@
 #include "conformance/Conformance.h"
 
 #include "conformance/RandomInputs.h"
+#include "runtime/reference/Entries.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -41,6 +42,12 @@ private:
 };
 
 } // namespace
+
+bool takesLengths(const reference::Program &program, const jit::EntryInfo &entry) {
+  const bool isArgument = std::ranges::any_of(
+      entry.arguments, [](const jit::ValueInfo &argument) { return argument.name == "kv_len"; });
+  return !isArgument && reference::checkEntries(program, entry.arguments);
+}
 
 std::string CaseResult::summary() const {
   std::string name = encoding + " " + call + (subject.empty() ? "" : " " + subject);
@@ -99,7 +106,7 @@ Status Suite::ask(const EncodingFile &encoding, const Call &call, const Loaded &
     return Status::success();
   Stopwatch watch(spent.reference);
   question = {};
-  auto inputs = drawInputs(loaded.entry, call, seed);
+  auto inputs = drawInputs(loaded.entry, call, seed + call.seed);
   if (!inputs)
     return inputs.takeError();
   for (auto &[name, tensor] : *inputs) {
@@ -111,12 +118,18 @@ Status Suite::ask(const EncodingFile &encoding, const Call &call, const Loaded &
       return rounded.takeError();
     tensor = std::move(*rounded);
   }
-  auto expected = reference::evaluate(loaded.program, *inputs, call.positions, /*grad=*/true);
+  if (!call.lengths.empty() && takesLengths(loaded.program, loaded.entry))
+    inputs->emplace(
+        "kv_len", Tensor::of(std::vector(call.lengths.begin(), call.lengths.end()), {call.batch}));
+  const auto evaluate = [&](const reference::EvaluateOptions &options) {
+    return reference::evaluateEntries(loaded.program, loaded.entry.arguments, *inputs,
+                                      call.positions, grad, options);
+  };
+  auto expected = evaluate({});
   if (!expected)
     return expected.takeError();
   if (computation != DType::F32) {
-    auto rounded = reference::evaluate(loaded.program, *inputs, call.positions, /*grad=*/true,
-                                       {.rounding = computation, .threads = 0});
+    auto rounded = evaluate({.rounding = computation, .threads = 0});
     if (!rounded)
       return rounded.takeError();
     question.rounded = std::move(*rounded);

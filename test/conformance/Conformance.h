@@ -36,6 +36,10 @@ struct CaseResult {
   std::string summary() const;
 };
 
+/// Returns true if a call can have lengths per batch entry, which the function does not read
+/// itself.
+bool takesLengths(const reference::Program &program, const jit::EntryInfo &entry);
+
 /// The time spent, in seconds.
 struct SuiteTimes {
   double compiling = 0, reference = 0, running = 0;
@@ -48,7 +52,7 @@ public:
   Suite(Subject &subject, std::string root, std::vector<int> threadCounts, uint64_t seed,
         const SubjectOptions &options = {})
       : subject(subject), root(std::move(root)), threadCounts(std::move(threadCounts)), seed(seed),
-        dtype(options.dtype), computation(productsOf(options)) {}
+        dtype(options.dtype), computation(productsOf(options)), grad(options.grad) {}
 
   CaseResult run(const EncodingFile &encoding, const Call &call);
   /// Runs another subject. The reference is evaluated once for all subjects of a case. With `once`,
@@ -82,6 +86,7 @@ private:
   std::vector<int> threadCounts;
   uint64_t seed;
   DType dtype, computation;
+  bool grad;
   std::map<std::string, Loaded> loadedEncodings;
   std::map<std::pair<Subject *, std::string>, std::unique_ptr<Function>> functions;
   Question question; // of the last case

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "conformance/Exemptions.h"
+#include "conformance/RandomCalls.h"
 #include "conformance/RandomInputs.h"
 #include "reference/Encodings.h"
 #include "runtime/plan/Machine.h"
@@ -275,6 +276,39 @@ TEST(Cases, TurnsCoverEveryCaseOnce) {
             EXPECT_TRUE(met.insert(call.name).second) << call.name;
       EXPECT_EQ(met.size(), calls().size());
     }
+}
+
+TEST(Cases, RandomCallsAreStepsOfDecoding) {
+  std::set<int64_t> rows, splits, boundaries;
+  int withLengths = 0, withStarts = 0;
+  for (const EncodingFile &file : encodingFiles())
+    for (int number = 0; number < 10; ++number) {
+      const RandomCall drawn = drawFewRows(file, 1, number), again = drawFewRows(file, 1, number);
+      const Call &call = drawn.sizes;
+      EXPECT_EQ(drawn.name, again.name);
+      EXPECT_EQ(call.seed, again.sizes.seed);
+      EXPECT_EQ(call.keys, again.sizes.keys);
+      EXPECT_EQ(drawn.lengths, again.lengths);
+      EXPECT_NE(call.seed, drawFewRows(file, 2, number).sizes.seed);
+      EXPECT_TRUE(call.queries >= 1 && call.queries <= 8) << call.queries;
+      EXPECT_TRUE(call.keys >= 1 && call.keys <= 3000) << call.keys;
+      EXPECT_EQ(call.queryHeads % call.keyHeads, 0);
+      EXPECT_FALSE(isLarge(call)) << "turns would omit it";
+      EXPECT_TRUE(drawn.lengths.empty() || int64_t(drawn.lengths.size()) == call.batch);
+      for (int32_t length : drawn.lengths)
+        EXPECT_TRUE(length >= 0 && length <= call.keys) << length;
+      rows.insert(call.queries);
+      splits.insert((call.keys + 511) / 512);
+      if (call.keys % 512 <= 1 || call.keys % 512 == 511)
+        boundaries.insert(call.keys);
+      withLengths += !drawn.lengths.empty();
+      withStarts += call.positions.queryStart.has_value();
+    }
+  EXPECT_EQ(rows.size(), 8u);
+  EXPECT_EQ(splits.size(), 6u);
+  EXPECT_GE(boundaries.size(), 12u);
+  EXPECT_GT(withLengths, 100);
+  EXPECT_GT(withStarts, 100);
 }
 
 TEST(Cases, HotCallsHaveTheirLogits) {

@@ -7,18 +7,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "conformance/EntryParts.h"
 #include "conformance/RandomInputs.h"
 #include "conformance/Subject.h"
 #include "runtime/reference/Compare.h"
 #include "runtime/reference/Entries.h"
 
 #include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstring>
-#include <fstream>
-#include <limits>
-#include <sstream>
 
 namespace pe::conformance {
 namespace {
@@ -32,67 +27,10 @@ struct Encoding {
   const char *target = "cpu";
 };
 
-jit::Source readSource(const std::string &name) {
-  const std::string path =
-      std::string(PE_TEST_SOURCE_DIR) + "/examples/encodings/" + name + ".mlir";
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return {text.str(), path, ""};
-}
-
-/// Returns the sizes of the axes of an argument or cotangent.
-std::vector<std::string> sizesOf(const EntryInfo &entry, const std::string &name) {
-  for (const ValueInfo &value : entry.arguments)
-    if (value.name == name)
-      return value.sizes;
-  return {"b"}; // results
-}
-
-/// Returns the part of a tensor that belongs to an entry with `length` keys.
-Tensor partOf(const Tensor &tensor, const std::vector<std::string> &sizes, int64_t entry,
-              int64_t length) {
-  Tensor part = tensor;
-  for (size_t axis = 0; axis < sizes.size() && axis < tensor.shape().size(); ++axis) {
-    const auto number = static_cast<int64_t>(axis);
-    if (sizes[axis] == "b")
-      part = part.slice(number, entry, entry + 1);
-    if (sizes[axis] == "c")
-      part = part.slice(number, 0, length);
-  }
-  return part;
-}
-
-bool isOfEntries(const std::vector<std::string> &sizes) {
-  return std::find(sizes.begin(), sizes.end(), "b") != sizes.end();
-}
-
-/// Sets every key beyond the length of its entry to NaN, or integers to a large number.
-void spoil(Tensor &tensor, const std::vector<std::string> &sizes,
-           const std::vector<int32_t> &lengths) {
-  const Tensor whole = tensor.clone();
-  tensor = tensor.clone();
-  if (!isOfEntries(sizes) || std::find(sizes.begin(), sizes.end(), "c") == sizes.end())
-    return;
-  for (float &x : tensor.dtype() == DType::F32 ? tensor.values<float>() : std::span<float>())
-    x = std::numeric_limits<float>::quiet_NaN();
-  for (int32_t &x : tensor.dtype() == DType::I32 ? tensor.values<int32_t>() : std::span<int32_t>())
-    x = 1 << 29;
-  for (size_t entry = 0; entry < lengths.size(); ++entry)
-    partOf(tensor, sizes, int64_t(entry), lengths[entry])
-        .copyFrom(partOf(whole, sizes, int64_t(entry), lengths[entry]));
-}
-
-void expectSameBits(const Tensor &found, const Tensor &expected, const std::string &what) {
-  ASSERT_EQ(found.shape(), expected.shape()) << what;
-  const Tensor a = found.contiguous(), b = expected.contiguous();
-  EXPECT_EQ(std::memcmp(a.rawData(), b.rawData(), a.byteSize()), 0) << what;
-}
-
 class LengthsTest : public testing::TestWithParam<Encoding> {
 protected:
   void SetUp() override {
-    source = readSource(GetParam().name);
+    source = readExample(GetParam().name);
     auto made = makeSubject({.target = GetParam().target, .poison = true});
     ASSERT_TRUE(made) << made.error().render("error");
     subject = std::move(*made);
@@ -139,7 +77,7 @@ protected:
   void compare(const std::string &name, const Tensor &all, const std::vector<TensorMap> &singles) {
     const bool isGradient = name.starts_with("d_");
     const auto sizes = sizesOf(description.entry, isGradient ? name.substr(2) : name);
-    if (!isOfEntries(sizes))
+    if (axisOf(sizes, "b") < 0)
       return compareSum(name, all, singles);
     Tensor rest = all.clone();
     for (size_t entry = 0; entry < lengths.size(); ++entry) {

@@ -41,7 +41,7 @@ Expected<jit::Jit *> loadCompiler() {
 
 class ApiFunction : public Function {
 public:
-  explicit ApiFunction(pe::Function function) : function(std::move(function)) {}
+  ApiFunction(pe::Function function, bool grad) : function(std::move(function)), grad(grad) {}
 
   Expected<TensorMap> run(const TensorMap &inputs, const Positions &positions,
                           int threads) override {
@@ -52,6 +52,8 @@ public:
     auto call = function.forward(arguments, options);
     if (!call)
       return call.takeError();
+    if (!grad)
+      return call->results();
     auto found = function.backward(*call, cotangents, options);
     if (!found)
       return found.takeError();
@@ -63,6 +65,7 @@ public:
 
 private:
   pe::Function function;
+  bool grad;
 };
 
 void assign(std::string &target, const std::string &name) { target = name; }
@@ -102,13 +105,13 @@ public:
     request.features = options.features;
     request.headDim = headDim;
     request.valueDim = valueDim;
-    request.grad = true;
+    request.grad = options.grad;
     request.dtype = options.dtype;
     setTarget(request, options);
     auto function = program->compile(request);
     if (!function)
       return function.takeError();
-    return std::make_unique<ApiFunction>(std::move(*function));
+    return std::make_unique<ApiFunction>(std::move(*function), options.grad);
   }
 
 private:
@@ -121,8 +124,8 @@ private:
 
 class PoisonedFunction : public Function {
 public:
-  PoisonedFunction(std::shared_ptr<const device::Runner> runner, std::string explanation)
-      : runner(std::move(runner)), explanation(std::move(explanation)) {}
+  PoisonedFunction(std::shared_ptr<const device::Runner> runner, std::string explanation, bool grad)
+      : runner(std::move(runner)), explanation(std::move(explanation)), grad(grad) {}
 
   Expected<TensorMap> run(const TensorMap &inputs, const Positions &positions,
                           int threads) override {
@@ -132,6 +135,8 @@ public:
     auto forward = runner->forward(arguments, positions, pool);
     if (!forward)
       return forward.takeError();
+    if (!grad)
+      return (*forward)->results();
     auto found = runner->backward(**forward, cotangents, pool);
     if (!found)
       return found.takeError();
@@ -144,6 +149,7 @@ public:
 private:
   std::shared_ptr<const device::Runner> runner;
   std::string explanation;
+  bool grad;
 };
 
 Expected<jit::Description> describeWith(jit::Jit &jit, const jit::Source &source) {
@@ -168,7 +174,7 @@ public:
     request.features = options.features;
     request.headDim = headDim;
     request.valueDim = valueDim;
-    request.grad = true;
+    request.grad = options.grad;
     request.dtype = options.dtype;
     setTarget(request, options);
     auto program = jit.prepare(source);
@@ -181,7 +187,8 @@ public:
                                   {.poison = true, .beforeStage = options.spoil});
     if (!runner)
       return runner.takeError();
-    return std::make_unique<PoisonedFunction>(*std::move(runner), std::move(code->explainJson));
+    return std::make_unique<PoisonedFunction>(*std::move(runner), std::move(code->explainJson),
+                                              options.grad);
   }
 
 private:

@@ -22,7 +22,8 @@ namespace pe::conformance {
 class Function {
 public:
   virtual ~Function() = default;
-  /// Returns results and "d_NAME" gradients. `inputs` contains arguments and cotangents.
+  /// Returns results and, if they were compiled, "d_NAME" gradients. `inputs` contains arguments
+  /// and cotangents.
   virtual Expected<TensorMap> run(const TensorMap &inputs, const Positions &positions,
                                   int threads) = 0;
   /// Returns the compiler's explanation, as pe::Function::explainJson.
@@ -33,7 +34,7 @@ class Subject {
 public:
   virtual ~Subject() = default;
   virtual Expected<jit::Description> describe(const jit::Source &source) = 0;
-  /// Compiles the function and the gradients of all floating-point arguments.
+  /// Compiles the function and, by default, the gradients of all floating-point arguments.
   virtual Expected<std::unique_ptr<Function>> compile(const jit::Source &source, int64_t headDim,
                                                       int64_t valueDim) = 0;
 };
@@ -51,6 +52,8 @@ struct SubjectOptions {
   std::string schedule = "";
   /// The type of activations. "cpu" only stores BF16 and F16; GPUs and "loops" multiply them.
   DType dtype = DType::F32;
+  /// Compiles gradients. Otherwise a run returns results only.
+  bool grad = true;
   /// Fills every fresh buffer with NaN, so that elements that no stage writes cannot look correct.
   /// Bypasses the public API; for cpu and loops.
   bool poison = false;

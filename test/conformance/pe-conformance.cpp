@@ -5,10 +5,12 @@
 //                  [--encoding=a,b] [--call=a,b]
 //                  [--loops=turn|all|NAMES] [--permissions]
 //                  [--threads=1,1,3] [--seed=N] [--root=DIR] [--poison] [--quick [--with=a,b]]
-//                  [--turn=K/N] [--verbose] [--failures] [--list]
+//                  [--turn=K/N] [--few-rows=N] [--forward] [--verbose] [--failures] [--list]
 //
 // --loops selects the blocks and owners (Cases.cpp) of target loops: two per encoding in rotation,
 // all, or a list such as 16x16-rows. --permissions skips the blocks that an algorithm may skip.
+// --few-rows runs N random calls of 1 to 8 rows per encoding after those of the table
+// (RandomCalls.h). --forward compiles no gradients.
 // --quick omits long calls, except for those of --with.
 // --turn=K/N runs large calls, and numbers of threads other than the first, only in every N-th
 // case, so that N runs with K from 0 to N-1 cover the table. Small calls always run. --poison fills
@@ -20,6 +22,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "conformance/Exemptions.h"
+#include "conformance/RandomCalls.h"
 #include "runtime/device/cuda/Device.h"
 
 #include <algorithm>
@@ -42,6 +45,7 @@ struct Arguments {
   std::vector<int> threads = {1, 1, 2, 3};
   uint64_t seed = 1;
   Turn turn;
+  int fewRows = 0; // random calls per encoding
   bool quick = false;
   bool verbose = false;
   bool failuresOnly = false;
@@ -85,6 +89,10 @@ Status parseOption(const std::string &option, Arguments &arguments) {
     arguments.longCalls = splitList(value);
   else if (name == "--seed")
     arguments.seed = std::strtoull(value.c_str(), nullptr, 10);
+  else if (name == "--few-rows")
+    arguments.fewRows = std::atoi(value.c_str());
+  else if (name == "--forward")
+    arguments.subject.grad = false;
   else if (name == "--loops")
     arguments.loops = splitList(value);
   else if (name == "--permissions")
@@ -221,6 +229,22 @@ void runCase(const Arguments &arguments, const std::string &device, Suite &suite
   }
 }
 
+/// Runs the calls of the table and the random ones of an encoding.
+void runEncoding(const Arguments &arguments, const std::string &device, Suite &suite,
+                 std::span<const std::unique_ptr<Subject>> subjects, size_t encoding,
+                 Counts &counts) {
+  const EncodingFile &file = encodingFiles()[encoding];
+  if (!isChosen(arguments.encodings, file.name))
+    return;
+  for (const Call &call : callsOf(file))
+    if (isChosen(arguments.calls, call.name) && !isTooLong(arguments, call))
+      runCase(arguments, device, suite, subjects, encoding, call, counts);
+  for (int number = 0; number < arguments.fewRows && !file.isEmbedding; ++number) {
+    const RandomCall random = drawFewRows(file, arguments.seed, number);
+    runCase(arguments, device, suite, subjects, encoding, random.call(), counts);
+  }
+}
+
 /// Runs the selected cases; returns the exit status.
 int runTable(const Arguments &arguments) {
   if (arguments.subject.target == "cuda")
@@ -238,10 +262,7 @@ int runTable(const Arguments &arguments) {
   const std::string device = deviceOf(arguments.subject);
   Counts counts;
   for (size_t encoding = 0; encoding < encodingFiles().size(); ++encoding)
-    for (const Call &call : callsOf(encodingFiles()[encoding]))
-      if (isChosen(arguments.encodings, encodingFiles()[encoding].name) &&
-          isChosen(arguments.calls, call.name) && !isTooLong(arguments, call))
-        runCase(arguments, device, suite, *subjects, encoding, call, counts);
+    runEncoding(arguments, device, suite, *subjects, encoding, counts);
   const SuiteTimes &times = suite.times();
   std::printf("%d cases, %d failed (%.0f s compiling, %.0f s in the reference, %.0f s running)\n",
               counts.cases, counts.failed, times.compiling, times.reference, times.running);
