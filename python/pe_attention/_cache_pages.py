@@ -10,8 +10,8 @@ from ._cache_rows import Storage
 
 
 class Pages(Storage):
-    """Pools of keys [pages, page, heads, head_dim] and values [pages, page, heads, value_dim]: row j
-    of entry b is row j % page of page `_lists[b][j // page]`.
+    """Pools of keys [pages, page, heads, head_dim] and values [pages, page, heads, value_dim]: row
+    j of entry b is row j % page of page `_lists[b][j // page]`.
 
     Entries share pages after `reorder`. A page that several entries share is copied before one of
     them writes to it.
@@ -51,7 +51,7 @@ class Pages(Storage):
             self._free.append(page)
 
     def _own(self, entry: int, start: int, end: int) -> None:
-        """Gives an entry pages of its own for the rows from `start` to `end`."""
+        """Gives an entry separate pages for the rows from `start` to `end`."""
         pages = self._lists[entry]
         if start == end:
             return

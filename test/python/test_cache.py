@@ -440,7 +440,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
     "rotation of all keys in pages": (lambda c: (
         pe_cache := pe.Cache(1, KV_HEADS, DEPTH, page=16), pe_cache.append(K, V),
         pe_cache.attend(Q, pe.nn.RoPE(scaling=NTK))), "encoding: expected one whose keys are kept "
-        "as they are or turned once in a cache in pages, found RoPE; create the cache without page"),
+        "as they are or turned once in a cache in pages, found RoPE; create the cache without"),
     "no sizes": (lambda c: pe.Cache(1, 2), "Cache: expected head_dim, found"),
     "zero": (lambda c: pe.Cache(1, 0, 16), "kv_heads: expected an integer of at least 1, found 0"),
     "capacity by position": (lambda c: pe.Cache(1, 2, 16, 100), "expected at most .* found 4"),
