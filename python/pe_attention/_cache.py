@@ -295,8 +295,8 @@ class Cache:
             kinds = {clause.partition("(")[0] for clause in module.piece().clauses}
             if "prologue" in kinds or ("rotate" in kinds and here is None):
                 raise InputError(f"encoding: expected one whose keys are kept as they are or "
-                                 f"turned once in a cache in pages, found {type(module).__name__}; create "
-                                 f"the cache without page")
+                                 f"turned once in a cache in pages, found "
+                                 f"{type(module).__name__}; create the cache without page")
         if here is None:
             if self._rotation is not None:
                 raise self._other_rotation(encoding)
