@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "conformance/Composition.h"
 #include "conformance/RandomInputs.h"
 #include "pe/pe.h"
 #include "runtime/core/Random.h"
@@ -44,7 +45,7 @@ std::string readSource(const Encoding &encoding) {
 
 /// Adds the clause pages(...) to the only attention of a source.
 std::string withPages(std::string text) {
-  const std::string value = R"(%v: !qkv {pe.name = "v"})", op = "pe.attention ";
+  const std::string value = R"({pe.name = "v"})", op = "pe.attention ";
   const size_t argument = text.find(value);
   EXPECT_NE(argument, std::string::npos);
   text.insert(argument + value.size(), R"(, %pages: tensor<?x?xi32> {pe.name = "table_of_pages"})");
@@ -73,25 +74,27 @@ Tensor poolOf(const Tensor &rows, const std::vector<std::vector<int32_t>> &table
   return pool;
 }
 
-class PagesTest : public testing::TestWithParam<Encoding> {
-protected:
-  void SetUp() override {
-    const std::string text = readSource(GetParam());
+/// A source with contiguous keys, and the same with pages.
+class Sources {
+public:
+  explicit Sources(const Encoding &encoding) : encoding(encoding) {}
+
+  void compileBoth(const std::string &text) {
     plain = compile(text);
     paged = compile(withPages(text));
   }
 
   std::optional<pe::Function> compile(const std::string &text) {
-    auto program = Program::parse(text, GetParam().name);
+    auto program = Program::parse(text, encoding.name);
     EXPECT_TRUE(program) << (program ? "" : program.error().render("error"));
     if (!program)
       return std::nullopt;
-    auto function = program->compile({.target = GetParam().target,
+    auto function = program->compile({.target = encoding.target,
                                       .headDim = kDepth,
                                       .valueDim = kValueDepth,
-                                      .dtype = GetParam().dtype,
-                                      .lowering = GetParam().lowering});
-    EXPECT_TRUE(function) << (function ? "" : function.error().render("error"));
+                                      .dtype = encoding.dtype,
+                                      .lowering = encoding.lowering});
+    EXPECT_TRUE(function) << (function ? "" : function.error().render("error")) << text;
     json = program->json();
     return function ? std::optional(*function) : std::nullopt;
   }
@@ -108,7 +111,7 @@ protected:
         inputs[argument.name] = found->second;
     inputs["kv_len"] = Tensor::of(lengths, {batch});
     for (const char *name : {"q", "k", "v"})
-      inputs[name] = *convert(*convert(inputs.at(name), GetParam().dtype), DType::F32);
+      inputs[name] = *convert(*convert(inputs.at(name), encoding.dtype), DType::F32);
     return inputs;
   }
 
@@ -137,15 +140,22 @@ protected:
 
   TensorMap run(const pe::Function &function, TensorMap inputs, int threads = 1) {
     for (const char *name : {"q", "k", "v"})
-      inputs[name] = *convert(inputs.at(name), GetParam().dtype);
+      inputs[name] = *convert(inputs.at(name), encoding.dtype);
     auto pool = makeThreadPool(threads);
     auto call = function.forward(inputs, {.parallel = pool.get()});
     EXPECT_TRUE(call) << (call ? "" : call.error().render("error"));
     return call ? call->results() : TensorMap();
   }
 
+  const Encoding encoding;
   std::optional<pe::Function> plain, paged;
   std::string json; ///< of the paged program
+};
+
+class PagesTest : public testing::TestWithParam<Encoding>, protected Sources {
+protected:
+  PagesTest() : Sources(GetParam()) {}
+  void SetUp() override { compileBoth(readSource(GetParam())); }
 };
 
 TEST_P(PagesTest, HasTheBitsOfContiguousKeys) {
@@ -189,6 +199,48 @@ TEST_P(PagesTest, AgreesWithTheReference) {
   auto report = reference::compare(*expected, run(*paged, inputs, 2), options);
   ASSERT_TRUE(report) << report.error().render("error");
   EXPECT_TRUE(report->passes()) << report->table();
+}
+
+/// Features that attentions with pages refuse, and the label.
+const std::pair<const char *, const char *> kRefused[] = {{"rotation", "pages-C3"},
+                                                          {"rotation table", "pages-C3"},
+                                                          {"rotation formula", "pages-C3"},
+                                                          {"query shift", "pages-C4"},
+                                                          {"remainder = value", "pages-C5"}};
+
+/// Programs that together contain every pair of features (Composition.h), without those that pages
+/// refuse.
+TEST(PagesOfFeatures, HaveTheBitsOfContiguousKeys) {
+  for (Composition chosen : compositions()) {
+    std::erase_if(chosen, [](size_t n) {
+      return std::ranges::any_of(
+          kRefused, [&](const auto &refused) { return featureNamed(refused.first) == n; });
+    });
+    const std::string text = programOf(chosen);
+    SCOPED_TRACE(text);
+    Sources sources({"composition"});
+    sources.compileBoth(text);
+    ASSERT_TRUE(sources.plain && sources.paged);
+    for (int64_t queries : {3, 70}) {
+      TensorMap inputs = sources.draw(queries, 72, {72});
+      TensorMap pages = sources.inPages(inputs, 24, {72});
+      inputs.erase("kv_len");
+      pages.erase("kv_len");
+      const TensorMap expected = sources.run(*sources.plain, inputs);
+      ASSERT_FALSE(expected.empty());
+      ASSERT_EQ(reference::findBitwiseDifference(sources.run(*sources.paged, pages), expected), "");
+    }
+  }
+}
+
+TEST(PagesOfFeatures, OthersAreRefused) {
+  for (const auto &[feature, label] : kRefused) {
+    const std::string text = withPages(programOf(closureOf({featureNamed(feature)})));
+    auto program = Program::parse(text, feature);
+    ASSERT_FALSE(program) << text;
+    EXPECT_NE(program.error().render("error").find(label), std::string::npos)
+        << program.error().render("error");
+  }
 }
 
 std::string nameOf(const testing::TestParamInfo<Encoding> &info) { return info.param.name; }
