@@ -12,7 +12,7 @@
 
 /*===-- Reads -------------------------------------------------------------===*/
 
-enum { kWords = 64, kDepth = 64, kMostViews = 8 };
+enum { kWords = 64, kDepth = 64, kMostViews = 16 };
 
 typedef struct range {
   const uint64_t *words;
@@ -88,11 +88,39 @@ static void addView(decode_call *call, const char *name, int64_t heads, int64_t 
   call->views[call->count++] = view;
 }
 
+/* Adds the parameters `names`, with values from 0.1 to 0.5, and the capacity of their tables. */
+static int addParameters(decode_call *call, const char *const *names, int count, int64_t keys) {
+  for (int n = 0; n < count; ++n) {
+    pe_view view = {names[n]};
+    if (call->count == kMostViews || pe_shape(call->function, call->views, 3, &view))
+      return 1;
+    int64_t elements = 1;
+    for (int axis = 0; axis < view.rank; ++axis)
+      elements *= view.shape[axis];
+    float *data = randomFloats(elements);
+    for (int64_t i = 0; i < elements; ++i)
+      data[i] = 0.3f + 0.2f * data[i];
+    view.data = data;
+    call->views[call->count++] = view;
+  }
+  if (count) {
+    const pe_view capacity = {"capacity", NULL, PE_U8, 1, {2 * keys}, {1}};
+    call->views[call->count++] = capacity;
+  }
+  return 0;
+}
+
 /* Computes the prepared tensors `names`, which later calls read. */
 static int prepare(decode_call *call, const char *const *names, int count) {
   for (int n = 0; n < count; ++n) {
     pe_view view = {names[n]};
-    if (pe_shape(call->function, call->views, 3, &view))
+    /* The output, o, is in the list, but only arguments determine shapes. */
+    pe_view arguments[kMostViews];
+    int known = 0;
+    for (int i = 0; i < call->count; ++i)
+      if (i != 3)
+        arguments[known++] = call->views[i];
+    if (pe_shape(call->function, arguments, known - n, &view))
       return 1;
     view.data = aligned_alloc(64, (size_t)(view.shape[0] + 63) / 64 * 64);
     call->views[call->count++] = view;
@@ -107,10 +135,12 @@ static int prepare(decode_call *call, const char *const *names, int count) {
   return status;
 }
 
-/* Opens a file without parameters and sets up a call with one query, or returns NULL after printing
-   the error. The call reads the prepared tensors `names` instead of computing them. Its keys are
-   the last prepared tensor of `other`, and its values those of `other`, if that is not NULL. */
+/* Opens a file with the parameters `parameters` and sets up a call with one query, or returns NULL
+   after printing the error. The call reads the prepared tensors `names` instead of computing them;
+   tables have room for twice as many keys. Its keys are the last prepared tensor of `other`, and
+   its values those of `other`, if that is not NULL. */
 decode_call *decode_open(const char *file, int64_t hq, int64_t hkv, int64_t keys,
+                         const char *const *parameters, int parameterCount,
                          const char *const *names, int count, const decode_call *other) {
   decode_call *call = calloc(1, sizeof(decode_call));
   const pe_options options = {.size = sizeof(pe_options), .head_dim = kDepth, .value_dim = kDepth};
@@ -125,6 +155,8 @@ decode_call *decode_open(const char *file, int64_t hq, int64_t hkv, int64_t keys
     call->views[1].data = other->views[other->count - 1].data;
     call->views[2].data = other->views[2].data;
   }
+  if (!status)
+    status = addParameters(call, parameters, parameterCount, keys);
   if (!status && count)
     status = prepare(call, names, count);
   if (status || pe_workspace(call->function, PE_FORWARD, call->views, call->count,

@@ -111,9 +111,10 @@ bool isAxisName(StringRef word) {
 
 /// Returns true for names that are reserved in size expressions (SizeNames.h).
 bool isNameOfSizes(StringRef word) {
-  constexpr StringRef known[] = {
-      "b",  "hq",  "hkv",     "r",       "c",       "d",          "e",           "t",     "kb",
-      "ks", "max", "ceildiv", "k_start", "q_start", "head_start", "heads_total", "pages", "page"};
+  constexpr StringRef known[] = {"b",           "hq",      "hkv",     "r",       "c",
+                                 "d",           "e",       "t",       "kb",      "ks",
+                                 "max",         "ceildiv", "k_start", "q_start", "head_start",
+                                 "heads_total", "pages",   "page",    "capacity"};
   return llvm::is_contained(known, word) || word.starts_with("given_");
 }
 

@@ -67,9 +67,9 @@ std::string mlir::tile::forPlan(StringRef text, PlanOp plan) {
   std::string result;
   eachWord(text, [&](StringRef word) {
     if (word == "t" && plan.getDistancePadding() == 0)
-      result += "(r+c)";
+      result += "(r+capacity)";
     else if (word == "t")
-      result += "(r+c+" + std::to_string(plan.getDistancePadding()) + ")";
+      result += "(r+capacity+" + std::to_string(plan.getDistancePadding()) + ")";
     else if (word == "kb")
       result += "ceildiv(c," + std::to_string(plan.getKeyBlock().value()) + ")";
     else if (word == "ks")

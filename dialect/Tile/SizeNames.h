@@ -4,7 +4,7 @@
 // hold them as size expressions (runtime/plan/SizeExpression.h). The names in an expression are:
 //
 // - the sizes of the plan's frame: b hq hkv r c d e and every `tile.extent`;
-// - t, the distances of a call, r + c + distance_padding, and kb, the key blocks,
+// - t, the distances of tables, r + capacity + distance_padding, and kb, the key blocks,
 //   ceildiv(c, key_block), where schedules choose distance_padding and key_block;
 // - ks, the splits of the keys, ceildiv(c, key_split);
 // - in loops and `tile.size`, the parameters.

@@ -15,7 +15,7 @@ def Tile_PlanOp : Tile_Op<"plan", [
     data per block of keys (extent `kb`) without knowing the size of a block. Schedules choose the
     size and set `key_block` (extent `kb` = ceildiv(c, key_block)). Every stage that accesses a `kb`
     buffer uses exactly this block of keys. Schedules also set `distance_padding`, the number of
-    entries after the last distance (extent `t` = r + c + distance_padding) that loads of an entire
+    entries after the last distance (extent `t` = r + capacity + distance_padding) that loads of an entire
     vector may access. `key_split` is the number of keys of a split (extent `ks` = ceildiv(c,
     key_split)): stages over `ks` visit the keys of one split each. Schedules round it up to entire
     blocks of keys. Splits follow from c alone, so results do not depend on the threads.

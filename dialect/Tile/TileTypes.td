@@ -89,8 +89,8 @@ def Tile_BufferType : Tile_Type<"Buffer", "buffer"> {
   let description = [{
     Row-major memory. The names of extents are `b` batch, `hq` query heads, `hkv` key heads, `r`
     queries, `c` keys, `d`, `e` depths, `t` distances (entry `x` is for the position distance
-    `x - (c - 1) + q_start - k_start`; the extent is `r + c` plus the padding of the schedule), and
-    `kb` key blocks of the schedule, and `ks` splits of the keys. Any other extent is an integer or a size expression in quotes.
+    `x - (c - 1) + q_start - k_start`; the extent is `r + capacity` plus the padding of the
+    schedule), `kb` key blocks of the schedule, and `ks` splits of the keys. Any other extent is an integer or a size expression in quotes.
 
     ```mlir
     !tile.buffer<[b, hq, r, d], f32>      !tile.buffer<[hq, t], f32>

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { kBatch = 2, kHeads = 8, kDepth = 64, kSteps = 256, kMost = 24 };
+enum { kBatch = 2, kHeads = 8, kDepth = 64, kSteps = 256, kMost = 24, kMostTables = 8 };
 /* The largest difference to one call over all tokens, relative to the largest output of a decoded
    token. The two use different kernels, which sum in different orders. Most encodings stay below
    1e-6; biases of hundreds lose two digits. */
@@ -141,11 +141,16 @@ typedef struct decoder {
   tensor arguments[kMost]; /* of all tokens; the first three are q, k and v */
   int count;
   tensor o, cachedKeys, cachedValues, whole; /* `whole`: the output of one call over all tokens */
+  /* Tables over distances for all tokens, computed once, and the number of keys that they hold. */
+  pe_view tables[kMostTables], capacity;
+  char tableNames[kMostTables][64];
+  int tableCount;
   pe_context context;
-  pe_view views[kMost + 1]; /* of the current call */
+  pe_view views[kMost + kMostTables + 2]; /* of the current call */
 } decoder;
 
-/* Sets the views of a call of `rows` queries from `first` over all keys up to the last query. */
+/* Sets the views of a call of `rows` queries from `first` over all keys up to the last query, and
+   returns their number. Calls of one query use the tables. The output is the last view. */
 static int setViews(decoder *d, int64_t first, int64_t rows, int isWhole) {
   for (int n = 0; n < d->count; ++n) {
     const tensor *from = &d->arguments[n];
@@ -153,8 +158,14 @@ static int setViews(decoder *d, int64_t first, int64_t rows, int isWhole) {
       from = n == 1 ? &d->cachedKeys : &d->cachedValues;
     d->views[n] = partOf(from, first, rows, first + rows);
   }
-  d->views[d->count] = partOf(isWhole ? &d->whole : &d->o, first, rows, 0);
-  return d->count + 1;
+  int count = d->count;
+  if (rows == 1 && d->tableCount) {
+    d->views[count++] = d->capacity;
+    for (int n = 0; n < d->tableCount; ++n)
+      d->views[count++] = d->tables[n];
+  }
+  d->views[count++] = partOf(isWhole ? &d->whole : &d->o, first, rows, 0);
+  return count;
 }
 
 /* Increases the size of the workspace to that of a call. */
@@ -166,6 +177,43 @@ static int reserve(decoder *d, int64_t first, int64_t rows, int isWhole) {
   if (bytes > d->context.workspace_bytes)
     d->context.workspace_bytes = bytes;
   return 0;
+}
+
+/* Computes the tables that all steps read. They are valid for every number of keys up to `length`
+   and for calls with one query. */
+static int prepareTables(decoder *d, int64_t length) {
+  const char *json;
+  if (pe_describe(d->function, &json))
+    return failed("describe");
+  const pe_view capacity = {"capacity", NULL, PE_U8, 1, {length}, {1}};
+  d->capacity = capacity;
+  int count = setViews(d, 0, 1, 0);
+  d->views[count - 1] = capacity;
+  for (const char *at = firstOf(member(json, "prepared")); at; at = nextOf(at)) {
+    if (*member(at, "holds_for_all_keys") != 't')
+      continue;
+    if (d->tableCount == kMostTables)
+      return refused("fewer tables", "more");
+    const char *name = member(at, "name");
+    char *copy = d->tableNames[d->tableCount];
+    snprintf(copy, sizeof(d->tableNames[0]), "%.*s", (int)(endOf(name) - name) - 2, name + 1);
+    pe_view *table = &d->tables[d->tableCount];
+    table->name = copy;
+    if (pe_shape(d->function, d->views, count, table))
+      return failed("shape");
+    table->data = aligned_alloc(64, (size_t)(table->shape[0] + 63) / 64 * 64);
+    ++d->tableCount;
+  }
+  if (!d->tableCount)
+    return 0;
+  count = setViews(d, 0, 1, 0) - 1; /* without the output */
+  pe_context context = {.size = sizeof(pe_context)};
+  if (pe_workspace(d->function, PE_PREPARE, d->views, count, &context.workspace_bytes))
+    return failed("workspace");
+  context.workspace = malloc((size_t)context.workspace_bytes);
+  const int status = pe_run(d->function, PE_PREPARE, d->views, count, NULL, 0, &context);
+  free(context.workspace);
+  return status ? failed("prepare") : 0;
 }
 
 static int run(decoder *d, int64_t first, int64_t rows, int isWhole) {
@@ -257,6 +305,8 @@ static double seconds(void) {
 
 /* Decodes `length` tokens, of which the first `prefill` are one call. */
 static int decodeAll(decoder *d, int64_t prefill, int64_t length) {
+  if (prepareTables(d, length))
+    return 1;
   /* One workspace is sufficient for every call, so that no step allocates. */
   int status = reserve(d, 0, length, 1) || reserve(d, 0, prefill, 0);
   for (int64_t token = prefill; token < length && !status; ++token)
@@ -315,6 +365,8 @@ int main(int argc, char **argv) {
                      compare(&d, prefill, length);
   for (int n = 0; n < d.count; ++n)
     free(d.arguments[n].all.data);
+  for (int n = 0; n < d.tableCount; ++n)
+    free(d.tables[n].data);
   free(d.o.all.data);
   free(d.whole.all.data);
   free(d.cachedKeys.all.data);

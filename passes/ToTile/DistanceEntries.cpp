@@ -14,6 +14,7 @@ DistanceEntries::DistanceEntries(int64_t least) : first("0") {
     first = "max(0, " + kOrigin.str() + (least < 0 ? " - " : " + ") +
             std::to_string(std::abs(least)) + ")";
   count = "max(0, r + c - 1 - " + first + ")";
+  prepared = "max(0, r + capacity - 1 - " + first + ")";
 }
 
 Value mlir::tile::distanceOfEntry(Scalar &s, Value entry) { return s.sub(entry, s.size(kOrigin)); }

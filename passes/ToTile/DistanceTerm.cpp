@@ -129,7 +129,7 @@ LogicalResult DistanceTerm::prepareShared() {
   if (shared.empty())
     return success();
   TileBuilder t = beginStage(context.plan, name + "_prepare_shared", Phase::Prepare, {});
-  t.foreach ({entries.count}, [&](Scalar &s, ValueRange at) {
+  t.foreach ({entries.prepared}, [&](Scalar &s, ValueRange at) {
     Value entry = entryOf(s, at[0]);
     IRMapping mapping = mappingAt(s, {}, entry);
     TileParameters params = wideParameters(s);
@@ -155,7 +155,7 @@ LogicalResult DistanceTerm::prepare() {
                              readsParameters);
   table = context.kept(name + "_table", {"hq", "t"});
   TileBuilder t = beginStage(context.plan, name + "_prepare", Phase::Prepare, {"hq"});
-  t.foreach ({entries.count}, [&](Scalar &s, ValueRange at) {
+  t.foreach ({entries.prepared}, [&](Scalar &s, ValueRange at) {
     Value entry = entryOf(s, at[1]);
     IRMapping mapping = mappingAt(s, at[0], entry);
     for (Shared &part : shared)

@@ -18,8 +18,9 @@
 using namespace mlir;
 using namespace mlir::tile;
 
-/// The number of distances of the call, the entries of `t`.
+/// The number of distances of the call, and of the table.
 static constexpr StringLiteral kEntries = "max(0, r + c - 1)";
+static constexpr StringLiteral kPrepared = "max(0, r + capacity - 1)";
 
 namespace {
 
@@ -79,7 +80,7 @@ LogicalResult PanelTerm::prepare() {
   panel = context.kept(name + "_panel", withHeads({"d", "t"}));
   TileBuilder t =
       beginStage(context.plan, name + "_prepare_panel", Phase::Prepare, withHeads({"d"}));
-  t.foreach ({kEntries}, [&](Scalar &s, ValueRange at) {
+  t.foreach ({kPrepared}, [&](Scalar &s, ValueRange at) {
     Value element = function.emitElement(s, headOf(s, at), distanceOfEntry(s, at.back()),
                                          at[isPerHead ? 1 : 0]);
     writeElement(s, s.create<arith::TruncFOp>(s.getF32Type(), element), panel, at);

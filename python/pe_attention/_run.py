@@ -103,7 +103,7 @@ def described_arguments(function: Function, tensors: Sequence[object]) -> list[T
 _hosts: dict[int, Place] = {}
 
 
-def _place(tensor: torch.Tensor) -> Place:
+def place_of(tensor: torch.Tensor) -> Place:
     if not tensor.is_cuda:
         pool = _library.torch_pool(_TORCH)
         place = _hosts.get(pool)
@@ -188,7 +188,7 @@ def allocate_gradients(function: Function, tensors: Sequence[torch.Tensor],
 # --- Computation -------------------------------------------------------------
 
 
-def _describe(names: Sequence[str], described: Sequence[Tensor], tensors: Sequence[torch.Tensor],
+def describe_views(names: Sequence[str], described: Sequence[Tensor], tensors: Sequence[torch.Tensor],
               sizes: dict[str, Any]) -> list[View]:
     """Returns the views of tensors with the types, ranks and sizes of `described`."""
     views: list[View] = []
@@ -207,7 +207,7 @@ def _describe(names: Sequence[str], described: Sequence[Tensor], tensors: Sequen
     return views
 
 
-def _addresses(names: Sequence[str], tensors: list[torch.Tensor]) -> list[int]:
+def addresses(names: Sequence[str], tensors: list[torch.Tensor]) -> list[int]:
     """Returns the addresses of the tensors. Zero tensors without memory are replaced in the
     list."""
     try:
@@ -306,11 +306,11 @@ def forward(function: Function, tensors: Sequence[torch.Tensor], call: Call, kee
 
     def describe() -> list[View]:
         outputs = outputs_of(function, keep, has_lengths(function, tensors))
-        return _describe(views.names, [*described_arguments(function, tensors), *outputs], given,
+        return describe_views(views.names, [*described_arguments(function, tensors), *outputs], given,
                          sizes_of(function, tensors, call))
 
-    views.run(known.key, describe, _addresses(views.names, given), call.scalars(),
-              _place(tensors[0]))
+    views.run(known.key, describe, addresses(views.names, given), call.scalars(),
+              place_of(tensors[0]))
     return known, outputs
 
 
@@ -360,11 +360,11 @@ def backward(function: Function, cotangents: Sequence[torch.Tensor | None],
               if is_written]
 
     def describe() -> list[View]:
-        return _describe(known.views.names, _described(function, cotangents, needs), given,
+        return describe_views(known.views.names, _described(function, cotangents, needs), given,
                          sizes_of(function, tensors[:len(needs)], call))
 
-    known.views.run(key, describe, _addresses(known.views.names, given), call.scalars(),
-                    _place(tensors[0]))
+    known.views.run(key, describe, addresses(known.views.names, given), call.scalars(),
+                    place_of(tensors[0]))
     return gradients
 
 

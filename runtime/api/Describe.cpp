@@ -84,6 +84,7 @@ public:
                       {"shape", {plan.groupExpression(g)}},
                       {"axes", {nullptr}},
                       {"of", of},
+                      {"holds_for_all_keys", group.isOfCapacity},
                       {"read_by", halvesOf(group.readBy)}});
     }
     return list;

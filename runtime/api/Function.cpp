@@ -60,6 +60,16 @@ Expected<int64_t> Function::workspace(int halves, std::span<const View> views) c
   });
 }
 
+Status Function::shapeOf(std::span<const View> arguments, View &tensor) const {
+  return api::guarded([&]() -> Status {
+    if (Status s = checkCompiled(state); !s)
+      return s;
+    if (!tensor.name)
+      return makeError("tensor: expected a name, found none");
+    return state->runner->shapeOf(arguments, tensor);
+  });
+}
+
 Status Function::run(int halves, std::span<const View> views, const RunContext &context) const {
   return api::guarded([&]() -> Status {
     if (Status s = checkCompiled(state); !s)

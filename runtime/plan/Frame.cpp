@@ -17,7 +17,7 @@ std::span<const FrameWord> standardSizes() {
   static const FrameWord words[] = {{Kind::Size, "b", "1"},    {Kind::Size, "hq", "1"},
                                     {Kind::Size, "hkv", "hq"}, {Kind::Size, "r", "0"},
                                     {Kind::Size, "c", "r"},    {Kind::Size, "d"},
-                                    {Kind::Size, "e"}};
+                                    {Kind::Size, "e"},         {Kind::Size, "capacity", "c"}};
   return words;
 }
 

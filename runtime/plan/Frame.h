@@ -54,8 +54,8 @@ std::string_view nameOf(FrameWord::Kind kind);
 /// The words of one call, in the plan's order.
 using Frame = std::vector<int64_t>;
 
-/// Returns the sizes of every plan: b hq hkv r c d e (batch, query heads, key heads, queries, keys,
-/// head dim, value dim).
+/// Returns the sizes of every plan: b hq hkv r c d e capacity (batch, query heads, key heads,
+/// queries, keys, head dim, value dim, the number of keys that tables over distances hold).
 std::span<const FrameWord> standardSizes();
 /// Returns the parameters that place a call of attention in the global problem: k_start, q_start,
 /// head_start, heads_total, with the defaults of docs/contract.md.

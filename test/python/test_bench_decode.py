@@ -29,9 +29,10 @@ def test_every_row_is_measured() -> None:
                     done.stdout)
     rows = re.findall(r"^\| (.*?) \| \d+\.\d+ \(\d+\.\d+\.\.\d+\.\d+\) \|", done.stdout,
                       re.MULTILINE)
-    assert len(rows) == len(set(rows)) == 45
+    assert len(rows) == len(set(rows)) == 61
     for name in ("nope over SDPA without bias, 4096 keys, Hkv 2, bf16",
                  "kerple_log over nope, 4096 keys, Hkv 8, f32",
+                 "fire with kept tables over nope, C API, 128 keys, Hkv 8, f32",
                  "rope with rotated keys over nope, C API, 4096 keys, Hkv 1, f32",
                  "nope, Hkv 1, bf16", "nope, C API", "two threads: nope, Hkv 1, f32"):
         assert name in rows

@@ -19,6 +19,9 @@ struct RunOptions : FileOptions {
   std::string in, out, shape;
   /// The lengths of batch entries, or empty.
   std::string lengths;
+  /// The number of keys for which tables over distances are prepared; default: the keys of the
+  /// call.
+  std::optional<int64_t> capacity;
   std::optional<uint64_t> seed;
   std::optional<int64_t> queryStart, headsTotal;
   int64_t keyStart = 0, headStart = 0;
@@ -38,6 +41,7 @@ private:
   Status checkOptions();
   Status readInputsAndSizes();
   Status readLengths();
+  TensorMap withCapacity() const;
   Status roundForReference();
   Status compile();
   std::vector<int64_t> keyCounts() const;
@@ -85,6 +89,10 @@ Status Run::readLengths() {
 
 Status Run::readInputsAndSizes() {
   const EntryInfo &entry = description->entry;
+  constexpr int64_t kMost = int64_t(1) << 30;
+  if (options.capacity && (*options.capacity < 0 || *options.capacity > kMost))
+    return makeError("--capacity: expected a number of keys from 0 to 2^30, found ",
+                     *options.capacity);
   if (options.in.empty() == !options.seed.has_value())
     return makeError("expected either --in=FILE.safetensors or --random=SEED, found ",
                      options.in.empty() ? "neither; --random=1 draws inputs" : "both");
@@ -229,10 +237,18 @@ Status Run::compute() {
   return status;
 }
 
+/// Returns the arguments and the capacity that --capacity gives.
+TensorMap Run::withCapacity() const {
+  TensorMap all = arguments;
+  if (options.capacity)
+    all[device::kCapacity] = Tensor::zeros(DType::U8, {*options.capacity});
+  return all;
+}
+
 Status Run::call() {
   if (Status accepted = api::checkLengths(*program, *function->runner, arguments); !accepted)
     return accepted;
-  auto forward = function->runner->forward(arguments, positions, *pool);
+  auto forward = function->runner->forward(withCapacity(), positions, *pool);
   if (!forward)
     return forward.error();
   found = (*forward)->results();
@@ -284,7 +300,7 @@ Status Run::time() {
   auto pairs = countMaskedPairs(*description, arguments, positions, options.threads);
   if (!pairs)
     return pairs.error();
-  auto timing = timeCalls(*function, arguments, cotangents, positions, *pool, repeats, *pairs);
+  auto timing = timeCalls(*function, withCapacity(), cotangents, positions, *pool, repeats, *pairs);
   if (!timing)
     return timing.error();
   std::printf("%s\n", timing->json(function->runner->getPlan().structure).c_str());
@@ -406,6 +422,8 @@ Action addRun(CLI::App &app) {
             "Also compute the gradients of all floating-point arguments");
   app.add_option("--kv-len", options->lengths,
                  "The number of keys of each batch entry, such as 5,9,12; default: all keys");
+  app.add_option("--capacity", options->capacity,
+                 "Prepare tables over distances for this number of keys; default: Sk");
   app.add_option("--q-start", options->queryStart,
                  "Position of query row 0; default: k-start + Sk - Sq");
   app.add_option("--k-start", options->keyStart, "Position of key column 0")->capture_default_str();

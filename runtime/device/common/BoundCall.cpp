@@ -57,6 +57,7 @@ void BoundCall::reset() {
   active.reset(plan.stages().size());
   wanted.reset(plan.buffers().size());
   total = zeroed = 0;
+  capacityView = -1;
 }
 
 Status BoundCall::findShapes(SizeTable &found) {
@@ -175,6 +176,21 @@ Status BoundCall::checkView(const View &view, int index, int position) const {
   return checkExtents(view);
 }
 
+/// Notes the view that gives the capacity.
+Status BoundCall::matchCapacity(const View &view, int position) {
+  if (capacityView >= 0)
+    return makeError("tensor '", kCapacity, "': expected it once, found it as tensors ",
+                     capacityView, " and ", position);
+  if (view.rank != 1)
+    return makeError(
+        "tensor '", kCapacity,
+        "': expected rank 1, because its shape is the number of keys that tables hold, "
+        "found rank ",
+        view.rank);
+  capacityView = position;
+  return Status::success();
+}
+
 Status BoundCall::matchViews() {
   size_t next = 0;
   for (size_t i = 0; i < views.size(); ++i) {
@@ -182,6 +198,12 @@ Status BoundCall::matchViews() {
     if (!view.name)
       return makeError("tensor ", i, ": expected a name, found none");
     const int index = plan.find(view.name, next);
+    if (index < 0 && view.name == std::string_view(kCapacity) &&
+        plan.getLayout().find(kCapacity) >= 0) {
+      if (Status s = matchCapacity(view, static_cast<int>(i)); !s)
+        return s;
+      continue;
+    }
     if (Status s = checkView(view, index, static_cast<int>(i)); !s)
       return s;
     if (index < static_cast<int>(slots.size()))
@@ -276,6 +298,25 @@ Status BoundCall::collectSizes(SizeTable &found) const {
         return explainMismatch();
     }
   }
+  const int capacity = plan.getLayout().find(kCapacity), keys = plan.getLayout().find("c");
+  if (capacityView >= 0)
+    found.set(capacity, viewAt(capacityView).shape[0]);
+  else if (capacity >= 0 && keys >= 0 && found.has(keys)) // for pe_shape, which needs no query
+    found.set(capacity, found[keys]);
+  return Status::success();
+}
+
+/// Checks the capacity of tables over distances, whose entries have 32-bit numbers.
+Status BoundCall::checkCapacity() const {
+  if (capacityView < 0)
+    return Status::success();
+  const int64_t given = viewAt(capacityView).shape[0];
+  if (given < sizes.keys)
+    return makeError("tensor '", kCapacity, "': expected a shape [n] of at least ", sizes.keys,
+                     ", the number of keys, found [", given, "]");
+  if (given + sizes.queries > plan::kDistanceLimit)
+    return makeError("tensor '", kCapacity, "': expected a shape [n] of at most ",
+                     plan::kDistanceLimit - sizes.queries, ", found [", given, "]");
   return Status::success();
 }
 
@@ -335,7 +376,7 @@ Status BoundCall::findSizes(const plan::Scalars &scalars) {
       return s;
     return binder.finish(scalars).takeError();
   }
-  return placed;
+  return placed ? checkCapacity() : std::move(placed);
 }
 
 /// Checks the shapes of all tensors except arguments, which defined the sizes.
@@ -376,13 +417,20 @@ bool BoundCall::isGiven(size_t buffer) const {
   return group >= 0 ? groupViews[group] >= 0 : slots[buffer].view >= 0;
 }
 
+/// Returns true if the call writes the group, provided that it is passed.
+bool BoundCall::writesGroup(size_t group) const {
+  if (plan.groups()[group].isOfCapacity && !writtenTables.empty())
+    return writtenTables[group] != 0;
+  return (halves & kPrepare) != 0;
+}
+
 void BoundCall::markWanted() {
   for (size_t i = 0; i < slots.size(); ++i) {
     if (!isGiven(i))
       continue;
     const Role role = plan.getPlan().buffers[i].role;
     if (plan.buffers()[i].group >= 0)
-      wanted[i] = halves & kPrepare;
+      wanted[i] = writesGroup(static_cast<size_t>(plan.buffers()[i].group));
     else if (role == Role::Result || role == Role::Residual)
       wanted[i] = halves & kForward;
     else
@@ -396,7 +444,8 @@ void BoundCall::chooseStages() {
   for (size_t i = 0; i < slots.size(); ++i)
     slots[i].isUsed = slots[i].isWritten = wanted[i] && plan.buffers()[i].writtenBy == 0;
   const auto isThere = [&](int index) {
-    return plan.buffers()[index].group >= 0 && isGiven(index) && !(halves & kPrepare);
+    const int group = plan.buffers()[index].group;
+    return group >= 0 && isGiven(index) && !writesGroup(static_cast<size_t>(group));
   };
   for (size_t i = active.size(); i-- > 0;) {
     const plan::Stage &stage = plan.getPlan().stages[i];

@@ -65,6 +65,9 @@ public:
   Status measure(const plan::Scalars &scalars = {});
   /// Sets the number of keys, which no tensor determines if keys are in pages.
   void setKeys(int64_t count) { keys = count; }
+  /// Sets by group whether the call writes tables that are passed and hold for every number of keys
+  /// (PreparedGroup::isOfCapacity); by default it does with PE_PREPARE. The span outlives the call.
+  void setWrittenTables(std::span<const uint8_t> written) { writtenTables = written; }
   /// Accepts prepared tensors of any size.
   void skipGroupShapes() { checksGroups = false; }
   /// Sets only the sizes that the arguments among the views define; others stay absent.
@@ -111,10 +114,12 @@ private:
   Status matchSizes(const plan::Scalars &scalars);
   Status placeAll();
   Status matchViews();
+  Status matchCapacity(const View &view, int position);
   Status collectSizes(SizeTable &found) const;
   void collectBlocks(SizeTable &found) const;
   Status checkView(const View &view, int index, int position) const;
   Status findSizes(const plan::Scalars &scalars);
+  Status checkCapacity() const;
   void noteGiven(SizeTable &found) const;
   Status checkAbsent() const;
   Status bindSlowly(plan::ShapeBinder &binder) const;
@@ -131,12 +136,16 @@ private:
   Status checkAddresses(std::span<const View> memory) const;
   Status checkOverlap(std::span<const View> memory, const void *workspace, int64_t bytes) const;
   bool isGiven(size_t buffer) const;
+  bool writesGroup(size_t group) const;
 
   const BoundPlan &plan;
   const Halves halves;
   const std::span<const View> views;
   std::optional<int64_t> keys;
   bool checksGroups = true;
+  std::span<const uint8_t> writtenTables;
+  /// The position of the view that gives the capacity, or -1.
+  int capacityView = -1;
   plan::CallSizes sizes;
   SizeTable values;
   int64_t total = 0, zeroed = 0;

@@ -3,6 +3,7 @@
 #include "runtime/device/common/BoundEntries.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace pe::device {
 
@@ -37,7 +38,9 @@ static int findBatchAxis(const BoundPlan &plan, size_t buffer) {
 
 /// Returns true if each entry has its own tensor, along a leading axis of the caller's.
 static bool isInstance(const BoundPlan &plan, size_t index) {
-  return index >= plan.buffers().size() || (plan.isSaved(index) && findBatchAxis(plan, index) < 0);
+  if (index >= plan.buffers().size())
+    return !plan.groups()[index - plan.buffers().size()].isOfCapacity;
+  return plan.isSaved(index) && findBatchAxis(plan, index) < 0;
 }
 
 Status shapeWithLengths(const BoundPlan &plan, size_t index, const SizeTable &sizes,
@@ -139,7 +142,8 @@ Status BoundEntries::checkInstances() const {
                        "': expected element type f32 or f64 for a sum over "
                        "batch entries, found ",
                        nameOf(static_cast<DType>(view.dtype)));
-    if (layouts[i].kind != Kind::Instance)
+    const bool isGroup = layouts[i].index >= plan.buffers().size();
+    if (layouts[i].kind != Kind::Instance && !isGroup)
       continue;
     Extents shape;
     if (Status s = shapeWithLengths(plan, layouts[i].index, whole->sizeValues(), shape); !s)
@@ -148,10 +152,47 @@ Status BoundEntries::checkInstances() const {
       return makeError("tensor '", view.name, "': expected shape ",
                        toString(Shape(shape.dims, shape.dims + shape.rank)), " in a call with '",
                        kLengths, "', found ", toString(shapeOf(view)));
-    if (layouts[i].index >= plan.buffers().size() && !isContiguous(view))
+    if (isGroup && !isContiguous(view))
       return makeError("tensor '", view.name, "': expected contiguous bytes, found strides ",
                        toString(Shape(view.strides, view.strides + view.rank)));
   }
+  return Status::success();
+}
+
+/// Adds the views by which all entries share the tables over distances: that of the capacity, and
+/// each table that the call needs and the caller does not pass.
+Status BoundEntries::addTables() {
+  const int word = plan.getLayout().find(kCapacity);
+  const size_t groups = plan.groups().size(), passed = given.size();
+  noTables.assign(groups, 0);
+  writtenTables.assign(groups, (halves & kPrepare) != 0);
+  tableOffsets.clear();
+  tableBytes = 0;
+  if (word < 0)
+    return Status::success();
+  const auto isPassed = [&](std::string_view name) {
+    return std::any_of(given.begin(), given.end(), [&](const View &v) { return name == v.name; });
+  };
+  const auto add = [&](const char *name, int64_t size, size_t index) {
+    single.push_back({name, nullptr, PE_U8, 1, {size}, {1}});
+    layouts.push_back({Kind::Shared, index});
+  };
+  if (!isPassed(kCapacity))
+    add(kCapacity, whole->sizeValues()[word], 0);
+  for (size_t g = 0; g < groups; ++g) {
+    const PreparedGroup &group = plan.groups()[g];
+    int64_t bytes = 0;
+    if (!group.isOfCapacity || !(group.readBy & halves) || isPassed(group.name))
+      continue;
+    if (Status s = plan.groupBytes(g, whole->sizeValues(), bytes); !s)
+      return s;
+    writtenTables[g] = 1;
+    tableOffsets.emplace_back(single.size(), tableBytes);
+    add(group.name.c_str(), bytes, plan.buffers().size() + g);
+    if (__builtin_add_overflow(tableBytes, aligned(bytes), &tableBytes))
+      return makeError("expected a workspace of at most 2^61 bytes; make the call smaller");
+  }
+  assert(single.size() <= passed + 1 + groups && "the views of `whole` did not move");
   return Status::success();
 }
 
@@ -163,6 +204,7 @@ Status BoundEntries::start(const plan::Scalars &scalars) {
     return s;
   layouts.clear();
   single = given;
+  single.reserve(given.size() + 1 + plan.groups().size()); // for addTables
   for (View &view : single) {
     if (Status s = describeView(view); !s)
       return s;
@@ -173,7 +215,9 @@ Status BoundEntries::start(const plan::Scalars &scalars) {
   whole.emplace(plan, halves, single).skipGroupShapes();
   if (Status s = whole->measure(scalars); !s)
     return s;
-  return checkInstances();
+  if (Status s = checkInstances(); !s)
+    return s;
+  return addTables();
 }
 
 Status BoundEntries::readLengths() {
@@ -243,7 +287,9 @@ Status BoundEntries::measure() {
       return s;
     largest = std::max(largest, total);
   }
-  if (__builtin_mul_overflow(largest, batch(), &total) || total > int64_t(1) << 61)
+  largest -= tableBytes; // shared
+  if (__builtin_mul_overflow(largest, batch(), &total) ||
+      __builtin_add_overflow(total, tableBytes, &total) || total > int64_t(1) << 61)
     return makeError("expected a workspace of at most 2^61 bytes; make the call smaller");
   return Status::success();
 }
@@ -261,7 +307,7 @@ void BoundEntries::reserve(size_t count) {
   parts.assign(count * layouts.size(), View{});
   partOffsets.assign(parts.size(), -1);
   offsets.clear();
-  total = 0;
+  total = tableBytes;
 }
 
 /// Computes the view of an entry. `sizes` are the sizes of its call.
@@ -314,6 +360,7 @@ Status BoundEntries::addEntry(int64_t entry, int64_t length, const plan::Scalars
   }
   BoundCall &call = calls.emplace_back(plan, halves, std::span<const View>(views, layouts.size()));
   call.setKeys(length);
+  call.setWrittenTables(position == 0 ? writtenTables : noTables);
   Status bound = scalars ? call.bind(*scalars) : call.measure();
   if (!bound)
     return bound.takeError().within(describe(position));
@@ -352,6 +399,9 @@ Status BoundEntries::place(void *workspace, int64_t bytes) {
   for (size_t i = 0; i < parts.size(); ++i)
     if (partOffsets[i] >= 0)
       parts[i].data = first + partOffsets[i];
+  for (const auto &[view, offset] : tableOffsets)
+    for (size_t entry = 0; entry < calls.size(); ++entry)
+      viewsOf(entry)[view].data = first + offset;
   return Status::success();
 }
 

@@ -96,6 +96,7 @@ private:
   };
 
   Status start(const plan::Scalars &scalars);
+  Status addTables();
   Status checkProgram() const;
   Status checkInstances() const;
   Status describeView(const View &view);
@@ -124,6 +125,12 @@ private:
   std::deque<BoundCall> calls;
   /// The offsets in the workspace of entries, and of the parts of sums by view and entry.
   std::vector<int64_t> offsets, partOffsets;
+  /// Tables over distances that all entries share. The first entry computes those with a nonzero
+  /// byte in `writtenTables`; tables that the caller does not pass are at the beginning of the
+  /// workspace: the position of the view and the offset of each.
+  std::vector<uint8_t> writtenTables, noTables;
+  std::vector<std::pair<size_t, int64_t>> tableOffsets;
+  int64_t tableBytes = 0;
   int64_t total = 0;
   char *first = nullptr;
 };

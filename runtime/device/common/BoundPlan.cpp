@@ -134,14 +134,15 @@ void BoundPlan::findGroups() {
     if (boundStages[i].half == kPrepare)
       for (int a : plan.stages[i].buffers)
         for (int b : plan.stages[i].buffers)
-          if (isPrepared(a) && isPrepared(b) && dataOf(a) == dataOf(b))
+          if (isPrepared(a) && isPrepared(b) && dataOf(a) == dataOf(b) &&
+              mentions(a, kCapacity) == mentions(b, kCapacity))
             leader[std::max(leaderOf(a), leaderOf(b))] = std::min(leaderOf(a), leaderOf(b));
   for (size_t i = 0; i < boundBuffers.size(); ++i) {
     const int index = static_cast<int>(i), first = leaderOf(index);
     if (!isPrepared(index))
       continue;
     if (first == index)
-      preparedGroups.push_back({plan.buffers[i].name, {}, {}, 0});
+      preparedGroups.push_back({plan.buffers[i].name, {}, {}});
     const int group =
         first == index ? static_cast<int>(preparedGroups.size()) - 1 : boundBuffers[first].group;
     addToGroup(index, group);
@@ -150,6 +151,30 @@ void BoundPlan::findGroups() {
       if (std::find(sources.begin(), sources.end(), source) == sources.end())
         sources.push_back(source);
     std::sort(sources.begin(), sources.end());
+  }
+  markTables();
+}
+
+/// Returns true if an extent of the buffer depends on the size.
+bool BoundPlan::mentions(int buffer, std::string_view size) const {
+  for (const SizeExpression &dim : boundBuffers[buffer].shape)
+    for (const SizeExpression::Step &step : dim.getSteps())
+      if (step.kind == SizeExpression::Kind::Name && step.name == size)
+        return true;
+  return false;
+}
+
+/// Finds the groups that hold for every number of keys up to the capacity.
+void BoundPlan::markTables() {
+  for (PreparedGroup &group : preparedGroups) {
+    const auto isTable = [&](int member) {
+      return mentions(member, kCapacity) && !mentions(member, "c") && !mentions(member, "b");
+    };
+    const auto isParameter = [&](int source) {
+      return !mentions(source, "c") && !mentions(source, "r") && !mentions(source, "b");
+    };
+    group.isOfCapacity =
+        std::ranges::all_of(group.members, isTable) && std::ranges::all_of(group.of, isParameter);
   }
 }
 

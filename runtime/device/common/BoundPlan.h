@@ -6,8 +6,14 @@
 //
 // A prepared tensor is a group of buffers that prepare stages write and other stages read: the
 // tables of one bias term or one rotation, or rotated queries or keys. Buffers belong to one group
-// if the same stages use them and they are computed from the same data. The caller sees a group as
-// one tensor of bytes with the name of its first member.
+// if the same stages use them and they are computed from the same data, and if tables with an entry
+// per distance are not mixed with others. The caller sees a group as one tensor of bytes with the
+// name of its first member.
+//
+// A table over distances has entries for `capacity` keys (kCapacity), a size of the call that is at
+// least the number of keys and is that number by default. Its entries do not depend on the number
+// of keys (passes/ToTile/DistanceEntries.h), so that one tensor serves calls with more and more
+// keys.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,6 +40,10 @@ constexpr Halves halfOf(plan::Phase phase) {
          : phase == plan::Phase::Forward ? kForward
                                          : kBackward;
 }
+
+/// The name of the size for which tables over distances are prepared, and of the view, without data
+/// and of the shape [capacity], by which a call gives it.
+inline constexpr const char *kCapacity = "capacity";
 
 /// The alignment, in bytes, of buffers in the workspace and of members in prepared tensors.
 inline constexpr int64_t kAlignment = 64;
@@ -111,6 +121,8 @@ struct PreparedGroup {
   /// The arguments that it is computed from, and the halves that read it.
   std::vector<int> of;
   Halves readBy = 0;
+  /// True if the contents depend on parameters and on `capacity`, but not on the number of keys.
+  bool isOfCapacity = false;
 };
 
 /// A shape in a fixed array, to avoid allocation.
@@ -204,6 +216,8 @@ private:
   void findUses();
   void findGroups();
   void addToGroup(int buffer, int group);
+  bool mentions(int buffer, std::string_view size) const;
+  void markTables();
 
   plan::Plan plan;
   plan::FrameLayout layout;

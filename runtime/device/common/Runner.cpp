@@ -37,8 +37,9 @@ static Status checkTensors(const BoundPlan &plan, const TensorMap &tensors, Role
                            const char *what) {
   for (const auto &[name, tensor] : tensors) {
     const int index = plan.getPlan().findBuffer(name);
-    const bool areLengths = role == Role::Argument && isLengths(plan, name);
-    if (!areLengths && (index < 0 || plan.getPlan().buffers[index].role != role))
+    const bool isOfCall =
+        role == Role::Argument && (isLengths(plan, name) || (name == kCapacity && index < 0));
+    if (!isOfCall && (index < 0 || plan.getPlan().buffers[index].role != role))
       return makeError("tensor '", name, "': '", plan.getPlan().entry, "' has no such ", what,
                        "; expected only ", plan.names([&](int known) {
                          return known < static_cast<int>(plan.buffers().size()) &&
@@ -321,7 +322,7 @@ Status Runner::prepareOthers(const Call &call, const Prepared &prepared, Queue &
     const int index = bound().find(name);
     const bool isGroup = index >= static_cast<int>(bound().buffers().size());
     if (isGroup     ? !prepared.tensors.contains(name)
-        : index < 0 ? isLengths(bound(), name)
+        : index < 0 ? isLengths(bound(), name) || name == kCapacity
                     : getPlan().buffers[index].role == Role::Argument)
       tensors[name] = tensor;
     isAny |= isGroup && !prepared.tensors.contains(name);

@@ -132,7 +132,8 @@ void pe_close(pe_function *function);
    has "name", "dtype", "shape" (expressions over b, hq, hkv, r, c: batch, query heads, key heads,
    queries, keys) and "axes". Arguments also have "optional", "init", "min", "decay", "monitor" and
    "location". Arguments, results and saved tensors have "read_by", the halves that read them.
-   Prepared tensors have "of", the arguments they depend on. docs/c-api.md has an example. */
+   Prepared tensors have "of", the arguments they depend on, and "holds_for_all_keys". docs/c-api.md
+   has an example. */
 int pe_describe(const pe_function *function, const char **json);
 
 /*===-- Calls -------------------------------------------------------------===*/
@@ -156,8 +157,15 @@ typedef struct pe_view {
    kv_len[n] keys, 0 to c. Data of keys beyond a length is not read, and its gradients are 0. The
    last query of an entry is at the position of its last key, so the scalar q_start is an error. An
    entry has the bits of a call with this entry and its keys alone. In such a call, prepared tensors
-   and saved tensors without a batch axis have a leading axis of b. A function that has an argument
+   (except tables over distances, which all entries share) and saved tensors without a batch axis
+   have a leading axis of b. A function that has an argument
    kv_len reads the view as this argument (docs/c-api.md). */
+
+/* A call may also pass the view "capacity", without data and of the shape [capacity], at least the
+   number of keys: tables over distances are then prepared for this number of keys. A prepared
+   tensor with "holds_for_all_keys" in pe_describe is valid for every call of the same capacity and
+   number of queries whose last query is at the last key (the default of q_start), with any number
+   of keys up to the capacity, and all batch entries of a call with kv_len share it. */
 
 /* An integer parameter of the call, named in "scalars" of pe_describe: q_start (by default the last
    query aligns with the last key), k_start (0), head_start (0) and heads_total (by default the

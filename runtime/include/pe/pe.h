@@ -184,6 +184,9 @@ public:
   /// Returns the bytes of workspace that `run` needs for these views; of their data, only lengths
   /// per batch entry are read.
   Expected<int64_t> workspace(int halves, std::span<const View> views) const;
+  /// Sets dtype, rank, shape and contiguous strides of `tensor`, any tensor of the function, for a
+  /// call with these arguments (pe_shape).
+  Status shapeOf(std::span<const View> arguments, View &tensor) const;
   /// Returns arguments, results, saved and prepared tensors and gradients as JSON (pe_describe).
   std::string describe() const;
 

@@ -2,7 +2,7 @@
 // Extents become size expressions, declared sizes and parameters become words of the frame, stages
 // refer to buffers by index, and functions are marked.
 // CHECK:      pe.plan = "{
-// CHECK-SAME: (r+c+31)
+// CHECK-SAME: (r+capacity+31)
 // CHECK-SAME: \22frame\22: {{.*}}\22parameter\22,{{.*}}\22shift\22,{{.*}}\22m - 1\22
 // CHECK-SAME: b*hq*ceildiv(r,96)
 // CHECK:      func.func @forward{{.*}} attributes {pe.stage}

@@ -8,12 +8,15 @@
 // DISTANCE:   %[[GRADIENT:[0-9]+]] = tile.buffer "d_table"
 // DISTANCE:   %[[TABLE:[0-9]+]] = tile.buffer {{.*}} residual : <[hq, t], f32>
 // DISTANCE:   tile.stage {{.*}} prepare over ["hq"]
+// The table has an entry per distance of the capacity, and the gradient visits those of the call.
+// DISTANCE:   tile.foreach over ["max(0, r + capacity - 1 - max(0, c - 1 - q_start + k_start + 0))"]
 // DISTANCE:   tile.write {{.*}}, %[[TABLE]][
 // DISTANCE:   tile.stage @attention_forward
 // DISTANCE:   tile.window %[[TABLE]] :
 // DISTANCE:   tile.stage @attention_backward
 // DISTANCE:   tile.window_grad %{{.*}}, %[[SUMS:[0-9]+]] :
 // DISTANCE:   tile.stage @attention_term0_finish finish
+// DISTANCE:   tile.foreach over ["hq", "max(0, r + c - 1 - max(0, c - 1 - q_start + k_start + 0))"]
 // DISTANCE:   tile.read %[[SUMS]][
 // DISTANCE:   tile.accumulate {{.*}} -> <[32, hq], f64>
 // DISTANCE:   tile.stage {{.*}} finish

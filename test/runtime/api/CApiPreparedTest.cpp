@@ -128,4 +128,44 @@ TEST_F(SharedNetwork, SharesPreparedTables) {
   EXPECT_NE(call(layers[0], /*reads=*/true)[0], call(layers[0], /*reads=*/false)[0]);
 }
 
+/// Returns the view that gives the capacity of tables.
+pe_view capacityOf(int64_t keys) { return {"capacity", nullptr, PE_U8, 1, {keys}, {1}}; }
+
+// The size is that of a view without data. A function without tables ignores it.
+TEST_F(CApi, CapacityOfTables) {
+  ASSERT_EQ(run(function, PE_FORWARD, with({full("o", o)})), 0) << pe_last_error();
+  const std::vector<float> expected = o;
+  o = CApi::fill(0);
+  ASSERT_EQ(run(function, PE_FORWARD, with({capacityOf(kLength + 5), full("o", o)})), 0)
+      << pe_last_error();
+  EXPECT_EQ(o, expected);
+  expectError(
+      run(function, PE_FORWARD, with({capacityOf(kLength - 1), full("o", o)})),
+      "tensor 'capacity': expected a shape [n] of at least 8, the number of keys, found [7]");
+  expectError(run(function, PE_FORWARD, with({capacityOf(1ll << 31), full("o", o)})),
+              "capacity: expected a size from 0 to 2^30, found 2147483648");
+  expectError(run(function, PE_FORWARD, with({capacityOf(9), capacityOf(9), full("o", o)})),
+              "tensor 'capacity': expected it once, found it as tensors 3 and 4");
+  pe_view matrix = capacityOf(9);
+  matrix.rank = 2;
+  expectError(run(function, PE_FORWARD, with({matrix, full("o", o)})),
+              "tensor 'capacity': expected rank 1, because its shape is the number of keys that "
+              "tables hold, found rank 2");
+}
+
+// Only the coordinate of the distance is kept; what depends on the rows or on the range of the call
+// is another prepared tensor.
+TEST_F(SharedNetwork, ReportsWhatHoldsForAllKeys) {
+  const char *json = nullptr;
+  ASSERT_EQ(pe_describe(function, &json), 0) << pe_last_error();
+  const std::string text = json;
+  size_t count = 0, tables = 0;
+  for (size_t at = 0; (at = text.find("\"holds_for_all_keys\": ", at)) != std::string::npos; ++at) {
+    ++count;
+    tables += text.compare(at + 22, 4, "true") == 0;
+  }
+  EXPECT_EQ(count, 2u) << text;
+  EXPECT_EQ(tables, 1u) << text;
+}
+
 } // namespace

@@ -236,7 +236,7 @@ TEST(FloatingPointModeTest, StagesFlushSubnormals) {
 static void doubleRow(void *const *buffers, const int64_t *frame, int64_t item) {
   const int64_t b = item / frame[3], r = item % frame[3];
   for (int64_t d = 0; d < kWidth; ++d)
-    f32(buffers[1])[item * kWidth + d] = 2 * f32(buffers[0])[b * frame[11] + r * frame[12] + d];
+    f32(buffers[1])[item * kWidth + d] = 2 * f32(buffers[0])[b * frame[12] + r * frame[13] + d];
 }
 
 // Views are used in place if their strides allow it; others are packed first.

@@ -38,7 +38,7 @@ inline void forwardRow(void *const *buffers, const int64_t *frame, int64_t item)
   const int64_t h = item / frame[3] % frame[1];
   for (int64_t d = 0; d < kWidth; ++d) {
     const float x = f32(buffers[0])[item * kWidth + d];
-    f32(buffers[2])[item * kWidth + d] = x * f32(buffers[1])[h] + static_cast<float>(frame[8]);
+    f32(buffers[2])[item * kWidth + d] = x * f32(buffers[1])[h] + static_cast<float>(frame[9]);
     f32(buffers[3])[item * kWidth + d] = x;
   }
 }
@@ -76,7 +76,7 @@ inline plan::Plan samplePlan() {
   using plan::Phase;
   using plan::Role;
   plan::Plan plan;
-  plan.frame = plan::standardFrame(); // 0 b, 1 hq, 3 r, 8 q_start
+  plan.frame = plan::standardFrame(); // 0 b, 1 hq, 3 r, 9 q_start
   plan.entry = "scale";
   plan.headDim = plan.valueDim = kWidth;
   plan.buffers = {{.name = "x", .role = Role::Argument, .shape = full},

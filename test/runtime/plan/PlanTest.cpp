@@ -96,7 +96,7 @@ TEST(Plan, ErrorsNameTheFault) {
             "expected plan version 3, found 1; compile the source again with this version of pe");
   EXPECT_NE(errorOf(replaced(json, "\"parameter\",", "\"constant\",")).find("found 'constant'"),
             std::string::npos);
-  EXPECT_NE(errorOf(replaced(json, "\"k_start + c - r\"", "7")).find("plan.frame[8]: expected"),
+  EXPECT_NE(errorOf(replaced(json, "\"k_start + c - r\"", "7")).find("plan.frame[9]: expected"),
             std::string::npos);
   EXPECT_NE(errorOf(replaced(json, "\"k_start + c - r\"", "\"k_stop\"")).find("'q_start'"),
             std::string::npos);
@@ -224,8 +224,8 @@ TEST(Plan, LaunchesOfKernels) {
             std::string::npos);
   plan.stages[0].launch = Launch{128, 70000};
   plan.target = Target::None; // not set yet
-  plan.stages[0].words = {0, 11};
-  EXPECT_NE(errorOf(toJson(plan)).find("indices of frame words below 11, found 11"),
+  plan.stages[0].words = {0, 12};
+  EXPECT_NE(errorOf(toJson(plan)).find("indices of frame words below 12, found 12"),
             std::string::npos);
   plan.stages[0].words.assign(1018, 3); // and three buffers: 4096 bytes
   EXPECT_TRUE(validate(plan));
