@@ -115,6 +115,22 @@ Value reduceAngle(OpBuilder &builder, Location loc, Value angle) {
   return arith::TruncFOp::create(builder, loc, type, x);
 }
 
+/// Makes the sine that of the magnitude of its argument, with the sign of the argument. The
+/// polynomial takes an angle just below 0 from the end of the quadrant before it, with an absolute
+/// error of 2^-24, which is large relative to the sine of a small angle.
+void takeMagnitude(math::SinOp sine) {
+  OpBuilder builder(sine);
+  const Location loc = sine.getLoc();
+  Value angle = sine.getOperand();
+  Value one = arith::ConstantOp::create(
+      builder, loc, DenseElementsAttr::get(cast<VectorType>(angle.getType()), 1.0f));
+  Value sign = math::CopySignOp::create(builder, loc, one, angle);
+  sine.setOperand(math::AbsFOp::create(builder, loc, angle));
+  builder.setInsertionPointAfter(sine);
+  auto product = arith::MulFOp::create(builder, loc, sine, sign);
+  sine.getResult().replaceAllUsesExcept(product, product);
+}
+
 /// Reduces the arguments of all f32 vector sines and cosines.
 void reduceAngles(ModuleOp module) {
   module.walk([](Operation *op) {
@@ -123,6 +139,8 @@ void reduceAngles(ModuleOp module) {
       return;
     OpBuilder builder(op);
     op->setOperand(0, reduceAngle(builder, op->getLoc(), op->getOperand(0)));
+    if (auto sine = dyn_cast<math::SinOp>(op))
+      takeMagnitude(sine);
   });
 }
 

@@ -10,6 +10,12 @@
 // RUN: timeout 60 pe run %s --random=1 --shape=b=1,h=2,sq=33,d=16 --grad --check --features=x86-64-v3 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=VALUE
 //
+// The sine of a small angle has the relative accuracy of its magnitude, on both sides of 0.
+// RUN: FileCheck %s --check-prefix=SINE --input-file=%t.mlir
+// SINE-LABEL: llvm.func internal @{{[a-z_]*}}sin(
+// SINE: llvm.intr.copysign
+// SINE: llvm.return
+//
 // A few functions are inlined.
 // RUN: pe-opt %examples/fire_gelu.mlir --pe-prepare --pe-to-cpu="grad=1 machine=x86-64-v4" \
 // RUN:   | FileCheck %s --check-prefix=FEW
