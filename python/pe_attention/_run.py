@@ -326,8 +326,8 @@ def prepared(function: Function, name: str, tensors: dict[str, torch.Tensor],
                                                     dtype=torch.uint8)
     given = [*tensors.values(), result]
     views = function.views(_library.PREPARE, (*tensors, name))
-    views.run(layout_of(given), lambda: _describe(views.names, described, given, sizes),
-              _addresses(views.names, given), call.scalars(), _place(result))
+    views.run(layout_of(given), lambda: describe_views(views.names, described, given, sizes),
+              addresses(views.names, given), call.scalars(), place_of(result))
     return result
 
 
