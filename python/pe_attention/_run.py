@@ -188,8 +188,8 @@ def allocate_gradients(function: Function, tensors: Sequence[torch.Tensor],
 # --- Computation -------------------------------------------------------------
 
 
-def describe_views(names: Sequence[str], described: Sequence[Tensor], tensors: Sequence[torch.Tensor],
-              sizes: dict[str, Any]) -> list[View]:
+def describe_views(names: Sequence[str], described: Sequence[Tensor],
+                   tensors: Sequence[torch.Tensor], sizes: dict[str, Any]) -> list[View]:
     """Returns the views of tensors with the types, ranks and sizes of `described`."""
     views: list[View] = []
     for name, expected, tensor in zip(names, described, tensors, strict=True):
@@ -306,8 +306,8 @@ def forward(function: Function, tensors: Sequence[torch.Tensor], call: Call, kee
 
     def describe() -> list[View]:
         outputs = outputs_of(function, keep, has_lengths(function, tensors))
-        return describe_views(views.names, [*described_arguments(function, tensors), *outputs], given,
-                         sizes_of(function, tensors, call))
+        return describe_views(views.names, [*described_arguments(function, tensors), *outputs],
+                              given, sizes_of(function, tensors, call))
 
     views.run(known.key, describe, addresses(views.names, given), call.scalars(),
               place_of(tensors[0]))

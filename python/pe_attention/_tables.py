@@ -57,9 +57,9 @@ def prepare(tensors: Sequence[torch.Tensor], call: Call, capacity: int) -> Table
 
 
 def forward(tensors: Sequence[torch.Tensor], call: Call, tables: Tables) -> list[torch.Tensor]:
-    """Returns the results of a call that reads the tables, without gradients. Errors: more keys than
-    the capacity, another number of queries, a given `q_start`, or another function than that of
-    the tables."""
+    """Returns the results of a call that reads the tables, without gradients. Errors: more keys
+    than the capacity, another number of queries, a given `q_start`, or another function than that
+    of the tables."""
     function = _run.function_of(tensors, call, False)
     if function is not tables.function:
         raise InputError("tables: expected those of this encoding, mask, head dim and type, found "
@@ -99,8 +99,8 @@ def _run_half(half: int, tensors: Sequence[torch.Tensor], call: Call, tables: Ta
     def describe() -> list[View]:
         expected = [*arguments, *described, *[function.tensor(name) for name in tables.names]]
         sizes = _sizes(function, tensors, call, tables.capacity)
-        return [*_run.describe_views(names, expected, given, sizes), (CODES["u8"], (tables.capacity,),
-                                                                (1,))]
+        return [*_run.describe_views(names, expected, given, sizes),
+                (CODES["u8"], (tables.capacity,), (1,))]
 
     key = (_run.layout_of(given), tables.capacity, *call[2:6])
     views.run(key, describe, [*_run.addresses(names, given), 0], call.scalars(),

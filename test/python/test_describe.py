@@ -61,7 +61,7 @@ def test_defaults():
         found = pe.compile(EXAMPLES / "nope.mlir", target=target).signature
         words = {word["name"]: word["default"] for word in (*found["sizes"], *found["scalars"])}
         assert words == {"b": "1", "hq": "1", "hkv": "hq", "r": "0", "c": "r", "d": None,
-                         "e": None, "k_start": "0", "q_start": "k_start + c - r",
+                         "e": None, "capacity": "c", "k_start": "0", "q_start": "k_start + c - r",
                          "head_start": "0", "heads_total": "hq"}, target
 
 
@@ -70,8 +70,8 @@ def test_sizes_of_a_call():
     function = _function("nope")
     given = {"k_start": 7, "q_start": None}
     sizes = function.sizes([(2, 4, 3, 16), (2, 2, 5, 16), (2, 2, 5, 16)], given)
-    assert sizes == {"b": 2, "hq": 4, "hkv": 2, "r": 3, "c": 5, "d": 16, "e": 16, "k_start": 7,
-                     "q_start": 9, "head_start": 0, "heads_total": 4}
+    assert sizes == {"b": 2, "hq": 4, "hkv": 2, "r": 3, "c": 5, "d": 16, "e": 16, "capacity": 5,
+                     "k_start": 7, "q_start": 9, "head_start": 0, "heads_total": 4}
     assert function.sizes([(2, 4, 3, 16)] * 3, {"q_start": -1})["q_start"] == -1
     rows = _function("merge").sizes([(2, 4, 3, 16), (2, 4, 3)] * 2, {})
     assert rows["c"] == 3 and rows["q_start"] == 0

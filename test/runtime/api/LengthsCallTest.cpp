@@ -192,9 +192,9 @@ TEST_F(Lengths, WorkspaceWithoutLengthsSuffices) {
 
 // Each entry has its own prepared tensor and saved tensor without a batch axis.
 TEST_F(Lengths, PreparedAndSavedTensorsHaveALeadingAxis) {
-  open("alibi");
+  open("rope");
   pe_view table = {};
-  table.name = "attention_term0_table";
+  table.name = "attention_queries";
   const std::vector<pe_view> arguments = {q.view, k.view, v.view, kvLen};
   ASSERT_EQ(pe_shape(function, arguments.data(), 4, &table), 0) << pe_last_error();
   ASSERT_EQ(table.rank, 2);
@@ -211,18 +211,43 @@ TEST_F(Lengths, PreparedAndSavedTensorsHaveALeadingAxis) {
   reading.push_back(table);
   ASSERT_EQ(run(function, PE_FORWARD, reading), 0) << pe_last_error();
   EXPECT_EQ(o.values, expected);
-  std::fill(bytes.begin(), bytes.end(), 0); // the tables are read
+  std::fill(bytes.begin(), bytes.end(), 0); // they are read
   ASSERT_EQ(run(function, PE_FORWARD, reading), 0) << pe_last_error();
   EXPECT_NE(o.values, expected);
   reading.back().shape[1] -= 1;
   o.values.assign(o.values.size(), kNan);
-  expectError(reading, "tensor 'attention_term0_table': expected shape [3, " +
+  expectError(reading, "tensor 'attention_queries': expected shape [3, " +
                            std::to_string(table.shape[1]) +
                            "] in a call with 'kv_len', found [3, " +
                            std::to_string(table.shape[1] - 1) + "]");
   reading.back().rank = 1;
-  expectError(reading, "tensor 'attention_term0_table': expected rank 2 in a call with 'kv_len', "
+  expectError(reading, "tensor 'attention_queries': expected rank 2 in a call with 'kv_len', "
                        "with a leading axis of batch entries, found rank 1");
+}
+
+/// Tables over distances belong to all entries.
+TEST_F(Lengths, EntriesShareTablesOverDistances) {
+  open("alibi");
+  pe_view table = {};
+  table.name = "attention_term0_table";
+  const std::vector<pe_view> arguments = {q.view, k.view, v.view, kvLen};
+  ASSERT_EQ(pe_shape(function, arguments.data(), 4, &table), 0) << pe_last_error();
+  ASSERT_EQ(table.rank, 1);
+  std::vector<char> bytes(static_cast<size_t>(table.shape[0]), char(0xAB));
+  table.data = bytes.data();
+  ASSERT_EQ(run(function, PE_FORWARD, forward()), 0) << pe_last_error();
+  const std::vector<float> expected = o.values;
+  std::vector<pe_view> preparing = arguments;
+  preparing.push_back(table);
+  ASSERT_EQ(run(function, PE_PREPARE, preparing), 0) << pe_last_error();
+  o.values.assign(o.values.size(), kNan);
+  std::vector<pe_view> reading = forward();
+  reading.push_back(table);
+  ASSERT_EQ(run(function, PE_FORWARD, reading), 0) << pe_last_error();
+  EXPECT_EQ(o.values, expected);
+  std::fill(bytes.begin(), bytes.end(), 0); // the table is read
+  ASSERT_EQ(run(function, PE_FORWARD, reading), 0) << pe_last_error();
+  EXPECT_NE(o.values, expected);
 }
 
 TEST_F(Lengths, BackwardCallsReuseTheLengths) {
