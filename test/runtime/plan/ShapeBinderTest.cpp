@@ -34,7 +34,7 @@ TEST(ShapeBinder, DefaultsAlignTheLastQueryWithTheLastKey) {
   ASSERT_TRUE(binder.bind("k", kK, {2, 4, 10, 64}));
   Expected<Frame> frame = binder.finish(Positions{.keyStart = 100});
   ASSERT_TRUE(frame) << frame.error().getMessage();
-  EXPECT_EQ(*frame, (Frame{2, 8, 4, 3, 10, 64, 32, 100, 107, 0, 8}));
+  EXPECT_EQ(*frame, (Frame{2, 8, 4, 3, 10, 64, 32, 10, 100, 107, 0, 8}));
 }
 
 TEST(ShapeBinder, ExplicitPositionsOverrideDefaults) {
