@@ -34,7 +34,7 @@ struct CallSizes {
 
   SizeValues values(int64_t headDim, int64_t valueDim) const {
     return {{"b", batch}, {"hq", queryHeads}, {"hkv", keyHeads}, {"r", queries},
-            {"c", keys},  {"d", headDim},     {"e", valueDim}};
+            {"c", keys},  {"d", headDim},     {"e", valueDim},   {"capacity", keys}};
   }
 };
 

@@ -112,9 +112,10 @@ Frame FrameLayout::frameOf(const CallSizes &sizes, int64_t headDim, int64_t valu
   for (size_t i = 0; i < known.size(); ++i)
     if (known[i] >= 0)
       frame[known[i]] = sizes.*kFields[i];
-  for (const auto &[name, depth] : {std::pair{"d", headDim}, {"e", valueDim}})
+  for (const auto &[name, size] :
+       {std::pair{"d", headDim}, {"e", valueDim}, {"capacity", sizes.keys}})
     if (const int place = find(name); place >= 0)
-      frame[place] = depth;
+      frame[place] = size;
   return frame;
 }
 

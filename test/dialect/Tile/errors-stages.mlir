@@ -2,7 +2,7 @@
 // RUN: pe-opt %s --split-input-file --verify-diagnostics
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
-  // expected-error @below {{"heads": expected the names b, hq, hkv, r, c, d, e, t, kb, ks, found heads (stage-C1)}}
+  // expected-error @below {{"heads": expected the names b, hq, hkv, r, c, d, e, capacity, t, kb, ks, found heads (stage-C1)}}
   tile.stage @s forward over ["heads"] {
   }
 }
@@ -112,7 +112,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 // A call knows its sizes before it runs a stage, and no block sizes.
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64, key_split = 64 : i64} {
-  // expected-error @below {{when "9 - ks": expected the names b, hq, hkv, r, c, d, e, found ks (stage-C9)}}
+  // expected-error @below {{when "9 - ks": expected the names b, hq, hkv, r, c, d, e, capacity, found ks (stage-C9)}}
   tile.stage @s forward over ["b", "hq"] when "9 - ks" {
   }
 }
@@ -137,10 +137,10 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 // -----
 
-func.func private @f(memref<1xf32>, memref<7xi64>, index)
+func.func private @f(memref<1xf32>, memref<8xi64>, index)
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %0 = tile.buffer "x" result : !tile.buffer<[r], f32>
-  // expected-error @below {{items "b*t": expected the names b, hq, hkv, r, c, d, e, found t (launch-C1)}}
+  // expected-error @below {{items "b*t": expected the names b, hq, hkv, r, c, d, e, capacity, found t (launch-C1)}}
   tile.launch @f forward items "b*t" (%0) : !tile.buffer<[r], f32>
 }
 
@@ -154,7 +154,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 // -----
 
-func.func private @f(memref<7xi64>, index)
+func.func private @f(memref<8xi64>, index)
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %0 = tile.buffer "x" result : !tile.buffer<[r], f32>
   // expected-error @below {{expected a callee of 3 arguments (buffers, frame, item), found 2 (launch-C3)}}
@@ -163,9 +163,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
 
 // -----
 
-func.func private @f(memref<1xf32>, memref<7xi64>, index)
+func.func private @f(memref<1xf32>, memref<8xi64>, index)
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %0 = tile.buffer "x" result : !tile.buffer<[r], f32>
-  // expected-error @below {{when "9 - rows": expected the names b, hq, hkv, r, c, d, e, found rows (launch-C4)}}
+  // expected-error @below {{when "9 - rows": expected the names b, hq, hkv, r, c, d, e, capacity, found rows (launch-C4)}}
   tile.launch @f forward items "b" when "9 - rows" (%0) : !tile.buffer<[r], f32>
 }

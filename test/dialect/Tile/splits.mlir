@@ -41,4 +41,4 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64, key_split = 64
   // CHECK: tile.launch @f forward items "b*hq" when "r - 8"(%{{.*}}) : !tile.buffer<[b, hq, r], f32>
   tile.launch @f forward items "b*hq" when "r - 8" (%O) : !tile.buffer<[b, hq, r], f32>
 }
-func.func private @f(memref<1xf32>, memref<7xi64>, index)
+func.func private @f(memref<1xf32>, memref<8xi64>, index)

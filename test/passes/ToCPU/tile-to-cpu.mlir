@@ -5,7 +5,7 @@
 // carries accumulators over the depth; the code with a mask has variable bounds.
 // CHECK-LABEL: func.func @rows_forward(
 // CHECK-SAME:    %[[Q:[a-z0-9]+]]: memref<1xf32>, %[[K:[a-z0-9]+]]: memref<1xf32>,
-// CHECK-SAME:    %[[O:[a-z0-9]+]]: memref<1xf32>, %{{[a-z0-9]+}}: memref<7xi64>,
+// CHECK-SAME:    %[[O:[a-z0-9]+]]: memref<1xf32>, %{{[a-z0-9]+}}: memref<8xi64>,
 // CHECK-SAME:    %[[ITEM:[a-z0-9]+]]: index
 // CHECK:         arith.remui %[[ITEM]]
 // Packing.
@@ -59,7 +59,7 @@ tile.plan @rows attributes {head_dim = 32 : i64, value_dim = 32 : i64} {
 // sums of the parts that see the block.
 // CHECK-LABEL: func.func @columns_backward(
 // CHECK-SAME:    %[[Q:[a-z0-9]+]]: memref<1xf32>, %[[K:[a-z0-9]+]]: memref<1xf32>, %[[G:[a-z0-9]+]]: memref<1xf32>,
-// CHECK-SAME:    %[[ROWS:[a-z0-9]+]]: memref<1xf32>, %[[SUMS:[a-z0-9]+]]: memref<1xf32>, %{{[a-z0-9]+}}: memref<7xi64>
+// CHECK-SAME:    %[[ROWS:[a-z0-9]+]]: memref<1xf32>, %[[SUMS:[a-z0-9]+]]: memref<1xf32>, %{{[a-z0-9]+}}: memref<8xi64>
 // CHECK-LABEL: func.func @columns_backward_sums(
 // CHECK:         %[[LIST:.*]] = memref.alloca() {{.*}} : memref<{{[0-9]+}}xindex>
 // CHECK:         scf.if

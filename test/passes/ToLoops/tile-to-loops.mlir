@@ -9,7 +9,7 @@
 
 // A stage of loops becomes one function with one work item per head; reads are clamped.
 // CHECK-LABEL: func.func @loops_table
-// CHECK-SAME:    (%[[SLOPES:.*]]: memref<1xf32>, %[[TABLE:.*]]: memref<1xf32>, %{{.*}}: memref<7xi64>,
+// CHECK-SAME:    (%[[SLOPES:.*]]: memref<1xf32>, %[[TABLE:.*]]: memref<1xf32>, %{{.*}}: memref<8xi64>,
 // CHECK-SAME:    %[[H:.*]]: index)
 // CHECK:         %[[VIEW:.*]] = memref.reinterpret_cast %[[SLOPES]]
 // CHECK:         scf.for %[[T:.*]] =
