@@ -214,7 +214,7 @@ static const Call kCalls[] = {
     {"parts_shard", 1, 2, 1, 700, 500, 16, 24, shard(300, 211, 2, 8), 1.0, true},
     {"deep", 1, 2, 1, 70, 130, 128, 128, shard(60, 0, 0, 2), 1.0, true},
     // The second form of forward halves, for few rows: one split of the keys, and several.
-    {"few_rows", 1, 6, 2, 8, 130, 40, 72, shard(200, 90, 2, 8)},
+    {"few_rows", 1, 6, 2, 8, 130, 8, 16, shard(200, 90, 2, 8)},
     {"few_rows_early", 1, 2, 1, 7, 40, 16, 24, queriesAt(-3)},
     {"one_row_splits", 2, 4, 2, 1, 1100, 64, 64, {}, 1.0, false, false, true},
     {"few_rows_splits", 1, 3, 3, 5, 570, 16, 24, shard(612, 40, 2, 8)},
