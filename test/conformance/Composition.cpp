@@ -359,7 +359,7 @@ std::string compositionPage() {
       "every\ncell: `+` is compared with the float64 reference as loops, on the CPU and on the "
       "GPU emulator, and a letter is rejected\nby all of them. Each test program has up to "
       "nine features. The diagonal tests each feature by itself, in bf16.\n\nWith "
-      "[pages](c-api.md#pages), forward, these programs have the bits of contiguous keys "
+      "[pages](c-api.md#pages), forward, every feature has the bits of contiguous keys "
       "(`conformance-pages-test`), except for rotations\nwithout `rotated_keys`, prologues and "
       "`remainder = value`, which pages refuse (pages-C3 to -C5).\n\n";
   std::string head = "| | |", line = "|-|-|";
