@@ -11,6 +11,7 @@ import torch
 from . import _run
 from ._arguments import named
 from ._errors import InputError
+from ._growing import Growing, family_of
 from ._kinds import HINTS
 from ._lengths import lengths_of
 from ._masks import Mask
@@ -113,6 +114,8 @@ class _Known(NamedTuple):
 
 _MOST_KNOWN = 1024
 _known: dict[tuple[Any, ...], _Known] = {}
+# Calls of which only the number of keys differs, as in decoding.
+_growing: dict[tuple[Any, ...], Growing] = {}
 
 
 def _plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
@@ -153,14 +156,19 @@ def _repeated(plain: _Plain) -> Sequence[torch.Tensor] | None:
     try:
         known = _known.get(plain.key)
     except TypeError:  # not a number
-        known = None
-    if known is None:
         return None
+    if known is None:
+        growing = None if plain.keep else _growing.get(_family(plain))
+        return None if growing is None else growing.run(plain.tensors)
     if plain.keep:
         recorded: Sequence[torch.Tensor] = Attention.apply(  # type: ignore[attr-defined]
             known.call, known.function, known.forward, *plain.tensors)
         return recorded
     return _run.forward(known.function, plain.tensors, known.call, False, known.forward)[1]
+
+
+def _family(plain: _Plain) -> tuple[Any, ...]:
+    return (family_of(plain.key[0]), *plain.key[1:])
 
 
 def _remember(plain: _Plain, ready: Ready, call: Call) -> None:
@@ -174,3 +182,9 @@ def _remember(plain: _Plain, ready: Ready, call: Call) -> None:
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
         _known[plain.key] = _Known(call, function, forward)
+        if not plain.keep and family_of(plain.key[0]) is not None:
+            growing = Growing.of(function, call, forward)
+            if growing is not None:
+                if len(_growing) >= _MOST_KNOWN:
+                    _growing.clear()
+                _growing[_family(plain)] = growing

@@ -173,12 +173,13 @@ class Views:
         known = self._known[key] = (words, size)
         return known
 
+    def words_of(self, key: object) -> array[int] | None:
+        """Returns the descriptors of an earlier call with this key and aligned tensors."""
+        known = self._known.get(key)
+        return None if known is None else known[0]
+
     def _workspace(self, words: array[int]) -> int:
-        size = ctypes.c_int64()
-        if _library.library().pe_workspace(self.function.handle, self.half, words.buffer_info()[0],
-                                           len(self.names), ctypes.byref(size)):
-            raise _library.last_error()
-        return size.value
+        return self.function.workspace(self.half, words)
 
 
 class Function:
@@ -219,6 +220,14 @@ class Function:
         if found is None:
             found = self._views[half, names] = Views(self, half, names)
         return found
+
+    def workspace(self, half: int, words: array[int]) -> int:
+        """Returns the bytes of workspace of one half of a call with these views."""
+        size = ctypes.c_int64()
+        if _library.library().pe_workspace(self.handle, half, words.buffer_info()[0],
+                                           len(words) // VIEW_WORDS, ctypes.byref(size)):
+            raise _library.last_error()
+        return size.value
 
     def kept(self, has_lengths: bool) -> list[Tensor]:
         """Returns the tensors besides results that a forward call keeps for backward. Tables are
