@@ -46,13 +46,15 @@ const Question &question() {
   return asked;
 }
 
-/// Returns the plan with another bound for one permission.
+/// Returns the plan with another bound for one permission, in all stages.
 std::string withBound(const std::string &attribute, const std::string &bound) {
   std::string text = question().source.tile;
-  const std::string written = attribute + " = 1.000000e-09";
+  const std::string written = attribute + " = 1.000000e-09", loose = attribute + " = " + bound;
   size_t at = text.find(written);
   EXPECT_NE(at, std::string::npos) << written << " in\n" << text;
-  return text.replace(at, written.size(), attribute + " = " + bound);
+  for (; at != std::string::npos; at = text.find(written, at + loose.size()))
+    text.replace(at, written.size(), loose);
+  return text;
 }
 
 Tensors run(const std::string &tile, const LoopOptions &options) {
