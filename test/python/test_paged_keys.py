@@ -80,6 +80,30 @@ def test_compiled_code() -> None:
         assert torch.allclose(step(query, table), whole, equal_nan=True)
 
 
+def test_unusual_sizes_and_values() -> None:
+    """No pages, no queries, far positions, strided pools and tables, values that are not finite."""
+    query, key, value, keys, values, table = call(1, 16)
+    table = table.clamp(min=0)
+    none = pe.attention(query, keys[:0], values[:0], pages=table[:, :0])
+    assert none.shape == query.shape and not none.any()
+    assert pe.attention(query[:, :, :0], keys, values, pages=table).shape[2] == 0
+    far = {"mask": pe.causal, "kv_len": LENGTHS, "k_start": 2 ** 29}
+    alibi = pe.nn.ALiBi(HEADS)
+    expected = pe.attention(query, key, value, alibi, **far)
+    spread = torch.stack([table, -1 - table], 2).flatten(1)[:, ::2]
+    wide = torch.stack([keys, keys], 4)[..., 0]
+    for given in ((keys, table), (keys, spread), (wide, table)):
+        found = pe.attention(query, given[0], values, alibi, pages=given[1], **far)
+        assert torch.equal(found, expected)
+    key[0, 0, 3, 0] = keys[table[0, 0], 3, 0, 0] = math.inf
+    found = pe.attention(query, keys, values, kv_len=LENGTHS, pages=table)
+    expected = pe.attention(query, key, value, kv_len=LENGTHS)
+    assert expected[0, :2].isnan().any() and expected[1].isfinite().all()
+    assert torch.equal(found.isnan(), expected.isnan())
+    stacked = torch.vmap(lambda q: pe.attention(q, keys, values, kv_len=LENGTHS, pages=table))
+    assert torch.equal(stacked(torch.stack([query, 2 * query]))[0][1], found[1])
+
+
 WRONG = [
     (dict(pages=torch.zeros(3, 2, dtype=torch.int32)), r"pages: expected shape \[2, n\]"),
     (dict(pages=torch.zeros(2, 2)), "pages: expected integers, found torch.float32"),
@@ -87,6 +111,8 @@ WRONG = [
     (dict(pages=torch.full((2, 5), PAGES)), "expected values from 0 to 12, found 24 at index 0"),
     (dict(pages=torch.zeros(2, 2, dtype=torch.int32), kv_len=torch.tensor([33, 1])),
      "expected lengths from 0 to 32, the number of keys, found 33 at index 0"),
+    (dict(key=torch.zeros(0, 16, KEY_HEADS, DEPTH), value=torch.zeros(0, 16, KEY_HEADS, DEPTH)),
+     "expected values from 0 to -1, of which there are none, found"),
     (dict(value=torch.zeros(3, 16, KEY_HEADS, DEPTH)), "value: expected the pages, rows and heads"),
     (dict(key=torch.zeros(13, 16, 3, DEPTH), value=torch.zeros(13, 16, 3, DEPTH)),
      r"query: expected a multiple of the 3 heads of key, \[pages, page, heads, depth\], found 4"),

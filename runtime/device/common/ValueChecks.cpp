@@ -33,7 +33,8 @@ static Status checkWithin(const std::string &tensor, const Elements &elements, i
   for (int64_t n = 0; n < elements.size(); ++n)
     if (elements[n] < first || elements[n] > last)
       return makeError("tensor '", tensor, "': expected values from ", first, " to ", last,
-                       ", found ", elements[n], " at index ", n);
+                       first > last ? ", of which there are none" : "", ", found ", elements[n],
+                       " at index ", n);
   return Status::success();
 }
 

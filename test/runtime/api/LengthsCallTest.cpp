@@ -190,64 +190,64 @@ TEST_F(Lengths, WorkspaceWithoutLengthsSuffices) {
   }
 }
 
+/// A prepared tensor of a call with lengths, and its bytes.
+struct PreparedView {
+  pe_view view = {};
+  std::vector<char> bytes;
+};
+
+/// Prepares a tensor in one call and expects that another one reads it.
+class PreparedInLengths : public Lengths {
+protected:
+  void prepare(const char *name, int rank, PreparedView &prepared) {
+    prepared.view.name = name;
+    std::vector<pe_view> arguments = {q.view, k.view, v.view, kvLen};
+    ASSERT_EQ(pe_shape(function, arguments.data(), 4, &prepared.view), 0) << pe_last_error();
+    ASSERT_EQ(prepared.view.rank, rank);
+    size_t size = 1;
+    for (int axis = 0; axis < rank; ++axis)
+      size *= static_cast<size_t>(prepared.view.shape[axis]);
+    prepared.bytes.assign(size, char(0xAB));
+    prepared.view.data = prepared.bytes.data();
+    ASSERT_EQ(run(function, PE_FORWARD, forward()), 0) << pe_last_error();
+    const std::vector<float> expected = o.values;
+    arguments.push_back(prepared.view);
+    ASSERT_EQ(run(function, PE_PREPARE, arguments), 0) << pe_last_error();
+    o.values.assign(o.values.size(), kNan);
+    std::vector<pe_view> reading = forward();
+    reading.push_back(prepared.view);
+    ASSERT_EQ(run(function, PE_FORWARD, reading), 0) << pe_last_error();
+    EXPECT_EQ(o.values, expected);
+    std::fill(prepared.bytes.begin(), prepared.bytes.end(), 0); // they are read
+    ASSERT_EQ(run(function, PE_FORWARD, reading), 0) << pe_last_error();
+    EXPECT_NE(o.values, expected);
+  }
+};
+
 // Each entry has its own prepared tensor and saved tensor without a batch axis.
-TEST_F(Lengths, PreparedAndSavedTensorsHaveALeadingAxis) {
+TEST_F(PreparedInLengths, HaveALeadingAxis) {
   open("rope");
-  pe_view table = {};
-  table.name = "attention_queries";
-  const std::vector<pe_view> arguments = {q.view, k.view, v.view, kvLen};
-  ASSERT_EQ(pe_shape(function, arguments.data(), 4, &table), 0) << pe_last_error();
-  ASSERT_EQ(table.rank, 2);
-  EXPECT_EQ(table.shape[0], kBatch);
-  std::vector<char> bytes(static_cast<size_t>(table.shape[0] * table.shape[1]), char(0xAB));
-  table.data = bytes.data();
-  ASSERT_EQ(run(function, PE_FORWARD, forward()), 0) << pe_last_error();
-  const std::vector<float> expected = o.values;
-  std::vector<pe_view> preparing = arguments;
-  preparing.push_back(table);
-  ASSERT_EQ(run(function, PE_PREPARE, preparing), 0) << pe_last_error();
-  o.values.assign(o.values.size(), kNan);
+  PreparedView prepared;
+  ASSERT_NO_FATAL_FAILURE(prepare("attention_queries", 2, prepared));
+  const int64_t size = prepared.view.shape[1];
+  EXPECT_EQ(prepared.view.shape[0], kBatch);
   std::vector<pe_view> reading = forward();
-  reading.push_back(table);
-  ASSERT_EQ(run(function, PE_FORWARD, reading), 0) << pe_last_error();
-  EXPECT_EQ(o.values, expected);
-  std::fill(bytes.begin(), bytes.end(), 0); // they are read
-  ASSERT_EQ(run(function, PE_FORWARD, reading), 0) << pe_last_error();
-  EXPECT_NE(o.values, expected);
+  reading.push_back(prepared.view);
   reading.back().shape[1] -= 1;
   o.values.assign(o.values.size(), kNan);
-  expectError(reading, "tensor 'attention_queries': expected shape [3, " +
-                           std::to_string(table.shape[1]) +
-                           "] in a call with 'kv_len', found [3, " +
-                           std::to_string(table.shape[1] - 1) + "]");
+  expectError(reading, "tensor 'attention_queries': expected shape [3, " + std::to_string(size) +
+                           "] in a call with 'kv_len', found [3, " + std::to_string(size - 1) +
+                           "]");
   reading.back().rank = 1;
   expectError(reading, "tensor 'attention_queries': expected rank 2 in a call with 'kv_len', "
                        "with a leading axis of batch entries, found rank 1");
 }
 
-/// Tables over distances belong to all entries.
-TEST_F(Lengths, EntriesShareTablesOverDistances) {
+// Tables over distances belong to all entries.
+TEST_F(PreparedInLengths, EntriesShareTablesOverDistances) {
   open("alibi");
-  pe_view table = {};
-  table.name = "attention_term0_table";
-  const std::vector<pe_view> arguments = {q.view, k.view, v.view, kvLen};
-  ASSERT_EQ(pe_shape(function, arguments.data(), 4, &table), 0) << pe_last_error();
-  ASSERT_EQ(table.rank, 1);
-  std::vector<char> bytes(static_cast<size_t>(table.shape[0]), char(0xAB));
-  table.data = bytes.data();
-  ASSERT_EQ(run(function, PE_FORWARD, forward()), 0) << pe_last_error();
-  const std::vector<float> expected = o.values;
-  std::vector<pe_view> preparing = arguments;
-  preparing.push_back(table);
-  ASSERT_EQ(run(function, PE_PREPARE, preparing), 0) << pe_last_error();
-  o.values.assign(o.values.size(), kNan);
-  std::vector<pe_view> reading = forward();
-  reading.push_back(table);
-  ASSERT_EQ(run(function, PE_FORWARD, reading), 0) << pe_last_error();
-  EXPECT_EQ(o.values, expected);
-  std::fill(bytes.begin(), bytes.end(), 0); // the table is read
-  ASSERT_EQ(run(function, PE_FORWARD, reading), 0) << pe_last_error();
-  EXPECT_NE(o.values, expected);
+  PreparedView prepared;
+  ASSERT_NO_FATAL_FAILURE(prepare("attention_term0_table", 1, prepared));
 }
 
 TEST_F(Lengths, BackwardCallsReuseTheLengths) {
