@@ -276,7 +276,7 @@ Expected<std::vector<TensorMap>> splitEntries(const Program &program,
 static void join(Results &all, const Results &own, const std::vector<ValueInfo> &arguments,
                  const TensorMap &inputs, int64_t entry, int64_t entries, int64_t length) {
   const auto add = [](double a, double b) { return a + b; };
-  const auto addSquares = [](double a, double b) { return std::hypot(a, b); };
+  const auto addSquares = [](double a, double b) { return std::sqrt(a * a + b * b); };
   Joined joined;
   // The part and the full shape of a result, or of the gradient of an argument.
   const auto place = [&](const std::string &name, const Tensor &tensor, TensorMap &to,
