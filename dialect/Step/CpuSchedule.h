@@ -17,6 +17,11 @@ namespace mlir::tile {
 /// (any target), `ScaleF` is a single AVX-512 instruction.
 enum class Exp2Flavour { Bits, ScaleF };
 
+/// The instructions of contractions: `Fma` multiplies f32 vectors, `PairDot` adds the products of
+/// two pairs of bf16 to every f32 lane (vdpbf16ps). `PairDot` rounds the operands to bf16, to
+/// nearest even; sums are f32.
+enum class ProductBy { Fma, PairDot };
+
 /// The choices for a stage with a stream on a CPU: the fields of `#step.cpu`.
 struct CpuSchedule {
   int64_t ownerWord = 0; // an Owner
@@ -39,11 +44,15 @@ struct CpuSchedule {
   int64_t mostParts = 8;
   int64_t splitBelow = 16; // with this many heads or more, an item has all parts of its head
   int64_t exp2Word = 0;    // an Exp2Flavour
+  int64_t byWord = 0;      // a ProductBy
 
   static ArrayRef<step::Field<CpuSchedule>> fields();
   bool operator==(const CpuSchedule &) const = default;
   Owner owner() const { return static_cast<Owner>(ownerWord); }
   Exp2Flavour exp2() const { return static_cast<Exp2Flavour>(exp2Word); }
+  ProductBy by() const { return static_cast<ProductBy>(byWord); }
+  /// Returns true if contractions add products of pairs of bf16.
+  bool isByPairs() const { return by() == ProductBy::PairDot; }
   bool isAlongKeys() const { return alongWord == 1; }
   int64_t stripRows() const { return isAlongKeys() ? 1 : queryVectors * lanes; }
   /// Returns the number of floats of a strip's value over r in memory; panels follow it, aligned.

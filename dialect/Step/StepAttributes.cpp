@@ -16,7 +16,8 @@ using tile::Owner;
 //===- Fields -----------------------------------------------------------------------===//
 
 static constexpr StringLiteral kOwners[] = {"rows", "columns"}, kAlong[] = {"rows", "keys"},
-                               kExp2[] = {"bits", "scalef"};
+                               kExp2[] = {"bits", "scalef"},
+                               kBy[] = {"fma", "pairdot"};
 
 ArrayRef<Field<CpuSchedule>> CpuSchedule::fields() {
   using S = CpuSchedule;
@@ -37,6 +38,7 @@ ArrayRef<Field<CpuSchedule>> CpuSchedule::fields() {
       {"most_parts", &S::mostParts, 1, 64},
       {"split_below", &S::splitBelow},
       {"exp2", &S::exp2Word, 0, 1, 1, kExp2},
+      {"by", &S::byWord, 0, 1, 1, kBy},
   };
   return table;
 }
@@ -69,6 +71,12 @@ LogicalResult CpuSchedule::verify(llvm::function_ref<InFlightDiagnostic()> emitE
     if (block % unit) // step-C3
       return emitError() << "expected " << name << " to be a multiple of its tiles, " << unit
                          << ", found " << block << " (step-C3)";
+  if (isByPairs() && isAlongKeys()) // step-C3
+    return emitError() << "expected by = fma with along = keys, found by = pairdot (step-C3)";
+  for (auto [name, keys] : {std::pair("key_rows", keyRows), {"sweep_keys", sweepKeys}})
+    if (isByPairs() && keys % 2) // step-C3
+      return emitError() << "expected an even " << name << " with by = pairdot, found " << keys
+                         << " (step-C3)";
   return success();
 }
 

@@ -37,6 +37,21 @@ static bool hasFewRows(StageOp stage) {
   return stream.getOverSplits() || (stage.isOver("hkv") && !sumsOverRows(stream));
 }
 
+/// Returns true if the stage extends a bf16 tensor that it loads.
+static bool extendsBf16(StageOp stage) {
+  return stage
+      .walk([](LoadOp load) {
+        const bool extends = elementOf(load.getBuffer()).isBF16() &&
+                             elementOf(load.getValue()).isF32();
+        return extends ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+static bool hasPairDot(const Machine &machine) {
+  return ::pe::plan::findMatrixOp(machine, ::pe::plan::Form::PairDot, ::pe::DType::BF16);
+}
+
 CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, const Machine &machine) {
   auto plan = stage->getParentOfType<PlanOp>();
   CpuSchedule schedule;
@@ -52,6 +67,8 @@ CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, const Machine &machine)
   }
   if (hasLongScalarCode(stage))
     schedule.queryVectors = schedule.keyRows = schedule.sweepKeys = 1;
+  else if (hasPairDot(machine) && !hasFewRows(stage) && extendsBf16(stage))
+    schedule.byWord = static_cast<int64_t>(ProductBy::PairDot);
   schedule.keyBlock = plan.getKeyBlock().value_or(schedule.keyBlock);
   if (hasFewRows(stage)) {
     // The rows of an item: few enough that their outputs stay in the first-level cache while a
@@ -125,6 +142,12 @@ static LogicalResult checkMachine(StageOp stage, const CpuSchedule &schedule,
   if (schedule.exp2() == Exp2Flavour::ScaleF && !machine.hasScaleF) // step-C7
     return stage.emitOpError("expected exp2 = bits on ")
            << machine.name << ", found exp2 = scalef (step-C7)";
+  if (schedule.isByPairs() && !hasPairDot(machine)) // step-C7
+    return stage.emitOpError("expected by = fma on ")
+           << machine.name << ", found by = pairdot (step-C7)";
+  if (schedule.isByPairs() && !extendsBf16(stage)) // step-C7
+    return stage.emitOpError("expected by = fma for a stage without tensors of bf16, found by = "
+                             "pairdot (step-C7)");
   return success();
 }
 

@@ -318,7 +318,7 @@ void Scheduler::orderOps() {
 /// be.
 std::optional<Scheduler::Lifetime> Scheduler::lifetimeOf(Operation *op, Value value) {
   unsigned begin = time[op], end = begin;
-  bool needed = isFill(op) || value == result.condition;
+  bool needed = isFill(op) || value == result.condition, readByOthers = needed;
   for (Operation *user : value.getUsers()) {
     unsigned use = time[user];
     bool inOtherStep = use / kStep != begin / kStep || use == kEnd;
@@ -326,12 +326,15 @@ std::optional<Scheduler::Lifetime> Scheduler::lifetimeOf(Operation *op, Value va
     bool afterDot =
         !inOtherStep && !fromMemory && dotsBefore[user] > dotsBefore[op] + isDepthDot(op);
     needed |= inOtherStep || fromMemory || afterDot;
+    readByOthers |= afterDot || (inOtherStep && !fromMemory) || (fromMemory && !isa<DotOp>(user));
     end = std::max(end, use);
     if (fromMemory)
       result.zeroOutside.insert(value);
   }
   if (value == result.condition)
     end = kEnd;
+  if (readByOthers)
+    result.readByOthers.insert(value);
   return needed ? std::optional(Lifetime{value, begin, end}) : std::nullopt;
 }
 

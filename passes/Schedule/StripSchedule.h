@@ -53,6 +53,8 @@ struct StripSchedule {
   /// The value that is 0 at pairs that the code of a mask drops (StreamOp::getCondition), or null.
   /// It keeps its slot until the end of the body, because all ops that skip masked pairs read it.
   Value condition;
+  /// Values with a slot that an op other than a contraction reads from it.
+  llvm::DenseSet<Value> readByOthers;
   /// Values that must be stored as zero outside the mask.
   llvm::DenseSet<Value> zeroOutside;
 

@@ -145,7 +145,7 @@ private:
 
 void mlir::tile::cpu::lowerColumnsOuter(StageOp stage, const CpuSchedule &cpu,
                                         const StripSchedule &schedule) {
-  RowInterface interface(stage);
+  RowInterface interface(stage, cpu);
   auto plan = stage->getParentOfType<PlanOp>();
   // One block of row state per strip.
   int64_t floats = interface.stripFloats(cpu, plan.getHeadDim(), plan.getValueDim());

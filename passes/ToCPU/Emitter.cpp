@@ -1,6 +1,7 @@
 //===- Emitter.cpp - a builder for vector and scf code --------------------===//
 #include "passes/ToCPU/Emitter.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -108,6 +109,44 @@ void Emitter::storeLanes(Value value, Value memory, const Index &at, Value laneM
 Value Emitter::laneMask(const Index &count) {
   return compare(arith::CmpIPredicate::slt, iota(), splatIndex(count));
 }
+
+//===- Pairs ---------------------------------------------------------------------===//
+
+static int64_t widthOf(Value vector) {
+  return cast<VectorType>(vector.getType()).getNumElements();
+}
+
+Value Emitter::toBf16(Value vector) {
+  return create<arith::TruncFOp>(VectorType::get({widthOf(vector)}, getBF16Type()), vector);
+}
+Value Emitter::wordsOf(Value narrow) {
+  return create<vector::BitCastOp>(VectorType::get({widthOf(narrow) / 2}, getF32Type()), narrow);
+}
+Value Emitter::loadPair(Value memory, const Index &at) {
+  Value pair = create<vector::LoadOp>(VectorType::get({2}, getBF16Type()), memory, toValue(at));
+  return create<vector::ExtractOp>(wordsOf(pair), 0);
+}
+Value Emitter::addPairProducts(Value sums, Value a, Value b) {
+  const int64_t width = widthOf(sums);
+  auto narrow = VectorType::get({2 * width}, getBF16Type());
+  auto name = getStringAttr("llvm.x86.avx512bf16.dpbf16ps." + std::to_string(32 * width));
+  return create<LLVM::CallIntrinsicOp>(sums.getType(), name,
+                                       ValueRange{sums, create<vector::BitCastOp>(narrow, a),
+                                                  create<vector::BitCastOp>(narrow, b)})
+      .getResult(0);
+}
+Value Emitter::keepHalves(Value words, Value low, Value high) {
+  auto type = VectorType::get({widthOf(words)}, getI32Type());
+  auto half = [&](Value condition, uint32_t bits) {
+    Value mask = constant(DenseElementsAttr::get(type, static_cast<int32_t>(bits)));
+    return select(condition, mask, constant(cast<TypedAttr>(getZeroAttr(type))));
+  };
+  Value mask = create<arith::OrIOp>(half(low, 0x0000FFFF), half(high, 0xFFFF0000));
+  Value kept = create<arith::AndIOp>(create<vector::BitCastOp>(type, words), mask);
+  return create<vector::BitCastOp>(words.getType(), kept);
+}
+
+//===- Arithmetic and control ----------------------------------------------------===//
 
 Value Emitter::fma(Value a, Value b, Value c) { return create<vector::FMAOp>(a, b, c); }
 Value Emitter::sumLanes(Value vector) {

@@ -10,6 +10,7 @@
 
 #include "dialect/FloatBuilder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/Scalar/FoldedInteger.h"
 
 namespace mlir::tile::cpu {
@@ -60,6 +61,22 @@ public:
   void storeLanes(Value value, Value memory, const Index &at, Value laneMask);
   /// Returns the mask of the lanes below `count`.
   Value laneMask(const Index &count);
+
+  //===- Pairs of bf16 in 32-bit words, which memory and registers hold as f32 -----===//
+  /// Rounds a vector of f32 to bf16.
+  Value toBf16(Value vector);
+  /// Returns the words of pairs of consecutive lanes of a vector of bf16.
+  Value wordsOf(Value narrow);
+  /// Returns the words whose low halves are `low` and whose high halves are `high`, of bf16.
+  Value pairs(Value low, Value high) {
+    return wordsOf(create<vector::InterleaveOp>(low, high));
+  }
+  /// Loads the pair of elements at `at` and the next place of a memory of bf16.
+  Value loadPair(Value memory, const Index &at);
+  /// Returns the sums plus the products of both halves of each word.
+  Value addPairProducts(Value sums, Value a, Value b);
+  /// Returns the words with zero halves where a condition is false: an i1, or a vector of i1.
+  Value keepHalves(Value words, Value low, Value high);
 
   //===- Arithmetic ---------------------------------------------------------------===//
   /// Return the larger or smaller of two values in one instruction, or `b` if one of them is NaN.

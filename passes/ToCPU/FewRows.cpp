@@ -197,7 +197,7 @@ private:
 
 void mlir::tile::cpu::lowerFewRows(StageOp stage, const CpuSchedule &cpu,
                                    const StripSchedule &schedule) {
-  RowInterface interface(stage);
+  RowInterface interface(stage, cpu);
   StageFunction function(stage, "", collectBuffers(stage));
   FewRows(stage, cpu, schedule, interface, function).emit();
   std::string items =
@@ -207,7 +207,7 @@ void mlir::tile::cpu::lowerFewRows(StageOp stage, const CpuSchedule &cpu,
 }
 
 void mlir::tile::cpu::lowerMerge(StageOp stage, const CpuSchedule &cpu) {
-  RowInterface interface(stage);
+  RowInterface interface(stage, cpu);
   StageFunction function(stage, "", collectBuffers(stage));
   SplitsMerge(stage, cpu, StripSchedule(), interface, function).emit();
   function.createLaunch(stage, "b*hq");

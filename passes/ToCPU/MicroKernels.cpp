@@ -9,6 +9,10 @@ using namespace mlir::tile::cpu;
 
 namespace {
 
+Value addProduct(Emitter &e, const TileShape &shape, Value a, Value b, Value sum) {
+  return shape.pairs ? e.addPairProducts(sum, a, b) : e.fma(a, b, sum);
+}
+
 SmallVector<Value> emitStep(Emitter &e, const TileShape &shape, const Index &t, ValueRange acc,
                             TileOperand vector, TileRow row) {
   SmallVector<Value> vectors, next;
@@ -17,7 +21,7 @@ SmallVector<Value> emitStep(Emitter &e, const TileShape &shape, const Index &t, 
   for (int64_t m = 0; m < shape.rows; ++m) {
     SmallVector<Value> factors = row(t, m);
     for (int64_t n = 0; n < shape.vectors; ++n)
-      next.push_back(e.fma(vectors[n], factors[n], acc[m * shape.vectors + n]));
+      next.push_back(addProduct(e, shape, vectors[n], factors[n], acc[m * shape.vectors + n]));
   }
   return next;
 }
@@ -92,10 +96,16 @@ SmallVector<Value> mlir::tile::cpu::emitTileProductOfRowsAndPairs(
     SmallVector<Value> next(args);
     for (auto [at, sum] : llvm::enumerate(next)) {
       const int64_t m = at / shape.vectors, n = at % shape.vectors;
-      Value condition = counts(t, m, n);
-      Value left = e.select(condition, vector(t, n), zero);
-      Value right = e.select(condition, row(t, m)[n], zero);
-      sum = e.fma(left, right, sum);
+      Value left = vector(t, n), right = row(t, m)[n];
+      if (shape.pairs) {
+        const Index first = t * Index(2);
+        Value low = counts(first, m, n), high = counts(first + Index(1), m, n);
+        left = e.keepHalves(left, low, high), right = e.keepHalves(right, low, high);
+      } else {
+        Value condition = counts(t, m, n);
+        left = e.select(condition, left, zero), right = e.select(condition, right, zero);
+      }
+      sum = addProduct(e, shape, left, right, sum);
     }
     return next;
   });

@@ -8,6 +8,8 @@
 //   row outputs   m = depth, n = query vector, t = key:    rows of values and probabilities
 //   column folds  m = key,   n = depth vector, t = query:  probabilities and rows
 //
+// With `pairs`, t counts pairs of depths, keys or queries, and every operand is a word of two bf16.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_MICROKERNELS_H
 #define PE_PASSES_TOCPU_MICROKERNELS_H
@@ -21,6 +23,8 @@ struct TileShape {
   int64_t rows, vectors;
   int64_t unroll = 1;
   int64_t width = 0; // lanes of a vector; 0 means the target's
+  /// Scalars and vectors are words of two bf16, and t counts pairs of the contracted axis.
+  bool pairs = false;
 };
 
 using TileOperand = llvm::function_ref<Value(Index t, int64_t i)>;
@@ -38,7 +42,8 @@ SmallVector<Value> emitTileProductOfRows(Emitter &e, const TileShape &shape, con
                                          const Index &end, ValueRange acc, TileOperand vector,
                                          TileRow row);
 
-/// Returns true if scalar(t, m) and vector(t, n) form an unmasked pair: an i1 or a vector of i1.
+/// Returns true if scalar(t, m) and vector(t, n) form an unmasked pair: an i1 or a vector of i1. Here
+/// t is a single key or query even if the operands are pairs of them.
 using TileCondition = llvm::function_ref<Value(Index t, int64_t m, int64_t n)>;
 
 /// Emits the product of two operands, one of which is 0 in masked pairs. In these pairs the other

@@ -16,7 +16,7 @@ bool isRowMajorUse(OpOperand &use) {
 }
 } // namespace
 
-RowInterface::RowInterface(StageOp stage) {
+RowInterface::RowInterface(StageOp stage, const CpuSchedule &cpu) {
   for (Operation &op : stage.getBody().front()) {
     if (auto found = dyn_cast<StreamOp>(op)) {
       stream = found;
@@ -62,6 +62,20 @@ RowInterface::RowInterface(StageOp stage) {
     if (computedFrom || live.contains(load.getValue()))
       packed.push_back(load);
   }
+  findPairs(cpu);
+}
+
+void RowInterface::findPairs(const CpuSchedule &cpu) {
+  llvm::SetVector<Value> depths, loaded;
+  for (auto dot : stream.getBody().getOps<DotOp>()) {
+    if (!isByPairs(cpu, dot))
+      continue;
+    if (isDepth(dot.getAxis()))
+      depths.insert(dot.getLhs());
+    else if (dot.getAxis() == "r")
+      loaded.insert(dot.getRhs());
+  }
+  depthPairs = depths.takeVector(), rowPairs = loaded.takeVector();
 }
 
 SmallVector<Value> RowInterface::kept() const {
@@ -78,6 +92,9 @@ int64_t RowInterface::stripFloats(const CpuSchedule &cpu, int64_t headDim, int64
   for (Value value : kept())
     floats += isRowVector(value) ? cpu.rowFloats()
                                  : cpu.panelFloats(spacesOf(value).has("d") ? headDim : valueDim);
+  for (const SmallVector<Value> &pairs : {depthPairs, rowPairs})
+    for (Value value : pairs)
+      floats += cpu.panelFloats(spacesOf(value).has("d") ? headDim : valueDim) / 2;
   return floats;
 }
 
@@ -89,6 +106,12 @@ RowState::RowState(StageContext &context, StripValues &values, const RowInterfac
     floats += isRowVector(value) ? context.cpu.rowFloats()
                                  : context.cpu.panelFloats(context.depthOf(spacesOf(value)));
   }
+  for (auto [values, places] : {std::pair(&interface.depthPairs, &depthPairOffsets),
+                                {&interface.rowPairs, &rowPairOffsets}})
+    for (Value value : *values) {
+      (*places)[value] = floats;
+      floats += context.cpu.panelFloats(context.depthOf(spacesOf(value))) / 2;
+    }
   for (LoadOp load : interface.packed)
     if (!offsets.count(load.getValue()))
       packScratch[load.getValue()] =
@@ -109,6 +132,7 @@ void RowState::begin(const Index &at) {
   for (Value value : interface.panels)
     if (!values.hasPanel(value))
       values.materialize(value, panelOf(value, at));
+  packPairs(at);
   StreamOp stream = interface.stream;
   unsigned carries = stream.getCarries().size();
   for (auto [i, value] : llvm::enumerate(stream.getResults())) {
@@ -130,7 +154,19 @@ void RowState::begin(const Index &at) {
   }
 }
 
+void RowState::packPairs(const Index &at) {
+  for (Value value : interface.depthPairs)
+    values.packDepthPairs(values.getPanel(value), depthPairsOf(value, at),
+                          context.depthOf(spacesOf(value)));
+  for (Value value : interface.rowPairs)
+    values.packRowPairs(value.getDefiningOp<LoadOp>(), rowPairsOf(value, at));
+}
+
 void RowState::restoreInputs(const Index &at) {
+  for (Value value : interface.depthPairs)
+    values.setDepthPairs(value, depthPairsOf(value, at));
+  for (Value value : interface.rowPairs)
+    values.setRowPairs(value, rowPairsOf(value, at));
   for (Value value : interface.rows)
     values.loadRows(value, memory, at + Index(offsets.lookup(value)));
   for (Value value : interface.panels)

@@ -15,7 +15,7 @@ namespace mlir::tile::cpu {
 
 /// The values over rows that the ops before, in and after a stage's stream pass to each other.
 struct RowInterface {
-  explicit RowInterface(StageOp stage);
+  RowInterface(StageOp stage, const CpuSchedule &cpu);
 
   mutable StreamOp stream; // a handle; its accessors are not const
   /// The ops before the stream, and those after it, grouped by their results.
@@ -24,11 +24,17 @@ struct RowInterface {
   SmallVector<Value> rows, panels;
   /// Loaded panels that must be packed, because they are live or operands of a computed value.
   SmallVector<LoadOp> packed;
+  /// Contractions by pairs: the panels that need pairs of depths, and loaded panels that need pairs
+  /// of rows.
+  SmallVector<Value> depthPairs, rowPairs;
 
-  /// Returns the number of floats per strip of all kept values.
+  /// Returns the number of floats per strip of all kept values and pairs.
   int64_t stripFloats(const CpuSchedule &cpu, int64_t headDim, int64_t valueDim) const;
   /// Returns all kept values in memory order; carries and folds are the stream's results.
   SmallVector<Value> kept() const;
+
+private:
+  void findPairs(const CpuSchedule &cpu);
 };
 
 /// Moves the values of a RowInterface between a strip's code and memory.
@@ -57,6 +63,13 @@ public:
 private:
   Value result(unsigned i) { return interface.stream.getResult(i); }
   Panel panelOf(Value kept, const Index &at) { return {memory, at + Index(offsets.lookup(kept))}; }
+  Panel depthPairsOf(Value panel, const Index &at) {
+    return {memory, at + Index(depthPairOffsets.lookup(panel))};
+  }
+  Panel rowPairsOf(Value panel, const Index &at) {
+    return {memory, at + Index(rowPairOffsets.lookup(panel))};
+  }
+  void packPairs(const Index &at);
   void restoreInputs(const Index &at);
 
   StageContext &context;
@@ -64,7 +77,7 @@ private:
   const RowInterface &interface;
   Value memory;
   int64_t floats = 0;
-  llvm::DenseMap<Value, int64_t> offsets;
+  llvm::DenseMap<Value, int64_t> offsets, depthPairOffsets, rowPairOffsets;
   llvm::DenseMap<Value, Value> packScratch;
 };
 

@@ -95,7 +95,7 @@ private:
 
 void mlir::tile::cpu::lowerRowsOuter(StageOp stage, const CpuSchedule &cpu,
                                      const StripSchedule &schedule) {
-  RowInterface interface(stage);
+  RowInterface interface(stage, cpu);
   StageFunction function(stage, "", collectBuffers(stage));
   RowsOuter(stage, cpu, schedule, interface, function).emit();
   function.createLaunch(stage, "b*hq*ceildiv(r," + std::to_string(cpu.queryBlock) + ")");

@@ -9,7 +9,7 @@ using namespace mlir::tile;
 using namespace mlir::tile::cpu;
 
 LogicalResult mlir::tile::cpu::checkStage(StageOp stage, std::string &why) {
-  RowInterface interface(stage);
+  RowInterface interface(stage, CpuSchedule());
   for (Operation *op : interface.before)
     if (!isa<LoadOp, ConstantOp, PositionOp, IndexOp, MapOp, ReduceOp>(op)) {
       why = "it has ops other than loads, maps and reductions before the stream";

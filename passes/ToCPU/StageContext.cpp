@@ -81,7 +81,7 @@ Index StageContext::pitch(Value buffer) {
   return e.fromValue(function.getStrides(buffer).drop_back().back());
 }
 
-/// Copies `count` rows, in f32.
+/// Copies `count` rows, and extends or rounds their elements.
 void StageContext::extendRows(const KeyPanel &from, const KeyPanel &into, const Index &count,
                               int64_t depth) {
   const int64_t whole = depth / e.lanes * e.lanes;
@@ -96,19 +96,20 @@ void StageContext::extendRows(const KeyPanel &from, const KeyPanel &into, const 
   });
 }
 
-KeyPanel StageContext::pack(Value panel, const Place &place) {
+KeyPanel StageContext::pack(Value panel, const Place &place, Type element) {
   Value buffer = panel.getDefiningOp<LoadOp>().getBuffer();
   if (tableOf(buffer))
-    return packPages(panel, place);
+    return packPages(panel, place, element);
   const int64_t depth = depthOf(spacesOf(panel));
-  const KeyPanel into = {e.scratch(cpu.keyBlock * depth), 0, depth};
+  const KeyPanel into = {e.scratch(cpu.keyBlock * depth, element), 0, depth};
   extendRows({memory(buffer), offset(buffer, place), pitch(buffer)}, into,
              minOf(cpu.keyBlock, columns - place.c), depth);
   return into;
 }
 
-/// Copies a block page by page. In f32, a block inside one page is read in place.
-KeyPanel StageContext::packPages(Value panel, const Place &place) {
+/// Copies a block page by page. If the pool has the element type of the copy, a block inside one
+/// page is read in place.
+KeyPanel StageContext::packPages(Value panel, const Place &place, Type element) {
   Value pool = panel.getDefiningOp<LoadOp>().getBuffer(), table = tableOf(pool);
   const int64_t depth = depthOf(spacesOf(panel));
   const ValueRange strides = function.getStrides(pool); // pages, page, hkv, depth
@@ -125,7 +126,7 @@ KeyPanel StageContext::packPages(Value panel, const Place &place) {
                         (begin - number * page) * pitch,
                     pitch};
   };
-  const KeyPanel into = {e.scratch(cpu.keyBlock * depth), 0, depth};
+  const KeyPanel into = {e.scratch(cpu.keyBlock * depth, element), 0, depth};
   auto copy = [&] {
     e.loop(first, last + Index(1), 1, [&](Index number) {
       const Index begin = maxOf(number * page, place.c);
@@ -135,7 +136,7 @@ KeyPanel StageContext::packPages(Value panel, const Place &place) {
                  depth);
     });
   };
-  if (elementOf(pool) != elementOf(panel)) {
+  if (elementOf(pool) != element) {
     copy();
     return into;
   }
@@ -160,6 +161,61 @@ static bool isPackedPanel(LoadOp load) {
          (elementOf(load.getBuffer()) != elementOf(load.getValue()) || tableOf(load.getBuffer()));
 }
 
+bool mlir::tile::cpu::isByPairs(const CpuSchedule &cpu, DotOp dot) {
+  auto load = dot.getRhs().getDefiningOp<LoadOp>();
+  if (!cpu.isByPairs() || !load)
+    return false;
+  Operation *left = dot.getLhs().getDefiningOp();
+  if (isDepth(dot.getAxis()))
+    return isPanelOfKeyHead(load) && left && left->getParentOp() != dot->getParentOp();
+  const bool isSwept = left && !isa<SegmentsOp, RandomOp, NearOp>(left);
+  return isSwept && (dot.getAxis() == "r" || isPanelOfKeyHead(load));
+}
+
+/// Packs a panel for contractions by pairs. Rows of bf16 are read in place.
+void StageContext::packPairs(LoadOp load, const Place &place) {
+  Value panel = load.getValue(), buffer = load.getBuffer();
+  const int64_t depth = depthOf(spacesOf(panel));
+  KeyPanel rows = {memory(buffer), offset(buffer, place), pitch(buffer)};
+  if (!elementOf(buffer).isBF16() || tableOf(buffer)) {
+    rows = pack(panel, place, e.getBF16Type());
+    packed[panel] = {rows, place.c};
+  }
+  auto isOverKeys = [](Operation *user) {
+    auto dot = dyn_cast<DotOp>(user);
+    return dot && dot.getAxis() == "c";
+  };
+  if (llvm::none_of(panel.getUsers(), isOverKeys))
+    return;
+  const KeyPanel into = {e.scratch(cpu.keyBlock / 2 * depth), 0, depth};
+  packRowPairs(rows, into, minOf(cpu.keyBlock, columns - place.c), depth);
+  paired[panel] = into;
+}
+
+void StageContext::packRowPairs(const KeyPanel &from, const KeyPanel &into, const Index &count,
+                                int64_t depth) {
+  const int64_t whole = depth / e.lanes * e.lanes;
+  auto pack = [&](const Index &row, bool hasSecond) {
+    auto packDepths = [&](const Index &d, int64_t width) {
+      auto narrowRow = [&](const Index &at) {
+        return e.toBf16(e.loadVector(from.memory, from.at + at * from.pitch + d, width));
+      };
+      Value first = narrowRow(row);
+      Value zero = e.constant(cast<TypedAttr>(e.getZeroAttr(first.getType())));
+      Value second = hasSecond ? narrowRow(row + Index(1)) : zero;
+      e.storeVector(e.pairs(first, second), into.memory,
+                    into.at + row / Index(2) * into.pitch + d);
+    };
+    e.loop(0, whole, e.lanes, [&](Index d) { packDepths(d, e.lanes); });
+    if (whole != depth)
+      packDepths(whole, depth - whole);
+  };
+  const Index even = roundDown(count, 2);
+  e.loop(0, even, 2, [&](Index row) { pack(row, true); });
+  if (!count.isConstant() || count.getConstant() % 2)
+    e.ifThen(e.less(even, count), [&] { pack(even, false); });
+}
+
 bool StageContext::hasPackedKeys() {
   return llvm::any_of(stream.getBody().getOps<LoadOp>(), isPackedPanel);
 }
@@ -170,9 +226,12 @@ bool StageContext::hasPagedKeys() {
 }
 
 void StageContext::packKeys(const Place &place) {
-  for (auto load : stream.getBody().getOps<LoadOp>())
-    if (isPackedPanel(load))
-      packed[load.getValue()] = {pack(load.getValue(), place), place.c};
+  for (auto load : stream.getBody().getOps<LoadOp>()) {
+    if (cpu.isByPairs() && isPanelOfKeyHead(load))
+      packPairs(load, place);
+    else if (isPackedPanel(load))
+      packed[load.getValue()] = {pack(load.getValue(), place, e.getF32Type()), place.c};
+  }
 }
 
 KeyPanel StageContext::keyPanel(Value panel, const Place &place) {

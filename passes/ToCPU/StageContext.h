@@ -26,6 +26,10 @@ struct KeyPanel {
   Index at, pitch;
 };
 
+/// Returns true if the contraction adds products of pairs: its panel of keys or rows is loaded, and
+/// its other operand is a panel from before the stream or a value of a sweep.
+bool isByPairs(const CpuSchedule &cpu, DotOp dot);
+
 /// The function, sizes, mask and buffers of a stage.
 class StageContext {
 public:
@@ -52,11 +56,14 @@ public:
   /// Returns the distance between consecutive rows of the buffer, in elements.
   Index pitch(Value buffer);
   /// Copies the block of keys at `place.c` of every panel of a key head that is stored in 16 bits
-  /// or in pages to scratch memory, in f32, where `keyPanel` finds it. A block is copied once for
-  /// all strips.
+  /// or in pages to scratch memory, where `keyPanel` finds it: in f32 or, for contractions by pairs,
+  /// in bf16 and with pairs of keys side by side. A block is copied once for all strips.
   void packKeys(const Place &place);
+  /// Packs `count` rows of depth `depth` into words of two rows side by side, in bf16. If the count
+  /// is odd, the second row of the last word is 0.
+  void packRowPairs(const KeyPanel &from, const KeyPanel &into, const Index &count, int64_t depth);
   /// Makes `keyPanel` find panels in memory again.
-  void forgetPacked() { packed.clear(); }
+  void forgetPacked() { packed.clear(), paired.clear(); }
   /// Returns true if `packKeys` copies a panel.
   bool hasPackedKeys();
   /// Returns true if a panel of a key head is stored in pages, so that `keyPanel` finds no block
@@ -64,16 +71,20 @@ public:
   bool hasPagedKeys();
   /// Returns the rows of a panel of keys, from column `place.c` on.
   KeyPanel keyPanel(Value panel, const Place &place);
+  /// Returns the rows of pairs of keys of a panel that `packKeys` packed: words of two bf16.
+  KeyPanel keyPairs(Value panel) const { return paired.lookup(panel); }
   Value emitSize(StringRef expression) { return function.emitSize(e, e.getLoc(), expression); }
 
 private:
-  KeyPanel pack(Value panel, const Place &place);
-  KeyPanel packPages(Value panel, const Place &place);
+  void packPairs(LoadOp load, const Place &place);
+  KeyPanel pack(Value panel, const Place &place, Type element);
+  KeyPanel packPages(Value panel, const Place &place, Type element);
   void extendRows(const KeyPanel &from, const KeyPanel &into, const Index &count, int64_t depth);
 
   llvm::DenseMap<Value, Value> memories;
   /// The packed block of each panel, and its first column.
   llvm::DenseMap<Value, std::pair<KeyPanel, Index>> packed;
+  llvm::DenseMap<Value, KeyPanel> paired;
   llvm::DenseMap<Value, Index> firsts; // offset of the buffer in its memory, if not 0
 };
 

@@ -78,6 +78,10 @@ void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
   if (mask.isOn())
     keyEnd = minOf(keyEnd, context.columns - place.block);
   TileShape shape = {cpu.depthRows, cpu.queryVectors, mask.isOn() ? 1 : cpu.unroll};
+  shape.pairs = isByPairs(cpu, dot);
+  const KeyPanel pairs = context.keyPairs(dot.getRhs());
+  const Index begin = shape.pairs ? place.keyBegin / Index(2) : place.keyBegin;
+  const Index end = shape.pairs ? ceilDiv(keyEnd, 2) : keyEnd;
   e.loop(0, depth, cpu.depthRows, [&](Index d) {
     auto placeOf = [&](int64_t row, int64_t v) {
       return into.at + (d + Index(row)) * Index(pitch) + Index(v * e.lanes);
@@ -88,15 +92,18 @@ void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
         acc.push_back(init ? values.panelAt(init, d + Index(i), v)
                            : e.loadVector(into.memory, placeOf(i, v)));
     auto weights = [&](Index key, int64_t v) {
-      return e.loadVector(slots.getMemory(), slots.at(dot.getLhs(), key, Index(v * e.lanes)));
+      const Index row = v * e.lanes;
+      return shape.pairs
+                 ? e.loadVector(slots.getWords(), slots.atKeyPair(dot.getLhs(), key, row))
+                 : e.loadVector(slots.getMemory(), slots.at(dot.getLhs(), key, row));
     };
     auto keyAt = [&](Index key, int64_t i) {
-      return e.load(rows.memory, rows.at + key * rows.pitch + d + Index(i));
+      const KeyPanel &from = shape.pairs ? pairs : rows;
+      return e.load(from.memory, from.at + key * from.pitch + d + Index(i));
     };
     auto isInside = [&](Index key, int64_t, int64_t v) { return lanesInside(key, v); };
-    acc = mask.isOn() ? emitTileProductOfPairs(e, shape, place.keyBegin, keyEnd, acc, weights,
-                                               keyAt, isInside)
-                      : emitTileProduct(e, shape, place.keyBegin, keyEnd, acc, weights, keyAt);
+    acc = mask.isOn() ? emitTileProductOfPairs(e, shape, begin, end, acc, weights, keyAt, isInside)
+                      : emitTileProduct(e, shape, begin, end, acc, weights, keyAt);
     for (int64_t i = 0; i < cpu.depthRows; ++i)
       for (int64_t v = 0; v < cpu.queryVectors; ++v)
         e.storeVector(acc[i * cpu.queryVectors + v], into.memory, placeOf(i, v));
@@ -136,8 +143,10 @@ void StripEmitter::emitColumnDots(const StripPlace &place, const ColumnFolds &fo
     Index rowPitch = context.pitch(buffer);
     int64_t depth = fold.depth;
     const int64_t keys = keysOfColumnTile(cpu, depth);
+    const bool byPairs = isByPairs(cpu, dot);
+    const Index end = byPairs ? ceilDiv(place.rowCount, 2) : place.rowCount;
     auto chunk = [&](const Index &key, const Index &d, int64_t vectors, int64_t width) {
-      TileShape shape = {keys, vectors, place.masked ? 1 : cpu.unroll, width};
+      TileShape shape = {keys, vectors, place.masked ? 1 : cpu.unroll, width, byPairs};
       auto placeOf = [&](int64_t row, int64_t v) {
         return fold.place(key + Index(row), d + Index(v * width));
       };
@@ -146,17 +155,23 @@ void StripEmitter::emitColumnDots(const StripPlace &place, const ColumnFolds &fo
         for (int64_t v = 0; v < vectors; ++v)
           acc.push_back(e.loadVector(into, placeOf(k, v), width));
       auto rowAt = [&](Index r, int64_t v) {
-        return e.loadVector(rows, base + r * rowPitch + d + Index(v * width), width);
+        const Index at = d + Index(v * width);
+        if (!byPairs)
+          return e.loadVector(rows, base + r * rowPitch + at, width);
+        const Panel &pairs = values.getRowPairs(dot.getRhs());
+        return e.loadVector(pairs.memory, pairs.at + r * Index(depth) + at, width);
       };
       auto weights = [&](Index r, int64_t k) {
-        return e.load(slots.getMemory(), slots.at(dot.getLhs(), key + Index(k), r));
+        const Index row = key + Index(k);
+        return byPairs ? e.load(slots.getWords(), slots.atRowPair(dot.getLhs(), row, r))
+                       : e.load(slots.getMemory(), slots.at(dot.getLhs(), row, r));
       };
       auto isInside = [&](Index r, int64_t k, int64_t) {
         return isPairInside(place, r, key + Index(k));
       };
       acc = place.masked
-                ? emitTileProductOfPairs(e, shape, 0, place.rowCount, acc, rowAt, weights, isInside)
-                : emitTileProduct(e, shape, 0, place.rowCount, acc, rowAt, weights);
+                ? emitTileProductOfPairs(e, shape, 0, end, acc, rowAt, weights, isInside)
+                : emitTileProduct(e, shape, 0, end, acc, rowAt, weights);
       for (int64_t k = 0; k < keys; ++k)
         for (int64_t v = 0; v < vectors; ++v)
           e.storeVector(acc[k * vectors + v], into, placeOf(k, v));

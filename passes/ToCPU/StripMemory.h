@@ -23,26 +23,41 @@ struct ColumnFold {
 using ColumnFolds = llvm::DenseMap<Value, ColumnFold>;
 using RowPanels = llvm::DenseMap<Value, Panel>;
 
-/// The slots of a stage: [slot][key of the block][row of the strip].
+/// The slots of a stage: [slot][key of the block][row of the strip]. Operands of contractions by
+/// pairs are in separate slots of words, half of which hold [pair of keys][row], for contractions
+/// over keys, and half [key][pair of rows], for those over rows.
 class Slots {
 public:
   Slots(StageContext &context, const StripSchedule &schedule)
       : schedule(schedule), cpu(context.cpu) {
     if (schedule.numSlots)
-      memory = context.e.scratch(schedule.numSlots * cpu.keyBlock * cpu.stripRows());
+      memory = context.e.scratch(schedule.numSlots * floatsOfSlot());
+    if (schedule.numSlots && cpu.isByPairs())
+      words = context.e.scratch(schedule.numSlots * floatsOfSlot());
   }
   bool has(Value value) const { return schedule.hasSlot(value); }
   Value getMemory() const { return memory; }
+  Value getWords() const { return words; }
   /// Returns the place of row `row` of the strip at `key`.
   Index at(Value value, const Index &key, const Index &row) const {
-    return Index(schedule.slots.lookup(value) * cpu.keyBlock * cpu.stripRows()) +
-           key * Index(cpu.stripRows()) + row;
+    return begin(value) + key * Index(cpu.stripRows()) + row;
+  }
+  /// Returns the place of the word of pair `pair` of keys, for row `row`.
+  Index atKeyPair(Value value, const Index &pair, const Index &row) const {
+    return begin(value) + pair * Index(cpu.stripRows()) + row;
+  }
+  /// Returns the place of the word of pair `pair` of rows, at `key`.
+  Index atRowPair(Value value, const Index &key, const Index &pair) const {
+    return begin(value) + Index(floatsOfSlot() / 2) + key * Index(cpu.stripRows() / 2) + pair;
   }
 
 private:
+  int64_t floatsOfSlot() const { return cpu.keyBlock * cpu.stripRows(); }
+  Index begin(Value value) const { return schedule.slots.lookup(value) * floatsOfSlot(); }
+
   const StripSchedule &schedule;
   const CpuSchedule &cpu;
-  Value memory;
+  Value memory, words;
 };
 
 } // namespace mlir::tile::cpu

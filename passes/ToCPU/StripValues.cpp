@@ -10,6 +10,7 @@ using namespace mlir::tile::cpu;
 void StripValues::begin(const StripPlace &newPlace) {
   place = newPlace;
   rows.clear(), panels.clear(), uniforms.clear(), columns.clear();
+  depthPairs.clear(), rowPairs.clear();
   maps.beginStrip(place);
 }
 
@@ -225,6 +226,29 @@ void StripValues::fillZero(const Panel &panel, int64_t depth) {
   Emitter &e = context.e;
   e.loop(0, context.cpu.panelFloats(depth), e.lanes,
          [&](Index at) { e.storeVector(e.splat(0.0), panel.memory, panel.at + at); });
+}
+
+void StripValues::packDepthPairs(const Panel &from, const Panel &into, int64_t depth) {
+  Emitter &e = context.e;
+  const int64_t pitch = context.cpu.stripRows();
+  e.loop(0, depth, 2, [&](Index d) {
+    for (int64_t v = 0; v < context.cpu.queryVectors; ++v) {
+      const Index row = v * e.lanes;
+      auto load = [&](const Index &at) {
+        return e.toBf16(e.loadVector(from.memory, from.at + at * Index(pitch) + row));
+      };
+      e.storeVector(e.pairs(load(d), load(d + Index(1))), into.memory,
+                    into.at + d / Index(2) * Index(pitch) + row);
+    }
+  });
+}
+
+void StripValues::packRowPairs(LoadOp load, const Panel &into) {
+  Value buffer = load.getBuffer();
+  const int64_t depth = context.depthOf(spacesOf(load.getValue()));
+  context.packRowPairs({context.memory(buffer), context.offset(buffer, place.place()),
+                        context.pitch(buffer)},
+                       {into.memory, into.at, depth}, place.rowCount, depth);
 }
 
 //===- Storing -----------------------------------------------------------------------===//

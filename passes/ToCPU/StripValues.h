@@ -37,6 +37,12 @@ public:
   void setUniform(Value value, Value scalar) { uniforms[value] = scalar; }
   bool hasPanel(Value value) const { return panels.count(value); }
   const Panel &getPanel(Value value) { return panels.find(value)->second; }
+  /// The words of pairs of depths of a panel: [pair of depths][rows of the strip].
+  void setDepthPairs(Value value, const Panel &panel) { depthPairs[value] = panel; }
+  const Panel &getDepthPairs(Value value) { return depthPairs.find(value)->second; }
+  /// The words of pairs of rows of a loaded panel: [pair of rows][depth].
+  void setRowPairs(Value value, const Panel &panel) { rowPairs[value] = panel; }
+  const Panel &getRowPairs(Value value) { return rowPairs.find(value)->second; }
 
   //===- Reading -----------------------------------------------------------------===//
   Value uniform(Value value) override;
@@ -57,6 +63,10 @@ public:
   /// Evaluates a computed panel into memory.
   void materialize(Value value, const Panel &panel);
   void fillZero(const Panel &panel, int64_t depth);
+  /// Packs a panel in words of pairs of depths.
+  void packDepthPairs(const Panel &from, const Panel &into, int64_t depth);
+  /// Packs the strip's rows of a loaded panel in words of pairs of rows.
+  void packRowPairs(LoadOp load, const Panel &into);
   /// Stores a vector or panel for the rows of the strip that exist.
   void store(StoreOp store, const Index &keyBlock = 0);
   void storeZero(StoreOp store, const Index &keyBlock);
@@ -86,7 +96,7 @@ private:
   StageContext &context;
   StripPlace place;
   llvm::DenseMap<Value, SmallVector<Value>> rows;
-  llvm::DenseMap<Value, Panel> panels;
+  llvm::DenseMap<Value, Panel> panels, depthPairs, rowPairs;
   llvm::DenseMap<Value, Value> uniforms;
   llvm::DenseMap<Value, Value> columns; // of the vector of keys
 };

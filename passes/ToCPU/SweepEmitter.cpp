@@ -34,7 +34,9 @@ int64_t SweepEmitter::keysPerStep() const {
     return 1;
   if (step.tiles)
     return context.cpu.keyRows;
-  return mask.isOn() ? 1 : context.cpu.sweepKeys; // keep the code of rare masked blocks small
+  if (!mask.isOn())
+    return context.cpu.sweepKeys;
+  return context.cpu.isByPairs() ? 2 : 1; // keep the code of rare masked blocks small
 }
 
 //===- The loop --------------------------------------------------------------------===//
@@ -107,7 +109,7 @@ void SweepEmitter::emitStep(const Index &firstKey) {
   keys.clear();
   for (int64_t k = 0; k < keysPerStep(); ++k)
     keys.push_back(firstKey + Index(k * keysOfElement()));
-  registers.clear();
+  registers.clear(), narrow.clear();
   masks.assign(keys.size() * vectors, Value());
   SmallVector<Operation *> segment;
   for (Operation *op : step.sweep) {
@@ -160,7 +162,38 @@ void SweepEmitter::define(Value value, int64_t key, int64_t vector, Value reg) {
     return;
   if (schedule.zeroOutside.contains(value) && !isFilledWith(value, 0.0))
     reg = inside(reg, key, vector, 0.0);
-  e.storeVector(reg, slots.getMemory(), slots.at(value, keys[key], Index(vector * e.lanes)));
+  if (context.cpu.isByPairs())
+    storeWords(value, key, vector, reg);
+  auto isReadAsFloats = [&](Operation *user) {
+    auto dot = dyn_cast<DotOp>(user);
+    return dot && !isByPairs(context.cpu, dot);
+  };
+  if (schedule.readByOthers.contains(value) || llvm::any_of(value.getUsers(), isReadAsFloats))
+    e.storeVector(reg, slots.getMemory(), slots.at(value, keys[key], Index(vector * e.lanes)));
+}
+
+/// Stores the words of a value for the contractions by pairs that read it. The word of a pair of
+/// keys is stored when both exist.
+void SweepEmitter::storeWords(Value value, int64_t key, int64_t vector, Value reg) {
+  bool isOverKeys = false, isOverRows = false;
+  for (Operation *user : value.getUsers())
+    if (readsWords(user, value)) {
+      isOverKeys |= cast<DotOp>(user).getAxis() == "c";
+      isOverRows |= cast<DotOp>(user).getAxis() == "r";
+    }
+  if (!isOverKeys && !isOverRows)
+    return;
+  SmallVector<Value> &regs = narrow[value];
+  regs.resize(keys.size() * vectors);
+  regs[key * vectors + vector] = reg = e.toBf16(reg);
+  if (isOverRows)
+    e.storeVector(e.wordsOf(reg), slots.getWords(),
+                  slots.atRowPair(value, keys[key], Index(vector * e.lanes / 2)));
+  const int64_t even = key / 2 * 2;
+  Value low = regs[even * vectors + vector], high = regs[(even + 1) * vectors + vector];
+  if (isOverKeys && low && high)
+    e.storeVector(e.pairs(low, high), slots.getWords(),
+                  slots.atKeyPair(value, keys[even] / Index(2), Index(vector * e.lanes)));
 }
 
 Value SweepEmitter::maskAt(int64_t key, int64_t vector) {
@@ -339,6 +372,8 @@ void SweepEmitter::emitDot(DotOp dot) {
     Index row = mask.isOn() ? minOf(columnOf(key), context.columns - Index(1)) : keys[key];
     rowsOfKeys.push_back(rows.at + row * rows.pitch);
   }
+  if (isByPairs(context.cpu, dot))
+    return keepTile(dot.getOutput(), emitDotOfPairs(dot, rowsOfKeys, acc));
   const Panel &panel = values.getPanel(dot.getLhs());
   TileShape shape = {static_cast<int64_t>(keys.size()), vectors,
                      mask.isOn() ? 1 : context.cpu.unroll};
@@ -350,6 +385,24 @@ void SweepEmitter::emitDot(DotOp dot) {
       },
       [&](Index d, int64_t key) { return e.load(rows.memory, rowsOfKeys[key] + d); });
   keepTile(dot.getOutput(), std::move(tile));
+}
+
+/// Emits the contraction with pairs of depths: words of the rows' panel, and of keys as they are in
+/// memory.
+SmallVector<Value> SweepEmitter::emitDotOfPairs(DotOp dot, ArrayRef<Index> rowsOfKeys,
+                                                ValueRange acc) {
+  const Panel &panel = values.getDepthPairs(dot.getLhs());
+  Value memory = keyPanels.lookup(dot.getRhs()).memory;
+  TileShape shape = {static_cast<int64_t>(keys.size()), vectors,
+                     mask.isOn() ? 1 : context.cpu.unroll};
+  shape.pairs = true;
+  return emitTileProduct(
+      e, shape, 0, context.depthOf(spacesOf(dot.getRhs())) / 2, acc,
+      [&](Index pair, int64_t v) {
+        return e.loadVector(panel.memory,
+                            panel.at + pair * Index(context.cpu.stripRows()) + Index(v * e.lanes));
+      },
+      [&](Index pair, int64_t key) { return e.loadPair(memory, rowsOfKeys[key] + pair * Index(2)); });
 }
 
 /// Emits a contraction in which every product loads the table's vector for the distances between

@@ -63,6 +63,14 @@ private:
   /// Returns the register of `value`, loaded from its slot if necessary.
   Value element(Value value, int64_t key, int64_t vector);
   void define(Value value, int64_t key, int64_t vector, Value reg);
+  /// Returns true if `user` is a contraction by pairs whose left operand is `value`.
+  bool readsWords(Operation *user, Value value) const {
+    auto dot = dyn_cast<DotOp>(user);
+    return dot && !isDepth(dot.getAxis()) && dot.getLhs() == value &&
+           cpu::isByPairs(context.cpu, dot);
+  }
+  void storeWords(Value value, int64_t key, int64_t vector, Value reg);
+  SmallVector<Value> emitDotOfPairs(DotOp dot, ArrayRef<Index> rowsOfKeys, ValueRange acc);
   /// Returns `reg` if the pair is inside the mask, else `outside`.
   Value inside(Value reg, int64_t key, int64_t vector, double outside);
   bool isFilledWith(Value value, double number) const;
@@ -92,6 +100,7 @@ private:
   // The state of the current step: its keys, relative to the block, and values in registers.
   SmallVector<Index> keys;
   llvm::DenseMap<Value, SmallVector<Value>> registers;
+  llvm::DenseMap<Value, SmallVector<Value>> narrow; // operands of contractions by pairs, in bf16
   SmallVector<Value> masks;
 };
 

@@ -45,8 +45,12 @@ Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const std::st
   if (!features.empty()) {
     if (auto baseline = baselineOf(features); !baseline)
       return baseline.takeError();
-    builder->setCPU(features);
+    auto [cpu, extensions] = llvm::StringRef(features).split('+');
+    builder->setCPU(cpu.str());
     builder->getFeatures() = llvm::SubtargetFeatures();
+    for (llvm::StringRef extension : llvm::split(extensions, '+'))
+      if (!extension.empty())
+        builder->getFeatures().AddFeature(extension);
   }
   // AVX-512 kernels use vectors of 16 elements, which LLVM would split for some CPUs.
   builder->getFeatures().AddFeature("prefer-256-bit", /*Enable=*/false);

@@ -54,7 +54,9 @@ struct MatrixOp {
 enum class Copy { Plain, CpAsync, Tma };
 
 struct Machine {
-  std::string_view name; // the value of --features or --chip, and LLVM's name of the processor
+  /// The value of --features or --chip: LLVM's name of the processor and, after each +, one of its
+  /// features.
+  std::string_view name;
   /// CPUs: the features of LLVM that a host must have, separated by spaces.
   std::string_view needs = "";
   bool isGpu = false;
@@ -152,7 +154,9 @@ constexpr Machine chip(std::string_view name, ChipNumbers numbers, std::span<con
 
 inline constexpr std::string_view kAvx2Needs = "avx2 fma bmi2",
                                   kAvx512Needs = "avx2 fma bmi2 avx512f avx512bw avx512dq "
-                                                 "avx512vl avx512cd";
+                                                 "avx512vl avx512cd",
+                                  kAvx512Bf16Needs = "avx2 fma bmi2 avx512f avx512bw avx512dq "
+                                                     "avx512vl avx512cd avx512bf16";
 
 } // namespace machines
 
@@ -161,6 +165,8 @@ inline constexpr std::string_view kAvx2Needs = "avx2 fma bmi2",
 inline constexpr Machine kMachines[] = {
     machines::x86("x86-64-v3", machines::kAvx2Needs, 8, 16, machines::kAvx2),
     machines::x86("x86-64-v4", machines::kAvx512Needs, 16, 32, machines::kAvx512),
+    machines::x86("x86-64-v4+avx512bf16", machines::kAvx512Bf16Needs, 16, 32,
+                  machines::kAvx512Bf16),
     machines::chip("sm_80", {80, 70, 80, 163, 2048, 64}, machines::kMma1024, machines::kCpAsync),
     machines::chip("sm_86", {86, 71, 80, 99, 1536, 128}, machines::kMma256, machines::kCpAsync),
     machines::chip("sm_89", {89, 78, 80, 99, 1536, 128}, machines::kMma256, machines::kCpAsync),
@@ -177,7 +183,6 @@ inline constexpr Machine kMachines[] = {
 
 /// Machines that no schedule, lowering or loader supports yet.
 inline constexpr Machine kPlannedMachines[] = {
-    machines::x86("x86-64-v4+avx512bf16", machines::kAvx512Needs, 16, 32, machines::kAvx512Bf16),
     machines::x86("x86-64-v4+amx", machines::kAvx512Needs, 16, 32, machines::kAmx),
     {.name = "neoverse-v1",
      .needs = "neon bf16",
@@ -187,6 +192,14 @@ inline constexpr Machine kPlannedMachines[] = {
      .l1WayBytes = 16 * 1024,
      .l2Bytes = 1024 * 1024},
 };
+
+/// Returns the matrix instruction of this form and operand type, or null.
+constexpr const MatrixOp *findMatrixOp(const Machine &machine, Form form, DType in) {
+  for (const MatrixOp &op : machine.matrix)
+    if (op.form == form && op.in == in)
+      return &op;
+  return nullptr;
+}
 
 /// Returns the machine with this name, or null.
 constexpr const Machine *findMachine(std::string_view name) {

@@ -163,7 +163,8 @@ Status BoundEntries::checkInstances() const {
 /// each table that the call needs and the caller does not pass.
 Status BoundEntries::addTables() {
   const int word = plan.getLayout().find(kCapacity);
-  const size_t groups = plan.groups().size(), passed = given.size();
+  const size_t groups = plan.groups().size();
+  [[maybe_unused]] const size_t passed = given.size();
   noTables.assign(groups, 0);
   writtenTables.assign(groups, (halves & kPrepare) != 0);
   tableOffsets.clear();

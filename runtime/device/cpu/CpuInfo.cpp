@@ -42,11 +42,12 @@ static CpuInfo detect() {
   info.name = brandString() + " (" + signature() + ")";
   // The builtin also checks that the operating system saves the wide registers.
   __builtin_cpu_init();
+  info.hasAvx512Bf16 = __builtin_cpu_supports("avx512bf16");
   if (__builtin_cpu_supports("x86-64-v4"))
-    info.machine = plan::findMachine("x86-64-v4");
+    info.machine =
+        plan::findMachine(info.hasAvx512Bf16 ? "x86-64-v4+avx512bf16" : "x86-64-v4");
   else if (__builtin_cpu_supports("x86-64-v3"))
     info.machine = plan::findMachine("x86-64-v3");
-  info.hasAvx512Bf16 = __builtin_cpu_supports("avx512bf16");
   const auto add = [&](bool present, const char *name) {
     if (present)
       info.features.push_back(name);
