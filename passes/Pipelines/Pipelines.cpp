@@ -16,6 +16,7 @@
 #include "passes/ToTile/ToTile.h"
 #include "passes/Transforms/Passes.h"
 #include "passes/Transforms/Prepare.h"
+#include "runtime/plan/Machine.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -43,6 +44,13 @@ void mlir::pe::buildPEPipeline(OpPassManager &pm, const CompileOptions &options)
 /// The number of rows up to which vectors along the keys of a row are faster than vectors along
 /// rows (docs/benchmarks/decode.md).
 static constexpr int64_t kFewRows = 8;
+
+bool mlir::pe::CompileOptions::widens() const {
+  if (lowering != ::pe::plan::Lowering::Cpu || !::pe::isNarrow(dtype))
+    return false;
+  const ::pe::plan::Machine *cpu = ::pe::plan::findMachine(machine);
+  return !cpu || !::pe::plan::findMatrixOp(*cpu, ::pe::plan::Form::PairDot, dtype);
+}
 
 void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &options) {
   PEToTilePassOptions toTile;

@@ -37,6 +37,10 @@ struct CompileOptions : ::pe::plan::CodeOptions {
   std::string entry = "";
   /// A machine of runtime/plan/Machine.h; if empty, the default of the schedule.
   std::string machine = "";
+
+  /// Returns true if bf16 and f16 tensors are only stored: kernels extend them to f32 where they
+  /// load them, because the CPU has no products of them.
+  bool widens() const;
 };
 
 /// Finds the structure of a program that populatePreparePipeline prepared (pe -> pe): biases become

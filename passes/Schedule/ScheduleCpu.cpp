@@ -37,15 +37,12 @@ static bool hasFewRows(StageOp stage) {
   return stream.getOverSplits() || (stage.isOver("hkv") && !sumsOverRows(stream));
 }
 
-/// Returns true if the stage extends a bf16 tensor that it loads.
-static bool extendsBf16(StageOp stage) {
-  return stage
-      .walk([](LoadOp load) {
-        const bool extends = elementOf(load.getBuffer()).isBF16() &&
-                             elementOf(load.getValue()).isF32();
-        return extends ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
+/// Returns true if the stage has contractions of bf16.
+static bool multipliesBf16(StageOp stage) {
+  auto isOfBf16 = [](DotOp dot) {
+    return elementOf(dot.getLhs()).isBF16() && elementOf(dot.getRhs()).isBF16();
+  };
+  return llvm::any_of(stage.getStream().getBody().getOps<DotOp>(), isOfBf16);
 }
 
 static bool hasPairDot(const Machine &machine) {
@@ -67,7 +64,7 @@ CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, const Machine &machine)
   }
   if (hasLongScalarCode(stage))
     schedule.queryVectors = schedule.keyRows = schedule.sweepKeys = 1;
-  else if (hasPairDot(machine) && !hasFewRows(stage) && extendsBf16(stage))
+  else if (hasPairDot(machine) && !hasFewRows(stage) && multipliesBf16(stage))
     schedule.byWord = static_cast<int64_t>(ProductBy::PairDot);
   schedule.keyBlock = plan.getKeyBlock().value_or(schedule.keyBlock);
   if (hasFewRows(stage)) {
@@ -145,9 +142,9 @@ static LogicalResult checkMachine(StageOp stage, const CpuSchedule &schedule,
   if (schedule.isByPairs() && !hasPairDot(machine)) // step-C7
     return stage.emitOpError("expected by = fma on ")
            << machine.name << ", found by = pairdot (step-C7)";
-  if (schedule.isByPairs() && !extendsBf16(stage)) // step-C7
-    return stage.emitOpError("expected by = fma for a stage without tensors of bf16, found by = "
-                             "pairdot (step-C7)");
+  if (schedule.isByPairs() && !multipliesBf16(stage)) // step-C7
+    return stage.emitOpError("expected by = fma for a stage without contractions of bf16, found "
+                             "by = pairdot (step-C7)");
   return success();
 }
 

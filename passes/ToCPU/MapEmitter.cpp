@@ -72,6 +72,25 @@ void MapEmitter::beginKey(const Index &newColumn) {
   columns.clear();
 }
 
+/// Converts a scalar or vector between f32 and a narrower type. Values of bf16 are kept in f32
+/// outside the regions of maps.
+static Value withElement(Emitter &e, Value value, Type element) {
+  const Type from = getElementTypeOrSelf(value.getType());
+  if (from == element || !isa<FloatType>(from) || !isa<FloatType>(element))
+    return value;
+  auto vector = dyn_cast<VectorType>(value.getType());
+  const Type to = vector ? Type(vector.clone(element)) : element;
+  if (from.getIntOrFloatBitWidth() > element.getIntOrFloatBitWidth())
+    return e.create<arith::TruncFOp>(to, value);
+  return e.create<arith::ExtFOp>(to, value);
+}
+
+/// Returns the value outside a map of a region's result.
+static Value outsideMap(Emitter &e, Value value) {
+  const bool isNarrow = getElementTypeOrSelf(value.getType()).isBF16();
+  return isNarrow ? withElement(e, value, e.getF32Type()) : value;
+}
+
 //===- Arguments ---------------------------------------------------------------===//
 
 /// Binds the arguments of dependence `level` to their values.
@@ -81,7 +100,7 @@ void MapEmitter::bindArguments(MapOp map, unsigned level, int64_t vector, Elemen
   auto bind = [&](unsigned index, llvm::function_ref<Value()> make) {
     Value argument = body.getArgument(index);
     if (dependenceOf(argument) == level && (level == kBoth || !cache.count(argument)))
-      cache[argument] = make();
+      cache[argument] = withElement(context.e, make(), argument.getType());
   };
   for (auto [index, input] : llvm::enumerate(map.getInputs())) {
     Value value = input;
@@ -308,7 +327,7 @@ SmallVector<Value> MapEmitter::emit(MapOp map, int64_t vector, ElementFn element
       emitInPlace(op, vector, accumulate);
   SmallVector<Value> results;
   for (Value value : map.getBody().front().getTerminator()->getOperands())
-    results.push_back(lift(value, vector));
+    results.push_back(outsideMap(context.e, lift(value, vector)));
   return results;
 }
 
@@ -327,8 +346,9 @@ SmallVector<Value> MapEmitter::emitScalars(MapOp map) {
   }
   SmallVector<Value> results;
   for (Value value : body.getTerminator()->getOperands())
-    results.push_back(elements.count(value) && isLoop(value)
-                          ? context.e.create<vector::ExtractOp>(elements[value], 0).getResult()
-                          : scalarOf(value));
+    results.push_back(outsideMap(
+        context.e, elements.count(value) && isLoop(value)
+                       ? context.e.create<vector::ExtractOp>(elements[value], 0).getResult()
+                       : scalarOf(value)));
   return results;
 }

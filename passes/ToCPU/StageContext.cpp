@@ -158,12 +158,13 @@ static bool isPanelOfKeyHead(LoadOp load) {
 
 static bool isPackedPanel(LoadOp load) {
   return isPanelOfKeyHead(load) &&
-         (elementOf(load.getBuffer()) != elementOf(load.getValue()) || tableOf(load.getBuffer()));
+         (!elementOf(load.getBuffer()).isF32() || tableOf(load.getBuffer()));
 }
 
 bool mlir::tile::cpu::isByPairs(const CpuSchedule &cpu, DotOp dot) {
   auto load = dot.getRhs().getDefiningOp<LoadOp>();
-  if (!cpu.isByPairs() || !load)
+  if (!cpu.isByPairs() || !load || !elementOf(dot.getLhs()).isBF16() ||
+      !elementOf(dot.getRhs()).isBF16())
     return false;
   Operation *left = dot.getLhs().getDefiningOp();
   if (isDepth(dot.getAxis()))
@@ -226,8 +227,12 @@ bool StageContext::hasPagedKeys() {
 }
 
 void StageContext::packKeys(const Place &place) {
+  auto isOfPairs = [&](Operation *user) {
+    auto dot = dyn_cast<DotOp>(user);
+    return dot && isByPairs(cpu, dot);
+  };
   for (auto load : stream.getBody().getOps<LoadOp>()) {
-    if (cpu.isByPairs() && isPanelOfKeyHead(load))
+    if (llvm::any_of(load.getValue().getUsers(), isOfPairs))
       packPairs(load, place);
     else if (isPackedPanel(load))
       packed[load.getValue()] = {pack(load.getValue(), place, e.getF32Type()), place.c};

@@ -26,8 +26,9 @@ struct KeyPanel {
   Index at, pitch;
 };
 
-/// Returns true if the contraction adds products of pairs: its panel of keys or rows is loaded, and
-/// its other operand is a panel from before the stream or a value of a sweep.
+/// Returns true if the contraction adds products of pairs of bf16: both operands are bf16, its panel
+/// of keys or rows is loaded, and its other operand is a panel from before the stream or a value of
+/// a sweep.
 bool isByPairs(const CpuSchedule &cpu, DotOp dot);
 
 /// The function, sizes, mask and buffers of a stage.

@@ -2,7 +2,6 @@
 #include "runtime/jit/JitInterface.h"
 
 #include "dialect/PE/ExportProgram.h"
-#include "dialect/Step/StepAttributes.h"
 #include "dialect/Tile/Tile.h"
 #include "passes/Analysis/Explain.h"
 #include "passes/Pipelines/PlanExport.h"
@@ -163,8 +162,6 @@ std::string summarize(const llvm::json::Value &explanation) {
 /// The explanation of a function as text, as JSON and in one line.
 struct Explanation {
   std::string text, json, line;
-  /// The type to which the operands of contractions are rounded; f32 if they are not.
-  DType products = DType::F32;
 };
 
 Expected<Explanation> explain(Compilation &compilation, const mlir::pe::CompileOptions &options) {
@@ -203,9 +200,6 @@ void explainSchedules(mlir::ModuleOp module, Explanation &explanation) {
   module.walk([&](mlir::tile::StageOp stage) {
     if (!stage.getScheduleAttr() || !stage.getStream())
       return;
-    if (auto cpu = mlir::dyn_cast<mlir::step::CpuAttr>(stage.getScheduleAttr());
-        cpu && cpu.getFields().isByPairs())
-      explanation.products = DType::BF16;
     std::string schedule;
     llvm::raw_string_ostream(schedule) << stage.getScheduleAttr();
     text += "  " + stage.getSymName().str() + ": " + schedule + "\n";
@@ -336,7 +330,7 @@ Expected<CompiledCode> MlirJit::compile(const PreparedProgram &program,
   code.plan.target = request.target;
   code.plan.features = options->machine;
   code.plan.dtype = request.dtype;
-  code.plan.products = options->widens() ? explanation->products : request.dtype;
+  code.plan.products = options->widens() ? DType::F32 : request.dtype;
   code.plan.structure = std::move(explanation->line);
   code.plan.diagnostics = compilation.getDiagnostics().getRemarks();
   for (const std::string &remark : code.plan.diagnostics)

@@ -35,12 +35,6 @@ struct CodeOptions {
   /// Fields of the schedules that replace chosen values: NAME=VALUE, forward.NAME=VALUE or
   /// backward.NAME=VALUE, separated by commas.
   std::string schedule = "";
-
-  /// Returns true if bf16 and f16 tensors are only stored: kernels extend them to f32 where they
-  /// load them. CPUs have no 16-bit products; the naive loops define those of GPUs.
-  bool widens() const {
-    return lowering == Lowering::Cpu && (dtype == DType::BF16 || dtype == DType::F16);
-  }
 };
 
 } // namespace pe::plan

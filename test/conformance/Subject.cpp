@@ -4,6 +4,7 @@
 
 #include "pe/pe.h"
 #include "runtime/api/Compiler.h"
+#include "runtime/device/cpu/CpuInfo.h"
 #include "runtime/device/cpu/ThreadPool.h"
 #include "runtime/reference/Reference.h"
 
@@ -250,8 +251,11 @@ private:
 } // namespace
 
 DType productsOf(const SubjectOptions &options) {
-  const bool isStored = options.dtype == DType::BF16 || options.dtype == DType::F16;
-  return options.target == "cpu" && isStored ? DType::F32 : options.dtype;
+  if (options.target != "cpu" || !isNarrow(options.dtype))
+    return options.dtype;
+  const plan::Machine *cpu = cpu::machineOf(options.features);
+  const bool hasProducts = cpu && plan::findMatrixOp(*cpu, plan::Form::PairDot, options.dtype);
+  return hasProducts ? options.dtype : DType::F32;
 }
 
 Expected<std::unique_ptr<Subject>> makeSubject(const SubjectOptions &options) {

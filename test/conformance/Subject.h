@@ -50,7 +50,8 @@ struct SubjectOptions {
   std::string chip;
   /// Fields of schedules that replace chosen values.
   std::string schedule = "";
-  /// The type of activations. "cpu" only stores BF16 and F16; GPUs and "loops" multiply them.
+  /// The type of activations. "cpu" only stores F16, and BF16 on processors without
+  /// products of it; GPUs and "loops" multiply both.
   DType dtype = DType::F32;
   /// Compiles gradients. Otherwise a run returns results only.
   bool grad = true;
