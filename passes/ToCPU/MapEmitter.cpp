@@ -97,10 +97,12 @@ static Value outsideMap(Emitter &e, Value value) {
 void MapEmitter::bindArguments(MapOp map, unsigned level, int64_t vector, ElementFn element) {
   Block &body = map.getBody().front();
   Cache &cache = cacheOf(level, vector);
+  // An element may be the result of another map, whose evaluation clears the elements.
+  SmallVector<std::pair<Value, Value>> bound;
   auto bind = [&](unsigned index, llvm::function_ref<Value()> make) {
     Value argument = body.getArgument(index);
     if (dependenceOf(argument) == level && (level == kBoth || !cache.count(argument)))
-      cache[argument] = withElement(context.e, make(), argument.getType());
+      bound.emplace_back(argument, withElement(context.e, make(), argument.getType()));
   };
   for (auto [index, input] : llvm::enumerate(map.getInputs())) {
     Value value = input;
@@ -114,6 +116,8 @@ void MapEmitter::bindArguments(MapOp map, unsigned level, int64_t vector, Elemen
       return isOfColumn ? source.column(value, column) : element(value);
     });
   }
+  for (auto [argument, value] : bound)
+    cache[argument] = value;
 }
 
 Value MapEmitter::scalarOf(Value value) {
