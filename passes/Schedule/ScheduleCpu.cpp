@@ -37,8 +37,11 @@ static bool hasFewRows(StageOp stage) {
   return stream.getOverSplits() || (stage.isOver("hkv") && !sumsOverRows(stream));
 }
 
-/// Returns true if the stage has contractions of bf16.
+/// Returns true if the stage has contractions of bf16 whose depths are entire vectors of pairs.
 static bool multipliesBf16(StageOp stage) {
+  auto plan = stage->getParentOfType<PlanOp>();
+  if (plan.getHeadDim() % 8 || plan.getValueDim() % 8)
+    return false;
   auto isOfBf16 = [](DotOp dot) {
     return elementOf(dot.getLhs()).isBF16() && elementOf(dot.getRhs()).isBF16();
   };
@@ -143,8 +146,8 @@ static LogicalResult checkMachine(StageOp stage, const CpuSchedule &schedule,
     return stage.emitOpError("expected by = fma on ")
            << machine.name << ", found by = pairdot (step-C7)";
   if (schedule.isByPairs() && !multipliesBf16(stage)) // step-C7
-    return stage.emitOpError("expected by = fma for a stage without contractions of bf16, found "
-                             "by = pairdot (step-C7)");
+    return stage.emitOpError("expected by = fma for a stage without contractions of bf16 of a "
+                             "multiple of 8 dims, found by = pairdot (step-C7)");
   return success();
 }
 

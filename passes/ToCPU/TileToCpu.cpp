@@ -95,10 +95,16 @@ struct PETileToCpuPass : tile::impl::PETileToCpuPassBase<PETileToCpuPass> {
         return signalPassFailure();
       llvm::append_range(stages, plan.getOps<StageOp>());
     }
+    // A machine that multiplies bf16 also converts it.
+    const bool hasBf16 = llvm::any_of(stages, [](StageOp stage) {
+      const CpuSchedule *cpu = step::scheduleOf<step::CpuAttr>(stage);
+      return cpu && cpu->isByPairs();
+    });
     for (StageOp stage : stages)
       if (failed(lower(stage)))
         return signalPassFailure();
-    if (failed(cpu::lowerVectorMath(getOperation())) || failed(lowerNarrowFloats(getOperation())))
+    if (failed(cpu::lowerVectorMath(getOperation())) ||
+        failed(lowerNarrowFloats(getOperation(), hasBf16)))
       signalPassFailure();
   }
 

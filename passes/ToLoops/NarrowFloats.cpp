@@ -62,7 +62,7 @@ static void lowerTf32(func::FuncOp function) {
                                         /*replaceTypes=*/true);
 }
 
-LogicalResult mlir::tile::lowerNarrowFloats(ModuleOp module) {
+LogicalResult mlir::tile::lowerNarrowFloats(ModuleOp module, bool hasBf16) {
   SmallVector<Operation *> conversions;
   for (auto function : module.getOps<func::FuncOp>()) {
     lowerTf32(function);
@@ -71,6 +71,8 @@ LogicalResult mlir::tile::lowerNarrowFloats(ModuleOp module) {
         conversions.push_back(op);
     });
   }
+  if (hasBf16)
+    return success();
   RewritePatternSet patterns(module.getContext());
   arith::populateExpandBFloat16Patterns(patterns);
   return applyOpPatternsGreedily(conversions, std::move(patterns));

@@ -8,7 +8,7 @@ namespace mlir::tile {
 
 /// Replaces the conversions to and from bf16 and tf32 in the module's functions by bit operations,
 /// for machines without such instructions. A tf32 becomes an f32 whose last 13 mantissa bits are
-/// zero.
+/// zero. With `hasBf16`, the machine converts bf16.
 ///
 /// ```mlir
 /// %0 = arith.truncf %x to_nearest_away : f32 to tf32
@@ -19,7 +19,7 @@ namespace mlir::tile {
 /// %rounded = arith.bitcast %kept : i32 to f32   // and NaN stays NaN
 /// ```
 /// Test: test/passes/ToLoops/narrow-floats.mlir
-LogicalResult lowerNarrowFloats(ModuleOp module);
+LogicalResult lowerNarrowFloats(ModuleOp module, bool hasBf16 = false);
 
 } // namespace mlir::tile
 

@@ -55,7 +55,8 @@ struct CompileRequest : plan::CodeOptions {
   plan::Target target = plan::Target::Cpu;
   /// For cuda: "sm_80", "sm_90a" ..., optionally with a PTX version: "sm_80+ptx83".
   std::string chip = {};
-  /// The CPU baseline, "x86-64-v3" or "x86-64-v4", or empty for this machine.
+  /// The CPU baseline, "x86-64-v3", "x86-64-v4" or "x86-64-v4+avx512bf16", or empty for
+  /// this machine.
   std::string features = {};
 };
 

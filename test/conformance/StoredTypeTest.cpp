@@ -1,13 +1,15 @@
 //===- StoredTypeTest.cpp - 16-bit tensors on the CPU ---------------------===//
 //
-// CPU kernels extend bf16 and f16 to f32 where they load them, compute in f32, and round results
-// once. So results have the bits of the f32 kernel on the extended inputs, rounded to the type;
-// those that are f32 (log-sum-exp, gradients of parameters) are the same.
+// Without products of a 16-bit type, CPU kernels extend it to f32 where they load it, compute in
+// f32, and round results once. So results have the bits of the f32 kernel on the extended inputs,
+// rounded to the type; those that are f32 (log-sum-exp, gradients of parameters) are the same.
+// PairProductsTest.cpp tests processors with products of bf16.
 //
 //===----------------------------------------------------------------------===//
 
 #include "conformance/RandomInputs.h"
 #include "conformance/Subject.h"
+#include "runtime/device/cpu/CpuInfo.h"
 
 #include <gtest/gtest.h>
 
@@ -19,6 +21,16 @@ namespace pe::conformance {
 namespace {
 
 constexpr int64_t kDepth = 24;
+/// Returns the best machine of the host that has no products of bf16.
+std::string storingMachine() {
+  std::string best;
+  for (const plan::Machine &machine : plan::kMachines)
+    if (!machine.isGpu && cpu::hostCpu().runs(machine) &&
+        !plan::findMatrixOp(machine, plan::Form::PairDot, DType::BF16))
+      best = machine.name;
+  return best;
+}
+
 /// Two query heads per key head, fewer queries than keys: rows after the last vector, and 1 to 8
 /// rows, whose stages have lanes along keys, with one split of 512 keys or two.
 std::vector<Call> calls() {
@@ -39,7 +51,7 @@ protected:
   }
 
   static std::unique_ptr<Function> compile(const jit::Source &source, DType dtype) {
-    auto subject = makeSubject({.dtype = dtype});
+    auto subject = makeSubject({.features = storingMachine(), .dtype = dtype});
     EXPECT_TRUE(subject) << (subject ? "" : subject.error().render("error"));
     auto compiled = (*subject)->compile(source, kDepth, kDepth);
     EXPECT_TRUE(compiled) << (compiled ? "" : compiled.error().render("error"));

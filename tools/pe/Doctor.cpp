@@ -30,7 +30,7 @@ void findCpu(Findings &found) {
   }
   cpu::ThreadPool pool;
   found.json["cpu"]["threads"] = pool.threads();
-  found.json["cpu"]["peak_gflops"] = cpu::measureFmaPeak(pool, host.machine);
+  found.json["cpu"]["peak_gflops"] = cpu::measureProductPeak(pool, host.machine);
 }
 
 void findCompiler(Findings &found) {

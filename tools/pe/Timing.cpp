@@ -200,7 +200,8 @@ Expected<Timing> timeCalls(const api::CompiledFunction &function, const TensorMa
     medians = timeAgainst(
         call,
         [&] {
-          const double peak = timing.hasPeak ? cpu::measureFmaPeak(pool, machine, 1) * 1e9 : 1;
+          const double peak =
+              timing.hasPeak ? cpu::measureProductPeak(pool, machine, plan.products, 1) * 1e9 : 1;
           return std::pair(timing.forwardFlops / peak, timing.backwardFlops / peak);
         },
         repeats);

@@ -120,7 +120,7 @@ static Expected<int> runSession(train::Session &session, cpu::ThreadPool &pool,
   progress.setThroughput(
       static_cast<double>(config.accumulate * config.batch * config.sequenceOf(0)),
       train::flopsPerToken(session),
-      cpu::measureFmaPeak(pool, cpu::hostCpu().machine, /*repeats=*/2) * 1e9);
+      cpu::measureProductPeak(pool, cpu::hostCpu().machine, DType::F32, /*repeats=*/2) * 1e9);
   observers.push_back(&progress);
   auto log = openLog(session, identity);
   if (!log)

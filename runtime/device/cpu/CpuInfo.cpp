@@ -42,10 +42,10 @@ static CpuInfo detect() {
   info.name = brandString() + " (" + signature() + ")";
   // The builtin also checks that the operating system saves the wide registers.
   __builtin_cpu_init();
-  info.hasAvx512Bf16 = __builtin_cpu_supports("avx512bf16");
+  const bool hasAvx512Bf16 = __builtin_cpu_supports("avx512bf16");
   if (__builtin_cpu_supports("x86-64-v4"))
     info.machine =
-        plan::findMachine(info.hasAvx512Bf16 ? "x86-64-v4+avx512bf16" : "x86-64-v4");
+        plan::findMachine(hasAvx512Bf16 ? "x86-64-v4+avx512bf16" : "x86-64-v4");
   else if (__builtin_cpu_supports("x86-64-v3"))
     info.machine = plan::findMachine("x86-64-v3");
   const auto add = [&](bool present, const char *name) {
@@ -60,7 +60,7 @@ static CpuInfo detect() {
   add(__builtin_cpu_supports("avx512vl"), "avx512vl");
   add(__builtin_cpu_supports("avx512vbmi"), "avx512vbmi");
   add(__builtin_cpu_supports("avx512vnni"), "avx512vnni");
-  add(info.hasAvx512Bf16, "avx512bf16");
+  add(hasAvx512Bf16, "avx512bf16");
   return info;
 }
 

@@ -21,7 +21,6 @@ struct CpuInfo {
   std::string name;
   /// The best machine whose code this processor and system can run, or null.
   const plan::Machine *machine = nullptr;
-  bool hasAvx512Bf16 = false;
   /// Features that kernels may use, in LLVM's spelling.
   std::vector<std::string> features;
 

@@ -48,15 +48,45 @@ void runAvx512(long rounds) {
                  "xmm9", "xmm10", "xmm11", "xmm13", "xmm14");
 }
 
+void runAvx512Bf16(long rounds) {
+  asm volatile("vpxor %%xmm13, %%xmm13, %%xmm13\n"
+               "vpxor %%xmm14, %%xmm14, %%xmm14\n"
+               "1:\n"
+               ".irp r,0,1,2,3,4,5,6,7,8,9,10,11\n"
+               "vdpbf16ps %%zmm13, %%zmm14, %%zmm\\r\n"
+               ".endr\n"
+               "dec %0\n"
+               "jnz 1b\n"
+               "vzeroupper\n"
+               : "+r"(rounds)
+               :
+               : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
+                 "xmm9", "xmm10", "xmm11", "xmm13", "xmm14");
+}
+
 constexpr double kChains = 12;
 
 double seconds(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
+/// A loop of instructions with this many multiply-adds each.
+struct Loop {
+  void (*run)(long rounds);
+  double products;
+};
+
+/// Returns the loop of a machine for products of `operands`, or one without a function.
+Loop loopOf(const plan::Machine &machine, DType operands) {
+  if (operands == DType::F32)
+    return machine.lanes == 16 ? Loop{runAvx512, 16} : Loop{runAvx2, 8};
+  const bool hasPairs = plan::findMatrixOp(machine, plan::Form::PairDot, operands);
+  return hasPairs ? Loop{runAvx512Bf16, 32} : Loop{nullptr, 0};
+}
+
 /// Returns the sum of the GFLOP/s of all threads. Each thread waits for the others before its clock
 /// starts, so that all run concurrently.
-double measureOnce(ParallelFor &pool, void (*loop)(long), double lanes) {
+double measureOnce(ParallelFor &pool, const Loop &loop) {
   constexpr long kRounds = 1 << 20;
   const int threads = pool.threads();
   std::atomic<int> arrived{0};
@@ -68,21 +98,24 @@ double measureOnce(ParallelFor &pool, void (*loop)(long), double lanes) {
     while (arrived < threads && Clock::now() < deadline)
       pause();
     const Clock::time_point start = Clock::now();
-    loop(kRounds);
-    total += kChains * lanes * 2 * static_cast<double>(kRounds) / seconds(start, Clock::now());
+    loop.run(kRounds);
+    total += kChains * loop.products * 2 * static_cast<double>(kRounds) / seconds(start, Clock::now());
   });
   return total * 1e-9;
 }
 
 } // namespace
 
-double measureFmaPeak(ParallelFor &pool, const plan::Machine *machine, int repeats) {
+double measureProductPeak(ParallelFor &pool, const plan::Machine *machine, DType operands,
+                          int repeats) {
   if (!machine || !hostCpu().runs(*machine))
+    return 0;
+  const Loop loop = loopOf(*machine, operands);
+  if (!loop.run)
     return 0;
   double best = 0;
   for (int i = 0; i < repeats; ++i)
-    best = std::max(best, machine->lanes == 16 ? measureOnce(pool, runAvx512, 16)
-                                               : measureOnce(pool, runAvx2, 8));
+    best = std::max(best, measureOnce(pool, loop));
   return best;
 }
 

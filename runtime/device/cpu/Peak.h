@@ -14,10 +14,11 @@
 
 namespace pe::cpu {
 
-/// Returns the GFLOP/s of fp32 FMAs with the vectors of a CPU on all threads of `pool` at once: the
-/// best of `repeats` rounds of about 10 ms each, or 0 if `machine` is null or the host cannot run
-/// its code.
-double measureFmaPeak(ParallelFor &pool, const plan::Machine *machine, int repeats = 5);
+/// Returns the GFLOP/s of products of `operands` with the vectors of a CPU on all threads of `pool`
+/// at once: of FMAs in f32, or of vdpbf16ps for bf16. It is the best of `repeats` rounds of about 10
+/// ms each, or 0 if `machine` is null, has no such products, or is not the host.
+double measureProductPeak(ParallelFor &pool, const plan::Machine *machine,
+                          DType operands = DType::F32, int repeats = 5);
 
 /// Returns the bytes per second, read plus written, of copies larger than all caches on all threads
 /// of `pool`: the best of `repeats` rounds, or 0 if the buffers cannot be allocated.

@@ -58,7 +58,8 @@ struct CompileOptions {
   std::string chip;
   /// The number of the GPU to compile for, if `chip` is empty.
   int device = 0;
-  /// The CPU to compile for: "x86-64-v3" (AVX2) or "x86-64-v4" (AVX-512). Empty: this machine.
+  /// The CPU to compile for: "x86-64-v3" (AVX2), "x86-64-v4" (AVX-512) or
+  /// "x86-64-v4+avx512bf16" (products of bf16). Empty: this machine.
   std::string features;
   /// Columns of q and k, and columns of v: multiples of 8 from 8 to 256.
   int64_t headDim = 64;

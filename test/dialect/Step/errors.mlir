@@ -45,6 +45,21 @@
 
 // -----
 
+// expected-error @below {{expected an even sweep_keys with by = pairdot, found 1 (step-C3)}}
+#a = #step.cpu<sweep_keys = 1, by = pairdot>
+
+// -----
+
+// expected-error @below {{expected an even key_rows with by = pairdot, found 1 (step-C3)}}
+#a = #step.cpu<key_rows = 1, by = pairdot>
+
+// -----
+
+// expected-error @below {{expected by = fma with along = keys, found by = pairdot (step-C3)}}
+#a = #step.cpu<along = keys, by = pairdot>
+
+// -----
+
 tile.plan @f attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   // expected-error @below {{invalid kind of attribute specified}}
   tile.stage @s forward over ["b", "hq"] schedule "fast" {

@@ -27,8 +27,8 @@ tile.plan @kept attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %m = tile.buffer "mass" residual : !tile.buffer<[b, hq, kb, r], f32>
 }
 
-// FEATURES: error: expected machine x86-64-v3 or x86-64-v4, found x86-64-v2
-// FIELD: error: schedule: expected a field of owner, along, lanes, {{.*}}, exp2, found key_blocks (step-C1)
+// FEATURES: error: expected machine x86-64-v3, x86-64-v4 or x86-64-v4+avx512bf16, found x86-64-v2
+// FIELD: error: schedule: expected a field of owner, along, lanes, {{.*}}, exp2, by, found key_blocks (step-C1)
 // VALUE: error: schedule: expected exp2 bits or scalef, found fast (step-C2)
 // TILES: error: 'tile.stage' op expected key_block to be a multiple of its tiles, 4, found 33 (step-C3)
 // RANGE: error: schedule: expected unroll from 1 to 16, found 0 (step-C2)

@@ -37,6 +37,22 @@
 // FEW:      tile.stage @attention_forward_merge {{.*}}#step.cpu<owner = rows, along = keys,
 // FEW:      tile.stage @attention_forward forward {{.*}}#step.cpu<owner = rows, along = rows,
 
+// Processors with products of pairs of bf16 use them for contractions of bf16, which the program has only for
+// them. Stages that run one row at a time multiply in f32.
+// DEFINE: %{bf16} = pe-opt %examples/nope.mlir --pe-prepare --pe-structure-pipeline
+// RUN: %{bf16} --pe-to-tile-pipeline="dtype=bf16 grad=true machine=x86-64-v4+avx512bf16" \
+// RUN:   --pe-schedule-cpu=machine=x86-64-v4+avx512bf16 | FileCheck %s --check-prefix=PAIRS
+// PAIRS: tile.stage @attention_forward forward {{.*}}by = pairdot>
+// PAIRS: tile.dot %{{.*}} over d : <[r, d], bf16>, <[c, d], bf16> -> <[r, c], f32>
+// PAIRS: tile.stage @attention_backward {{.*}}by = pairdot>
+// RUN: %{bf16} --pe-to-tile-pipeline="dtype=bf16 machine=x86-64-v4" --pe-schedule-cpu=machine=x86-64-v4 \
+// RUN:   | FileCheck %s --check-prefix=STORED
+// RUN: %{bf16} --pe-to-tile-pipeline="dtype=f16 machine=x86-64-v4+avx512bf16" \
+// RUN:   --pe-schedule-cpu=machine=x86-64-v4+avx512bf16 | FileCheck %s --check-prefix=STORED
+// STORED-NOT: pairdot
+// STORED: tile.dot %{{.*}} over d : <[r, d], f32>, <[c, d], f32> -> <[r, c], f32>
+// STORED-NOT: pairdot
+
 // With 16 registers, tiles are 4 x 2 vectors of 8 lanes; with 32 registers, 8 x 2 vectors of 16 lanes, with
 // the instruction that scales by powers of two. The rows of a work item decrease with the depth. A stage
 // without a stream gets the lanes of loops.
@@ -45,7 +61,7 @@
 // CHECK-SAME:  schedule #step.loops<lanes = 16, group = {{[18]}}>
 // CHECK:       tile.stage @stream
 // CHECK-SAME:  #step.cpu<owner = rows, along = rows, lanes = 8, query_vectors = 2, key_rows = 4, {{.*}} = 128,
-// CHECK-SAME:  exp2 = bits>
+// CHECK-SAME:  exp2 = bits, by = fma>
 // DEEP-LABEL:  tile.plan @narrow
 // DEEP:        query_block = 32,
 // V4-LABEL:    tile.plan @narrow

@@ -26,6 +26,7 @@ TEST(CpuInfo, RunsItsLevelAndLower) {
   EXPECT_FALSE(cpu.runs(*machineOf("x86-64-v4")));
   cpu.machine = machineOf("x86-64-v4");
   EXPECT_TRUE(cpu.runs(*machineOf("x86-64-v3")));
+  EXPECT_FALSE(cpu.runs(*machineOf("x86-64-v4+avx512bf16")));
   EXPECT_EQ(cpu.level(), "x86-64-v4");
 }
 
@@ -38,6 +39,8 @@ TEST(CpuInfo, MachineAndFeaturesAgree) {
     EXPECT_TRUE(has("avx2") && has("fma"));
   EXPECT_EQ(hostCpu().runs(*machineOf("x86-64-v4")),
             has("avx512f") && has("avx512vl") && has("avx512bw"));
+  EXPECT_EQ(hostCpu().runs(*machineOf("x86-64-v4+avx512bf16")),
+            has("avx512f") && has("avx512vl") && has("avx512bw") && has("avx512bf16"));
   EXPECT_NE(hostCpu().fingerprint().find(hostCpu().name), std::string::npos);
 }
 
@@ -45,10 +48,18 @@ TEST(Peak, IsPlausibleAndNeedsTheMachine) {
   if (!hostCpu().machine)
     GTEST_SKIP() << "this processor has no AVX2";
   ThreadPool one({.threads = 1});
-  const double single = measureFmaPeak(one, hostCpu().machine);
+  const double single = measureProductPeak(one, hostCpu().machine);
   EXPECT_GT(single, 5.0);
   EXPECT_LT(single, 2000.0);
-  EXPECT_EQ(measureFmaPeak(one, nullptr), 0.0);
+  EXPECT_EQ(measureProductPeak(one, nullptr), 0.0);
   if (!hostCpu().runs(*machineOf("x86-64-v4")))
-    EXPECT_EQ(measureFmaPeak(one, machineOf("x86-64-v4")), 0.0);
+    EXPECT_EQ(measureProductPeak(one, machineOf("x86-64-v4")), 0.0);
+  // Pairs of bf16 are at least as fast as f32, on the only machine that has them.
+  const double pairs = measureProductPeak(one, hostCpu().machine, pe::DType::BF16);
+  if (hostCpu().runs(*machineOf("x86-64-v4+avx512bf16")))
+    EXPECT_GT(pairs, 0.8 * single);
+  else
+    EXPECT_EQ(pairs, 0.0);
+  EXPECT_EQ(measureProductPeak(one, machineOf("x86-64-v4"), pe::DType::BF16), 0.0);
+  EXPECT_EQ(measureProductPeak(one, hostCpu().machine, pe::DType::F16), 0.0);
 }
