@@ -122,6 +122,14 @@ Value Emitter::toBf16(Value vector) {
 Value Emitter::wordsOf(Value narrow) {
   return create<vector::BitCastOp>(VectorType::get({widthOf(narrow) / 2}, getF32Type()), narrow);
 }
+Value Emitter::pairs(Value low, Value high) {
+  // LLVM interleaves before it rounds, with twice as many instructions, if this is an interleave.
+  const int64_t width = widthOf(low);
+  SmallVector<int64_t> order;
+  for (int64_t lane = 0; lane < width; ++lane)
+    order.append({lane, width + lane});
+  return wordsOf(create<vector::ShuffleOp>(low, high, order));
+}
 Value Emitter::loadPair(Value memory, const Index &at) {
   Value pair = create<vector::LoadOp>(VectorType::get({2}, getBF16Type()), memory, toValue(at));
   return create<vector::ExtractOp>(wordsOf(pair), 0);

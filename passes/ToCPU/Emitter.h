@@ -10,7 +10,6 @@
 
 #include "dialect/FloatBuilder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/Scalar/FoldedInteger.h"
 
 namespace mlir::tile::cpu {
@@ -68,9 +67,7 @@ public:
   /// Returns the words of pairs of consecutive lanes of a vector of bf16.
   Value wordsOf(Value narrow);
   /// Returns the words whose low halves are `low` and whose high halves are `high`, of bf16.
-  Value pairs(Value low, Value high) {
-    return wordsOf(create<vector::InterleaveOp>(low, high));
-  }
+  Value pairs(Value low, Value high);
   /// Loads the pair of elements at `at` and the next place of a memory of bf16.
   Value loadPair(Value memory, const Index &at);
   /// Returns the sums plus the products of both halves of each word.

@@ -5,7 +5,7 @@
 // CHECK:      tile.stage @cpu {{.*}} schedule #step.cpu<owner = columns, along = rows, lanes = 16, query_vectors = 2,
 // CHECK-SAME: key_rows = 8, depth_rows = 4, column_rows = 4, column_vectors = 2, sweep_keys = 4, unroll = 4,
 // CHECK-SAME: query_block = 96, key_block = 32, part_rows = 512, most_parts = 8, split_below = 16, exp2 = scalef,
-// CHECK-SAME: by = pairdot> {
+// CHECK-SAME: by = fma> {
 // CHECK:      tile.stage @gpu {{.*}} schedule #step.gpu<owner = rows, warps = 4, owner_tiles = 1, inner_block = 64,
 // CHECK-SAME: ahead = 0, slots = 2, late_slots = 2> {
 // CHECK:      tile.stage @loops {{.*}} schedule #step.loops<lanes = 32, group = 8> {

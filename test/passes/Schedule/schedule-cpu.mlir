@@ -37,21 +37,13 @@
 // FEW:      tile.stage @attention_forward_merge {{.*}}#step.cpu<owner = rows, along = keys,
 // FEW:      tile.stage @attention_forward forward {{.*}}#step.cpu<owner = rows, along = rows,
 
-// Processors with products of pairs of bf16 use them for contractions of bf16, which the program has only for
-// them. Stages that run one row at a time multiply in f32.
-// DEFINE: %{bf16} = pe-opt %examples/nope.mlir --pe-prepare --pe-structure-pipeline
-// RUN: %{bf16} --pe-to-tile-pipeline="dtype=bf16 grad=true machine=x86-64-v4+avx512bf16" \
+// Processors with products of pairs of bf16 use them for contractions of bf16. Stages that run one row at a
+// time multiply in f32.
+// RUN: pe-opt %examples/nope.mlir --pe-prepare --pe-to-tile-pipeline="dtype=bf16 grad=true" \
 // RUN:   --pe-schedule-cpu=machine=x86-64-v4+avx512bf16 | FileCheck %s --check-prefix=PAIRS
 // PAIRS: tile.stage @attention_forward forward {{.*}}by = pairdot>
 // PAIRS: tile.dot %{{.*}} over d : <[r, d], bf16>, <[c, d], bf16> -> <[r, c], f32>
 // PAIRS: tile.stage @attention_backward {{.*}}by = pairdot>
-// RUN: %{bf16} --pe-to-tile-pipeline="dtype=bf16 machine=x86-64-v4" --pe-schedule-cpu=machine=x86-64-v4 \
-// RUN:   | FileCheck %s --check-prefix=STORED
-// RUN: %{bf16} --pe-to-tile-pipeline="dtype=f16 machine=x86-64-v4+avx512bf16" \
-// RUN:   --pe-schedule-cpu=machine=x86-64-v4+avx512bf16 | FileCheck %s --check-prefix=STORED
-// STORED-NOT: pairdot
-// STORED: tile.dot %{{.*}} over d : <[r, d], f32>, <[c, d], f32> -> <[r, c], f32>
-// STORED-NOT: pairdot
 
 // With 16 registers, tiles are 4 x 2 vectors of 8 lanes; with 32 registers, 8 x 2 vectors of 16 lanes, with
 // the instruction that scales by powers of two. The rows of a work item decrease with the depth. A stage

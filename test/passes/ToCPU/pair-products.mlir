@@ -9,11 +9,11 @@
 // CHECK-DAG:     %[[VALUES:.*]] = memref.alloca() {alignment = 64 : i64} : memref<768xf32>
 // CHECK-DAG:     %[[WEIGHTS:.*]] = memref.alloca() {alignment = 64 : i64} : memref<2048xf32>
 // The queries:
-// CHECK:         vector.interleave {{.*}} : vector<16xbf16> -> vector<32xbf16>
+// CHECK:         vector.shuffle {{.*}} [0, 16, 1, 17, {{.*}}] : vector<16xbf16>, vector<16xbf16>
 // The block of values, whose last key may have no neighbour:
 // CHECK:         scf.for
 // CHECK-COUNT-2:   vector.load %{{.*}} : {{.*}}, vector<16xbf16>
-// CHECK:           vector.interleave {{.*}} : vector<16xbf16> -> vector<32xbf16>
+// CHECK:           vector.shuffle {{.*}} [0, 16, 1, 17, {{.*}}] : vector<16xbf16>, vector<16xbf16>
 // CHECK:           vector.store %{{.*}}, %[[VALUES]]
 // CHECK:         scf.if
 // The scores:
@@ -21,7 +21,7 @@
 // CHECK:         vector.bitcast %[[PAIR]] : vector<2xbf16> to vector<1xf32>
 // CHECK:         llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"({{.*}}) : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>)
 // The weights:
-// CHECK:         vector.interleave
+// CHECK:         vector.shuffle {{.*}} [0, 16,
 // CHECK:         vector.store %{{.*}}, %[[WEIGHTS]]
 // The outputs:
 // CHECK:         memref.load %[[VALUES]]
