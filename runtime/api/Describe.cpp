@@ -2,6 +2,7 @@
 
 #include "runtime/api/Describe.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace pe::api {
@@ -81,6 +82,7 @@ public:
         of.push_back(buffers()[argument].name);
       list.push_back({{"name", group.name},
                       {"dtype", nameOf(DType::U8)},
+                      {"elements", elementsOf(group)},
                       {"shape", {plan.groupExpression(g)}},
                       {"axes", {nullptr}},
                       {"of", of},
@@ -91,6 +93,13 @@ public:
   }
 
 private:
+  /// Returns the type of the elements of a prepared tensor, or null if they have several types.
+  Json elementsOf(const device::PreparedGroup &group) const {
+    const DType first = buffers()[group.members.front()].dtype;
+    const bool isOne = std::all_of(group.members.begin(), group.members.end(),
+                                   [&](int member) { return buffers()[member].dtype == first; });
+    return isOne ? Json(nameOf(first)) : Json(nullptr);
+  }
   const std::vector<Buffer> &buffers() const { return plan.getPlan().buffers; }
 
   /// Returns the name of an axis in the source, or else the name that its size implies.
