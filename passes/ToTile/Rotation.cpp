@@ -66,7 +66,7 @@ private:
   void writeFrequencies(TileBuilder &t, Value frequencies);
   void writeAngles(TileBuilder &t, Value frequencies, Value table, StringRef start, int64_t step,
                    StringRef count);
-  void combine(TileBuilder &t, Value coarse, Value fine, RotationTables to);
+  void combine(TileBuilder &t, Value coarse, Value fine, StringRef count, RotationTables to);
   /// Returns the dims of pair number `pair`.
   std::pair<Value, Value> dimsOf(Scalar &s, Value pair) const;
   /// Reads the pair at `at` (batch, head, row, pair), widened.
@@ -179,9 +179,11 @@ void RotationPrologue::writeAngles(TileBuilder &t, Value frequencies, Value tabl
   });
 }
 
-void RotationPrologue::combine(TileBuilder &t, Value coarse, Value fine, RotationTables to) {
+/// Writes the first `count` rows of every block.
+void RotationPrologue::combine(TileBuilder &t, Value coarse, Value fine, StringRef count,
+                               RotationTables to) {
   const double magnitude = op.getMagnitude(context.headDim);
-  const std::string count = std::to_string(kFine), pairsText = pairCount();
+  const std::string pairsText = pairCount();
   t.foreach ({count, pairsText}, [&](Scalar &s, ValueRange at) {
     // `at` is head (if any), block, position in the block, pair.
     SmallVector<Value> head(at.drop_back(3));
@@ -212,6 +214,8 @@ void RotationPrologue::computeTables(Side side) {
   Type f64 = context.plan.getF64Type();
   const std::string blocks = ("ceildiv(" + side.rows() + "," + Twine(kFine) + ")").str();
   const std::string step = std::to_string(kFine), padded = blocks + "*" + step;
+  // A decode step has one row: it needs one row of a block, and no sines of the others.
+  const std::string filled = ("min(" + side.rows() + "," + step + ")").str();
   Value frequencies = context.temporary(prefix + "_frequencies", perHead({count}), f64);
   Value fine = context.temporary(prefix + "_fine", perHead({step, count, "2"}), f64);
   Value coarse = context.temporary(prefix + "_coarse", perHead({blocks, count, "2"}), f64);
@@ -221,11 +225,11 @@ void RotationPrologue::computeTables(Side side) {
 
   TileBuilder t = beginStage(context.plan, prefix + "_angles", Phase::Prepare, {});
   writeFrequencies(t, frequencies);
-  writeAngles(t, frequencies, fine, "", 1, step);
+  writeAngles(t, frequencies, fine, "", 1, filled);
   writeAngles(t, frequencies, coarse, side.start(), kFine, blocks);
   TileBuilder last =
       beginStage(context.plan, prefix + "_tables", Phase::Prepare, perHead({blocks}));
-  combine(last, coarse, fine, tables);
+  combine(last, coarse, fine, filled, tables);
 }
 
 /// Reads a given position and clamps it to [0, 2^30), because the memory may hold any value.

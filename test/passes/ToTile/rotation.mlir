@@ -5,6 +5,8 @@
 // CHECK:      %[[Q:[0-9]+]] = tile.buffer {{.*}} residual : <[b, hq, r, d], f32>
 // CHECK:      %[[K:[0-9]+]] = tile.buffer {{.*}} residual : <[b, hkv, c, d], f32>
 // CHECK:      tile.stage {{.*}} prepare
+// Sines of at most r positions in a block of 64: a decode step computes one.
+// CHECK:      tile.foreach over ["min(r,64)", "16"]
 // CHECK:      math.cos
 // CHECK:      tile.stage {{.*}} prepare over ["b", "hq"]
 // CHECK:      tile.write {{.*}}, %[[Q]][
