@@ -16,9 +16,10 @@ from ._kinds import HINTS
 from ._lengths import lengths_of
 from ._masks import Mask
 from ._ops import Attention
-from ._prepare import Ready, arguments_of, options_of, prepare, results_of, starts_of
-from ._run import Call, Forward, layout_of
-from ._tensors import check_tensor, is_dtensor, is_seen
+from ._plain import Plain, plain_of
+from ._prepare import Ready, options_of, prepare, results_of, starts_of
+from ._run import Call, Forward
+from ._tensors import check_tensor, is_dtensor
 
 if TYPE_CHECKING:
     from ._function import Function
@@ -73,7 +74,7 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     plain = None
     if (not torch.compiler.is_compiling() and type(dropout_p) is float and not dropout_p
             and sink is None and documents is None and pages is None):
-        plain = _plain(query, key, value, encoding, mask, (
+        plain = plain_of(query, key, value, encoding, mask, (
             scale, return_lse, target, q_start, k_start, head_start, heads_total), lengths)
         results = None if plain is None else _repeated(plain)
         if results is not None:
@@ -97,15 +98,6 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
 # --- Cached calls ------------------------------------------------------------
 
 
-class _Plain(NamedTuple):
-    """An eager call without modes, transforms or tensor subclasses. `key` holds everything that its
-    checks depend on."""
-
-    tensors: list[torch.Tensor]
-    keep: bool
-    key: tuple[Any, ...]
-
-
 class _Known(NamedTuple):
     call: Call
     function: Function
@@ -118,40 +110,7 @@ _known: dict[tuple[Any, ...], _Known] = {}
 _growing: dict[tuple[Any, ...], Growing] = {}
 
 
-def _plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-           encoding: Encoding | Bound | None, mask: Mask | None,
-           numbers: tuple[Any, ...], lengths: torch.Tensor | None) -> _Plain | None:
-    """Returns the call, or None if it may need conversions or raise an error."""
-    structures = ("" if encoding is None else getattr(encoding, "structure", None),
-                  "" if mask is None else getattr(mask, "structure", None))
-    # A class has its structure as a property; an encoding with its own masks has none.
-    if [type(structure) for structure in structures] != [str, str] or (
-            torch._C._is_any_autocast_enabled()):
-        return None
-    tensors = [query, key, value]
-    if encoding is not None:
-        tensors += arguments_of(encoding, False)
-    if mask is not None:
-        tensors += mask.arguments()
-    if is_seen(tensors) or any([t.is_neg() for t in tensors]):
-        return None
-    device = query.device
-    if any([t.device != device for t in tensors]):
-        return None
-    if lengths is not None:
-        if is_seen([lengths]):
-            return None
-        tensors.append(lengths)
-    keep = torch.is_grad_enabled() and any([t.requires_grad for t in tensors])
-    try:
-        layout = layout_of(tensors)
-    except RuntimeError:  # nested tensors have no shape
-        return None
-    return _Plain(tensors, keep, (layout, device, structures, keep,
-                                  getattr(encoding, "heads", None), numbers))
-
-
-def _repeated(plain: _Plain) -> Sequence[torch.Tensor] | None:
+def _repeated(plain: Plain) -> Sequence[torch.Tensor] | None:
     """Returns the results if an equal call was checked before, else None."""
     try:
         known = _known.get(plain.key)
@@ -167,11 +126,11 @@ def _repeated(plain: _Plain) -> Sequence[torch.Tensor] | None:
     return _run.forward(known.function, plain.tensors, known.call, False, known.forward)[1]
 
 
-def _family(plain: _Plain) -> tuple[Any, ...]:
+def _family(plain: Plain) -> tuple[Any, ...]:
     return (family_of(plain.key[0]), *plain.key[1:])
 
 
-def _remember(plain: _Plain, ready: Ready, call: Call) -> None:
+def _remember(plain: Plain, ready: Ready, call: Call) -> None:
     numbers = call[2:6]
     if any([type(number) is not int for number in numbers if number is not None]) or \
             [t.dtype for t in ready.tensors] != [t.dtype for t in plain.tensors]:

@@ -11,6 +11,7 @@ from ._arguments import OUTSIDE, checked, found, named
 from ._attention import attention
 from ._cache_pages import Pages
 from ._cache_rows import Rows, Storage
+from ._cache_steps import Steps
 from ._errors import DeviceError, InputError
 from ._kinds import HINTS, check_encoding, check_mask, whole
 from ._masks import Mask, causal
@@ -83,6 +84,7 @@ class Cache:
         fixed = (self.batch, self.kv_heads, (self.head_dim, self.value_dim), self.capacity or 0,
                  dtype, self.device)
         self._rows: Storage = Rows(*fixed) if self.page is None else Pages(*fixed, self.page)
+        self._steps = Steps(self.capacity)
         self.reset()
 
     # Rows
@@ -261,9 +263,13 @@ class Cache:
             if self._padded is not None and q.shape[2] == self._padded[0]:
                 return self._attend_padded(q, used, mask, options)
             keys, values, pages = self._rows.operands(self._longest, slice(0, self.batch))
-            exact = self._is_even and self._rows.holds(self._longest)
-            return attention(q, keys, values, used, mask=mask, pages=pages,
-                             kv_len=None if exact else self.lengths, **options)
+            # The table of pages gives the number of pages, not of rows.
+            lengths = None if self._is_even and pages is None else self.lengths
+            results = self._steps.attend((q, keys, values), used, mask, options, lengths, pages)
+            if results is not None:
+                return (results[0], results[1]) if return_lse else results[0]
+            return attention(q, keys, values, used, mask=mask, pages=pages, kv_len=lengths,
+                             **options)
 
     def _attend_padded(self, q: torch.Tensor, encoding: Any, mask: Mask | None,
                        options: dict[str, Any]) -> Any:

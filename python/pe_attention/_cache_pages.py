@@ -110,9 +110,6 @@ class Pages(Storage):
                                         for pages in self._lists], dtype=torch.int32)
         return self.keys, self.values, self._table[entries, :-(-length // self.page)]
 
-    def holds(self, length: int) -> bool:
-        return length % self.page == 0
-
     def crop(self, lengths: Sequence[int]) -> None:
         for pages, length in zip(self._lists, lengths, strict=True):
             while len(pages) > -(-length // self.page):

@@ -46,11 +46,8 @@ class Storage(abc.ABC):
     @abc.abstractmethod
     def operands(self, length: int, entries: slice) -> tuple[torch.Tensor, torch.Tensor,
                                                              torch.Tensor | None]:
-        """Returns the keys, values and pages of a call over the first `length` rows."""
-
-    @abc.abstractmethod
-    def holds(self, length: int) -> bool:
-        """Returns whether the operands of `length` rows have exactly this number of rows."""
+        """Returns the keys, values and pages of a call over the first `length` rows. The last pages
+        may have more rows."""
 
     @abc.abstractmethod
     def crop(self, lengths: Sequence[int]) -> None:
@@ -95,8 +92,10 @@ class Rows(Storage):
                 to[entry].narrow(1, start, count).copy_(source[entry].narrow(1, 0, count))
 
     def gathered(self, start: int, end: int, entries: slice) -> tuple[torch.Tensor, torch.Tensor]:
-        return (self.keys[entries].narrow(2, start, end - start),
-                self.values[entries].narrow(2, start, end - start))
+        keys, values = self.keys, self.values
+        if entries != slice(0, self.batch):
+            keys, values = keys[entries], values[entries]
+        return keys.narrow(2, start, end - start), values.narrow(2, start, end - start)
 
     def replace_keys(self, rows: torch.Tensor, start: int, entries: slice) -> None:
         self.keys[entries].narrow(2, start, rows.shape[2]).copy_(rows)
@@ -104,9 +103,6 @@ class Rows(Storage):
     def operands(self, length: int, entries: slice) -> tuple[torch.Tensor, torch.Tensor,
                                                              torch.Tensor | None]:
         return (*self.gathered(0, length, entries), None)
-
-    def holds(self, length: int) -> bool:
-        return True
 
     def crop(self, lengths: Sequence[int]) -> None:
         """Memory is kept for later rows."""

@@ -32,6 +32,14 @@ def _seed() -> None:
     torch.manual_seed(0)
 
 
+@pytest.fixture(params=[None, 16], ids=["contiguous", "pages"])
+def storage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs a test with both storages of `caches.create`."""
+    import caches
+
+    monkeypatch.setattr(caches, "PAGE", request.param)
+
+
 class Alibi(torch.nn.Module):
     """A learned slope per head, written as the pieces of a program."""
 

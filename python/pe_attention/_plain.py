@@ -1,0 +1,59 @@
+"""Finds eager calls that need no conversion, so that the checks of an equal call apply to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from ._prepare import arguments_of
+from ._run import layout_of
+from ._tensors import is_seen
+
+if TYPE_CHECKING:
+    from ._masks import Mask
+    from ._module import Bound, Encoding
+
+
+class Plain(NamedTuple):
+    """An eager call without modes, transforms or tensor subclasses. `key` holds everything that its
+    checks depend on."""
+
+    tensors: list[torch.Tensor]
+    keep: bool
+    key: tuple[Any, ...]
+
+
+def plain_of(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+             encoding: Encoding | Bound | None, mask: Mask | None, numbers: tuple[Any, ...],
+             lengths: torch.Tensor | None, pages: torch.Tensor | None = None) -> Plain | None:
+    """Returns the call, or None if it may need conversions or raise an error."""
+    structures = ("" if encoding is None else getattr(encoding, "structure", None),
+                  "" if mask is None else getattr(mask, "structure", None))
+    # A class has its structure as a property; an encoding with its own masks has none.
+    if [type(structure) for structure in structures] != [str, str] or (
+            torch._C._is_any_autocast_enabled()):
+        return None
+    tensors = [query, key, value]
+    if encoding is not None:
+        tensors += arguments_of(encoding, False)
+    if mask is not None:
+        tensors += mask.arguments()
+    if pages is not None:
+        tensors.append(pages)
+    if is_seen(tensors) or any([t.is_neg() for t in tensors]):
+        return None
+    device = query.device
+    if any([t.device != device for t in tensors]):
+        return None
+    if lengths is not None:
+        if is_seen([lengths]):
+            return None
+        tensors.append(lengths)
+    keep = torch.is_grad_enabled() and any([t.requires_grad for t in tensors])
+    try:
+        layout = layout_of(tensors)
+    except RuntimeError:  # nested tensors have no shape
+        return None
+    return Plain(tensors, keep, (layout, device, structures, keep,
+                                  getattr(encoding, "heads", None), numbers))
