@@ -204,9 +204,10 @@ class Function:
         self._by_name = {tensor.name: tensor for tensor in
                          (*self.arguments, *self.results, *self.saved, *self.prepared)}
         self._views: dict[tuple[int, tuple[str, ...]], Views] = {}
-        # Cached data of forward and backward calls, by layout.
+        # Cached data of forward and backward calls, and of `_run.prepared`, by layout.
         self.forwards: dict[object, Any] = {}
         self.backwards: dict[object, Any] = {}
+        self.preparations: dict[object, Any] = {}
         # Tables that depend only on parameters are kept for the backward pass. Others are
         # recomputed: rotated queries and keys are as large as the queries and keys.
         activations = {"q", "k", "v"}

@@ -314,20 +314,43 @@ def forward(function: Function, tensors: Sequence[torch.Tensor], call: Call, kee
     return known, outputs
 
 
+class _Preparation(NamedTuple):
+    """Cached data of calls of `prepared` with equal layouts: the number of bytes, and the views."""
+
+    bytes: int
+    views: Views
+
+
 def prepared(function: Function, name: str, tensors: dict[str, torch.Tensor],
              k_start: int = 0) -> torch.Tensor:
-    """Computes the prepared tensor `name` from the arguments that it depends on (`of`) and those
-    that define sizes, given by name. Returns its bytes."""
+    """Computes the prepared tensor `name`, whose size does not depend on `k_start`, from the
+    arguments that it depends on (`of`) and those that define sizes, given by name. Returns its
+    bytes."""
     call = Call("", "", None, k_start)
-    shapes = [tensors[a.name].shape if a.name in tensors else () for a in function.arguments]
-    sizes = function.sizes(shapes, call.numbers())
-    described = [*[function.tensor(each) for each in tensors], function.tensor(name)]
-    result = next(iter(tensors.values())).new_empty(described[-1].shape_in(sizes),
-                                                    dtype=torch.uint8)
-    given = [*tensors.values(), result]
-    views = function.views(_library.PREPARE, (*tensors, name))
-    views.run(layout_of(given), lambda: describe_views(views.names, described, given, sizes),
-              addresses(views.names, given), call.scalars(), place_of(result))
+    values = list(tensors.values())
+    layout = layout_of(values)
+    key = (name, *tensors, layout)
+    known: _Preparation | None = function.preparations.get(key)
+
+    def sizes() -> dict[str, Any]:
+        shapes = [tensors[a.name].shape if a.name in tensors else () for a in function.arguments]
+        return function.sizes(shapes, call.numbers())
+
+    if known is None:
+        size, = function.tensor(name).shape_in(sizes())
+        if len(function.preparations) >= _MOST_LAYOUTS:
+            function.preparations.clear()
+        known = function.preparations[key] = _Preparation(
+            size, function.views(_library.PREPARE, (*tensors, name)))
+    result = values[0].new_empty(known.bytes, dtype=torch.uint8)
+    values.append(result)
+
+    def describe() -> list[View]:
+        described = [function.tensor(each) for each in (*tensors, name)]
+        return describe_views(known.views.names, described, values, sizes())
+
+    known.views.run(layout, describe, addresses(known.views.names, values), call.scalars(),
+                    place_of(result))
     return result
 
 
