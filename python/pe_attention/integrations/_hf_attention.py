@@ -111,10 +111,19 @@ def attend(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, valu
         encoding = encoding(**data)
     if rule.k_used is not None and rule.k_used < rule.k_length:
         key, value = key.narrow(2, 0, rule.k_used), value.narrow(2, 0, rule.k_used)
-    o = attention(query, key, value, encoding, mask=rule.mask,
-                  scale=scaling, q_start=rule.q_start, k_start=rule.k_start, dropout_p=dropout,
+    o = attention(query, key, value, encoding, mask=rule.mask, scale=scaling,
+                  q_start=_start(rule, query, key), k_start=rule.k_start, dropout_p=dropout,
                   sink=s_aux)
     return o.transpose(1, 2).contiguous(), None
+
+
+def _start(rule: Rule, query: torch.Tensor, key: torch.Tensor) -> int | None:
+    """Returns the position of the first query, or None if the last query is at the last key: the
+    steps of a decoder are then calls that differ only in the number of keys. Compiled code would
+    add a guard on the sizes."""
+    is_last = (not torch.compiler.is_compiling()
+               and rule.q_start == rule.k_start + key.shape[2] - query.shape[2])
+    return None if is_last else rule.q_start
 
 
 def _check_others(module: torch.nn.Module, name: str, others: dict[str, Any]) -> None:

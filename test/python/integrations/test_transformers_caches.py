@@ -135,6 +135,22 @@ def test_unused_rows_cost_nothing(side, monkeypatch):
 
 
 @needs_transformers
+@pytest.mark.parametrize("kind", ["dynamic", "static"])
+def test_steps_are_calls_of_one_family(kind):
+    """The steps of a decoder differ only in the number of keys: they reuse the first one."""
+    from pe_attention import _attention
+
+    model = llama()
+    use(model, lambda layer: ENCODINGS["fire"](), replace_rope=True)
+    _attention._known.clear()
+    _attention._growing.clear()
+    with torch.inference_mode():
+        generated(model, kind, TOKENS, torch.ones_like(TOKENS))
+    # The prompt, which has another number of queries, and the first step.
+    assert len(_attention._known) == len(_attention._growing) == 2
+
+
+@needs_transformers
 def test_beams_and_samples():
     model = llama()
     mask = torch.ones_like(TOKENS)
