@@ -22,6 +22,7 @@ from ._tensors import with_memory
 NAMES = {getattr(torch, framework): name for framework, name in _dtypes.NAMES.items()}
 CODES = {dtype: _dtypes.CODES[name] for dtype, name in NAMES.items()}
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
+_FLOATING = ("f32", "bf16", "f16", "f64")
 _TORCH = Path(torch.__file__).resolve().parent
 
 
@@ -75,10 +76,18 @@ def function_of(tensors: Sequence[torch.Tensor], call: Call, grad: bool,
                 dtype: torch.dtype | None = None) -> Function:
     """Returns the compiled function of a call. `dtype` is the type of queries, keys, values and
     outputs, by default that of the query."""
+    if len(tensors) < 3 or not tensors[0].dim() or not tensors[2].dim():
+        shapes = ", ".join(str(list(tensor.shape)) for tensor in tensors[:3])
+        raise InputError(f"arguments: expected query, key and value [batch, heads, length, depth], "
+                         f"then the other tensors of the program, found {shapes}")
     query, value = tensors[0], tensors[2]
     dtype = dtype or query.dtype
+    name = NAMES.get(dtype)
+    if name not in _FLOATING or (name == "f64" and call.target != "reference"):
+        raise InputError(f"tensor 'q': expected float32, bfloat16 or float16 on target "
+                         f"{call.target}, found {dtype}; convert q, k and v")
     function = get_function(call.program, call.target, int(query.shape[-1]), int(value.shape[-1]),
-                            NAMES.get(dtype, str(dtype)), grad, device=_gpu_of(query))
+                            name, grad, device=_gpu_of(query))
     if has_lengths(function, tensors):
         if function.has_argument(LENGTHS.name):
             raise InputError(f"{LENGTHS.name}: expected an encoding and a mask without a tensor of "

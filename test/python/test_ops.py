@@ -190,6 +190,31 @@ def test_selective_modes_see_the_operator() -> None:
     assert "pe.attention_forward.default" in seen
 
 
+def test_wrong_tensors_of_the_operator() -> None:
+    """Graphs and exported programs call the operator without the checks of pe.attention."""
+    _, (q, k, v) = views(9)
+    program = assembled("", pe.causal.structure, Options()).text
+
+    def run(*tensors: torch.Tensor, target: str = "cpu") -> None:
+        torch.ops.pe.attention(list(tensors), program, target, None, 0, 0, None, "")
+
+    run(q, k, v)
+    for dtype in (torch.complex64, torch.bool, torch.uint16, torch.int32, torch.float64):
+        wrong = torch.zeros(1, 4, 9, 16, dtype=dtype)
+        shown = str(dtype)
+        with pytest.raises(pe.InputError, match=f"^tensor 'q': expected float32, bfloat16 or "
+                                                f"float16 on target cpu, found {shown}; convert"):
+            run(wrong, wrong, wrong)
+        with pytest.raises(pe.InputError, match="^tensor 'k': expected "):
+            run(q, wrong, v)
+    with pytest.raises(pe.InputError, match="float16 on target cpu, found torch.complex64"):
+        run(*[t.to(torch.complex64).requires_grad_() for t in (q, k, v)])
+    run(*[t.double() for t in (q, k, v)], target="reference")
+    for tensors in ((q, k), (torch.ones(()), k, v), (q, k, torch.ones(()))):
+        with pytest.raises(pe.InputError, match="^arguments: expected query, key and value"):
+            run(*tensors)
+
+
 def test_gpus_read_rows_in_place_or_a_contiguous_copy() -> None:
     from pe_attention._run import packed_for_gpu
     q = torch.randn(2, 6, 4, 16)
