@@ -29,14 +29,15 @@ def test_every_row_is_measured() -> None:
                     done.stdout)
     rows = re.findall(r"^\| (.*?) \| \d+\.\d+ \(\d+\.\d+\.\.\d+\.\d+\) \|", done.stdout,
                       re.MULTILINE)
-    assert len(rows) == len(set(rows)) == 61
+    assert len(rows) == len(set(rows)) == 73
     for name in ("nope over SDPA without bias, 4096 keys, Hkv 2, bf16",
                  "kerple_log over nope, 4096 keys, Hkv 8, f32",
                  "fire with kept tables over nope, C API, 128 keys, Hkv 8, f32",
                  "rope with rotated keys over nope, C API, 4096 keys, Hkv 1, f32",
-                 "nope, Hkv 1, bf16", "nope, C API", "two threads: nope, Hkv 1, f32"):
+                 "nope, Hkv 1, bf16", "nope, C API", "t5, step of pe.Cache, 1024 keys, f32",
+                 "two threads: nope, Hkv 1, f32"):
         assert name in rows
-    assert len(re.findall(r"^\|(?:---\|)+$", done.stdout, re.MULTILINE)) == 4
+    assert len(re.findall(r"^\|(?:---\|)+$", done.stdout, re.MULTILINE)) == 5
 
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
