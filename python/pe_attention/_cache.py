@@ -316,9 +316,7 @@ class Cache:
                     raise InputError(f"encoding: expected the value of {name} that turned the keys "
                                      f"of this cache, found another; reset() the cache and append "
                                      f"its rows again after a change of a rotation's parameters")
-        for start, length, entries in self._pending():
-            rows = self._rows.gathered(start, length, entries)[0]
-            self._rows.replace_keys(here.turn(rows, start, parameters), start, entries)
+        self._turn_rows(here, parameters)
         if self._rotation is None:
             self._rotation = here.text
             self._parameters = {name: each.clone() for name, each in parameters.items()}
@@ -338,14 +336,25 @@ class Cache:
         here: Turned | None = self._known[1]
         return here
 
-    def _pending(self) -> list[tuple[int, int, slice]]:
-        """Returns the ranges of keys that are not turned yet, each with its batch entries."""
-        if self._is_even and min(self._turned) == max(self._turned):
-            ranges = [(self._turned[0], self._longest, slice(0, self.batch))]
+    def _turn_rows(self, here: Turned, parameters: dict[str, torch.Tensor]) -> None:
+        """Turns the keys that are not turned yet: one call for all sequences, if they have equal
+        lengths or one new row each, else one call for each."""
+        turned, rows = self._turned, self._rows
+        if self._is_even and min(turned) == max(turned):
+            ranges = [(turned[0], self._longest, slice(0, self.batch))]
         else:
             ranges = [(start, length, slice(entry, entry + 1)) for entry, (start, length) in
-                      enumerate(zip(self._turned, self._lengths, strict=True))]
-        return [each for each in ranges if each[0] < each[1]]
+                      enumerate(zip(turned, self._lengths, strict=True))]
+            single = [entry.start for start, length, entry in ranges if length == start + 1]
+            if len(single) > 1:
+                positions = [turned[entry] for entry in single]
+                keys = here.turn_each(rows.keys_at(single, positions), positions, parameters)
+                rows.replace_keys_at(keys, single, positions)
+                ranges = [each for each in ranges if each[1] != each[0] + 1]
+        for start, length, entries in ranges:
+            if start < length:
+                keys = rows.gathered(start, length, entries)[0]
+                rows.replace_keys(here.turn(keys, start, parameters), start, entries)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": ()}

@@ -67,14 +67,24 @@ class Pages(Storage):
                 continue
             self._table = None
 
-    def _rows_of(self, entry: int, start: int, end: int) -> torch.Tensor:
+    def _rows_of(self, entry: int, start: int, end: int) -> list[int]:
         """Returns the numbers of rows in the pools."""
-        rows = torch.arange(start, end)
-        pages = torch.tensor(self._lists[entry], dtype=torch.int64)
-        return (pages[rows // self.page] * self.page + rows % self.page).to(self.device)
+        pages, page = self._lists[entry], self.page
+        rows: list[int] = []
+        for number in range(start // page, -(-end // page)):
+            shift = (pages[number] - number) * page
+            rows += range(max(start, number * page) + shift, min(end, (number + 1) * page) + shift)
+        return rows
 
-    def _put(self, pool: torch.Tensor, index: torch.Tensor, rows: Sequence[torch.Tensor]) -> None:
-        pool.flatten(0, 1).index_copy_(0, index, torch.cat([each.transpose(0, 1) for each in rows]))
+    def _index(self, rows: list[int]) -> torch.Tensor:
+        return torch.tensor(rows, dtype=torch.int64, device=self.device)
+
+    def _read(self, pool: torch.Tensor, rows: list[int]) -> torch.Tensor:
+        return pool.flatten(0, 1).index_select(0, self._index(rows))
+
+    def _put(self, pool: torch.Tensor, index: torch.Tensor, rows: torch.Tensor) -> None:
+        """Writes the rows [n, heads, depth]."""
+        pool.flatten(0, 1).index_copy_(0, index, rows)
 
     def reserve(self, needed: int, used: int) -> None:
         """Pages are allocated when they are written."""
@@ -84,23 +94,42 @@ class Pages(Storage):
         ends = [start + count for start, count in zip(starts, counts, strict=True)]
         for entry, (start, end) in enumerate(zip(starts, ends, strict=True)):
             self._own(entry, start, end)
-        index = torch.cat([self._rows_of(entry, start, end) for entry, (start, end) in
-                           enumerate(zip(starts, ends, strict=True))])
+        index = self._index([row for entry, (start, end) in enumerate(zip(starts, ends,
+                                                                          strict=True))
+                             for row in self._rows_of(entry, start, end)])
+        is_whole = min(counts) == k.shape[2]
         for pool, new in ((self.keys, k), (self.values, v)):
-            self._put(pool, index, [rows[:, :count] for rows, count in
-                                    zip(new, counts, strict=True)])
+            rows = new.transpose(1, 2)
+            self._put(pool, index, rows.flatten(0, 1) if is_whole else torch.cat(
+                [each[:count] for each, count in zip(rows, counts, strict=True)]))
 
     def gathered(self, start: int, end: int, entries: slice) -> tuple[torch.Tensor, torch.Tensor]:
-        index = [self._rows_of(entry, start, end) for entry in range(self.batch)[entries]]
-        key, value = [torch.stack([pool.flatten(0, 1)[each].transpose(0, 1) for each in index])
+        numbers = [row for entry in range(self.batch)[entries]
+                   for row in self._rows_of(entry, start, end)]
+        key, value = [self._read(pool, numbers).unflatten(0, (-1, end - start)).transpose(1, 2)
                       for pool in (self.keys, self.values)]
         return key, value
 
     def replace_keys(self, rows: torch.Tensor, start: int, entries: slice) -> None:
         end = start + rows.shape[2]
-        for number, entry in enumerate(range(self.batch)[entries]):
+        chosen = range(self.batch)[entries]
+        for entry in chosen:
             self._own(entry, start, end)
-            self._put(self.keys, self._rows_of(entry, start, end), [rows[number].to(self.dtype)])
+        index = self._index([row for entry in chosen for row in self._rows_of(entry, start, end)])
+        self._put(self.keys, index, rows.transpose(1, 2).flatten(0, 1).to(self.dtype))
+
+    def keys_at(self, entries: Sequence[int], positions: Sequence[int]) -> torch.Tensor:
+        numbers = [row for entry, at in zip(entries, positions, strict=True)
+                   for row in self._rows_of(entry, at, at + 1)]
+        return self._read(self.keys, numbers).unsqueeze(2)
+
+    def replace_keys_at(self, rows: torch.Tensor, entries: Sequence[int],
+                        positions: Sequence[int]) -> None:
+        for entry, at in zip(entries, positions, strict=True):
+            self._own(entry, at, at + 1)
+        index = self._index([row for entry, at in zip(entries, positions, strict=True)
+                             for row in self._rows_of(entry, at, at + 1)])
+        self._put(self.keys, index, rows.squeeze(2).to(self.dtype))
 
     def operands(self, length: int, entries: slice) -> tuple[torch.Tensor, torch.Tensor,
                                                              torch.Tensor | None]:

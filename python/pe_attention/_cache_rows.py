@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -42,6 +43,15 @@ class Storage(abc.ABC):
     @abc.abstractmethod
     def replace_keys(self, rows: torch.Tensor, start: int, entries: slice) -> None:
         """Writes the keys [B, heads, rows, head_dim] of some entries from row `start` on."""
+
+    @abc.abstractmethod
+    def keys_at(self, entries: Sequence[int], positions: Sequence[int]) -> torch.Tensor:
+        """Returns one key of each of these entries, [entries, heads, 1, head_dim]."""
+
+    @abc.abstractmethod
+    def replace_keys_at(self, rows: torch.Tensor, entries: Sequence[int],
+                        positions: Sequence[int]) -> None:
+        """Writes one key of each of these entries."""
 
     @abc.abstractmethod
     def operands(self, length: int, entries: slice) -> tuple[torch.Tensor, torch.Tensor,
@@ -87,6 +97,11 @@ class Rows(Storage):
             self.keys.narrow(2, starts[0], k.shape[2]).copy_(k)
             self.values.narrow(2, starts[0], k.shape[2]).copy_(v)
             return
+        if min(counts) == max(counts) == 1:
+            every = self._places(range(self.batch), starts)
+            self.keys[every] = k[:, :, 0]
+            self.values[every] = v[:, :, 0]
+            return
         for to, source in ((self.keys, k), (self.values, v)):
             for entry, (start, count) in enumerate(zip(starts, counts, strict=True)):
                 to[entry].narrow(1, start, count).copy_(source[entry].narrow(1, 0, count))
@@ -99,6 +114,18 @@ class Rows(Storage):
 
     def replace_keys(self, rows: torch.Tensor, start: int, entries: slice) -> None:
         self.keys[entries].narrow(2, start, rows.shape[2]).copy_(rows)
+
+    def _places(self, entries: Sequence[int], positions: Sequence[int]) -> tuple[Any, ...]:
+        """Returns the index of one row of each of these entries."""
+        return (torch.tensor(entries, device=self.device), slice(None),
+                torch.tensor(positions, device=self.device))
+
+    def keys_at(self, entries: Sequence[int], positions: Sequence[int]) -> torch.Tensor:
+        return self.keys[self._places(entries, positions)].unsqueeze(2)
+
+    def replace_keys_at(self, rows: torch.Tensor, entries: Sequence[int],
+                        positions: Sequence[int]) -> None:
+        self.keys[self._places(entries, positions)] = rows.squeeze(2).to(self.dtype)
 
     def operands(self, length: int, entries: slice) -> tuple[torch.Tensor, torch.Tensor,
                                                              torch.Tensor | None]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
 from . import _run
-from ._assemble import Piece, assemble
+from ._assemble import Argument, Piece, assemble
 from ._errors import CompileError
 from ._explain import program_for
 from ._function import Function, get_function
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 # Constraints of docs/spec.md that a rotation violates if its keys cannot be kept turned.
 _CANNOT = re.compile(r"\(rotated_keys-C\d\)")
+
+_ROWS = "tensor<?x?xi32>"
+_POSITIONS = Piece("", (f"positions(%{{q_pos}}, %{{k_pos}} : {_ROWS}, {_ROWS})",),
+                   (Argument("q_pos", _ROWS, ""), Argument("k_pos", _ROWS, "")))
 
 
 class _GivenTurned(Encoding):
@@ -34,13 +39,14 @@ class Turned(NamedTuple):
     """An encoding whose rotation turns only queries, and the program that turns keys.
 
     `of` are the names and the indices of the parameters that this program reads, among the
-    arguments of `source`.
+    arguments of `source`. `placed` is the text of the program with given positions.
     """
 
     source: Encoding
     encoding: Encoding
     function: Function
     text: str
+    placed: str
     of: tuple[tuple[str, int], ...]
 
     def parameters(self) -> dict[str, torch.Tensor]:
@@ -58,8 +64,23 @@ class Turned(NamedTuple):
         CPUs, whose kernels compute in f32, else in the type of the keys."""
         # The queries only define the number of their heads.
         tensors = {"q": keys, "k": keys, **parameters}
-        rows = _run.prepared(self.function, "attention_keys", tensors, start)
-        dtype = torch.float32 if self.function.target == "cpu" else keys.dtype
+        return self._turned(self.function, keys, tensors, start)
+
+    def turn_each(self, keys: torch.Tensor, positions: Sequence[int],
+                  parameters: dict[str, torch.Tensor]) -> torch.Tensor:
+        """Returns the keys [B, Hkv, 1, D] turned, where that of entry b is at `positions[b]`, with
+        the bits of `turn`. This holds for one key per entry: `turn` computes the sines of several
+        positions from each other, but those of given positions are computed separately."""
+        depth, index = keys.shape[3], keys.device.index or 0
+        function = get_function(self.placed, self.function.target, depth, depth,
+                                _run.NAMES[keys.dtype], False, device=index)
+        places = torch.tensor(positions, dtype=torch.int32, device=keys.device).unsqueeze(1)
+        return self._turned(function, keys, {"q": keys, "k": keys, "k_pos": places, **parameters})
+
+    def _turned(self, function: Function, keys: torch.Tensor, tensors: dict[str, torch.Tensor],
+                start: int = 0) -> torch.Tensor:
+        rows = _run.prepared(function, "attention_keys", tensors, start)
+        dtype = torch.float32 if function.target == "cpu" else keys.dtype
         return rows[:keys.numel() * dtype.itemsize].view(dtype).view(keys.shape)
 
 
@@ -79,7 +100,8 @@ def turned(encoding: Encoding, mask: Mask | None, keys: torch.Tensor, value_dim:
         return None
     rotation = [clause for clause in piece.clauses if clause.startswith("rotate(")]
     depth, dtype = keys.shape[3], _run.NAMES[keys.dtype]
-    text = assemble([Piece(piece.definitions, tuple(rotation), piece.arguments)]).text
+    turning = Piece(piece.definitions, tuple(rotation), piece.arguments)
+    text, placed = assemble([turning]).text, assemble([turning, _POSITIONS]).text
     index = keys.device.index or 0
     function = get_function(text, target, depth, depth, dtype, False, device=index)
     names = [argument.name for argument in function.arguments]
@@ -95,7 +117,7 @@ def turned(encoding: Encoding, mask: Mask | None, keys: torch.Tensor, value_dim:
         if _CANNOT.search(str(error)):
             return None
         raise
-    return Turned(encoding, whole, function, text, of)
+    return Turned(encoding, whole, function, text, placed, of)
 
 
 def module_of(encoding: object) -> Encoding | None:

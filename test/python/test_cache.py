@@ -14,6 +14,7 @@ import torch
 import pe_attention as pe
 from caches import (CASES, DEPTH, HEADS, KV_HEADS, LENGTH, NTK, ROTATED, create, decoded, poison,
                     random_chunks, rows)
+from pe_attention._turned import Turned
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -82,6 +83,29 @@ def test_ragged_entries_equal_each_alone(name: str) -> None:
                                    single.attend(part[0], encoding, mask=mask))
         at += size
     assert cache.lengths.tolist() == [len(single) for single in alone]
+
+
+@pytest.mark.usefixtures("storage")
+def test_keys_of_a_ragged_step_are_turned_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if some sequences have ended, or have two new rows; the others are turned separately."""
+    calls = []
+    turn, turn_each = Turned.turn, Turned.turn_each
+    monkeypatch.setattr(Turned, "turn", lambda self, keys, start, given: (
+        calls.append([start]), turn(self, keys, start, given))[1])
+    monkeypatch.setattr(Turned, "turn_each", lambda self, keys, positions, given: (
+        calls.append(positions), turn_each(self, keys, positions, given))[1])
+    q, k, v = rows(batch=4)
+    rope = pe.nn.RoPE()
+    cache = create(4, KV_HEADS, DEPTH)
+    cache.append(k[:, :, :40], v[:, :, :40], torch.tensor([40, 3, 17, 0]))
+    cache.attend(q[:, :, :40], rope)
+    for counts, expected in (([1, 1, 1, 1], [[40, 3, 17, 0]]), ([1, 0, 1, 0], [[41, 18]]),
+                             ([1, 0, 0, 0], [[42]]), ([1, 2, 1, 0], [[43, 19], [4]])):
+        calls.clear()
+        n = max(counts)
+        cache.append(k[:, :, 50:50 + n], v[:, :, 50:50 + n], torch.tensor(counts))
+        cache.attend(q[:, :, 50:50 + n], rope)
+        assert calls == expected
 
 
 @pytest.mark.usefixtures("storage")
