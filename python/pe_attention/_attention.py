@@ -118,7 +118,7 @@ def _repeated(plain: Plain) -> Sequence[torch.Tensor] | None:
         return None
     if known is None:
         growing = None if plain.keep else _growing.get(_family(plain))
-        return None if growing is None else growing.run(plain.tensors)
+        return None if growing is None else growing.run(plain.tensors, plain.tensors[1].shape[2])
     if plain.keep:
         recorded: Sequence[torch.Tensor] = Attention.apply(  # type: ignore[attr-defined]
             known.call, known.function, known.forward, *plain.tensors)

@@ -262,10 +262,14 @@ class Cache:
                 "heads_total": heads_total, "return_lse": return_lse, "target": target}
             if self._padded is not None and q.shape[2] == self._padded[0]:
                 return self._attend_padded(q, used, mask, options)
-            keys, values, pages = self._rows.operands(self._longest, slice(0, self.batch))
             # The table of pages gives the number of pages, not of rows.
-            lengths = None if self._is_even and pages is None else self.lengths
-            results = self._steps.attend((q, keys, values), used, mask, options, lengths, pages)
+            lengths = None if self._is_even and self.page is None else self.lengths
+            results = self._steps.repeat(q, self._rows, self._longest, encoding, self._known, mask,
+                                         options, lengths)
+            if results is None:
+                keys, values, pages = self._rows.operands(self._longest, slice(0, self.batch))
+                results = self._steps.attend((q, keys, values), encoding, used, self._known, mask,
+                                             options, lengths, pages)
             if results is not None:
                 return (results[0], results[1]) if return_lse else results[0]
             return attention(q, keys, values, used, mask=mask, pages=pages, kv_len=lengths,
@@ -296,6 +300,8 @@ class Cache:
     def _turn(self, encoding: Any, mask: Mask | None) -> Any:
         """Turns the keys that are not turned yet, and returns the encoding of the call."""
         module = module_of(encoding)
+        if module is None:
+            self._known = ()
         here = None if module is None else self._turned_encoding(module, mask)
         if self.page is not None and module is not None:
             kinds = {clause.partition("(")[0] for clause in module.piece().clauses}

@@ -137,7 +137,12 @@ class Pages(Storage):
             most = max(map(len, self._lists))
             self._table = torch.tensor([pages + [-1] * (most - len(pages))
                                         for pages in self._lists], dtype=torch.int32)
-        return self.keys, self.values, self._table[entries, :-(-length // self.page)]
+        columns = -(-length // self.page)
+        table = self._table if entries == slice(0, self.batch) else self._table[entries]
+        return self.keys, self.values, table.narrow(1, 0, columns)
+
+    def pools(self, length: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        return self.operands(length, slice(0, self.batch))
 
     def crop(self, lengths: Sequence[int]) -> None:
         for pages, length in zip(self._lists, lengths, strict=True):

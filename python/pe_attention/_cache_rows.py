@@ -60,6 +60,11 @@ class Storage(abc.ABC):
         may have more rows."""
 
     @abc.abstractmethod
+    def pools(self, length: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        """Returns the memory of keys and values, whose rows may be more than `length`, and the
+        pages of a call over these rows."""
+
+    @abc.abstractmethod
     def crop(self, lengths: Sequence[int]) -> None:
         """Releases memory of rows after the lengths."""
 
@@ -130,6 +135,9 @@ class Rows(Storage):
     def operands(self, length: int, entries: slice) -> tuple[torch.Tensor, torch.Tensor,
                                                              torch.Tensor | None]:
         return (*self.gathered(0, length, entries), None)
+
+    def pools(self, length: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        return self.keys, self.values, None
 
     def crop(self, lengths: Sequence[int]) -> None:
         """Memory is kept for later rows."""

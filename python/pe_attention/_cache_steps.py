@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from . import _run
+from ._cache_rows import Storage
 from ._growing import Growing, can_grow, family_of
 from ._plain import Plain, plain_of
-from ._prepare import options_of, prepare, starts_of
+from ._prepare import arguments_of, options_of, prepare, starts_of
 from ._run import Call
 from ._tables import Tables
+from ._tensors import is_seen
 
 if TYPE_CHECKING:
     from ._function import Function
@@ -31,6 +33,19 @@ _LEAST_ENTRIES = 64
 _MOST_KNOWN = 16
 
 
+class _Last(NamedTuple):
+    """The last step, and everything that its checks depend on: the encoding as the cache notes it,
+    the mask and its text, the options, and the layouts of tensors other than those of the cache."""
+
+    known: tuple[Any, ...]
+    mask: Mask | None
+    text: str
+    options: dict[str, Any]
+    has_lengths: bool
+    layout: list[Any]
+    step: Growing
+
+
 class Steps:
     """The steps of a cache of at most `capacity` rows per sequence, or of any number."""
 
@@ -38,15 +53,48 @@ class Steps:
         self.capacity = capacity
         # None for calls that cannot be repeated with other numbers of keys.
         self._known: dict[tuple[Any, ...], Growing | None] = {}
+        self._last: _Last | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:  # tables are computed again
         return Steps, (self.capacity,)
 
+    def repeat(self, q: torch.Tensor, rows: Storage, length: int, encoding: Encoding | Bound | None,
+               known: tuple[Any, ...], mask: Mask | None, options: dict[str, Any],
+               lengths: torch.Tensor | None) -> Sequence[Any] | None:
+        """Returns the results of `attend` over the first `length` rows if the call differs from the
+        last step only in the values of tensors and the number of keys, else None."""
+        last = self._last
+        if (last is None or known is not last.known or mask is not last.mask
+                or (lengths is not None) is not last.has_lengths or options != last.options):
+            return None
+        given = [q]
+        if encoding is not None:
+            given += arguments_of(encoding, False)
+        if mask is not None:
+            if mask.structure is not last.text:
+                return None
+            given += mask.arguments()
+        if is_seen(given) or _layout_of(given) != last.layout:
+            return None
+        keys, values, pages = rows.pools(length)
+        tensors = [q, keys, values, *given[1:]]
+        if pages is not None:
+            tensors.append(pages)
+            length = pages.shape[1] * keys.shape[1]
+        if lengths is not None:
+            tensors.append(lengths)
+        tables = last.step.tables
+        if tables is not None and length > tables.capacity:
+            return None
+        return last.step.run(tensors, length)
+
     def attend(self, operands: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
-               encoding: Encoding | Bound | None, mask: Mask | None, options: dict[str, Any],
+               given: Encoding | Bound | None, encoding: Encoding | Bound | None,
+               known: tuple[Any, ...], mask: Mask | None, options: dict[str, Any],
                lengths: torch.Tensor | None, pages: torch.Tensor | None) -> Sequence[Any] | None:
         """Returns o and, with `return_lse`, its lse, as `pe.attention` computes them from the
-        query, the keys and the values, or None for a call to be left to it."""
+        query, the keys and the values, or None for a call to be left to it. `given` is the encoding
+        of the caller, `known` identifies it, and `encoding` is that of turned keys."""
         if operands[0].shape[2] > _MOST_QUERIES or options["sink"] is not None:
             return None
         numbers = (options["scale"], options["return_lse"], options["target"],
@@ -66,7 +114,12 @@ class Steps:
             return None
         if step.tables is not None and step.keys_of(plain.tensors) > step.tables.capacity:
             step = self._known[key] = self._made(step.function, plain.tensors, step.call)
-        return step.run(plain.tensors)
+        if known or given is None:
+            end = len(plain.tensors) - (pages is not None) - (lengths is not None)
+            layout = _layout_of([plain.tensors[0], *plain.tensors[3:end]])
+            self._last = _Last(known, mask, "" if mask is None else mask.structure, options,
+                               lengths is not None, layout, step)
+        return step.run(plain.tensors, step.keys_of(plain.tensors))
 
     def _learn(self, key: tuple[Any, ...], plain: Plain, encoding: Encoding | Bound | None,
                mask: Mask | None, options: dict[str, Any], lengths: torch.Tensor | None,
@@ -99,3 +152,7 @@ class Steps:
             entries = max(keys, min(entries, self.capacity))
         tables = Tables.of(function, tensors, call, -(-entries // page) * page)
         return Growing.with_tables(function, tensors, call, tables)
+
+
+def _layout_of(tensors: Sequence[torch.Tensor]) -> list[Any]:
+    return [(t.shape, t.stride(), t.dtype, t.device, t.is_neg()) for t in tensors]

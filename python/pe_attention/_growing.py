@@ -20,6 +20,8 @@ from ._run import Call, Forward, Layout
 from ._tables import CAPACITY, Tables
 
 _SHAPE = 3  # the index of the shape in the words of a view, which strides follow
+# The indices of the numbers of keys and of values among the words of a call.
+_KEY_ROWS, _VALUE_ROWS = VIEW_WORDS + _SHAPE + 2, 2 * VIEW_WORDS + _SHAPE + 2
 # Workspaces are queried for multiples of this number of keys.
 _BLOCK = 512
 _PAGES = ["b", "ceildiv(c,page)"]  # the shape of the table of pages
@@ -97,8 +99,9 @@ class Growing:
         key = tensors[1].shape
         return key[2] if self.pages is None else key[1] * tensors[self.pages].shape[1]
 
-    def run(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
-        """Returns the results, or None if tensors are not aligned."""
+    def run(self, tensors: Sequence[torch.Tensor], keys: int) -> list[torch.Tensor] | None:
+        """Returns the results for the first `keys` rows of keys and values, or, with pages, all
+        rows of the pages in the table. Returns None if tensors are not aligned."""
         outputs = [torch.empty_strided(shape, strides, dtype=dtype)
                    for shape, strides, dtype in self.outputs]
         pointers = [tensor.data_ptr() for tensor in tensors]
@@ -116,7 +119,9 @@ class Growing:
             tensor, at = tensors[index], index * VIEW_WORDS + _SHAPE
             words[at:at + rank] = array("q", tensor.shape)
             words[at + MAX_RANK:at + MAX_RANK + rank] = array("q", tensor.stride())
-        self._run(words, self.keys_of(tensors), _run.place_of(tensors[0]).pool)
+        if self.pages is None:
+            words[_KEY_ROWS] = words[_VALUE_ROWS] = keys
+        self._run(words, keys, _run.place_of(tensors[0]).pool)
         return outputs
 
     def _run(self, words: array[int], keys: int, pool: int) -> None:
@@ -152,8 +157,7 @@ class Growing:
         if self.tables is not None:
             keys = min(keys, self.tables.capacity)
         if self.pages is None:
-            for index in (1, 2):
-                words[index * VIEW_WORDS + _SHAPE + 2] = keys
+            words[_KEY_ROWS] = words[_VALUE_ROWS] = keys
         else:
             page = words[VIEW_WORDS + _SHAPE + 1]
             words[self.pages * VIEW_WORDS + _SHAPE + 1] = -(-keys // page)

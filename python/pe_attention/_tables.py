@@ -7,7 +7,7 @@ queries and at most as many keys read it (`_growing.Growing`):
     tables = Tables.of(function, [query, key, value, *parameters], call, capacity=4096)
     step = Growing.with_tables(function, [query, key, value, *parameters], call, tables)
     for ...:  # key and value have one more row each time
-        (o,) = step.run([query, key, value, *parameters])
+        (o,) = step.run([query, key, value, *parameters], key.shape[2])
 
 The results have the same bits as without tables. The last query is at the last key, as by default.
 """
@@ -82,10 +82,15 @@ class Tables:
         return Tables(function, tensors, call, capacity)
 
     def follow(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Computes the tables again if a parameter that they depend on has changed."""
+        """Computes the tables again if a parameter that they depend on has changed. Keys and values
+        may have more rows than the capacity."""
         for source in self._sources:
             if not source.is_same(tensors[source.index]):
-                self._fill(tensors)
+                query, key, value, *rest = tensors
+                has_pages = self.function.arguments[1].shape[2] != "c"
+                if not has_pages and key.shape[2] > self.capacity:
+                    key, value = [each.narrow(2, 0, self.capacity) for each in (key, value)]
+                self._fill([query, key, value, *rest])
                 return
 
     def sizes(self, tensors: Sequence[torch.Tensor]) -> dict[str, Any]:

@@ -83,11 +83,11 @@ def test_calls_have_the_bits_of_calls_without_tables(name: str, queries: int) ->
     step = Growing.with_tables(function, tensors, call, tables)
     for keys in range(queries, CAPACITY + 1):
         _, tensors, _ = call_of(encoding, queries, keys)
-        results = step.run(tensors)
+        results = step.run(tensors, tensors[1].shape[2])
         expected = pe.attention(*tensors[:3], encoding, mask=pe.causal)
         assert results is not None and torch.equal(results[0], expected), keys
     tables.tensors[0].zero_()  # the table is read
-    results = step.run(tensors)
+    results = step.run(tensors, tensors[1].shape[2])
     assert results is not None and not torch.equal(results[0], expected)
 
 
@@ -103,7 +103,7 @@ def test_calls_that_the_tables_do_not_hold_for() -> None:
     tables = Tables.of(function, tensors, call, 32)
     step = Growing.with_tables(function, tensors, call, tables)
     with pytest.raises(pe.InputError, match=r"'capacity': expected a shape \[n\] of at least 33"):
-        step.run(call_of(encoding, 1, 33)[1])
+        step.run(call_of(encoding, 1, 33)[1], 33)
     assert Tables.of(*call_of(pe.nn.RoPE(), 1, 8), 32) is None
 
 
