@@ -359,7 +359,7 @@ class Cache:
                 ranges = [each for each in ranges if each[1] != each[0] + 1]
         for start, length, entries in ranges:
             if start < length:
-                keys = rows.gathered(start, length, entries)[0]
+                keys = rows.gathered_keys(start, length, entries)
                 rows.replace_keys(here.turn(keys, start, parameters), start, entries)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -104,11 +104,17 @@ class Pages(Storage):
                 [each[:count] for each, count in zip(rows, counts, strict=True)]))
 
     def gathered(self, start: int, end: int, entries: slice) -> tuple[torch.Tensor, torch.Tensor]:
-        numbers = [row for entry in range(self.batch)[entries]
-                   for row in self._rows_of(entry, start, end)]
-        key, value = [self._read(pool, numbers).unflatten(0, (-1, end - start)).transpose(1, 2)
+        key, value = [self._gathered(pool, start, end, entries)
                       for pool in (self.keys, self.values)]
         return key, value
+
+    def gathered_keys(self, start: int, end: int, entries: slice) -> torch.Tensor:
+        return self._gathered(self.keys, start, end, entries)
+
+    def _gathered(self, pool: torch.Tensor, start: int, end: int, entries: slice) -> torch.Tensor:
+        numbers = [row for entry in range(self.batch)[entries]
+                   for row in self._rows_of(entry, start, end)]
+        return self._read(pool, numbers).unflatten(0, (-1, end - start)).transpose(1, 2)
 
     def replace_keys(self, rows: torch.Tensor, start: int, entries: slice) -> None:
         end = start + rows.shape[2]

@@ -41,6 +41,10 @@ class Storage(abc.ABC):
         """Returns rows of keys and values of some entries, [B, heads, rows, depth]."""
 
     @abc.abstractmethod
+    def gathered_keys(self, start: int, end: int, entries: slice) -> torch.Tensor:
+        """Returns the keys of `gathered`."""
+
+    @abc.abstractmethod
     def replace_keys(self, rows: torch.Tensor, start: int, entries: slice) -> None:
         """Writes the keys [B, heads, rows, head_dim] of some entries from row `start` on."""
 
@@ -112,13 +116,17 @@ class Rows(Storage):
                 to[entry].narrow(1, start, count).copy_(source[entry].narrow(1, 0, count))
 
     def gathered(self, start: int, end: int, entries: slice) -> tuple[torch.Tensor, torch.Tensor]:
-        keys, values = self.keys, self.values
-        if entries != slice(0, self.batch):
-            keys, values = keys[entries], values[entries]
-        return keys.narrow(2, start, end - start), values.narrow(2, start, end - start)
+        return (self._of(self.keys, entries).narrow(2, start, end - start),
+                self._of(self.values, entries).narrow(2, start, end - start))
+
+    def gathered_keys(self, start: int, end: int, entries: slice) -> torch.Tensor:
+        return self._of(self.keys, entries).narrow(2, start, end - start)
+
+    def _of(self, rows: torch.Tensor, entries: slice) -> torch.Tensor:
+        return rows if entries == slice(0, self.batch) else rows[entries]
 
     def replace_keys(self, rows: torch.Tensor, start: int, entries: slice) -> None:
-        self.keys[entries].narrow(2, start, rows.shape[2]).copy_(rows)
+        self._of(self.keys, entries).narrow(2, start, rows.shape[2]).copy_(rows)
 
     def _places(self, entries: Sequence[int], positions: Sequence[int]) -> tuple[Any, ...]:
         """Returns the index of one row of each of these entries."""

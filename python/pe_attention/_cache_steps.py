@@ -71,7 +71,7 @@ class Steps:
         if encoding is not None:
             given += arguments_of(encoding, False)
         if mask is not None:
-            if mask.structure is not last.text:
+            if mask.structure != last.text:
                 return None
             given += mask.arguments()
         if is_seen(given) or _layout_of(given) != last.layout:

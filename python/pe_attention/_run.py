@@ -331,35 +331,34 @@ class _Preparation(NamedTuple):
 
 
 def prepared(function: Function, name: str, tensors: dict[str, torch.Tensor],
-             k_start: int = 0) -> torch.Tensor:
+             k_start: int = 0, dtype: torch.dtype = torch.uint8) -> torch.Tensor:
     """Computes the prepared tensor `name`, whose size does not depend on `k_start`, from the
     arguments that it depends on (`of`) and those that define sizes, given by name. Returns its
-    bytes."""
-    call = Call("", "", None, k_start)
+    bytes as a tensor of one axis and type `dtype`."""
     values = list(tensors.values())
     layout = layout_of(values)
-    key = (name, *tensors, layout)
-    known: _Preparation | None = function.preparations.get(key)
+    known: _Preparation | None = function.preparations.get((name, *tensors, layout))
 
     def sizes() -> dict[str, Any]:
         shapes = [tensors[a.name].shape if a.name in tensors else () for a in function.arguments]
-        return function.sizes(shapes, call.numbers())
+        return function.sizes(shapes, {})
 
     if known is None:
         size, = function.tensor(name).shape_in(sizes())
         if len(function.preparations) >= _MOST_LAYOUTS:
             function.preparations.clear()
-        known = function.preparations[key] = _Preparation(
+        known = function.preparations[name, *tensors, layout] = _Preparation(
             size, function.views(_library.PREPARE, (*tensors, name)))
-    result = values[0].new_empty(known.bytes, dtype=torch.uint8)
-    values.append(result)
+    result = torch.empty(known.bytes // dtype.itemsize, dtype=dtype, device=values[0].device)
+    given = [*values, result]
 
     def describe() -> list[View]:
         described = [function.tensor(each) for each in (*tensors, name)]
-        return describe_views(known.views.names, described, values, sizes())
+        return describe_views(known.views.names, described, [*values, result.view(torch.uint8)],
+                              sizes())
 
-    known.views.run(layout, describe, addresses(known.views.names, values), call.scalars(),
-                    place_of(result))
+    known.views.run(layout, describe, addresses(known.views.names, given),
+                    (("k_start", k_start),) if k_start else (), place_of(result))
     return result
 
 

@@ -79,9 +79,10 @@ class Turned(NamedTuple):
 
     def _turned(self, function: Function, keys: torch.Tensor, tensors: dict[str, torch.Tensor],
                 start: int = 0) -> torch.Tensor:
-        rows = _run.prepared(function, "attention_keys", tensors, start)
         dtype = torch.float32 if function.target == "cpu" else keys.dtype
-        return rows[:keys.numel() * dtype.itemsize].view(dtype).view(keys.shape)
+        rows = _run.prepared(function, "attention_keys", tensors, start, dtype)
+        count = keys.numel()
+        return (rows if rows.numel() == count else rows[:count]).view(keys.shape)
 
 
 def rotates(encoding: Encoding) -> bool:

@@ -300,3 +300,55 @@ def test_arguments_of_steps() -> None:
         assert {step.outputs[0][0][2] for step in steps_of(cache)} == {1, 8}
         with pytest.raises(pe.InputError, match="encoding: expected one for 4 heads"):
             cache.attend(q[:, :1, -1:].expand(1, 4, 1, DEPTH), pe.nn.ALiBi(HEADS))
+
+
+@pytest.mark.usefixtures("storage")
+def test_repeated_steps_follow_their_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step that equals the last one is not checked again; all others are."""
+    repeated: list[bool] = []
+    repeat = _cache_steps.Steps.repeat
+
+    def noted(*arguments: Any) -> Any:
+        found = repeat(*arguments)
+        repeated.append(found is not None)
+        return found
+
+    monkeypatch.setattr(_cache_steps.Steps, "repeat", noted)
+    _, k, v = rows(40)
+    cache = create(1, KV_HEADS, DEPTH)
+    cache.append(k, v)
+    keep = torch.arange(40) % 3 > 0
+    t5, rope_and_t5 = pe.nn.T5(HEADS), pe.nn.RoPE() + pe.nn.T5(HEADS)
+    mask = pe.causal & pe.mask(lambda b, h, i, j: keep[j])
+
+    def check(repeats: bool, query: torch.Tensor, encoding: Any, **options: Any) -> None:
+        o = cache.attend(query, encoding, **options)
+        expected = pe.attention(query, k, v, encoding, **{"mask": pe.causal, **options})
+        assert repeated.pop() is repeats and torch.equal(o, expected)
+
+    one, three = torch.randn(1, HEADS, 1, DEPTH), torch.randn(1, HEADS, 3, DEPTH)
+    with torch.inference_mode():
+        for encoding, options in ((None, {}), (t5, {}), (t5, {"mask": mask}), (t5, {"scale": 0.3}),
+                                  (rope_and_t5, {})):
+            grows = "mask" not in options  # a tensor with an extent of its own is checked again
+            check(False, one, encoding, **options)
+            check(grows, one, encoding, **options)
+            check(grows, one * 2, encoding, **options)
+            keep.logical_not_()
+            check(grows, one, encoding, **options)
+            check(False, three, encoding, **options)
+            check(grows, three, encoding, **options)
+            check(False, torch.randn(1, 2 * HEADS, 1, DEPTH)[:, ::2], encoding, **options)
+            # A view with a lazy sign, and an address that is not a multiple of 16 bytes.
+            signs = torch.randn(1, HEADS, 1, DEPTH, dtype=torch.complex64).conj().imag
+            check(False, signs, encoding, **options)
+            check(False, torch.randn(HEADS * DEPTH + 1)[1:].view(one.shape), encoding, **options)
+        cache.reset()
+        cache.append(k, v)
+        for converted in (t5.half(), t5.float()):
+            o = cache.attend(one, converted)
+            assert torch.equal(o, pe.attention(one, k, v, converted, mask=pe.causal))
+        with pytest.raises(pe.InputError, match="encoding: expected an encoding"):
+            cache.attend(one, pe.nn.T5)
+    with pytest.raises(pe.InputError, match="q: expected a tensor without gradients"):
+        cache.attend(one.clone().requires_grad_(), t5)
