@@ -114,7 +114,8 @@ class Pages(Storage):
     def _gathered(self, pool: torch.Tensor, start: int, end: int, entries: slice) -> torch.Tensor:
         numbers = [row for entry in range(self.batch)[entries]
                    for row in self._rows_of(entry, start, end)]
-        return self._read(pool, numbers).unflatten(0, (-1, end - start)).transpose(1, 2)
+        rows = self._read(pool, numbers)
+        return rows.view(-1, end - start, *rows.shape[1:]).transpose(1, 2)
 
     def replace_keys(self, rows: torch.Tensor, start: int, entries: slice) -> None:
         end = start + rows.shape[2]

@@ -330,7 +330,7 @@ def test_repeated_steps_follow_their_arguments(monkeypatch: pytest.MonkeyPatch) 
     with torch.inference_mode():
         for encoding, options in ((None, {}), (t5, {}), (t5, {"mask": mask}), (t5, {"scale": 0.3}),
                                   (rope_and_t5, {})):
-            grows = "mask" not in options  # a tensor with an extent of its own is checked again
+            grows = "mask" not in options  # a mask with a tensor is checked again
             check(False, one, encoding, **options)
             check(grows, one, encoding, **options)
             check(grows, one * 2, encoding, **options)

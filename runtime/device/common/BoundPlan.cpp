@@ -13,6 +13,8 @@ using plan::SizeExpression;
 using plan::Stage;
 
 Expected<int64_t> SizeTable::evaluate(const SizeExpression &expression) const {
+  if (const int64_t *value = find(expression))
+    return *value;
   for (const SizeExpression::Step &step : expression.getSteps())
     if (step.kind == SizeExpression::Kind::Name && !has(step.value))
       return makeError("size expression '", expression.text(), "': no tensor of the call gives '",
@@ -249,6 +251,10 @@ Expected<plan::Frame> BoundPlan::frameOf(const plan::CallSizes &sizes) const {
 Status BoundPlan::shapeOf(size_t index, const SizeTable &sizes, Extents &shape) const {
   shape.rank = 0;
   for (const SizeExpression &dim : boundBuffers[index].shape) {
+    if (const int64_t *known = sizes.find(dim)) {
+      shape.dims[shape.rank++] = *known;
+      continue;
+    }
     Expected<int64_t> value = sizes.evaluate(dim);
     if (!value)
       return value.takeError().within("tensor '" + plan.buffers[index].name + "'");

@@ -73,6 +73,17 @@ public:
   plan::CallSizes sizesOf(const plan::FrameLayout &layout) const {
     return layout.sizesOf({values, layout.getWords().size()});
   }
+  /// Returns the value of an expression that is a number or a known name, at least 0, or null. Most
+  /// sizes are such expressions, and a small call evaluates dozens of them.
+  const int64_t *find(const plan::SizeExpression &expression) const {
+    const std::span<const plan::SizeExpression::Step> steps = expression.getSteps();
+    if (steps.size() != 1)
+      return nullptr;
+    if (steps[0].kind == plan::SizeExpression::Kind::Constant)
+      return &steps[0].value;
+    const int64_t word = steps[0].value;
+    return has(word) && values[word] >= 0 ? &values[word] : nullptr;
+  }
   /// Evaluates an expression whose names were resolved; an unknown word is an error.
   Expected<int64_t> evaluate(const plan::SizeExpression &expression) const;
   /// Evaluates an expression that may be negative. Every word must be known.
