@@ -102,6 +102,8 @@ class _Known(NamedTuple):
     call: Call
     function: Function
     forward: Forward
+    # The call without gradients on the CPU.
+    exact: Growing | None
 
 
 _MOST_KNOWN = 1024
@@ -123,6 +125,10 @@ def _repeated(plain: Plain) -> Sequence[torch.Tensor] | None:
         recorded: Sequence[torch.Tensor] = Attention.apply(  # type: ignore[attr-defined]
             known.call, known.function, known.forward, *plain.tensors)
         return recorded
+    if known.exact is not None:
+        results = known.exact.run(plain.tensors, 0)
+        if results is not None:
+            return results
     return _run.forward(known.function, plain.tensors, known.call, False, known.forward)[1]
 
 
@@ -140,7 +146,8 @@ def _remember(plain: Plain, ready: Ready, call: Call) -> None:
     if forward is not None:
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
-        _known[plain.key] = _Known(call, function, forward)
+        exact = None if plain.keep else Growing.of(function, call, forward, exact=True)
+        _known[plain.key] = _Known(call, function, forward, exact)
         if not plain.keep and family_of(plain.key[0]) is not None:
             growing = Growing.of(function, call, forward)
             if growing is not None:

@@ -1,4 +1,5 @@
-"""Repeats forward calls on the CPU whose layouts differ only in the number of keys, as in decoding.
+"""Repeats forward calls on the CPU whose layouts are equal, or differ only in the number of keys, as
+in decoding.
 
 Every step of a decoder has another layout, so nothing that is cached by layout serves it. Here the
 descriptors of the first call are kept, and the following calls only set the sizes and strides of
@@ -45,11 +46,11 @@ def family_of(layout: Layout, pages: int | None = None) -> tuple[Any, ...] | Non
 
 
 class Growing:
-    """A forward call without gradients, to be repeated with other numbers of keys: at most the
-    capacity of `tables`, if it reads any."""
+    """A forward call without gradients, to be repeated with other numbers of keys, at most the
+    capacity of `tables` if it reads any; or, with `exact`, with the same number."""
 
     def __init__(self, function: Function, call: Call, outputs: Layout, names: Sequence[str],
-                 words: array[int], tables: Tables | None = None) -> None:
+                 words: array[int], tables: Tables | None = None, exact: bool = False) -> None:
         self.function, self.call, self.outputs, self.tables = function, call, outputs, tables
         self.words = words
         self.scalars = _words_of(tuple([(name, int(value)) for name, value in call.scalars()]))
@@ -57,21 +58,36 @@ class Growing:
         self.lengths = names.index(LENGTHS.name) if has_lengths else None
         self.pages = _pages_of(function)
         # The indices and the ranks of the tensors whose shapes and strides differ between calls.
-        self.varying = [(1, 4), (2, 4)] if self.pages is None else [(1, 4), (2, 4), (self.pages, 2)]
+        self.varying = [] if exact else [(1, 4), (2, 4)]
+        if not exact and self.pages is not None:
+            self.varying.append((self.pages, 2))
+        # The number of keys of the call is one of the words, unless a table of pages gives it.
+        self.has_keys = self.pages is None and not exact
         # Without PREPARE, a call reads the tables that it is given and computes all others.
         self.halves = _library.FORWARD | (0 if tables else _library.PREPARE)
         self.kept = [*[table.data_ptr() for table in tables.tensors], 0] if tables else []
         self.sizes: dict[int, int] = {}
+        # `empty_like` is the fastest allocation.
+        shape, strides, _ = outputs[0]
+        at, end = _SHAPE + MAX_RANK, len(shape)
+        self.is_like_query = (function.results[0].name == "o"
+                              and words[_SHAPE:_SHAPE + end].tolist() == list(shape)
+                              and words[at:at + end].tolist() == list(strides))
+        self.others = outputs[1:] if self.is_like_query else outputs
         self.run_of_library = _library.library().pe_run
+        # The arguments of pe_run that are the same in every call, before and after the views.
+        self.before = (function.handle, self.halves)
+        self.after = (len(words) // VIEW_WORDS, self.scalars.buffer_info()[0],
+                      len(self.scalars) // 2)
 
     @staticmethod
-    def of(function: Function, call: Call, forward: Forward) -> Growing | None:
+    def of(function: Function, call: Call, forward: Forward, exact: bool = False) -> Growing | None:
         """Returns an earlier call, or None if other tensors depend on the number of keys, or if
         unaligned tensors are copied."""
         words = forward.views.words_of(forward.key)
-        if words is None or not can_grow(function, call):
+        if words is None or call.target != "cpu" or not (exact or can_grow(function, call)):
             return None
-        return Growing(function, call, forward.outputs, forward.views.names, words)
+        return Growing(function, call, forward.outputs, forward.views.names, words, exact=exact)
 
     @staticmethod
     def with_tables(function: Function, tensors: Sequence[torch.Tensor], call: Call,
@@ -102,8 +118,11 @@ class Growing:
     def run(self, tensors: Sequence[torch.Tensor], keys: int) -> list[torch.Tensor] | None:
         """Returns the results for the first `keys` rows of keys and values, or, with pages, all
         rows of the pages in the table. Returns None if tensors are not aligned."""
+        query = tensors[0]
         outputs = [torch.empty_strided(shape, strides, dtype=dtype)
-                   for shape, strides, dtype in self.outputs]
+                   for shape, strides, dtype in self.others]
+        if self.is_like_query:
+            outputs.insert(0, torch.empty_like(query))
         pointers = [tensor.data_ptr() for tensor in tensors]
         pointers += [output.data_ptr() for output in outputs]
         low = 0
@@ -119,9 +138,9 @@ class Growing:
             tensor, at = tensors[index], index * VIEW_WORDS + _SHAPE
             words[at:at + rank] = array("q", tensor.shape)
             words[at + MAX_RANK:at + MAX_RANK + rank] = array("q", tensor.stride())
-        if self.pages is None:
+        if self.has_keys:
             words[_KEY_ROWS] = words[_VALUE_ROWS] = keys
-        self._run(words, keys, _run.place_of(tensors[0]).pool)
+        self._run(words, keys, _run.place_of(query).pool)
         return outputs
 
     def _run(self, words: array[int], keys: int, pool: int) -> None:
@@ -146,9 +165,7 @@ class Growing:
     def _try(self, words: array[int], size: int, pool: int) -> Exception | None:
         workspace, keep = _workspaces.get(size) if size else (0, None)
         context = CONTEXT.pack(CONTEXT.size, workspace, size, 0, pool, 0)
-        failed = self.run_of_library(
-            self.function.handle, self.halves, words.buffer_info()[0], len(words) // VIEW_WORDS,
-            self.scalars.buffer_info()[0], len(self.scalars) // 2, context)
+        failed = self.run_of_library(*self.before, words.buffer_info()[0], *self.after, context)
         del keep
         return _library.last_error() if failed else None
 
@@ -156,9 +173,9 @@ class Growing:
         words = words[:]
         if self.tables is not None:
             keys = min(keys, self.tables.capacity)
-        if self.pages is None:
+        if self.has_keys:
             words[_KEY_ROWS] = words[_VALUE_ROWS] = keys
-        else:
+        elif self.varying and self.pages is not None:
             page = words[VIEW_WORDS + _SHAPE + 1]
             words[self.pages * VIEW_WORDS + _SHAPE + 1] = -(-keys // page)
         if self.lengths is not None:

@@ -28,11 +28,10 @@ def plain_of(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
              encoding: Encoding | Bound | None, mask: Mask | None, numbers: tuple[Any, ...],
              lengths: torch.Tensor | None, pages: torch.Tensor | None = None) -> Plain | None:
     """Returns the call, or None if it may need conversions or raise an error."""
-    structures = ("" if encoding is None else getattr(encoding, "structure", None),
-                  "" if mask is None else getattr(mask, "structure", None))
+    first = "" if encoding is None else getattr(encoding, "structure", None)
+    second = "" if mask is None else getattr(mask, "structure", None)
     # A class has its structure as a property; an encoding with its own masks has none.
-    if [type(structure) for structure in structures] != [str, str] or (
-            torch._C._is_any_autocast_enabled()):
+    if type(first) is not str or type(second) is not str or torch._C._is_any_autocast_enabled():
         return None
     tensors = [query, key, value]
     if encoding is not None:
@@ -55,5 +54,5 @@ def plain_of(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
         layout = layout_of(tensors)
     except RuntimeError:  # nested tensors have no shape
         return None
-    return Plain(tensors, keep, (layout, device, structures, keep,
+    return Plain(tensors, keep, (layout, device, first, second, keep,
                                   getattr(encoding, "heads", None), numbers))
