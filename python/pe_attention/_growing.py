@@ -1,5 +1,4 @@
-"""Repeats forward calls on the CPU whose layouts are equal, or differ only in the number of keys, as
-in decoding.
+"""Repeats forward calls on the CPU whose layouts are equal, or differ only in the number of keys.
 
 Every step of a decoder has another layout, so nothing that is cached by layout serves it. Here the
 descriptors of the first call are kept, and the following calls only set the sizes and strides of
