@@ -70,6 +70,9 @@ def explain(encoding: Encoding | None = None, *, mask: Mask | None = None, head_
     text = done.stdout.replace(str(source), "program").rstrip()
     if inside != _DTYPES[name]:
         text += f"\ntypes: the reference computes in float64; tensors of {name} are converted"
+    elif target == "cpu" and function.info["products"] != "f32":
+        text += (f"\ntypes: tensors are {name} in memory; products of {name} are added in float32, "
+                 f"and results are rounded")
     elif target == "cpu" and inside != "f32":
         text += (f"\ntypes: tensors are {name} in memory; results are computed in float32 and "
                  f"rounded once")

@@ -91,6 +91,7 @@ class Tensor:
     init: str | None = None
     optional: bool = False
     of: list[str] = field(default_factory=list)
+    elements: str | None = None
     holds_for_all_keys: bool = False
     read_by: list[str] = field(default_factory=list)
     argument: str = ""
@@ -106,8 +107,8 @@ class Tensor:
 
 
 def _tensors(entries: Sequence[dict[str, Any]]) -> list[Tensor]:
-    known = ("name", "dtype", "axes", "shape", "init", "optional", "of", "holds_for_all_keys",
-             "read_by", "argument", "result")
+    known = ("name", "dtype", "axes", "shape", "init", "optional", "of", "elements",
+             "holds_for_all_keys", "read_by", "argument", "result")
     return [Tensor(**{key: entry[key] for key in known if key in entry}) for entry in entries]
 
 

@@ -60,8 +60,8 @@ class Turned(NamedTuple):
 
     def turn(self, keys: torch.Tensor, start: int,
              parameters: dict[str, torch.Tensor]) -> torch.Tensor:
-        """Returns the keys [B, Hkv, n, D] turned, where the first is at position `start`: in f32 on
-        CPUs, whose kernels compute in f32, else in the type of the keys."""
+        """Returns the keys [B, Hkv, n, D] turned, where the first is at position `start`: in the
+        type of the kernel's products."""
         # The queries only define the number of their heads.
         tensors = {"q": keys, "k": keys, **parameters}
         return self._turned(self.function, keys, tensors, start)
@@ -79,7 +79,8 @@ class Turned(NamedTuple):
 
     def _turned(self, function: Function, keys: torch.Tensor, tensors: dict[str, torch.Tensor],
                 start: int = 0) -> torch.Tensor:
-        dtype = torch.float32 if function.target == "cpu" else keys.dtype
+        elements = function.tensor("attention_keys").elements
+        dtype = keys.dtype if elements == _run.NAMES[keys.dtype] else torch.float32
         rows = _run.prepared(function, "attention_keys", tensors, start, dtype)
         count = keys.numel()
         return (rows if rows.numel() == count else rows[:count]).view(keys.shape)

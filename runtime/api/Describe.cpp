@@ -169,8 +169,9 @@ std::string describe(const jit::Description &description, const CompiledFunction
   const Describer describer(entry, bound);
   Json json = {{"entry", plan.entry},         {"location", entry.location},
                {"target", function.target()}, {"features", plan.features},
-               {"dtype", nameOf(plan.dtype)}, {"head_dim", plan.headDim},
-               {"value_dim", plan.valueDim},  {"grad", plan.hasBackward()}};
+               {"dtype", nameOf(plan.dtype)}, {"products", nameOf(plan.products)},
+               {"head_dim", plan.headDim},    {"value_dim", plan.valueDim},
+               {"grad", plan.hasBackward()}};
   json["sizes"] = wordsOf(plan, plan::FrameWord::Kind::Size);
   json["scalars"] = wordsOf(plan, plan::FrameWord::Kind::Parameter);
   json["arguments"] = describer.tensors(Role::Argument);

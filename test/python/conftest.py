@@ -4,6 +4,7 @@ package, or against the sources with PYTHONPATH=python and PE_LIBRARY=build/lib.
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import shutil
 import signal
@@ -25,6 +26,9 @@ os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+
+import pe_attention as pe
+from pe_attention._function import get_function
 
 
 @pytest.fixture(autouse=True)
@@ -104,6 +108,15 @@ def close(found: torch.Tensor, expected: torch.Tensor, bound: float = 2e-6) -> N
     largest = max(float(expected.abs().max()), 0.1)
     error = float((found - expected).abs().max())
     assert error <= bound * largest, f"error {error:.2e}, largest {largest:.2e}"
+
+
+@functools.cache
+def multiplies(dtype: torch.dtype) -> bool:
+    """Returns whether CPU kernels multiply numbers of a 16-bit type, with the bounds of GPUs, so
+    that results are not those of float32."""
+    name = {torch.bfloat16: "bf16", torch.float16: "f16"}[dtype]
+    program = pe.nn.ALiBi(1).program(pe.causal).text
+    return bool(get_function(program, "cpu", 8, 8, name, False).info["products"] != "f32")
 
 
 class Conversions(TorchDispatchMode):  # type: ignore[misc]

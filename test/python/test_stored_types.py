@@ -1,5 +1,7 @@
 """Tests of bf16 and f16 tensors on the CPU: results and gradients have the bits of f32 on the
-extended inputs, rounded once, and no tensor is converted as a whole."""
+extended inputs, rounded once, and no tensor is converted as a whole. On processors that multiply
+bf16, results of bf16 are only near those of f32: `pe.check` and the conformance tables have their
+bounds."""
 
 import pathlib
 
@@ -9,7 +11,7 @@ from torch.func import functional_call, grad, vmap
 
 import pe_attention as pe
 
-from conftest import Conversions
+from conftest import Conversions, close, multiplies
 from every_encoding import Call
 from test_classes import DEPTH, bind, draw_inputs, make
 
@@ -28,11 +30,15 @@ def with_gradients(attend, inputs, others, d_o):
 
 
 def expect_rounded(found, exact, dtype, narrow=4):
-    """The result and the gradients of q, k and v are rounded; gradients of parameters are f32."""
+    """The result and the gradients of q, k and v are rounded; gradients of parameters, whose terms
+    may cancel, are f32."""
     for number, (one, other) in enumerate(zip(found, exact, strict=True)):
         expected = other.to(dtype) if number < narrow else other
         assert one.dtype is expected.dtype, number
-        assert torch.equal(one, expected), number
+        if not multiplies(dtype):
+            assert torch.equal(one, expected), number
+        else:
+            close(one, expected, 2 ** -6 if number < 4 else 2 ** -4)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -189,7 +195,8 @@ def test_explanations_name_the_type():
     for dtype in TYPES:
         name = str(dtype).removeprefix("torch.")
         text = pe.explain(mask=pe.causal, dtype=dtype)
-        assert f"types: tensors are {name} in memory; results are computed in float32" in text
+        computed = f"products of {name} are added" if multiplies(dtype) else "results are computed"
+        assert f"types: tensors are {name} in memory; {computed} in float32" in text
         text = pe.explain(mask=pe.causal, dtype=dtype, target="reference")
         assert f"types: the reference computes in float64; tensors of {name} are converted" in text
     assert "types:" not in pe.explain(mask=pe.causal)
