@@ -6,6 +6,9 @@
 //
 //   %y = math.cos %x : vector<8xf32>   ==>   %y = call @pe_math_cos(%x)
 //
+// Loops that fill tables compute functions in f64, for which MLIR has no polynomials: the logarithm
+// of f64 is written here.
+//
 // The polynomials of sine and cosine are accurate only near 0, so f32 angles are first reduced to
 // [-pi, pi] in float64.
 //
@@ -20,9 +23,13 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/MapVector.h"
+
+#include <limits>
 
 using namespace mlir;
 
@@ -60,7 +67,7 @@ Uses findUses(func::FuncOp stage) {
 
 /// Creates a function whose body is `op` on its arguments. LLVM must not inline it, but may hoist
 /// and combine its calls.
-func::FuncOp createFunction(SymbolTable &symbols, Operation *op, FunctionType type) {
+func::FuncOp outline(SymbolTable &symbols, Operation *op, FunctionType type) {
   Location loc = op->getLoc();
   OpBuilder builder(op->getContext());
   std::string name = ("pe_math_" + op->getName().stripDialect()).str();
@@ -88,7 +95,7 @@ void callFunctions(ModuleOp module) {
         continue;
       func::FuncOp &function = functions[key];
       if (!function)
-        function = createFunction(symbols, ops.front(), std::get<FunctionType>(key));
+        function = outline(symbols, ops.front(), std::get<FunctionType>(key));
       for (Operation *op : ops) {
         OpBuilder builder(op);
         op->replaceAllUsesWith(
@@ -131,6 +138,111 @@ void takeMagnitude(math::SinOp sine) {
   sine.getResult().replaceAllUsesExcept(product, product);
 }
 
+/// Emits arithmetic on f64 vectors of one shape and on their bits.
+class WideCode {
+public:
+  WideCode(OpBuilder &builder, Location loc, VectorType type)
+      : b(builder), loc(loc), type(type), words(type.clone(builder.getI64Type())) {}
+
+  Value number(double value) {
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, value));
+  }
+  Value word(int64_t value) {
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(words, value));
+  }
+  Value bits(Value x) { return arith::BitcastOp::create(b, loc, words, x); }
+  Value fromBits(Value x) { return arith::BitcastOp::create(b, loc, type, x); }
+  template <typename OpTy> Value make(Value x, Value y) { return OpTy::create(b, loc, x, y); }
+  Value add(Value x, Value y) { return make<arith::AddFOp>(x, y); }
+  Value sub(Value x, Value y) { return make<arith::SubFOp>(x, y); }
+  Value mul(Value x, Value y) { return make<arith::MulFOp>(x, y); }
+  Value fma(Value x, Value y, Value z) { return math::FmaOp::create(b, loc, x, y, z); }
+  Value select(Value condition, Value x, Value y) {
+    return arith::SelectOp::create(b, loc, condition, x, y);
+  }
+  Value compare(arith::CmpFPredicate predicate, Value x, double y) {
+    return arith::CmpFOp::create(b, loc, predicate, x, number(y));
+  }
+  /// Returns c[0] + c[1] x + c[2] x^2 + ....
+  Value polynomial(ArrayRef<double> c, Value x) {
+    Value sum = number(c.back());
+    for (double coefficient : llvm::reverse(c.drop_back()))
+      sum = fma(sum, x, number(coefficient));
+    return sum;
+  }
+
+private:
+  OpBuilder &b;
+  Location loc;
+  VectorType type, words;
+};
+
+/// Returns log(x) for positive normal numbers:
+///
+///   x = 2^k m with m in [sqrt(1/2), sqrt(2)),  s = (m - 1) / (m + 1)
+///   log(m) = 2 s + 2/3 s^3 + 2/5 s^5 + ...
+///
+/// with the minimax coefficients and the two parts of log(2) of fdlibm (Sun Microsystems 1993).
+Value emitLogOfNormal(WideCode &c, Value x) {
+  constexpr double kLog2High = 6.93147180369123816490e-01, kLog2Low = 1.90821492927058770002e-10;
+  constexpr double kSeries[] = {2.0,
+                                6.666666666666735130e-01,
+                                3.999999999940941908e-01,
+                                2.857142874366239149e-01,
+                                2.222219843214978396e-01,
+                                1.818357216161805012e-01,
+                                1.531383769920937332e-01,
+                                1.479819860511658591e-01};
+  // The bits of sqrt(1/2), of 1 minus those, and of 2^52, to which an integer in the last bits is
+  // added.
+  constexpr int64_t kRoot = int64_t{0x3fe6a09e} << 32, kToOne = int64_t{0x00095f62} << 32;
+  constexpr int64_t kFraction = (int64_t{1} << 52) - 1, kInteger = int64_t{0x433} << 52;
+  Value word = c.make<arith::AddIOp>(c.bits(x), c.word(kToOne));
+  Value exponent = c.make<arith::OrIOp>(c.make<arith::ShRUIOp>(word, c.word(52)), c.word(kInteger));
+  Value k = c.sub(c.fromBits(exponent), c.number(0x1p52 + 1023));
+  Value fraction = c.make<arith::AndIOp>(word, c.word(kFraction));
+  Value m = c.fromBits(c.make<arith::AddIOp>(fraction, c.word(kRoot)));
+  Value s = c.make<arith::DivFOp>(c.sub(m, c.number(1)), c.add(m, c.number(1)));
+  Value ofFraction = c.mul(s, c.polynomial(kSeries, c.mul(s, s)));
+  return c.fma(k, c.number(kLog2High), c.fma(k, c.number(kLog2Low), ofFraction));
+}
+
+/// Returns log(x) with an error below 2 ulp. Subnormal numbers are 0, as in all kernels
+/// (runtime/device/cpu/FloatingPointMode.h); negative numbers and NaN are NaN.
+Value emitLog(OpBuilder &builder, Location loc, Value x) {
+  constexpr double kSmallest = 0x1p-1022, kInfinity = std::numeric_limits<double>::infinity();
+  WideCode c(builder, loc, cast<VectorType>(x.getType()));
+  Value result = emitLogOfNormal(c, x);
+  // Positive normal numbers have consecutive bits.
+  Value fromFirst = c.make<arith::SubIOp>(c.bits(x), c.word(int64_t{1} << 52));
+  Value isNormal = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, fromFirst,
+                                         c.word(int64_t{0x7fe} << 52));
+  Value all = vector::ReductionOp::create(builder, loc, vector::CombiningKind::AND, isNormal);
+  auto branch = scf::IfOp::create(builder, loc, TypeRange{x.getType()}, all, /*withElse=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(builder, loc, result);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  Value isZero = c.compare(arith::CmpFPredicate::OGT, x, -kSmallest);
+  Value isInfinite = c.compare(arith::CmpFPredicate::OEQ, x, kInfinity);
+  Value other =
+      c.select(isZero, c.number(-kInfinity), c.number(std::numeric_limits<double>::quiet_NaN()));
+  other = c.select(isInfinite, x, other);
+  scf::YieldOp::create(builder, loc, c.select(isNormal, result, other));
+  return branch.getResult(0);
+}
+
+/// Replaces the functions of f64 vectors that have a form here.
+void expandWideFunctions(ModuleOp module) {
+  module.walk([](math::LogOp log) {
+    if (!isVectorMath(log) || !getElementTypeOrSelf(log.getType()).isF64())
+      return;
+    OpBuilder builder(log);
+    log.replaceAllUsesWith(emitLog(builder, log.getLoc(), log.getOperand()));
+    log.erase();
+  });
+}
+
 /// Reduces the arguments of all f32 vector sines and cosines.
 void reduceAngles(ModuleOp module) {
   module.walk([](Operation *op) {
@@ -146,8 +258,27 @@ void reduceAngles(ModuleOp module) {
 
 } // namespace
 
+bool mlir::tile::cpu::hasVectorForm(Operation *op) {
+  return isa<math::LogOp>(op) &&
+         isa<Float32Type, Float64Type>(getElementTypeOrSelf(op->getResult(0).getType()));
+}
+
+Value mlir::tile::cpu::createFunction(OpBuilder &builder, Operation &op, ValueRange operands) {
+  const Location loc = op.getLoc();
+  auto type = cast<VectorType>(operands.front().getType());
+  const VectorType wide = type.clone(builder.getF64Type());
+  SmallVector<Value> extended(operands);
+  if (type != wide)
+    for (Value &operand : extended)
+      operand = arith::ExtFOp::create(builder, loc, wide, operand);
+  OperationState state(loc, op.getName(), extended, wide, op.getAttrs());
+  Value result = builder.create(state)->getResult(0);
+  return type == wide ? result : arith::TruncFOp::create(builder, loc, type, result).getResult();
+}
+
 LogicalResult mlir::tile::cpu::lowerVectorMath(ModuleOp module) {
   callFunctions(module);
+  expandWideFunctions(module);
   reduceAngles(module);
   auto apply = [&](llvm::function_ref<bool(Operation *)> isWanted,
                    RewritePatternSet patterns) -> LogicalResult {

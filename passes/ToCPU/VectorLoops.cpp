@@ -5,6 +5,7 @@
 #include "passes/Scalar/OpShape.h"
 #include "passes/Schedule/Schedule.h"
 #include "passes/ToCPU/Emitter.h"
+#include "passes/ToCPU/MathFunctions.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -37,6 +38,10 @@ public:
   /// loop, plus a uniform term if the access is not clamped, and the others are the same for all
   /// lanes.
   bool isOwnElement(Value buffer, ValueRange indices, bool isClamped) const;
+  /// Returns true if the lanes read consecutive elements. Other reads are gathers.
+  bool isOwn(ReadOp read) const {
+    return isOwnElement(read.getBuffer(), read.getIndices(), !read.getInbounds());
+  }
 
 private:
   bool anyVaries(ValueRange values) const {
@@ -65,6 +70,12 @@ bool LaneAnalysis::isOwnElement(Value buffer, ValueRange indices, bool isClamped
   return isClamped ? indices.back() == lane && isExtent() : isShifted(indices.back());
 }
 
+/// Returns true if vectors can gather elements of the buffer: x86 has no gather of narrower ones.
+static bool isGathered(Value buffer) {
+  Type element = elementOf(buffer);
+  return element.isF32() || element.isF64() || element.isInteger(32) || element.isInteger(64);
+}
+
 bool LaneAnalysis::add(Block &block) {
   return llvm::all_of(block.without_terminator(), [&](Operation &op) { return add(op); });
 }
@@ -81,7 +92,7 @@ bool LaneAnalysis::add(Operation &op) {
     if (!anyVaries(read.getIndices()))
       return true;
     varying.insert(read.getValue());
-    return isOwnElement(read.getBuffer(), read.getIndices(), !read.getInbounds());
+    return isOwn(read) || isGathered(read.getBuffer());
   }
   if (auto write = dyn_cast<WriteOp>(op))
     return isOwnElement(write.getBuffer(), write.getIndices(), /*isClamped=*/false);
@@ -100,7 +111,7 @@ bool LaneAnalysis::add(Operation &op) {
     if (shifts(sum.getLhs(), sum.getRhs()) || shifts(sum.getRhs(), sum.getLhs()))
       shifted.insert(sum);
   }
-  return !isFunctionCall(&op); // which would need one call per lane
+  return !isFunctionCall(&op) || hasVectorForm(&op); // others would need one call per lane
 }
 
 /// Marks the values that a loop carries as varying if the init or the body makes them vary.
@@ -188,6 +199,7 @@ private:
   void emitBranch(scf::IfOp branch);
   void emitSum(AccumulateOp sum);
   Value emitVector(Operation &op);
+  Value emitGather(ReadOp read);
   Value scalarOf(Value value) { return lookUpScalar(e, value, scalars, function); }
   Value vectorOf(Value value);
   SmallVector<Value> placeOf(Value buffer, ValueRange indices, bool clamped);
@@ -251,13 +263,66 @@ SmallVector<Value> LaneCode::placeOf(Value buffer, ValueRange indices, bool clam
 }
 
 Value LaneCode::emitVector(Operation &op) {
-  if (auto read = dyn_cast<ReadOp>(op))
+  if (auto read = dyn_cast<ReadOp>(op)) {
+    if (!analysis.isOwn(read))
+      return emitGather(read);
     return e.create<vector::LoadOp>(
         e.vectorType(read.getValue().getType()), function.getView(read.getBuffer()),
         placeOf(read.getBuffer(), read.getIndices(), !read.getInbounds()));
+  }
   auto operands =
       llvm::map_to_vector(op.getOperands(), [&](Value value) { return vectorOf(value); });
+  if (isFunctionCall(&op))
+    return createFunction(e, op, operands);
   return OpShape(e.lanes).create(e, e.getLoc(), op, operands);
+}
+
+/// Emits a read at indices that differ between lanes, each clamped as in scalar code. Lanes with
+/// equal indices are one load: buckets and clamped distances are equal over long runs, and a gather
+/// takes as long as a load per lane.
+Value LaneCode::emitGather(ReadOp read) {
+  Value buffer = read.getBuffer(), view = function.getView(buffer), areEqual;
+  auto extents = function.getExtents(buffer), strides = function.getStrides(buffer);
+  SmallVector<Value> from, first; // the indices without those of the lanes, and of the first lane
+  SmallVector<std::pair<Value, Value>> places; // those of the lanes, with their strides
+  for (auto [index, extent, stride] : llvm::zip_equal(read.getIndices(), extents, strides)) {
+    if (!analysis.varies(index)) {
+      Value at = scalarOf(index);
+      from.push_back(read.getInbounds() ? at : clampIndex(e, e.getLoc(), at, extent));
+      first.push_back(from.back());
+      continue;
+    }
+    Value at = vectorOf(index);
+    if (!read.getInbounds()) {
+      Value last = e.splatIndex(e.fromValue(extent) - Index(1));
+      at = e.create<arith::MaxSIOp>(e.create<arith::MinSIOp>(at, last), e.splatInt(0));
+    }
+    Value head = e.create<vector::ExtractOp>(at, 0);
+    Value same = e.compare(arith::CmpIPredicate::eq, at, e.broadcast(head));
+    areEqual = areEqual ? e.create<arith::AndIOp>(areEqual, same) : same;
+    from.push_back(e.toValue(0));
+    first.push_back(e.create<arith::IndexCastOp>(e.getIndexType(), head));
+    places.push_back({at, stride});
+  }
+  VectorType type = e.vectorType(read.getValue().getType());
+  Value all = e.create<vector::ReductionOp>(vector::CombiningKind::AND, areEqual);
+  auto branch = e.create<scf::IfOp>(TypeRange{type}, all, /*withElse=*/true);
+  OpBuilder::InsertionGuard guard(e);
+  e.setInsertionPointToStart(branch.thenBlock());
+  e.create<scf::YieldOp>(e.broadcast(e.create<memref::LoadOp>(view, first)));
+  e.setInsertionPointToStart(branch.elseBlock());
+  const VectorType wide = e.vectorType(e.getI64Type());
+  Value offsets;
+  for (auto [at, stride] : places) {
+    Value step = e.broadcast(e.create<arith::IndexCastOp>(e.getI64Type(), stride));
+    Value offset = e.create<arith::MulIOp>(e.create<arith::ExtSIOp>(wide, at), step);
+    offsets = offsets ? e.create<arith::AddIOp>(offsets, offset) : offset;
+  }
+  Value everyLane = e.constant(DenseElementsAttr::get(e.vectorType(e.getI1Type()), true));
+  Value zero = e.constant(cast<TypedAttr>(e.getZeroAttr(type)));
+  e.create<scf::YieldOp>(
+      e.create<vector::GatherOp>(type, view, from, offsets, everyLane, zero).getResult());
+  return branch.getResult(0);
 }
 
 /// Adds the lanes to their elements, or their sum to a common element.
@@ -324,6 +389,25 @@ void LaneCode::emitBranch(scf::IfOp branch) {
   emit(*otherwise);
 }
 
+/// Replaces the functions of scalars in the block of the insertion point by their vector forms, so
+/// that an element has the same bits in a vector and in the remainder.
+static void useVectorForms(Emitter &e) {
+  SmallVector<Operation *> functions;
+  e.getInsertionBlock()->walk([&](Operation *op) {
+    if (isFunctionCall(op) && hasVectorForm(op) && !isa<VectorType>(op->getResult(0).getType()))
+      functions.push_back(op);
+  });
+  for (Operation *op : functions) {
+    OpBuilder::InsertionGuard guard(e);
+    e.setInsertionPoint(op);
+    SmallVector<Value> operands = llvm::map_to_vector(
+        op->getOperands(), [&](Value value) { return e.broadcast(value, /*width=*/1); });
+    Value result = createFunction(e, *op, operands);
+    op->getResult(0).replaceAllUsesWith(e.create<vector::ExtractOp>(result, 0));
+    op->erase();
+  }
+}
+
 bool mlir::tile::cpu::emitVectorLoop(OpBuilder &builder, ForeachOp loop, ArrayRef<Value> item,
                                      const StageFunction &function, int64_t lanes) {
   SmallVector<StringRef> over = getStrings(loop.getOver());
@@ -344,13 +428,16 @@ bool mlir::tile::cpu::emitVectorLoop(OpBuilder &builder, ForeachOp loop, ArrayRe
   }
   Index count = e.fromValue(function.emitSize(e, e.getLoc(), over.back()));
   Index whole = roundDown(count, lanes);
-  e.loop(0, whole, lanes,
-         [&](Index first) { LaneCode(analysis, e, function).emit(body, outer, e.toValue(first)); });
+  e.loop(0, whole, lanes, [&](Index first) {
+    LaneCode(analysis, e, function).emit(body, outer, e.toValue(first));
+    useVectorForms(e);
+  });
   e.loop(whole, count, 1, [&](Index at) {
     IRMapping mapping;
     mapping.map(body.getArguments().drop_back(), outer);
     mapping.map(body.getArguments().back(), e.toValue(at));
     emitScalarBlock(e, body, mapping, function);
+    useVectorForms(e);
   });
   return true;
 }

@@ -12,9 +12,11 @@
 //     }                                                     vector.store %v, %table[%r, %d]
 //     tile.write %s, %table[%r, %d]                       scf.for %d = whole to model  (one by one)
 //
-// LLVM vectorizes only innermost loops, so it does not vectorize the sum above. Elements are
-// bitwise equal with and without vectors. A sum over the lanes (`tile.accumulate` at indices that
-// do not depend on the lane) is added in a different order, which depends only on the extents.
+// LLVM vectorizes only innermost loops, so it does not vectorize the sum above. Reads at other
+// indices are gathers. Elements are bitwise equal in vectors and in the remainder, because both
+// compute functions in the same way (MathFunctions.h). A sum over the lanes (`tile.accumulate` at
+// indices that do not depend on the lane) is added in a different order, which depends only on the
+// extents.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOCPU_VECTORLOOPS_H

@@ -294,7 +294,9 @@ struct Run {
     return now() - begin;
   }
 
-  double phase(bool backward, std::map<std::string, double> *perStage = nullptr) const {
+  /// `perStage` receives the time of every stage, in the order of the calls.
+  double phase(bool backward,
+               std::map<std::string, std::vector<double>> *perStage = nullptr) const {
     double begin = now();
     for (size_t i = 0; i < program.plan.buffers.size(); ++i) {
       if (!program.plan.buffers[i].zero)
@@ -310,7 +312,7 @@ struct Run {
         continue;
       double seconds = stage(i);
       if (perStage)
-        (*perStage)[program.plan.stages[i].symbol] += seconds;
+        (*perStage)[program.plan.stages[i].symbol].push_back(seconds);
     }
     return now() - begin;
   }
@@ -419,7 +421,7 @@ void time(const Run &run, const Options &options, bool backward) {
   int64_t d = run.program.plan.headDim, e = run.program.plan.valueDim;
   double flops = usefulPairs(run) * (backward ? 2 * (3 * d + 2 * e) : 2 * (d + e));
   std::vector<double> shares, alone, shared;
-  std::map<std::string, double> stages;
+  std::map<std::string, std::vector<double>> stages;
   int64_t repeats = options.number("repeats", 15);
   double fastest = 0;
   for (int64_t i = 0; i < repeats; ++i) {
@@ -444,8 +446,9 @@ void time(const Run &run, const Options &options, bool backward) {
       quantile(shares, 0), quantile(alone, 0.5), alone.size(), quantile(shared, 0.5),
       shared.size());
   if (options.number("stages", 0))
-    for (auto &[name, total] : stages)
-      std::printf("  %-40s %8.3f ms\n", name.c_str(), total / repeats * 1e3);
+    for (auto &[name, seconds] : stages)
+      std::printf("  %-40s median %9.2f us, shortest %9.2f us\n", name.c_str(),
+                  quantile(seconds, 0.5) * 1e6, quantile(seconds, 0) * 1e6);
 }
 
 /// Runs all plans in turn and prints the speed of each relative to the first, round by round.

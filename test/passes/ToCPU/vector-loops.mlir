@@ -82,7 +82,7 @@ tile.plan @adds attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
 // -----
 
 // These loops remain scalar: a call per lane, lanes that read the elements of other lanes, elements
-// that are not consecutive, a branch or loop bounds that depend on the lane, and an index that
+// that are not consecutive when written or have 16 bits, a branch or loop bounds that depend on the lane, and an index that
 // changes in a loop, by steps of the lane, by the loop's variable, or by a value that is read. A
 // row with function calls is a separate item.
 // SCHEDULE-LABEL: tile.plan @scalar
@@ -93,6 +93,8 @@ tile.plan @adds attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
 // CHECK-LABEL: func.func @scalar_chain
 // CHECK-NOT:     vector<
 // CHECK-LABEL: func.func @scalar_apart
+// CHECK-NOT:     vector<
+// CHECK-LABEL: func.func @scalar_narrow
 // CHECK-NOT:     vector<
 // CHECK-LABEL: func.func @scalar_branch
 // CHECK-NOT:     vector<
@@ -110,6 +112,7 @@ tile.plan @scalar attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
   %x = tile.buffer "x" argument : !tile.buffer<[r, model], f32>
   %y = tile.buffer "y" result : !tile.buffer<[r, model], f32>
   %t = tile.buffer "t" temporary : !tile.buffer<[model, r], f32>
+  %half = tile.buffer "half" argument : !tile.buffer<[model, r], bf16>
   %by = tile.buffer "by" argument : !tile.buffer<[3], i32>
   tile.stage @call forward over ["r"] {
     tile.foreach over ["model"] {
@@ -133,6 +136,14 @@ tile.plan @scalar attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
     ^bb0(%r: index, %d: index):
       %e = tile.read %x[%r, %d] inbounds : !tile.buffer<[r, model], f32> -> f32
       tile.write %e, %t[%d, %r] : f32 -> !tile.buffer<[model, r], f32>
+    }
+  }
+  tile.stage @narrow forward over ["r"] {
+    tile.foreach over ["model"] {
+    ^bb0(%r: index, %d: index):
+      %e = tile.read %half[%d, %r] inbounds : !tile.buffer<[model, r], bf16> -> bf16
+      %f = arith.extf %e : bf16 to f32
+      tile.write %f, %y[%r, %d] : f32 -> !tile.buffer<[r, model], f32>
     }
   }
   tile.stage @branch forward over ["r"] {
