@@ -30,6 +30,10 @@ void emitWindowGrad(StageContext &context, StripValues &values, const Slots &slo
 void emitSegments(StageContext &context, StripValues &values, const Slots &slots,
                   SegmentsOp segments);
 
+/// Finds the pieces in which every row of a stage of few rows has the keys of a block, for the
+/// segments whose factors are the same for all heads, before these heads visit the block.
+void findSegmentPieces(StageContext &context, const Index &block);
+
 /// Fills the slot of a value per row and distance.
 void emitNear(StageContext &context, StripValues &values, const Slots &slots, NearOp op);
 /// Stores the strip's pairs at near distances in the table.

@@ -12,6 +12,7 @@
 // A stage that merges splits visits, for every row, the values that such items stored.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/ToCPU/Biases.h"
 #include "passes/ToCPU/Skeletons.h"
 
 using namespace mlir;
@@ -62,6 +63,7 @@ public:
     const Interval<Index> columns = columnsOfItem();
     auto eachKeyBlock = [&](bool packs) {
       auto visitRows = [&](Index block) {
+        findSegmentPieces(context, block);
         eachRow([&](StripPlace place, const Index &at) {
           place.block = block;
           visit(place, at);

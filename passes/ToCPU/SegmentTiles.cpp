@@ -2,9 +2,11 @@
 #include "passes/ToCPU/Biases.h"
 #include "passes/ToCPU/VectorMath.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <limits>
+#include <tuple>
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -18,11 +20,21 @@ struct Piece {
   Value minusCentre;               // null if the powers are of t
 };
 
+/// Returns the first and the last piece that `findSegmentPieces` stored for a row of the call.
+std::pair<Index, Index> loadPieces(Emitter &e, Value memory, const Index &row) {
+  auto number = [&](int64_t which) {
+    Value piece = e.load(memory, row * Index(2) + Index(which));
+    return e.fromValue(e.create<arith::IndexCastOp>(e.getIndexType(), piece));
+  };
+  return {number(0), number(1)};
+}
+
 /// The strip's window of u, its row factors v, and the pieces inside its range of t.
 class SegmentStrip {
 public:
+  /// `pieces` is null, or the result of `findSegmentPieces`.
   SegmentStrip(StageContext &context, const StripPlace &place, Value u, Value v, Value knots,
-               Value coefficients, Value count);
+               Value coefficients, Value count, Value pieces = {});
 
   Value u(const Index &key, int64_t vector);
   Value v(int64_t vector) { return factors[vector]; }
@@ -39,7 +51,7 @@ public:
 
 private:
   void findRange(Value &low, Value &high);
-  Index kinksBelow(arith::CmpFPredicate predicate, Value bound, Value total);
+  void findPieces(Value low, Value high, Value total);
 
   Emitter &e;
   const StripPlace &place;
@@ -53,7 +65,7 @@ private:
 } // namespace
 
 SegmentStrip::SegmentStrip(StageContext &context, const StripPlace &place, Value u, Value v,
-                           Value knotBuffer, Value coefficientBuffer, Value count)
+                           Value knotBuffer, Value coefficientBuffer, Value count, Value pieces)
     : e(context.e), place(place), isAlongKeys(context.cpu.isAlongKeys()),
       degree(degreeOfSegments(coefficientBuffer)), window(context.memory(u)),
       knots(context.memory(knotBuffer)), coefficients(context.memory(coefficientBuffer)),
@@ -70,12 +82,14 @@ SegmentStrip::SegmentStrip(StageContext &context, const StripPlace &place, Value
                                                    e.laneMask(place.rowCount - Index(i * e.lanes)))
                                      : e.loadVector(rowFactors, at));
   }
+  if (pieces) {
+    std::tie(firstPiece, lastPiece) = loadPieces(e, pieces, place.row);
+    return;
+  }
   Value low, high;
   findRange(low, high);
   Value total = e.load(context.memory(count), context.offset(count, place.place()));
-  // NaN bounds include all kinks, because some entries may still be finite.
-  firstPiece = kinksBelow(arith::CmpFPredicate::OLT, low, total);
-  lastPiece = kinksBelow(arith::CmpFPredicate::ULT, high, total);
+  findPieces(low, high, total);
 }
 
 /// Returns u, or 0 for rows that do not exist, whose u is undefined, so that 0 * u may be NaN.
@@ -116,17 +130,21 @@ void SegmentStrip::findRange(Value &low, Value &high) {
         entry = e.select(e.laneMask(entries - i), entry, start);
         return SmallVector<Value>{e.smaller(entry, args[0]), e.larger(entry, args[1])};
       });
-  Value vLow = factors[0], vHigh = factors[0];
-  for (Value factor : factors) {
-    vLow = e.smaller(factor, vLow);
-    vHigh = e.larger(factor, vHigh);
-  }
   auto lowest = [&](Value vector) {
     return e.create<vector::ReductionOp>(vector::CombiningKind::MINNUMF, vector).getResult();
   };
-  Value us[] = {lowest(extremes[0]), e.maxLanes(extremes[1])};
-  Value vs[] = {lowest(vLow), e.maxLanes(vHigh)};
-  for (Value a : us)
+  SmallVector<Value> vs;
+  if (isAlongKeys) {
+    vs.push_back(e.create<vector::ExtractOp>(factors[0], 0)); // a strip is one row
+  } else {
+    Value vLow = factors[0], vHigh = factors[0];
+    for (Value factor : factors) {
+      vLow = e.smaller(factor, vLow);
+      vHigh = e.larger(factor, vHigh);
+    }
+    vs = {lowest(vLow), e.maxLanes(vHigh)};
+  }
+  for (Value a : {lowest(extremes[0]), e.maxLanes(extremes[1])})
     for (Value b : vs) {
       Value product = e.mul(a, b);
       low = low ? e.min(low, product) : product;
@@ -134,20 +152,33 @@ void SegmentStrip::findRange(Value &low, Value &high) {
     }
 }
 
-/// Returns the number of kinks between `total` pieces that are below `bound`.
-Index SegmentStrip::kinksBelow(arith::CmpFPredicate predicate, Value bound, Value total) {
-  Value everyLane = e.broadcast(bound);
+/// Sets the first and the last of `total` pieces from the numbers of kinks below the bounds of t.
+/// NaN bounds include all kinks, because some entries may still be finite.
+void SegmentStrip::findPieces(Value low, Value high, Value total) {
+  Value lows = e.broadcast(low), highs = e.broadcast(high);
   Index kinks = e.fromValue(e.create<arith::IndexCastOp>(e.getIndexType(), total)) - Index(1);
-  Value zero = e.splatInt(0), one = e.splatInt(1);
-  SmallVector<Value> counts = e.loop(0, kinks, e.lanes, {zero}, [&](Index z, ValueRange args) {
-    Value exists = e.laneMask(kinks - z);
-    Value knot = e.loadLanes(knots, knotBase + z + Index(1), exists);
-    Value below = e.create<arith::CmpFOp>(predicate, knot, everyLane);
+  auto narrow = VectorType::get({1}, e.getIntegerType(e.lanes));
+  auto add = [&](Value count, arith::CmpFPredicate predicate, Value knot, Value bound,
+                 Value exists) -> Value {
+    Value below = e.create<arith::CmpFOp>(predicate, knot, bound);
     Value counted = e.create<arith::AndIOp>(exists, below);
-    return SmallVector<Value>{e.create<arith::AddIOp>(args[0], e.select(counted, one, zero))};
-  });
-  Value sum = e.create<vector::ReductionOp>(vector::CombiningKind::ADD, counts[0]);
-  return e.fromValue(e.create<arith::IndexCastOp>(e.getIndexType(), sum));
+    Value bits = e.create<vector::ExtractOp>(e.create<vector::BitCastOp>(narrow, counted), 0);
+    Value ones = e.create<math::CtPopOp>(e.create<arith::ExtUIOp>(e.getI32Type(), bits));
+    return e.create<arith::AddIOp>(count, ones);
+  };
+  Value zero = e.constant(e.getI32IntegerAttr(0));
+  SmallVector<Value> counts =
+      e.loop(0, kinks, e.lanes, {zero, zero}, [&](Index z, ValueRange args) {
+        Value exists = e.laneMask(kinks - z);
+        Value knot = e.loadLanes(knots, knotBase + z + Index(1), exists);
+        return SmallVector<Value>{add(args[0], arith::CmpFPredicate::OLT, knot, lows, exists),
+                                  add(args[1], arith::CmpFPredicate::ULT, knot, highs, exists)};
+      });
+  auto number = [&](Value count) {
+    return e.fromValue(e.create<arith::IndexCastOp>(e.getIndexType(), count));
+  };
+  firstPiece = number(counts[0]);
+  lastPiece = number(counts[1]);
 }
 
 /// Returns the piece's value at (u, vector). For a linear piece, `slopes` are its slope times v.
@@ -171,7 +202,7 @@ void mlir::tile::cpu::emitSegments(StageContext &context, StripValues &values, c
   const StripPlace &place = values.getPlace();
   const int64_t vectors = context.cpu.queryVectors;
   SegmentStrip strip(context, place, op.getU(), op.getV(), op.getKnots(), op.getCoefficients(),
-                     op.getCount());
+                     op.getCount(), context.segmentPieces.lookup(op));
   auto fill = [&](const Index &number, Value knot) {
     Piece piece = strip.piece(number);
     SmallVector<Value> slopes;
@@ -193,6 +224,38 @@ void mlir::tile::cpu::emitSegments(StageContext &context, StripValues &values, c
   fill(strip.firstPiece, nullptr);
   e.loop(strip.firstPiece, strip.lastPiece, 1,
          [&](Index z) { fill(z + Index(1), strip.knot(z + Index(1))); });
+}
+
+void mlir::tile::cpu::findSegmentPieces(StageContext &context, const Index &block) {
+  constexpr int64_t kMostRows = 8; // of a stage of few rows
+  Emitter &e = context.e;
+  for (auto op : context.stream.getBody().getOps<SegmentsOp>()) {
+    auto isPerHead = [](Value buffer) {
+      return cast<BufferType>(buffer.getType()).getExtents().size() > 1;
+    };
+    if (isPerHead(op.getU()) || isPerHead(op.getV()) || isPerHead(op.getKnots()))
+      continue;
+    Value &memory = context.segmentPieces[op];
+    if (!memory)
+      memory = e.scratch(2 * kMostRows, e.getI32Type());
+    e.loop(0, context.rows, 1, [&](Index row) {
+      StripPlace place;
+      place.row = row;
+      place.block = block;
+      place.rowCount = 1;
+      place.masked = true;
+      place.keyBegin = 0;
+      place.keyEnd = minOf(Index(context.cpu.keyBlock), context.columns - block);
+      SegmentStrip strip(context, place, op.getU(), op.getV(), op.getKnots(), op.getCoefficients(),
+                         op.getCount());
+      auto store = [&](const Index &piece, int64_t which) {
+        Value number = e.create<arith::IndexCastOp>(e.getI32Type(), e.toValue(piece));
+        e.store(number, memory, row * Index(2) + Index(which));
+      };
+      store(strip.firstPiece, 0);
+      store(strip.lastPiece, 1);
+    });
+  }
 }
 
 namespace {

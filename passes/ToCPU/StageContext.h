@@ -45,6 +45,9 @@ public:
   Index batch, queryHeads, keyHeads, rows, columns, rowStart, columnStart;
   int64_t headDim, valueDim;
   Mask mask;
+  /// For segments with lanes along keys: memory of the first and the last piece in the current
+  /// block, per row of the call (findSegmentPieces).
+  llvm::DenseMap<Operation *, Value> segmentPieces;
 
   int64_t depthOf(const SpaceSet &spaces) const { return spaces.has("d") ? headDim : valueDim; }
   /// Returns the buffer as memref<?xT>.

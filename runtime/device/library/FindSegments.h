@@ -86,18 +86,31 @@ private:
   Sweep h = {}, z = {}; // before and after the affine part of a link
 };
 
-/// Sets z to the affine part of a layer at every knot of h.
+/// Sets z to the affine part of a layer at every knot of h. A platform with one thread computes
+/// several knots at a time, whose sums hide each other's latency.
 template <typename Platform> void KinkFinder<Platform>::applyAffine(const Link &layer) {
+  constexpr int64_t kKnots = Platform::kMaxThreads == 1 ? 4 : 1;
   z.count = h.count;
   z.width = layer.outputs;
   for (int64_t i = platform.thread(); i < h.count; i += platform.threads())
     z.knots[i] = h.knots[i];
-  for (int64_t i = platform.thread(); i < h.count * layer.outputs; i += platform.threads()) {
-    const int64_t knot = i / layer.outputs, output = i % layer.outputs;
-    double sum = layer.bias[output];
-    for (int64_t input = 0; input < layer.inputs; ++input)
-      sum += static_cast<double>(layer.weight[output * layer.inputs + input]) * h.at(knot)[input];
-    z.values[i] = sum;
+  const int64_t groups = (h.count + kKnots - 1) / kKnots;
+  for (int64_t i = platform.thread(); i < groups * layer.outputs; i += platform.threads()) {
+    const int64_t first = i / layer.outputs * kKnots, output = i % layer.outputs;
+    const float *weights = layer.weight + output * layer.inputs;
+    const double *inputs[kKnots]; // the last knot, for knots that do not exist
+    double sums[kKnots];
+    for (int64_t n = 0; n < kKnots; ++n) {
+      inputs[n] = h.at(first + n < h.count ? first + n : h.count - 1);
+      sums[n] = layer.bias[output];
+    }
+    for (int64_t input = 0; input < layer.inputs; ++input) {
+      const double weight = weights[input];
+      for (int64_t n = 0; n < kKnots; ++n)
+        sums[n] += weight * inputs[n][input];
+    }
+    for (int64_t n = 0; n < kKnots && first + n < h.count; ++n)
+      z.at(first + n)[output] = sums[n];
   }
   platform.barrier();
 }
@@ -253,22 +266,56 @@ template <typename Platform> bool SegmentFinder<Platform>::linksFit() const {
   return call.linkCount > 0 && (inputs == 1 || inputs == call.heads);
 }
 
-/// Finds the smallest interval that contains every product of finite entries of u and v.
+/// The smallest and the largest finite number, in `lanes` independent parts.
+template <int64_t lanes> struct Extremes {
+  float low[lanes], high[lanes];
+
+  Extremes() {
+    for (int64_t n = 0; n < lanes; ++n) {
+      low[n] = __builtin_huge_valf();
+      high[n] = -__builtin_huge_valf();
+    }
+  }
+  /// Includes a number in part `n`.
+  void include(int64_t n, float value) {
+    const bool isFinite = value - value == 0;
+    const float atMost = isFinite ? value : __builtin_huge_valf();
+    const float atLeast = isFinite ? value : -__builtin_huge_valf();
+    low[n] = atMost < low[n] ? atMost : low[n];
+    high[n] = atLeast > high[n] ? atLeast : high[n];
+  }
+  /// Includes the numbers of one thread of `threads`.
+  void includeAll(const float *numbers, int64_t count, int64_t thread, int64_t threads) {
+    const int64_t whole = count / lanes * lanes;
+    for (int64_t i = thread * lanes; i < whole; i += threads * lanes)
+      for (int64_t n = 0; n < lanes; ++n)
+        include(n, numbers[i + n]);
+    for (int64_t i = whole + thread; i < count; i += threads)
+      include(0, numbers[i]);
+  }
+  /// Stores the smallest and the largest number in limits[0] and limits[1].
+  void store(double *limits) const {
+    limits[0] = low[0];
+    limits[1] = high[0];
+    for (int64_t n = 1; n < lanes; ++n) {
+      limits[0] = low[n] < limits[0] ? low[n] : limits[0];
+      limits[1] = high[n] > limits[1] ? high[n] : limits[1];
+    }
+  }
+};
+
+/// Finds the smallest interval that contains every product of finite entries of u and v. A platform
+/// with one thread uses vectors.
 template <typename Platform> void SegmentFinder<Platform>::findInterval(double &low, double &high) {
   const int64_t thread = platform.thread(), threads = platform.threads();
   const double infinity = __builtin_huge_val();
-  double limits[4] = {infinity, -infinity, infinity, -infinity};
-  auto include = [](double *limit, float value) {
-    if (value - value != 0) // infinite or NaN
-      return;
-    limit[0] = value < limit[0] ? value : limit[0];
-    limit[1] = value > limit[1] ? value : limit[1];
-  };
+  Extremes<Platform::kMaxThreads == 1 ? 16 : 1> ofU, ofV;
   for (int64_t row = 0; row < call.uRows; ++row)
-    for (int64_t i = thread; i < call.uCount; i += threads)
-      include(limits, call.u[row * call.uStride + i]);
-  for (int64_t i = thread; i < call.vCount; i += threads)
-    include(limits + 2, call.v[i]);
+    ofU.includeAll(call.u + row * call.uStride, call.uCount, thread, threads);
+  ofV.includeAll(call.v, call.vCount, thread, threads);
+  double limits[4];
+  ofU.store(limits);
+  ofV.store(limits + 2);
   for (int i = 0; i < 4; ++i)
     scratch[thread * 4 + i] = limits[i];
   platform.barrier();

@@ -82,7 +82,8 @@ tile.plan @adds attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
 // -----
 
 // These loops remain scalar: a call per lane, lanes that read the elements of other lanes, elements
-// that are not consecutive when written or have 16 bits, a branch or loop bounds that depend on the lane, and an index that
+// that are not consecutive when written or have 16 bits, a branch or loop bounds that depend on the
+// lane, and an index that
 // changes in a loop, by steps of the lane, by the loop's variable, or by a value that is read. A
 // row with function calls is a separate item.
 // SCHEDULE-LABEL: tile.plan @scalar
