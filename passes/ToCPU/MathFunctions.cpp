@@ -9,8 +9,8 @@
 // Loops that fill tables compute functions in f64, for which MLIR has no polynomials: the logarithm
 // of f64 is written here.
 //
-// The polynomials of sine and cosine are accurate only near 0, so f32 angles are first reduced to
-// [-pi, pi] in float64.
+// Sine and cosine of f32 are written here, too: MLIR's are accurate only near 0, so that the angle
+// would be reduced twice.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToCPU/MathFunctions.h"
@@ -106,46 +106,15 @@ void callFunctions(ModuleOp module) {
   }
 }
 
-/// Returns x - 2 pi n with n = round(x / (2 pi)), computed in float64 with 2 pi as the sum of two
-/// constants.
-Value reduceAngle(OpBuilder &builder, Location loc, Value angle) {
-  auto type = cast<VectorType>(angle.getType());
-  VectorType wide = VectorType::get(type.getShape(), builder.getF64Type(), type.getScalableDims());
-  auto constant = [&](double value) -> Value {
-    return arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(wide, value));
-  };
-  Value x = arith::ExtFOp::create(builder, loc, wide, angle);
-  Value turns = math::RoundEvenOp::create(
-      builder, loc, arith::MulFOp::create(builder, loc, x, constant(0x1.45f306dc9c883p-3)));
-  for (double part : {-0x1.921fb54442d18p+2, -0x1.1a62633145c07p-52})
-    x = math::FmaOp::create(builder, loc, turns, constant(part), x);
-  return arith::TruncFOp::create(builder, loc, type, x);
-}
-
-/// Makes the sine that of the magnitude of its argument, with the sign of the argument. The
-/// polynomial takes an angle just below 0 from the end of the quadrant before it, with an absolute
-/// error of 2^-24, which is large relative to the sine of a small angle.
-void takeMagnitude(math::SinOp sine) {
-  OpBuilder builder(sine);
-  const Location loc = sine.getLoc();
-  Value angle = sine.getOperand();
-  Value one = arith::ConstantOp::create(
-      builder, loc, DenseElementsAttr::get(cast<VectorType>(angle.getType()), 1.0f));
-  Value sign = math::CopySignOp::create(builder, loc, one, angle);
-  sine.setOperand(math::AbsFOp::create(builder, loc, angle));
-  builder.setInsertionPointAfter(sine);
-  auto product = arith::MulFOp::create(builder, loc, sine, sign);
-  sine.getResult().replaceAllUsesExcept(product, product);
-}
-
-/// Emits arithmetic on f64 vectors of one shape and on their bits.
-class WideCode {
+/// Emits arithmetic on vectors of f64 and on their bits, or on vectors of f32.
+class VectorCode {
 public:
-  WideCode(OpBuilder &builder, Location loc, VectorType type)
+  VectorCode(OpBuilder &builder, Location loc, VectorType type)
       : b(builder), loc(loc), type(type), words(type.clone(builder.getI64Type())) {}
 
   Value number(double value) {
-    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, value));
+    auto attr = b.getFloatAttr(type.getElementType(), value);
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, attr.getValue()));
   }
   Value word(int64_t value) {
     return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(words, value));
@@ -162,6 +131,13 @@ public:
   }
   Value compare(arith::CmpFPredicate predicate, Value x, double y) {
     return arith::CmpFOp::create(b, loc, predicate, x, number(y));
+  }
+  /// Return the smaller or the larger of x and y in one instruction; NaN stays NaN.
+  Value atMost(Value x, double y) {
+    return select(compare(arith::CmpFPredicate::OGT, x, y), number(y), x);
+  }
+  Value atLeast(Value x, double y) {
+    return select(compare(arith::CmpFPredicate::OLT, x, y), number(y), x);
   }
   /// Returns c[0] + c[1] x + c[2] x^2 + ....
   Value polynomial(ArrayRef<double> c, Value x) {
@@ -183,7 +159,7 @@ private:
 ///   log(m) = 2 s + 2/3 s^3 + 2/5 s^5 + ...
 ///
 /// with the minimax coefficients and the two parts of log(2) of fdlibm (Sun Microsystems 1993).
-Value emitLogOfNormal(WideCode &c, Value x) {
+Value emitLogOfNormal(VectorCode &c, Value x) {
   constexpr double kLog2High = 6.93147180369123816490e-01, kLog2Low = 1.90821492927058770002e-10;
   constexpr double kSeries[] = {2.0,
                                 6.666666666666735130e-01,
@@ -211,7 +187,7 @@ Value emitLogOfNormal(WideCode &c, Value x) {
 /// (runtime/device/cpu/FloatingPointMode.h); negative numbers and NaN are NaN.
 Value emitLog(OpBuilder &builder, Location loc, Value x) {
   constexpr double kSmallest = 0x1p-1022, kInfinity = std::numeric_limits<double>::infinity();
-  WideCode c(builder, loc, cast<VectorType>(x.getType()));
+  VectorCode c(builder, loc, cast<VectorType>(x.getType()));
   Value result = emitLogOfNormal(c, x);
   // Positive normal numbers have consecutive bits.
   Value fromFirst = c.make<arith::SubIOp>(c.bits(x), c.word(int64_t{1} << 52));
@@ -243,16 +219,53 @@ void expandWideFunctions(ModuleOp module) {
   });
 }
 
-/// Reduces the arguments of all f32 vector sines and cosines.
-void reduceAngles(ModuleOp module) {
+/// Returns the sine of f32 angles, or their cosine, the sine of x + pi/2:
+///
+///   n = round(x / pi),  r = x - pi n in [-pi/2, pi/2],  sin(x) = (-1)^n sin(r)
+///
+/// n and r are computed in f64, with pi as the sum of two constants. The polynomial in r^2 has a
+/// relative error of 6e-9 and is odd in r, so that small angles of both signs have the relative
+/// accuracy of their magnitude.
+Value emitSine(OpBuilder &builder, Location loc, Value angle, bool isCosine) {
+  // Adding 1.5 * 2^52 rounds to an integer, which is in the last bits of the sum.
+  constexpr double kRounder = 0x1.8p52, kPiHigh = 0x1.921fb54442d18p+1,
+                   kPiLow = 0x1.1a62633145c07p-53, kQuarter = 0x1.921fb8p+0;
+  constexpr double kSine[] = {-0.16666659712791443, 0.00833306647837162, -0.00019809602235909551,
+                              2.605780537123792e-06};
+  auto type = cast<VectorType>(angle.getType());
+  const VectorType wide = type.clone(builder.getF64Type()), ints = type.clone(builder.getI32Type());
+  VectorCode c(builder, loc, wide), f(builder, loc, type);
+  Value x = arith::ExtFOp::create(builder, loc, wide, angle);
+  auto sumWith = [&](Value turns) { return c.fma(x, c.number(1 / kPiHigh), turns); };
+  Value rounder = c.number(kRounder), half = c.number(0.5);
+  Value sum = isCosine ? c.add(sumWith(half), rounder) : sumWith(rounder);
+  Value n = c.sub(sum, rounder);
+  if (isCosine)
+    n = c.sub(n, half);
+  Value rest = c.fma(n, c.number(-kPiLow), c.fma(n, c.number(-kPiHigh), x));
+  Value r = arith::TruncFOp::create(builder, loc, type, rest);
+  // Angles above 2^51 pi have no accurate remainder. Their sines are in [-1, 1].
+  r = f.atMost(f.atLeast(r, -kQuarter), kQuarter);
+  Value z = f.mul(r, r);
+  Value sine = f.fma(f.mul(r, z), f.polynomial(kSine, z), r);
+  Value number = arith::TruncIOp::create(builder, loc, ints, c.bits(sum));
+  auto shift = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(ints, int32_t{31}));
+  Value sign = arith::ShLIOp::create(builder, loc, number, shift);
+  Value bits = arith::BitcastOp::create(builder, loc, ints, sine);
+  return arith::BitcastOp::create(builder, loc, type,
+                                  arith::XOrIOp::create(builder, loc, bits, sign));
+}
+
+/// Replaces all sines and cosines of f32 vectors.
+void expandSines(ModuleOp module) {
   module.walk([](Operation *op) {
     if (!isa<math::SinOp, math::CosOp>(op) || !isVectorMath(op) ||
         !getElementTypeOrSelf(op->getResult(0).getType()).isF32())
       return;
     OpBuilder builder(op);
-    op->setOperand(0, reduceAngle(builder, op->getLoc(), op->getOperand(0)));
-    if (auto sine = dyn_cast<math::SinOp>(op))
-      takeMagnitude(sine);
+    op->replaceAllUsesWith(
+        ValueRange{emitSine(builder, op->getLoc(), op->getOperand(0), isa<math::CosOp>(op))});
+    op->erase();
   });
 }
 
@@ -279,7 +292,7 @@ Value mlir::tile::cpu::createFunction(OpBuilder &builder, Operation &op, ValueRa
 LogicalResult mlir::tile::cpu::lowerVectorMath(ModuleOp module) {
   callFunctions(module);
   expandWideFunctions(module);
-  reduceAngles(module);
+  expandSines(module);
   auto apply = [&](llvm::function_ref<bool(Operation *)> isWanted,
                    RewritePatternSet patterns) -> LogicalResult {
     SmallVector<Operation *> ops;

@@ -10,11 +10,14 @@
 // RUN: timeout 60 pe run %s --random=1 --shape=b=1,h=2,sq=33,d=16 --grad --check --features=x86-64-v3 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=VALUE
 //
-// The sine of a small angle has the relative accuracy of its magnitude, on both sides of 0.
+// The sine is an odd polynomial of an angle that is reduced in f64, with the sign of the number of turns.
 // RUN: FileCheck %s --check-prefix=SINE --input-file=%t.mlir
 // SINE-LABEL: llvm.func internal @{{[a-z_]*}}sin(
-// SINE: llvm.intr.copysign
-// SINE: llvm.return
+// SINE-COUNT-3: llvm.intr.fma{{.*}}xf64>
+// SINE-COUNT-4: llvm.intr.fma{{.*}}xf32>
+// SINE: llvm.xor
+// SINE-NEXT: llvm.bitcast
+// SINE-NEXT: llvm.return
 //
 // A few functions are inlined.
 // RUN: pe-opt %examples/fire_gelu.mlir --pe-prepare --pe-to-cpu="grad=1 machine=x86-64-v4" \
