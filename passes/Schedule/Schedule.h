@@ -31,6 +31,10 @@ bool hasLongScalarCode(StageOp stage);
 /// Returns true if the operation is a function call, not an instruction, on a CPU.
 bool isFunctionCall(Operation *op);
 
+/// Returns true if a stage is one loop over entries for each item, such as a head, with much code
+/// that is the same for all items: buckets of distances.
+bool sharesCodeOfItems(StageOp stage);
+
 /// Chooses the schedule of a stage with a stream.
 CpuSchedule chooseCpuSchedule(StageOp stage, const Machine &machine);
 

@@ -88,8 +88,34 @@ CpuSchedule mlir::tile::chooseCpuSchedule(StageOp stage, const Machine &machine)
   return schedule;
 }
 
+bool mlir::tile::sharesCodeOfItems(StageOp stage) {
+  constexpr int64_t kMuch = 16; // operations
+  Block &body = stage.getBody().front();
+  auto loop = dyn_cast<ForeachOp>(body.front());
+  if (!loop || !llvm::hasSingleElement(body) || stage.getOver().size() != 1 ||
+      loop.getOver().size() != 1)
+    return false;
+  llvm::DenseSet<Value> ofItem = {loop.getBody().front().getArgument(0)};
+  llvm::DenseSet<Value> ofLoop = {loop.getBody().front().getArgument(1)};
+  int64_t shared = 0;
+  for (Operation &op : loop.getBody().front().without_terminator()) {
+    auto isAny = [&](const llvm::DenseSet<Value> &values) {
+      return llvm::any_of(op.getOperands(), [&](Value value) { return values.contains(value); });
+    };
+    if (isFunctionCall(&op))
+      return false;
+    if (isAny(ofItem) || op.getNumRegions() || isa<ReadOp>(op)) { // memory may change between items
+      ofItem.insert_range(op.getResults());
+    } else if (isAny(ofLoop)) {
+      ofLoop.insert_range(op.getResults());
+      ++shared;
+    }
+  }
+  return shared >= kMuch;
+}
+
 CpuLoops mlir::tile::chooseCpuLoops(StageOp stage, const Machine &machine) {
-  constexpr int64_t kRows = 8;
+  constexpr int64_t kRows = 8, kHeads = 4;
   CpuLoops loops;
   loops.lanes = 2 * machine.lanes; // two vectors of f32, four of f64
   // Computing a short row takes less time than reading the sizes of the call, unless it calls
@@ -103,6 +129,8 @@ CpuLoops mlir::tile::chooseCpuLoops(StageOp stage, const Machine &machine) {
           .wasInterrupted();
   if (over.empty() || calls)
     return loops;
+  if (sharesCodeOfItems(stage))
+    loops.group = kHeads;
   StringRef last;
   for (StringRef extent : over)
     last = extent;

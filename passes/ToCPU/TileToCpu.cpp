@@ -67,6 +67,12 @@ LogicalResult lowerLoops(StageOp stage) {
     return cpu::emitVectorLoop(builder, loop, item, function, loops->lanes);
   };
   options.emitLoop = emit;
+  auto emitOfItems = [&](OpBuilder &builder, ForeachOp loop, Value first, Value end,
+                         const StageFunction &function) {
+    return cpu::emitVectorLoopOfItems(builder, loop, first, end, function, loops->lanes);
+  };
+  if (sharesCodeOfItems(stage))
+    options.emitLoopOfItems = emitOfItems;
   return lowerScalarStage(stage, options);
 }
 

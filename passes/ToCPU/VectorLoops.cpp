@@ -408,6 +408,31 @@ static void useVectorForms(Emitter &e) {
   }
 }
 
+/// Emits the last loop of `loop`: in vectors, and the remainder one by one. `eachItem` emits its
+/// argument for the indices of every item, inside these loops.
+static void emitLastLoop(Emitter &e, ForeachOp loop, const LaneAnalysis &analysis,
+                         const StageFunction &function,
+                         llvm::function_ref<void(llvm::function_ref<void(ValueRange)>)> eachItem) {
+  Block &body = loop.getBody().front();
+  Index count = e.fromValue(function.emitSize(e, e.getLoc(), getStrings(loop.getOver()).back()));
+  Index whole = roundDown(count, e.lanes);
+  e.loop(0, whole, e.lanes, [&](Index first) {
+    eachItem([&](ValueRange outer) {
+      LaneCode(analysis, e, function).emit(body, outer, e.toValue(first));
+    });
+    useVectorForms(e);
+  });
+  e.loop(whole, count, 1, [&](Index at) {
+    eachItem([&](ValueRange outer) {
+      IRMapping mapping;
+      mapping.map(body.getArguments().drop_back(), outer);
+      mapping.map(body.getArguments().back(), e.toValue(at));
+      emitScalarBlock(e, body, mapping, function);
+    });
+    useVectorForms(e);
+  });
+}
+
 bool mlir::tile::cpu::emitVectorLoop(OpBuilder &builder, ForeachOp loop, ArrayRef<Value> item,
                                      const StageFunction &function, int64_t lanes) {
   SmallVector<StringRef> over = getStrings(loop.getOver());
@@ -418,7 +443,6 @@ bool mlir::tile::cpu::emitVectorLoop(OpBuilder &builder, ForeachOp loop, ArrayRe
     return false;
   Emitter e(loop.getLoc(), function.getFunction(), lanes);
   e.restoreInsertionPoint(builder.saveInsertionPoint());
-  Block &body = loop.getBody().front();
   SmallVector<Value> outer(item);
   for (StringRef extent : ArrayRef(over).drop_back()) {
     auto nest =
@@ -426,18 +450,20 @@ bool mlir::tile::cpu::emitVectorLoop(OpBuilder &builder, ForeachOp loop, ArrayRe
     outer.push_back(nest.getInductionVar());
     e.setInsertionPointToStart(nest.getBody());
   }
-  Index count = e.fromValue(function.emitSize(e, e.getLoc(), over.back()));
-  Index whole = roundDown(count, lanes);
-  e.loop(0, whole, lanes, [&](Index first) {
-    LaneCode(analysis, e, function).emit(body, outer, e.toValue(first));
-    useVectorForms(e);
-  });
-  e.loop(whole, count, 1, [&](Index at) {
-    IRMapping mapping;
-    mapping.map(body.getArguments().drop_back(), outer);
-    mapping.map(body.getArguments().back(), e.toValue(at));
-    emitScalarBlock(e, body, mapping, function);
-    useVectorForms(e);
+  emitLastLoop(e, loop, analysis, function, [&](auto emit) { emit(outer); });
+  return true;
+}
+
+bool mlir::tile::cpu::emitVectorLoopOfItems(OpBuilder &builder, ForeachOp loop, Value first,
+                                            Value end, const StageFunction &function,
+                                            int64_t lanes) {
+  LaneAnalysis analysis(loop);
+  if (!analysis)
+    return false;
+  Emitter e(loop.getLoc(), function.getFunction(), lanes);
+  e.restoreInsertionPoint(builder.saveInsertionPoint());
+  emitLastLoop(e, loop, analysis, function, [&](auto emit) {
+    e.loop(e.fromValue(first), e.fromValue(end), 1, [&](Index item) { emit(e.toValue(item)); });
   });
   return true;
 }

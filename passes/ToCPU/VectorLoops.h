@@ -31,6 +31,12 @@ namespace mlir::tile::cpu {
 bool emitVectorLoop(OpBuilder &builder, ForeachOp loop, ArrayRef<Value> item,
                     const StageFunction &function, int64_t lanes);
 
+/// Emits `loop`, the only one of a stage with one extent, for the items in [first, end). Each
+/// vector of entries is computed for all items before the next one, so that LLVM hoists code that
+/// is the same for all of them.
+bool emitVectorLoopOfItems(OpBuilder &builder, ForeachOp loop, Value first, Value end,
+                           const StageFunction &function, int64_t lanes);
+
 } // namespace mlir::tile::cpu
 
 #endif // PE_PASSES_TOCPU_VECTORLOOPS_H

@@ -295,11 +295,17 @@ static std::string emitGroup(OpBuilder builder, StageOp stage, const StageFuncti
   Value first = arith::MulIOp::create(builder, loc, function.getItem(), size);
   Value end = arith::MinSIOp::create(builder, loc, arith::AddIOp::create(builder, loc, first, size),
                                      function.emitSize(builder, loc, items));
+  const std::string launched = "ceildiv(" + items + "," + group + ")";
+  Block &body = stage.getBody().front();
+  auto only = llvm::hasSingleElement(body) ? dyn_cast<ForeachOp>(body.front()) : ForeachOp();
+  if (only && options.emitLoopOfItems &&
+      options.emitLoopOfItems(builder, only, first, end, function))
+    return launched;
   auto loop = scf::ForOp::create(builder, loc, first, end, one);
   builder.setInsertionPointToStart(loop.getBody());
   SmallVector<Value> item = function.decompose(builder, loc, loop.getInductionVar(), over);
   emitItem(builder, stage, item, function, options);
-  return "ceildiv(" + items + "," + group + ")";
+  return launched;
 }
 
 LogicalResult mlir::tile::lowerScalarStage(StageOp stage, const ScalarStageOptions &options) {

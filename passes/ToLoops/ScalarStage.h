@@ -32,6 +32,10 @@ struct ScalarStageOptions {
   llvm::function_ref<bool(OpBuilder &builder, ForeachOp loop, ArrayRef<Value> item,
                           const StageFunction &function)>
       emitLoop = nullptr;
+  /// Emits the only loop of a stage for the items in [first, end), or returns false.
+  llvm::function_ref<bool(OpBuilder &builder, ForeachOp loop, Value first, Value end,
+                          const StageFunction &function)>
+      emitLoopOfItems = nullptr;
 };
 
 /// Replaces `stage` by a function and a `tile.launch`.
