@@ -6,8 +6,8 @@
 //
 //   %y = math.cos %x : vector<8xf32>   ==>   %y = call @pe_math_cos(%x)
 //
-// Loops that fill tables compute functions in f64, for which MLIR has no polynomials: the logarithm
-// of f64 is written here.
+// Loops that fill tables compute functions in f64, for which MLIR has no polynomials: those with a
+// form here are computed in vectors, and others lane by lane.
 //
 // Sine and cosine of f32 are written here, too: MLIR's are accurate only near 0, so that the angle
 // would be reduced twice.
@@ -106,19 +106,25 @@ void callFunctions(ModuleOp module) {
   }
 }
 
-/// Emits arithmetic on vectors of f64 and on their bits, or on vectors of f32.
+/// Adding 1.5 * 2^52 rounds to an integer, which is in the last bits of the sum.
+constexpr double kRounder = 0x1.8p52;
+
+/// Emits arithmetic on vectors of f32 or f64, and on their bits.
 class VectorCode {
 public:
   VectorCode(OpBuilder &builder, Location loc, VectorType type)
-      : b(builder), loc(loc), type(type), words(type.clone(builder.getI64Type())) {}
+      : b(builder), loc(loc), type(type),
+        words(type.clone(builder.getIntegerType(type.getElementTypeBitWidth()))) {}
 
   Value number(double value) {
     auto attr = b.getFloatAttr(type.getElementType(), value);
     return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, attr.getValue()));
   }
   Value word(int64_t value) {
-    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(words, value));
+    auto attr = b.getIntegerAttr(words.getElementType(), value);
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(words, attr.getValue()));
   }
+  VectorType getWords() const { return words; }
   Value bits(Value x) { return arith::BitcastOp::create(b, loc, words, x); }
   Value fromBits(Value x) { return arith::BitcastOp::create(b, loc, type, x); }
   template <typename OpTy> Value make(Value x, Value y) { return OpTy::create(b, loc, x, y); }
@@ -208,63 +214,97 @@ Value emitLog(OpBuilder &builder, Location loc, Value x) {
   return branch.getResult(0);
 }
 
-/// Replaces the functions of f64 vectors that have a form here.
-void expandWideFunctions(ModuleOp module) {
-  module.walk([](math::LogOp log) {
-    if (!isVectorMath(log) || !getElementTypeOrSelf(log.getType()).isF64())
-      return;
-    OpBuilder builder(log);
-    log.replaceAllUsesWith(emitLog(builder, log.getLoc(), log.getOperand()));
-    log.erase();
-  });
-}
-
-/// Returns the sine of f32 angles, or their cosine, the sine of x + pi/2:
+/// Returns the sine of f32 or f64 angles, or their cosine, the sine of x + pi/2:
 ///
 ///   n = round(x / pi),  r = x - pi n in [-pi/2, pi/2],  sin(x) = (-1)^n sin(r)
 ///
-/// n and r are computed in f64, with pi as the sum of two constants. The polynomial in r^2 has a
-/// relative error of 6e-9 and is odd in r, so that small angles of both signs have the relative
-/// accuracy of their magnitude.
+/// n and r are computed in f64, with pi as the sum of two constants. The polynomial is odd in r, so
+/// that small angles of both signs have the relative accuracy of their magnitude: its relative
+/// error is 6e-9 in f32 and 4e-17 in f64.
 Value emitSine(OpBuilder &builder, Location loc, Value angle, bool isCosine) {
-  // Adding 1.5 * 2^52 rounds to an integer, which is in the last bits of the sum.
-  constexpr double kRounder = 0x1.8p52, kPiHigh = 0x1.921fb54442d18p+1,
-                   kPiLow = 0x1.1a62633145c07p-53, kQuarter = 0x1.921fb8p+0;
-  constexpr double kSine[] = {-0.16666659712791443, 0.00833306647837162, -0.00019809602235909551,
-                              2.605780537123792e-06};
+  constexpr double kPiHigh = 0x1.921fb54442d18p+1, kPiLow = 0x1.1a62633145c07p-53;
+  constexpr double kNarrow[] = {-0.16666659712791443, 0.00833306647837162, -0.00019809602235909551,
+                                2.605780537123792e-06};
+  constexpr double kWide[] = {
+      -0x1.5555555555555p-3,  0x1.1111111111107p-7,  -0x1.a01a01a018aadp-13, 0x1.71de3a5456716p-19,
+      -0x1.ae6455a1d7085p-26, 0x1.6124015b5eda1p-33, -0x1.ae5138c11e5bep-41, 0x1.89a4866ef0d21p-49};
   auto type = cast<VectorType>(angle.getType());
-  const VectorType wide = type.clone(builder.getF64Type()), ints = type.clone(builder.getI32Type());
+  const VectorType wide = type.clone(builder.getF64Type());
+  const bool isNarrow = type != wide;
   VectorCode c(builder, loc, wide), f(builder, loc, type);
-  Value x = arith::ExtFOp::create(builder, loc, wide, angle);
+  Value x = isNarrow ? arith::ExtFOp::create(builder, loc, wide, angle).getResult() : angle;
   auto sumWith = [&](Value turns) { return c.fma(x, c.number(1 / kPiHigh), turns); };
   Value rounder = c.number(kRounder), half = c.number(0.5);
   Value sum = isCosine ? c.add(sumWith(half), rounder) : sumWith(rounder);
   Value n = c.sub(sum, rounder);
   if (isCosine)
     n = c.sub(n, half);
-  Value rest = c.fma(n, c.number(-kPiLow), c.fma(n, c.number(-kPiHigh), x));
-  Value r = arith::TruncFOp::create(builder, loc, type, rest);
+  Value r = c.fma(n, c.number(-kPiLow), c.fma(n, c.number(-kPiHigh), x));
+  if (isNarrow)
+    r = arith::TruncFOp::create(builder, loc, type, r);
   // Angles above 2^51 pi have no accurate remainder. Their sines are in [-1, 1].
-  r = f.atMost(f.atLeast(r, -kQuarter), kQuarter);
+  const double quarter = isNarrow ? 0x1.921fb8p+0 : kPiHigh / 2;
+  r = f.atMost(f.atLeast(r, -quarter), quarter);
   Value z = f.mul(r, r);
-  Value sine = f.fma(f.mul(r, z), f.polynomial(kSine, z), r);
-  Value number = arith::TruncIOp::create(builder, loc, ints, c.bits(sum));
-  auto shift = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(ints, int32_t{31}));
-  Value sign = arith::ShLIOp::create(builder, loc, number, shift);
-  Value bits = arith::BitcastOp::create(builder, loc, ints, sine);
-  return arith::BitcastOp::create(builder, loc, type,
-                                  arith::XOrIOp::create(builder, loc, bits, sign));
+  Value series = isNarrow ? f.polynomial(kNarrow, z) : f.polynomial(kWide, z);
+  Value sine = f.fma(f.mul(r, z), series, r);
+  // The last bit of n is the sign.
+  Value number = c.bits(sum);
+  if (isNarrow)
+    number = arith::TruncIOp::create(builder, loc, f.getWords(), number);
+  Value sign = f.make<arith::ShLIOp>(number, f.word(isNarrow ? 31 : 63));
+  return f.fromBits(f.make<arith::XOrIOp>(f.bits(sine), sign));
 }
 
-/// Replaces all sines and cosines of f32 vectors.
-void expandSines(ModuleOp module) {
+/// Returns e^x, or 2^x, with an error below 2 ulp:
+///
+///   n = round(x log2(e)),  r = x - n log(2),  e^x = 2^n e^r
+///
+/// Results below the smallest normal number are 0.
+Value emitExp(OpBuilder &builder, Location loc, Value x, bool isOfTwo) {
+  constexpr double kLog2E = 0x1.71547652b82fep+0, kLog2 = 0x1.62e42fefa39efp-1;
+  constexpr double kLog2Low = 0x1.abc9e3b39803fp-56;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  // (e^r - 1 - r) / r^2 by interpolation at Chebyshev nodes; the relative error of e^r is 2e-17.
+  constexpr double kSeries[] = {0x1.0000000000001p-1,  0x1.5555555555556p-3,  0x1.5555555553d68p-5,
+                                0x1.11111111109b5p-7,  0x1.6c16c17889ef1p-10, 0x1.a01a01a7c2efep-13,
+                                0x1.a019b9149a3cep-16, 0x1.71de0db2f6ae9p-19, 0x1.28917c89aa05dp-22,
+                                0x1.af389ecfcbdafp-26};
+  const double least = isOfTwo ? -1022 : -0x1.6232bdd7abcd2p+9;
+  const double most = isOfTwo ? 0x1.fffffffffffffp+9 : 0x1.62e42fefa39efp+9;
+  VectorCode c(builder, loc, cast<VectorType>(x.getType()));
+  Value sum =
+      isOfTwo ? c.add(x, c.number(kRounder)) : c.fma(x, c.number(kLog2E), c.number(kRounder));
+  Value n = c.sub(sum, c.number(kRounder));
+  Value r = isOfTwo ? c.mul(c.sub(x, n), c.number(kLog2))
+                    : c.fma(n, c.number(-kLog2Low), c.fma(n, c.number(-kLog2), x));
+  Value power = c.fma(c.mul(r, r), c.polynomial(kSeries, r), c.add(r, c.number(1)));
+  // 2 power * 2^(n - 1), because 2^1024 is not a number.
+  Value exponent = c.make<arith::AddIOp>(c.bits(sum), c.word(1022));
+  Value scale = c.fromBits(c.make<arith::ShLIOp>(exponent, c.word(52)));
+  Value result = c.mul(c.add(power, power), scale);
+  result = c.select(c.compare(arith::CmpFPredicate::OLT, x, least), c.number(0), result);
+  return c.select(c.compare(arith::CmpFPredicate::OGT, x, most), c.number(kInfinity), result);
+}
+
+/// Replaces the functions of vectors that have a form here.
+void expandFunctions(ModuleOp module) {
   module.walk([](Operation *op) {
-    if (!isa<math::SinOp, math::CosOp>(op) || !isVectorMath(op) ||
-        !getElementTypeOrSelf(op->getResult(0).getType()).isF32())
+    if (!isVectorMath(op))
       return;
+    const Type element = getElementTypeOrSelf(op->getResult(0).getType());
     OpBuilder builder(op);
-    op->replaceAllUsesWith(
-        ValueRange{emitSine(builder, op->getLoc(), op->getOperand(0), isa<math::CosOp>(op))});
+    const Location loc = op->getLoc();
+    Value result;
+    if (isa<math::SinOp, math::CosOp>(op) && (element.isF32() || element.isF64()))
+      result = emitSine(builder, loc, op->getOperand(0), isa<math::CosOp>(op));
+    else if (isa<math::LogOp>(op) && element.isF64())
+      result = emitLog(builder, loc, op->getOperand(0));
+    else if (isa<math::ExpOp, math::Exp2Op>(op) && element.isF64())
+      result = emitExp(builder, loc, op->getOperand(0), isa<math::Exp2Op>(op));
+    else
+      return;
+    op->replaceAllUsesWith(ValueRange{result});
     op->erase();
   });
 }
@@ -272,7 +312,7 @@ void expandSines(ModuleOp module) {
 } // namespace
 
 bool mlir::tile::cpu::hasVectorForm(Operation *op) {
-  return isa<math::LogOp>(op) &&
+  return isa<math::LogOp, math::ExpOp, math::Exp2Op, math::SinOp, math::CosOp>(op) &&
          isa<Float32Type, Float64Type>(getElementTypeOrSelf(op->getResult(0).getType()));
 }
 
@@ -291,8 +331,7 @@ Value mlir::tile::cpu::createFunction(OpBuilder &builder, Operation &op, ValueRa
 
 LogicalResult mlir::tile::cpu::lowerVectorMath(ModuleOp module) {
   callFunctions(module);
-  expandWideFunctions(module);
-  expandSines(module);
+  expandFunctions(module);
   auto apply = [&](llvm::function_ref<bool(Operation *)> isWanted,
                    RewritePatternSet patterns) -> LogicalResult {
     SmallVector<Operation *> ops;

@@ -1,13 +1,14 @@
-// Functions in loops of scalar stages (passes/ToCPU/MathFunctions.h): the logarithm is a polynomial
-// in f64, with the same bits in a vector and in the remainder. A function of f32 is computed in f64
-// and rounded once.
+// Functions in loops of scalar stages (passes/ToCPU/MathFunctions.h): logarithms, exponentials and sines
+// are polynomials in f64, with the same bits in a vector and in the remainder. A function of f32 is
+// computed in f64 and rounded once.
 //
 // RUN: pe-opt %s --pe-schedule-cpu=machine=x86-64-v4 --pe-tile-to-cpu | FileCheck %s
 //
-// Errors below 2 ulp, for normal numbers, near 1, and over the range of exponents. Negative numbers are
-// NaN, 0 is -inf, and infinity is itself.
-// RUN: pe-kernel-bench %s --r=1000 --tolerance=2e-16 --ignore=narrow
-// RUN: pe-kernel-bench %s --r=13 --tolerance=2e-16 --ignore=narrow
+// Errors below 2 ulp. Logarithms of normal numbers, near 1, and over the range of exponents; those of
+// negative numbers are NaN, that of 0 is -inf, and that of infinity is itself. Sines of small and of
+// large angles; exponentials of the range, and 0 and infinity outside of it.
+// RUN: pe-kernel-bench %s --r=1000 --tolerance=3e-16 --ignore=narrow
+// RUN: pe-kernel-bench %s --r=13 --tolerance=3e-16 --ignore=narrow
 // RUN: not pe-kernel-bench %s --r=1000 --tolerance=1e-18 | FileCheck %s --check-prefix=LARGE
 // LARGE: wide {{.*}} <-- too large
 
@@ -27,6 +28,14 @@ tile.plan @logarithms attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
   %wide = tile.buffer "wide" result : !tile.buffer<[r], f64>
   %zero = tile.buffer "zero" result : !tile.buffer<[r], f64>
   %infinite = tile.buffer "infinite" result : !tile.buffer<[r], f64>
+  %sine = tile.buffer "sine" result : !tile.buffer<[r], f64>
+  %cosine = tile.buffer "cosine" result : !tile.buffer<[r], f64>
+  %far = tile.buffer "far" result : !tile.buffer<[r], f64>
+  %little = tile.buffer "little" result : !tile.buffer<[r], f64>
+  %power = tile.buffer "power" result : !tile.buffer<[r], f64>
+  %two = tile.buffer "two" result : !tile.buffer<[r], f64>
+  %most = tile.buffer "most" result : !tile.buffer<[r], f64>
+  %least = tile.buffer "least" result : !tile.buffer<[r], f64>
   %narrow = tile.buffer "narrow" result : !tile.buffer<[r], f32>
   tile.stage @rows forward over [] {
     tile.foreach over ["r"] {
@@ -56,6 +65,29 @@ tile.plan @logarithms attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
       %all = arith.divf %w2, %nothing : f64
       %log4 = math.log %all : f64
       tile.write %log4, %infinite[%r] : f64 -> !tile.buffer<[r], f64>
+      %s = math.sin %w : f64
+      tile.write %s, %sine[%r] : f64 -> !tile.buffer<[r], f64>
+      %c = math.cos %w : f64
+      tile.write %c, %cosine[%r] : f64 -> !tile.buffer<[r], f64>
+      %million = arith.constant 1.0e+6 : f64
+      %angle = arith.mulf %w, %million : f64
+      %s1 = math.sin %angle : f64
+      tile.write %s1, %far[%r] : f64 -> !tile.buffer<[r], f64>
+      %nano = arith.constant 1.0e-9 : f64
+      %small = arith.mulf %w, %nano : f64
+      %s2 = math.sin %small : f64
+      tile.write %s2, %little[%r] : f64 -> !tile.buffer<[r], f64>
+      %e = math.exp %w : f64
+      tile.write %e, %power[%r] : f64 -> !tile.buffer<[r], f64>
+      %hundred = arith.constant 100.0 : f64
+      %hundreds = arith.mulf %w, %hundred : f64
+      %p2 = math.exp2 %hundreds : f64
+      tile.write %p2, %two[%r] : f64 -> !tile.buffer<[r], f64>
+      %e1 = math.exp %all : f64
+      tile.write %e1, %most[%r] : f64 -> !tile.buffer<[r], f64>
+      %minus = arith.negf %all : f64
+      %e2 = math.exp %minus : f64
+      tile.write %e2, %least[%r] : f64 -> !tile.buffer<[r], f64>
       %f = math.log %x : f32
       tile.write %f, %narrow[%r] : f32 -> !tile.buffer<[r], f32>
     }

@@ -119,7 +119,7 @@ tile.plan @scalar attributes {head_dim = 0 : i64, value_dim = 0 : i64} {
     tile.foreach over ["model"] {
     ^bb0(%r: index, %d: index):
       %e = tile.read %x[%r, %d] inbounds : !tile.buffer<[r, model], f32> -> f32
-      %s = math.sin %e : f32
+      %s = math.tan %e : f32
       tile.write %s, %y[%r, %d] : f32 -> !tile.buffer<[r, model], f32>
     }
   }
