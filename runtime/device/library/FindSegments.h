@@ -20,7 +20,7 @@
 // The loops are distributed over the threads of a platform (Refine.h), in a sweep by ranges of
 // cells. Each thread counts the knots that its cells will have; after a barrier, the prefix sums of
 // the counts give the offsets to write them at. Inside a cell the roots are visited in ascending
-// order by searching for the next one, which needs no memory.
+// order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_RUNTIME_DEVICE_LIBRARY_FINDSEGMENTS_H
@@ -73,7 +73,14 @@ public:
 
 private:
   void applyAffine(const Link &layer);
-  bool nextRoot(int64_t cell, double &knot, int64_t &unit, double &share) const;
+  /// A root of a unit, and its place in its cell as a share of the length.
+  struct Root {
+    double knot, share;
+    int64_t unit;
+  };
+  bool findRoot(int64_t cell, int64_t u, Root &root) const;
+  bool nextRoot(int64_t cell, Root &root) const;
+  int64_t sortRoots(int64_t cell, Root *roots) const;
   template <typename Take> void eachRoot(int64_t cell, Take take) const;
   bool insertRoots();
 
@@ -115,49 +122,77 @@ template <typename Platform> void KinkFinder<Platform>::applyAffine(const Link &
   platform.barrier();
 }
 
-/// Finds the first root of the cell after (knot, unit), ordered by knot and then by unit.
+/// Returns true if unit `u` has a root inside the cell, and sets `root` to it.
 template <typename Platform>
-bool KinkFinder<Platform>::nextRoot(int64_t cell, double &knot, int64_t &unit,
-                                    double &share) const {
-  const double left = z.knots[cell], length = z.knots[cell + 1] - left;
-  double bestKnot = 0, bestShare = 0;
-  int64_t bestUnit = -1;
-  for (int64_t u = 0; u < z.width; ++u) {
-    const double a = z.at(cell)[u], b = z.at(cell + 1)[u];
-    if (!((a < 0 && b > 0) || (a > 0 && b < 0)))
-      continue;
-    const double s = a / (a - b);
-    if (!(s > 0 && s < 1)) // true for infinite values
-      continue;
-    const double at = left + length * s;
-    const bool isAfter = at > knot || (at == knot && u > unit);
-    if (isAfter && (bestUnit < 0 || at < bestKnot)) {
-      bestKnot = at;
-      bestShare = s;
-      bestUnit = u;
-    }
-  }
-  if (bestUnit < 0)
+bool KinkFinder<Platform>::findRoot(int64_t cell, int64_t u, Root &root) const {
+  const double a = z.at(cell)[u], b = z.at(cell + 1)[u];
+  if (!((a < 0 && b > 0) || (a > 0 && b < 0)))
     return false;
-  knot = bestKnot;
-  unit = bestUnit;
-  share = bestShare;
+  const double share = a / (a - b);
+  if (!(share > 0 && share < 1)) // true for infinite values
+    return false;
+  root = {z.knots[cell] + (z.knots[cell + 1] - z.knots[cell]) * share, share, u};
   return true;
 }
 
-/// Calls take(knot, unit, share) for every root of the cell that becomes a knot: those that are
-/// not within `merge` of another knot.
+/// Sets `root` to the first root of the cell after it, ordered by knot and then by unit.
+template <typename Platform> bool KinkFinder<Platform>::nextRoot(int64_t cell, Root &root) const {
+  Root best = {0, 0, -1}, found;
+  for (int64_t u = 0; u < z.width; ++u) {
+    if (!findRoot(cell, u, found))
+      continue;
+    const bool isAfter = found.knot > root.knot || (found.knot == root.knot && u > root.unit);
+    if (isAfter && (best.unit < 0 || found.knot < best.knot))
+      best = found;
+  }
+  if (best.unit < 0)
+    return false;
+  root = best;
+  return true;
+}
+
+/// Sorts the roots of the cell, in memory for all units. Returns their number.
+template <typename Platform>
+int64_t KinkFinder<Platform>::sortRoots(int64_t cell, Root *roots) const {
+  int64_t count = 0;
+  Root found;
+  for (int64_t u = 0; u < z.width; ++u) {
+    if (!findRoot(cell, u, found))
+      continue;
+    int64_t place = count++;
+    for (; place > 0 && roots[place - 1].knot > found.knot; --place)
+      roots[place] = roots[place - 1];
+    roots[place] = found;
+  }
+  return count;
+}
+
+/// Calls take(root) for every root of the cell that becomes a knot: those that are not within
+/// `merge` of another knot. A platform with one thread sorts the roots, and others search for each
+/// of them, which needs no memory.
 template <typename Platform>
 template <typename Take>
 void KinkFinder<Platform>::eachRoot(int64_t cell, Take take) const {
-  double last = z.knots[cell], knot = -__builtin_huge_val(), share = 0;
-  int64_t unit = -1;
-  while (nextRoot(cell, knot, unit, share)) {
-    if (knot - last <= merge || z.knots[cell + 1] - knot <= merge)
-      continue;
-    take(knot, unit, share);
-    last = knot;
+  double last = z.knots[cell];
+  auto visit = [&](const Root &root) {
+    if (root.knot - last <= merge || z.knots[cell + 1] - root.knot <= merge)
+      return;
+    take(root);
+    last = root.knot;
+  };
+  if constexpr (Platform::kMaxThreads == 1) {
+    constexpr int64_t kSorted = 64;
+    if (z.width <= kSorted) {
+      Root roots[kSorted];
+      const int64_t count = sortRoots(cell, roots);
+      for (int64_t n = 0; n < count; ++n)
+        visit(roots[n]);
+      return;
+    }
   }
+  Root root = {-__builtin_huge_val(), 0, -1};
+  while (nextRoot(cell, root))
+    visit(root);
 }
 
 /// Sets h to z with its roots as knots, after the ReLU. Returns false if there are too many knots.
@@ -168,7 +203,7 @@ template <typename Platform> bool KinkFinder<Platform>::insertRoots() {
   const int64_t end = begin + share < cells ? begin + share : cells;
   int64_t added = 0;
   for (int64_t cell = begin; cell < end; ++cell)
-    eachRoot(cell, [&](double, int64_t, double) { ++added; });
+    eachRoot(cell, [&](const Root &) { ++added; });
   double *counts = scratch + 4 * Platform::kMaxThreads;
   counts[thread] = static_cast<double>(added);
   platform.barrier();
@@ -190,11 +225,11 @@ template <typename Platform> bool KinkFinder<Platform>::insertRoots() {
   int64_t place = begin + before;
   for (int64_t cell = begin; cell < end; ++cell) {
     copy(cell, place++);
-    eachRoot(cell, [&](double knot, int64_t unit, double part) {
+    eachRoot(cell, [&](const Root &root) {
       const double *a = z.at(cell), *b = z.at(cell + 1);
-      h.knots[place] = knot;
+      h.knots[place] = root.knot;
       for (int64_t i = 0; i < z.width; ++i)
-        h.at(place)[i] = i == unit ? 0 : relu(a[i] + (b[i] - a[i]) * part);
+        h.at(place)[i] = i == root.unit ? 0 : relu(a[i] + (b[i] - a[i]) * root.share);
       ++place;
     });
   }

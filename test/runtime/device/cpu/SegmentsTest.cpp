@@ -28,7 +28,7 @@ struct Segments {
 };
 
 Segments findSegments(const Network &network, double low, double high) {
-  constexpr int64_t kMaxKnots = 2000, kMaxWidth = 32;
+  constexpr int64_t kMaxKnots = 2000, kMaxWidth = 80;
   const std::vector<Link> links = network.view();
   std::vector<double> scratch(pe::segments::sweepScratch(1, kMaxWidth, kMaxKnots));
   pe::segments::KinkFinder<pe::cpu::HostPlatform> kinks({}, links.data(), links.size(), kMaxKnots,
@@ -152,6 +152,30 @@ TEST(SegmentsTest, findsAllPiecesOfTheWorstKnownNetwork) {
   EXPECT_EQ(findSegments(network, 0, 1).count(), 1056);
   EXPECT_EQ(network.bound(), 1089);
   expectExact(network, 0, 1, random, 1e-13); // terms of 32 times the output's size cancel
+}
+
+// Up to 64 units have their roots sorted; with more, the next root is searched. Units without a
+// root do not change the knots.
+TEST(SegmentsTest, sortsAndSearchesTheSameRoots) {
+  std::mt19937_64 random(12);
+  for (int i = 0; i < 20; ++i) {
+    Network network = draw(random, {32}, 4), wide = network;
+    network.layers[0].weight[3] = network.layers[0].weight[7]; // two units with one root
+    network.layers[0].bias[3] = network.layers[0].bias[7];
+    Network::Layer &units = wide.layers[0], &outputs = wide.layers[1];
+    units = network.layers[0];
+    units.weight.resize(80, 0.0f);
+    units.bias.resize(80, 1.0f);
+    units.outputs = outputs.inputs = 80;
+    std::vector<float> weight(4 * 80, 0.0f);
+    for (int o = 0; o < 4; ++o)
+      std::copy_n(network.layers[1].weight.begin() + o * 32, 32, weight.begin() + o * 80);
+    outputs.weight = weight;
+    const Segments sorted = findSegments(network, -4, 4), searched = findSegments(wide, -4, 4);
+    EXPECT_GT(sorted.count(), 5);
+    EXPECT_EQ(sorted.knots, searched.knots);
+    EXPECT_EQ(sorted.values, searched.values);
+  }
 }
 
 TEST(SegmentsTest, staysExactNearZeroOnAHugeRange) {
