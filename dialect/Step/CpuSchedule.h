@@ -3,7 +3,8 @@
 // The defaults were measured on Zen 3 (AVX2) and Zen 5 (AVX-512); see docs/benchmarks/cpu.md. A
 // strip is the block of query rows that the vectors of one register tile cover: query_vectors *
 // lanes rows. With `along = keys`, a strip is one row, and the lanes of its vectors are keys, or
-// depths of a panel: for stages of few rows, which would leave the lanes of rows idle.
+// depths of a panel: for stages of few rows, which would leave the lanes of rows idle. Then
+// query_vectors is the largest number of rows of a register tile: a query has one vector of scores.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_DIALECT_STEP_CPUSCHEDULE_H
@@ -27,7 +28,7 @@ struct CpuSchedule {
   int64_t ownerWord = 0; // an Owner
   int64_t alongWord = 0; // the axis of the lanes: 0 rows, 1 keys
   int64_t lanes = 8;
-  int64_t queryVectors = 2;  // vectors of queries in a tile (lanes along queries)
+  int64_t queryVectors = 2;  // vectors of queries in a tile (lanes along queries), or queries
   int64_t keyRows = 4;       // keys in a tile of scores
   int64_t depthRows = 4;     // depths in a tile of an output
   int64_t columnRows = 4;    // keys in a tile of a column fold (lanes along depth)

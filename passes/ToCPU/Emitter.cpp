@@ -98,6 +98,10 @@ Value Emitter::loadVector(Value memory, const Index &at, int64_t width) {
 void Emitter::storeVector(Value value, Value memory, const Index &at) {
   create<vector::StoreOp>(roundedFor(value, memory), memory, toValue(at));
 }
+void Emitter::prefetch(Value memory, const Index &at) {
+  create<memref::PrefetchOp>(memory, toValue(at), /*isWrite=*/false, /*localityHint=*/2,
+                             /*isDataCache=*/true);
+}
 Value Emitter::loadLanes(Value memory, const Index &at, Value laneMask) {
   VectorType type = vectorType(elementOfMemory(memory));
   Value zero = constant(cast<TypedAttr>(getZeroAttr(type)));

@@ -55,6 +55,8 @@ public:
   void store(Value value, Value memory, const Index &at);
   Value loadVector(Value memory, const Index &at, int64_t width = 0);
   void storeVector(Value value, Value memory, const Index &at);
+  /// Starts to read the cache line of an element into the second-level cache.
+  void prefetch(Value memory, const Index &at);
   /// Load or store only the lanes of `laneMask`; the others load as zero.
   Value loadLanes(Value memory, const Index &at, Value laneMask);
   void storeLanes(Value value, Value memory, const Index &at, Value laneMask);

@@ -6,7 +6,7 @@
 //   item = b, hkv, some of its rows, split
 //     for rows: before the stream
 //     for key blocks of the split, in order       read from memory once
-//       for rows: body
+//       for rows: body                            a tile of rows together, if all keep the block
 //     for rows: after it
 //
 // A stage that merges splits visits, for every row, the values that such items stored.
@@ -14,6 +14,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/ToCPU/Biases.h"
 #include "passes/ToCPU/Skeletons.h"
+
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -62,14 +64,14 @@ public:
     });
     const Interval<Index> columns = columnsOfItem();
     auto eachKeyBlock = [&](bool packs) {
-      auto visitRows = [&](Index block) {
+      // Without packing, 16 bits are those of a single row.
+      const bool shares = canShareTiles() && (packs || !context.hasPackedKeys());
+      context.rowsAhead = rowsToNextBlock();
+      auto visit = [&](Index block) {
         findSegmentPieces(context, block);
-        eachRow([&](StripPlace place, const Index &at) {
-          place.block = block;
-          visit(place, at);
-        });
+        visitRows(block, shares);
       };
-      eachBlock(columns, visitRows, packs);
+      eachBlock(columns, visit, packs);
     };
     // A single row reads every key once, and extends it in registers.
     if (context.hasPagedKeys())
@@ -86,18 +88,18 @@ public:
 
 private:
   /// Returns the place of row `number` among those of the key head's query heads.
-  StripPlace placeOf(const Index &number) {
+  StripPlace placeOf(const Index &number, const Index &block = 0) {
     StripPlace place = start;
+    place.block = block;
     place.hq = start.hkv * (context.queryHeads / context.keyHeads) + number / context.rows;
     place.row = number % context.rows;
     place.rowCount = 1;
     place.masked = true;
     return place;
   }
+  Index stateOf(const Index &number) { return (number - first) * Index(state.stripFloats()); }
   void eachRow(llvm::function_ref<void(const StripPlace &, const Index &)> body) {
-    e.loop(first, end, 1, [&](Index number) {
-      body(placeOf(number), (number - first) * Index(state.stripFloats()));
-    });
+    e.loop(first, end, 1, [&](Index number) { body(placeOf(number), stateOf(number)); });
   }
   /// Returns the columns of the split that any row of the item keeps.
   Interval<Index> columnsOfItem() {
@@ -117,6 +119,77 @@ private:
                                            e.toValue(maxOf(e.fromValue(found[1]), bounds.end))};
                });
     return {maxOf(columns.begin, e.fromValue(kept[0])), minOf(columns.end, e.fromValue(kept[1]))};
+  }
+
+  /// Returns true if rows can be visited together. Rows with a bound stop one by one.
+  bool canShareTiles() {
+    StreamOp stream = context.stream;
+    return strips.canShareTiles() && !stream.getSkipBuffer() && !stream.getStopCarry() &&
+           (!stream.getCondition() || data.hasStates());
+  }
+
+  /// Visits the rows: tiles of them together if all rows of the item keep the entire block, and all
+  /// others one by one.
+  void visitRows(const Index &block, bool shares) {
+    Index next = first;
+    if (shares) {
+      const Index limit = endOfSharing(block);
+      for (int64_t count = context.tileRows; count > 1; count /= 2) {
+        const Index last = next + roundDown(limit - next, count);
+        e.loop(next, last, count, [&](Index tile) { visitTile(tile, count, block); });
+        next = last;
+      }
+    }
+    e.loop(next, end, 1, [&](Index number) {
+      llvm::SaveAndRestore<Index> saved(context.rowsAhead, rowsAhead(number));
+      visit(placeOf(number, block), stateOf(number));
+    });
+  }
+  /// The first row reads keys ahead for all rows.
+  Index rowsAhead(const Index &number) {
+    return e.fromValue(
+        e.select(e.less(number, first + Index(1)), e.toValue(rowsToNextBlock()), e.toValue(0)));
+  }
+  Index rowsToNextBlock() {
+    const bool descends = context.stream.getOrder() == Order::Descending;
+    return descends ? -context.cpu.keyBlock : context.cpu.keyBlock;
+  }
+
+  /// Returns the end of the rows if there are several, and all keep the entire block, else their
+  /// begin.
+  Index endOfSharing(const Index &block) {
+    auto endIf = [&](Value condition) {
+      return e.fromValue(e.select(condition, e.toValue(end), e.toValue(first)));
+    };
+    Value several = e.less(first + Index(1), end);
+    return endIf(e.loop(first, endIf(several), 1, {several}, [&](Index number, ValueRange all) {
+      Value kept = keepsAll(placeOf(number, block));
+      return SmallVector<Value>{e.create<arith::AndIOp>(all[0], kept)};
+    })[0]);
+  }
+
+  /// Visits `count` rows, from `tile` on, which keep the entire block.
+  void visitTile(const Index &tile, int64_t count, const Index &block) {
+    llvm::SaveAndRestore<Index> saved(context.rowsAhead, rowsAhead(tile));
+    auto enter = [&](const Index &row) {
+      StripPlace place = placeOf(tile + row, block);
+      place.masked = false;
+      place.keyBegin = 0;
+      place.keyEnd = context.cpu.keyBlock;
+      values.begin(place);
+      return state.enter(stateOf(tile + row));
+    };
+    strips.emitRows(count, enter, [&](const Index &row) { state.leave(stateOf(tile + row)); });
+  }
+
+  /// Returns true (an i1) if the row keeps the entire block.
+  Value keepsAll(const StripPlace &place) {
+    Value full = isFull(place);
+    if (!data.hasStates())
+      return full;
+    Value all = e.create<arith::ConstantOp>(e.getI32IntegerAttr(2));
+    Value states = e.compare(arith::CmpIPredicate::eq, data.statesOf(place).least, all);
+    return e.create<arith::AndIOp>(full, states);
   }
 
   void visit(StripPlace place, const Index &at) {

@@ -22,6 +22,10 @@ Value SweepEmitter::emitRowDot(DotOp dot, int64_t key) {
   Value start;
   if (init)
     start = isRow(spacesOf(init)) ? vectorOfRow(init, 0) : element(init, key, 0);
+  if (hasScores) {
+    Value score = e.loadVector(slots.getMemory(), slots.scoreAt(dot, keys[key]));
+    return start ? e.add(score, start) : score;
+  }
   const KeyPanel keyRows = keyPanels.lookup(dot.getRhs());
   SmallVector<Index> from;
   for (int64_t lane = 0; lane < e.lanes; ++lane) {
@@ -44,6 +48,8 @@ Value SweepEmitter::emitRowDot(DotOp dot, int64_t key) {
       Value sum = given;
       for (int64_t v = 0; v < count; ++v) {
         const Index element = at + d + Index(v * e.lanes);
+        if (!mask.isOn())
+          keyRows.readAhead(e, element, v, kTwoLines);
         sum = e.fma(queries[v],
                     some ? e.loadLanes(keyRows.memory, element, some)
                          : e.loadVector(keyRows.memory, element),
@@ -66,7 +72,7 @@ Value SweepEmitter::emitRowDot(DotOp dot, int64_t key) {
   // Values that are used after the contraction are in slots.
   registers.clear();
   masks.assign(keys.size(), Value());
-  Value score = emitSumsOfLanes(e, std::move(sums));
+  Value score = emitSumsOfLanes(e, sums);
   return start ? e.add(score, start) : score;
 }
 

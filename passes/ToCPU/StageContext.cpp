@@ -16,7 +16,7 @@ static CpuSchedule applied(CpuSchedule cpu) {
 
 StageContext::StageContext(StageOp stage, const CpuSchedule &given, StageFunction &function)
     : e(stage.getLoc(), function.getFunction(), given.lanes), stage(stage), cpu(applied(given)),
-      function(function) {
+      tileRows(given.isAlongKeys() ? given.queryVectors : 1), function(function) {
   e.setInsertionPoint(function.getFunction().getBody().front().getTerminator());
   auto streams = stage.getBody().front().getOps<StreamOp>();
   if (!streams.empty())
@@ -81,6 +81,13 @@ Index StageContext::pitch(Value buffer) {
   return e.fromValue(function.getStrides(buffer).drop_back().back());
 }
 
+void KeyPanel::readAhead(Emitter &e, const Index &at, int64_t number, int64_t bytes) const {
+  const int64_t bits = e.lanes * cast<MemRefType>(memory.getType()).getElementTypeBitWidth();
+  const bool isOff = ahead.isConstant() && ahead.getConstant() == 0;
+  if (!isOff && number * bits % (8 * bytes) == 0)
+    e.prefetch(memory, at + ahead);
+}
+
 /// Copies `count` rows, and extends or rounds their elements.
 void StageContext::extendRows(const KeyPanel &from, const KeyPanel &into, const Index &count,
                               int64_t depth) {
@@ -90,10 +97,17 @@ void StageContext::extendRows(const KeyPanel &from, const KeyPanel &into, const 
       e.storeVector(e.loadVector(from.memory, from.at + row * from.pitch + d, width), into.memory,
                     into.at + row * into.pitch + d);
     };
+    for (int64_t v = 0; v * e.lanes < depth; ++v)
+      from.readAhead(e, from.at + row * from.pitch + Index(v * e.lanes), v, kTwoLines);
     e.loop(0, whole, e.lanes, [&](Index d) { extend(d, e.lanes); });
     if (whole != depth)
       extend(whole, depth - whole);
   });
+}
+
+KeyPanel StageContext::keyPanelInMemory(Value buffer, const Place &place) {
+  const Index pitch = this->pitch(buffer);
+  return {memory(buffer), offset(buffer, place), pitch, rowsAhead * pitch};
 }
 
 KeyPanel StageContext::pack(Value panel, const Place &place, Type element) {
@@ -102,8 +116,7 @@ KeyPanel StageContext::pack(Value panel, const Place &place, Type element) {
     return packPages(panel, place, element);
   const int64_t depth = depthOf(spacesOf(panel));
   const KeyPanel into = {e.scratch(cpu.keyBlock * depth, element), 0, depth};
-  extendRows({memory(buffer), offset(buffer, place), pitch(buffer)}, into,
-             minOf(cpu.keyBlock, columns - place.c), depth);
+  extendRows(keyPanelInMemory(buffer, place), into, minOf(cpu.keyBlock, columns - place.c), depth);
   return into;
 }
 
@@ -217,6 +230,12 @@ void StageContext::packRowPairs(const KeyPanel &from, const KeyPanel &into, cons
     e.ifThen(e.less(even, count), [&] { pack(even, false); });
 }
 
+bool StageContext::sharesPanels() {
+  return llvm::all_of(stream.getBody().getOps<LoadOp>(), [](LoadOp load) {
+    return !isColumnPanel(spacesOf(load.getValue())) || isPanelOfKeyHead(load);
+  });
+}
+
 bool StageContext::hasPackedKeys() {
   return llvm::any_of(stream.getBody().getOps<LoadOp>(), isPackedPanel);
 }
@@ -244,6 +263,5 @@ KeyPanel StageContext::keyPanel(Value panel, const Place &place) {
     const auto &[block, column] = found->second;
     return {block.memory, block.at + (place.c - column) * block.pitch, block.pitch};
   }
-  Value buffer = panel.getDefiningOp<LoadOp>().getBuffer();
-  return {memory(buffer), offset(buffer, place), pitch(buffer)};
+  return keyPanelInMemory(panel.getDefiningOp<LoadOp>().getBuffer(), place);
 }

@@ -20,10 +20,20 @@ using Mask = KeptPairs<Index>;
 
 using Place = PlaceOf<Index>;
 
+/// The bytes per line that is read ahead. Processors often read lines in pairs, and reading ahead
+/// takes time if a cache holds the keys.
+constexpr int64_t kOneLine = 64, kTwoLines = 128;
+
 /// The rows of a panel of keys in memory, `pitch` elements apart.
 struct KeyPanel {
   Value memory;
   Index at, pitch;
+  /// The elements from a row to the same row of the next block, if it is read ahead.
+  Index ahead = 0;
+
+  /// Starts to read the elements of the next block that correspond to those at `at`. A loop over
+  /// the vectors of a row calls this for each `number`; one in `bytes` bytes has an effect.
+  void readAhead(Emitter &e, const Index &at, int64_t number, int64_t bytes) const;
 };
 
 /// Returns true if the contraction adds products of pairs of bf16: both operands are bf16, its panel
@@ -39,7 +49,13 @@ public:
   Emitter e;
   StageOp stage;
   StreamOp stream;
+  /// The schedule; with lanes along keys, a strip is one row, with one vector.
   const CpuSchedule cpu;
+  /// The largest number of rows whose contractions share a register tile, if lanes are keys.
+  const int64_t tileRows;
+  /// The rows from a block of keys to the next one, if panels in memory are read ahead. Reading
+  /// ahead 0 rows has no effect but takes time.
+  Index rowsAhead = 0;
   StageFunction &function;
 
   Index batch, queryHeads, keyHeads, rows, columns, rowStart, columnStart;
@@ -68,6 +84,8 @@ public:
   void packRowPairs(const KeyPanel &from, const KeyPanel &into, const Index &count, int64_t depth);
   /// Makes `keyPanel` find panels in memory again.
   void forgetPacked() { packed.clear(), paired.clear(); }
+  /// Returns true if all query heads of a key head have the same panels of keys.
+  bool sharesPanels();
   /// Returns true if `packKeys` copies a panel.
   bool hasPackedKeys();
   /// Returns true if a panel of a key head is stored in pages, so that `keyPanel` finds no block
@@ -83,6 +101,7 @@ private:
   void packPairs(LoadOp load, const Place &place);
   KeyPanel pack(Value panel, const Place &place, Type element);
   KeyPanel packPages(Value panel, const Place &place, Type element);
+  KeyPanel keyPanelInMemory(Value buffer, const Place &place);
   void extendRows(const KeyPanel &from, const KeyPanel &into, const Index &count, int64_t depth);
 
   llvm::DenseMap<Value, Value> memories;

@@ -12,13 +12,7 @@ using namespace mlir::tile::cpu;
 void StripEmitter::emit(const RowPanels &panels, const ColumnFolds &folds) {
   mask.begin(context, values.getPlace());
   for (const StripSchedule::Step &step : schedule.steps) {
-    for (Operation *op : step.rowOps)
-      emitRowOp(op);
-    for (Operation *op : step.fills)
-      emitFill(op);
-    SweepEmitter(context, step, values, slots, schedule, mask, folds).emit();
-    for (Operation *op : step.blockOps)
-      emitBlockOp(op);
+    emitSweep(step, folds, /*hasScores=*/false);
     for (Operation *op : step.rowDots) {
       const Panel &into = panels.find(op->getResult(0))->second;
       if (auto dot = dyn_cast<DotOp>(op))
@@ -27,6 +21,18 @@ void StripEmitter::emit(const RowPanels &panels, const ColumnFolds &folds) {
         emitWindowSum(cast<WindowSumOp>(op), into);
     }
   }
+}
+
+/// Emits a step without its contractions over c.
+void StripEmitter::emitSweep(const StripSchedule::Step &step, const ColumnFolds &folds,
+                             bool hasScores) {
+  for (Operation *op : step.rowOps)
+    emitRowOp(op);
+  for (Operation *op : step.fills)
+    emitFill(op);
+  SweepEmitter(context, step, values, slots, schedule, mask, folds, hasScores).emit();
+  for (Operation *op : step.blockOps)
+    emitBlockOp(op);
 }
 
 void StripEmitter::emitRowOp(Operation *op) {
@@ -66,7 +72,7 @@ Value StripEmitter::lanesInside(const Index &key, int64_t vector) {
 /// Emits O^T with lanes along rows, a few depths at a time, as a contraction over the block's keys.
 void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
   if (context.cpu.isAlongKeys())
-    return emitProductOfRow(dot, into);
+    return emitProductOfRows(dot, dot.getInit(), into);
   const StripPlace &place = values.getPlace();
   const CpuSchedule &cpu = context.cpu;
   const KeyPanel rows = context.keyPanel(dot.getRhs(), place.place());

@@ -29,6 +29,15 @@ public:
   /// sums over c.
   void emit(const RowPanels &panels, const ColumnFolds &folds);
 
+  /// Returns true if several rows of a key head, which keep all keys of a block, can share the
+  /// registers of its contractions.
+  bool canShareTiles() const;
+  /// Emits the body for `count` such rows, with lanes along keys: their scores, the rest of the
+  /// body row by row, and their sums over the keys. `enter` begins a row, and returns the panels
+  /// that receive its sums; `leave` ends it.
+  void emitRows(int64_t count, llvm::function_ref<RowPanels(const Index &)> enter,
+                llvm::function_ref<void(const Index &)> leave);
+
   /// Emits the body's contractions over r.
   void emitColumnDots(const StripPlace &place, const ColumnFolds &folds);
 
@@ -36,8 +45,12 @@ private:
   void emitRowOp(Operation *op);
   void emitFill(Operation *op);
   void emitRowDot(DotOp dot, const Panel &into);
-  /// Emits the product of the weights of one row, if lanes are keys, with vectors along depth.
-  void emitProductOfRow(DotOp dot, const Panel &into);
+  void emitSweep(const StripSchedule::Step &step, const ColumnFolds &folds, bool hasScores);
+  /// Emits the scores of the rows of a tile.
+  void emitScoresOfRows(DotOp dot, ArrayRef<Panel> queries);
+  /// Emits the products of the weights of the rows of a tile, or one row, if lanes are keys, with
+  /// vectors along depth, and adds them to `init`, or to `into` if it is null.
+  void emitProductOfRows(DotOp dot, Value init, ArrayRef<Panel> into);
   void emitWindowSum(WindowSumOp op, const Panel &into);
   void emitWindowOuter(WindowOuterOp op);
   void emitDiagonals(WindowOuterOp op, const PaddedPairs &pairs, const Index &diagonal,

@@ -25,9 +25,10 @@ bool addsToOnePlace(AccumulateOp op) {
 
 SweepEmitter::SweepEmitter(StageContext &context, const StripSchedule::Step &step,
                            StripValues &values, const Slots &slots, const StripSchedule &schedule,
-                           const StripMask &mask, const ColumnFolds &folds)
+                           const StripMask &mask, const ColumnFolds &folds, bool hasScores)
     : context(context), e(context.e), step(step), values(values), slots(slots), schedule(schedule),
-      mask(mask), folds(folds), place(values.getPlace()), vectors(context.cpu.queryVectors) {}
+      mask(mask), folds(folds), place(values.getPlace()), vectors(context.cpu.queryVectors),
+      hasScores(hasScores) {}
 
 int64_t SweepEmitter::keysPerStep() const {
   if (context.cpu.isAlongKeys())

@@ -20,7 +20,7 @@ class SweepEmitter {
 public:
   SweepEmitter(StageContext &context, const StripSchedule::Step &step, StripValues &values,
                const Slots &slots, const StripSchedule &schedule, const StripMask &mask,
-               const ColumnFolds &folds);
+               const ColumnFolds &folds, bool hasScores = false);
 
   /// Emits the sweep and passes its results over r to `values`.
   void emit();
@@ -90,6 +90,7 @@ private:
   const ColumnFolds &folds;
   const StripPlace &place;
   const int64_t vectors;
+  const bool hasScores; // the scores of this row are in their slots
 
   SmallVector<Carry> carries;
   llvm::DenseMap<Value, Index> bases; // of windows

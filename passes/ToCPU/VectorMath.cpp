@@ -114,41 +114,48 @@ SmallVector<Value> mlir::tile::cpu::emitTranspose(Emitter &e, ArrayRef<Value> ro
 
 /// Rounds 1 and 2 add inside groups of four lanes, so that every group holds sums of four vectors;
 /// later rounds add groups. Each shuffle is an instruction with an immediate operand.
-Value mlir::tile::cpu::emitSumsOfLanes(Emitter &e, SmallVector<Value> a) {
+Value SumsOfLanes::addHalves(Value x, Value y, int64_t round) {
   const int64_t lanes = e.lanes;
-  for (int64_t round = 1; round < lanes; round *= 2) {
-    SmallVector<int64_t> low, high;
-    // The lanes of both vectors that are added, two operands of the sum for every lane.
-    auto take = [&](int64_t first, int64_t second) {
-      low.push_back(first);
-      high.push_back(second);
-    };
-    if (round == 1) {
-      for (int64_t group = 0; group < lanes; group += 4)
-        for (int64_t lane : {group, group + 1})
-          for (int64_t from : {lane, lanes + lane})
-            take(from, from + 2);
-    } else if (round == 2) {
-      for (int64_t group = 0; group < lanes; group += 4)
-        for (int64_t from : {group, lanes + group})
-          for (int64_t lane : {from, from + 1})
-            take(lane, lane + 2);
-    } else {
-      // Sums of groups that are `apart` groups from each other: first halves, then neighbours.
-      const int64_t groups = lanes / 4, apart = round == lanes / 2 && groups > 2 ? 1 : groups / 2;
-      for (int64_t from : {int64_t(0), lanes})
-        for (int64_t group = 0; group < groups; group += apart == 1 ? 2 : 1)
-          for (int64_t lane = 0; lane < 4 && group < (apart == 1 ? groups : apart); ++lane)
-            take(from + 4 * group + lane, from + 4 * (group + apart) + lane);
-    }
-    SmallVector<Value> sums;
-    for (size_t i = 0; i < a.size(); i += 2) {
-      Value x = e.create<vector::ShuffleOp>(a[i], a[i + 1], low);
-      sums.push_back(e.add(x, e.create<vector::ShuffleOp>(a[i], a[i + 1], high)));
-    }
-    a = std::move(sums);
+  SmallVector<int64_t> low, high;
+  // The lanes of both vectors that are added, two operands of the sum for every lane.
+  auto take = [&](int64_t first, int64_t second) {
+    low.push_back(first);
+    high.push_back(second);
+  };
+  if (round == 1) {
+    for (int64_t group = 0; group < lanes; group += 4)
+      for (int64_t lane : {group, group + 1})
+        for (int64_t from : {lane, lanes + lane})
+          take(from, from + 2);
+  } else if (round == 2) {
+    for (int64_t group = 0; group < lanes; group += 4)
+      for (int64_t from : {group, lanes + group})
+        for (int64_t lane : {from, from + 1})
+          take(lane, lane + 2);
+  } else {
+    // Sums of groups that are `apart` groups from each other: first halves, then neighbours.
+    const int64_t groups = lanes / 4, apart = round == lanes / 2 && groups > 2 ? 1 : groups / 2;
+    for (int64_t from : {int64_t(0), lanes})
+      for (int64_t group = 0; group < groups; group += apart == 1 ? 2 : 1)
+        for (int64_t lane = 0; lane < 4 && group < (apart == 1 ? groups : apart); ++lane)
+          take(from + 4 * group + lane, from + 4 * (group + apart) + lane);
   }
-  return a[0];
+  Value sum = e.create<vector::ShuffleOp>(x, y, low);
+  return e.add(sum, e.create<vector::ShuffleOp>(x, y, high));
+}
+
+void SumsOfLanes::add(Value vector) {
+  int64_t round = 1;
+  for (; !pending.empty() && pending.back().first == round; round *= 2)
+    vector = addHalves(pending.pop_back_val().second, vector, round);
+  pending.push_back({round, vector});
+}
+
+Value mlir::tile::cpu::emitSumsOfLanes(Emitter &e, ArrayRef<Value> vectors) {
+  SumsOfLanes sums(e);
+  for (Value vector : vectors)
+    sums.add(vector);
+  return sums.get();
 }
 
 Value mlir::tile::cpu::emitMaxOfLanes(Emitter &e, Value vector) {

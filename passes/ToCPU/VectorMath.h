@@ -19,9 +19,23 @@ Value emitExp(Emitter &e, Exp2Flavour flavour, Value x);
 /// 1972), which LLVM lowers to unpack and permute instructions.
 SmallVector<Value> emitTranspose(Emitter &e, ArrayRef<Value> rows);
 
-/// Returns a vector whose lane i is the sum of the lanes of vector i, for `lanes` vectors: rounds
+/// Computes a vector whose lane i is the sum of the lanes of vector i, for `lanes` vectors: rounds
 /// that add halves of pairs of vectors, in an order of additions that is the same for every lane.
-Value emitSumsOfLanes(Emitter &e, SmallVector<Value> vectors);
+/// A pair is added as soon as both vectors exist, so that few are live at the same time.
+class SumsOfLanes {
+public:
+  explicit SumsOfLanes(Emitter &e) : e(e) {}
+  void add(Value vector);
+  /// Returns the sums, after `lanes` vectors.
+  Value get() const { return pending.front().second; }
+
+private:
+  Value addHalves(Value x, Value y, int64_t round);
+
+  Emitter &e;
+  SmallVector<std::pair<int64_t, Value>> pending; // the next round of each vector
+};
+Value emitSumsOfLanes(Emitter &e, ArrayRef<Value> vectors);
 
 /// Returns the largest lane, in log2(lanes) rounds. A NaN may be ignored.
 Value emitMaxOfLanes(Emitter &e, Value vector);

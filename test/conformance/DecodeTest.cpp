@@ -266,6 +266,34 @@ TEST_P(Decode, EntryBitsDoNotDependOnThreadsAndCalls) {
   }
 }
 
+/// Returns the tensor with every slice along `axis` `count` times.
+Tensor repeated(const Tensor &tensor, int64_t axis, int64_t count) {
+  Shape shape = tensor.shape();
+  shape[size_t(axis)] *= count;
+  Tensor all = Tensor::zeros(tensor.dtype(), shape);
+  for (int64_t i = 0; i < shape[size_t(axis)]; ++i)
+    all.slice(axis, i, i + 1).copyFrom(tensor.slice(axis, i / count, i / count + 1));
+  return all;
+}
+
+// The rows of the heads that share a key head are computed together where all of them keep a block.
+TEST_P(Decode, GroupedHeadsHaveTheBitsOfSeparateHeads) {
+  if (std::get<0>(GetParam())->isUngrouped)
+    return;
+  for (int64_t rows : {1, 3}) {
+    const TensorMap grouped = draw(2, rows, kKeys);
+    TensorMap separate = grouped;
+    int64_t found = 0;
+    for (auto &[name, tensor] : separate)
+      if (const int64_t axis = axisOf(sizes(name), "hkv"); axis >= 0) {
+        tensor = repeated(tensor, axis, 2);
+        ++found;
+      }
+    EXPECT_GE(found, 2) << "keys and values";
+    EXPECT_EQ(reference::findBitwiseDifference(run(grouped), run(separate)), "") << rows << " rows";
+  }
+}
+
 TEST(Decoding, ListsAreOfExamples) {
   for (std::span<const LeftOut> list : {std::span<const LeftOut>(kNotDecoded), {kNotOfEntries}})
     for (const LeftOut &item : list)

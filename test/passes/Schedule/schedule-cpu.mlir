@@ -28,11 +28,19 @@
 // NO-KEYS-NOT: key_block
 // NO-KEYS: tile.parameter
 
-// In the stages for few rows, lanes are keys. A split of the keys consists of entire blocks.
+// In the stages for few rows, lanes are keys. A split of the keys consists of entire blocks. The queries of
+// the rows of a register tile, at most two, fill at most half of the registers.
 // RUN: pe-opt %examples/nope.mlir --pe-prepare --pe-structure-pipeline --pe-to-tile=few-rows=8 \
 // RUN:   --pe-schedule-cpu=set=forward.key_block=24 | FileCheck %s --check-prefix=FEW
 // FEW:      tile.plan @attention attributes {{.*}}key_split = 528 : i64
+// RUN: pe-opt %examples/nope.mlir --pe-prepare --pe-structure-pipeline --pe-to-tile="few-rows=8 head-dim=128" \
+// RUN:   --pe-schedule-cpu=machine=x86-64-v4 | FileCheck %s --check-prefix=FEW128
+// RUN: pe-opt %examples/nope.mlir --pe-prepare --pe-structure-pipeline --pe-to-tile="few-rows=8 head-dim=256" \
+// RUN:   --pe-schedule-cpu=machine=x86-64-v4 | FileCheck %s --check-prefix=FEW256
+// FEW128:   tile.stage @attention_forward_splits {{.*}}along = keys, lanes = 16, query_vectors = 2,
+// FEW256:   tile.stage @attention_forward_splits {{.*}}along = keys, lanes = 16, query_vectors = 1,
 // FEW:      tile.stage @attention_forward_splits {{.*}}#step.cpu<owner = rows, along = keys, lanes = 8,
+// FEW-SAME: query_vectors = 1,
 // FEW-SAME: query_block = 16, key_block = 24,
 // FEW:      tile.stage @attention_forward_merge {{.*}}#step.cpu<owner = rows, along = keys,
 // FEW:      tile.stage @attention_forward forward {{.*}}#step.cpu<owner = rows, along = rows,
