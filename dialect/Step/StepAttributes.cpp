@@ -16,8 +16,7 @@ using tile::Owner;
 //===- Fields -----------------------------------------------------------------------===//
 
 static constexpr StringLiteral kOwners[] = {"rows", "columns"}, kAlong[] = {"rows", "keys"},
-                               kExp2[] = {"bits", "scalef"},
-                               kBy[] = {"fma", "pairdot"};
+                               kExp2[] = {"bits", "scalef"}, kBy[] = {"fma", "pairdot"};
 
 ArrayRef<Field<CpuSchedule>> CpuSchedule::fields() {
   using S = CpuSchedule;

@@ -116,9 +116,7 @@ Value Emitter::laneMask(const Index &count) {
 
 //===- Pairs ---------------------------------------------------------------------===//
 
-static int64_t widthOf(Value vector) {
-  return cast<VectorType>(vector.getType()).getNumElements();
-}
+static int64_t widthOf(Value vector) { return cast<VectorType>(vector.getType()).getNumElements(); }
 
 Value Emitter::toBf16(Value vector) {
   return create<arith::TruncFOp>(VectorType::get({widthOf(vector)}, getBF16Type()), vector);

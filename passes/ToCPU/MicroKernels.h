@@ -42,8 +42,8 @@ SmallVector<Value> emitTileProductOfRows(Emitter &e, const TileShape &shape, con
                                          const Index &end, ValueRange acc, TileOperand vector,
                                          TileRow row);
 
-/// Returns true if scalar(t, m) and vector(t, n) form an unmasked pair: an i1 or a vector of i1. Here
-/// t is a single key or query even if the operands are pairs of them.
+/// Returns true if scalar(t, m) and vector(t, n) form an unmasked pair: an i1 or a vector of i1.
+/// Here t is a single key or query even if the operands are pairs of them.
 using TileCondition = llvm::function_ref<Value(Index t, int64_t m, int64_t n)>;
 
 /// Emits the product of two operands, one of which is 0 in masked pairs. In these pairs the other

@@ -217,8 +217,7 @@ void StageContext::packRowPairs(const KeyPanel &from, const KeyPanel &into, cons
       Value first = narrowRow(row);
       Value zero = e.constant(cast<TypedAttr>(e.getZeroAttr(first.getType())));
       Value second = hasSecond ? narrowRow(row + Index(1)) : zero;
-      e.storeVector(e.pairs(first, second), into.memory,
-                    into.at + row / Index(2) * into.pitch + d);
+      e.storeVector(e.pairs(first, second), into.memory, into.at + row / Index(2) * into.pitch + d);
     };
     e.loop(0, whole, e.lanes, [&](Index d) { packDepths(d, e.lanes); });
     if (whole != depth)

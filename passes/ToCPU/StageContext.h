@@ -36,9 +36,9 @@ struct KeyPanel {
   void readAhead(Emitter &e, const Index &at, int64_t number, int64_t bytes) const;
 };
 
-/// Returns true if the contraction adds products of pairs of bf16: both operands are bf16, its panel
-/// of keys or rows is loaded, and its other operand is a panel from before the stream or a value of
-/// a sweep.
+/// Returns true if the contraction adds products of pairs of bf16: both operands are bf16, its
+/// panel of keys or rows is loaded, and its other operand is a panel from before the stream or a
+/// value of a sweep.
 bool isByPairs(const CpuSchedule &cpu, DotOp dot);
 
 /// The function, sizes, mask and buffers of a stage.
@@ -76,8 +76,8 @@ public:
   /// Returns the distance between consecutive rows of the buffer, in elements.
   Index pitch(Value buffer);
   /// Copies the block of keys at `place.c` of every panel of a key head that is stored in 16 bits
-  /// or in pages to scratch memory, where `keyPanel` finds it: in f32 or, for contractions by pairs,
-  /// in bf16 and with pairs of keys side by side. A block is copied once for all strips.
+  /// or in pages to scratch memory, where `keyPanel` finds it: in f32 or, for contractions by
+  /// pairs, in bf16 and with pairs of keys side by side. A block is copied once for all strips.
   void packKeys(const Place &place);
   /// Packs `count` rows of depth `depth` into words of two rows side by side, in bf16. If the count
   /// is odd, the second row of the last word is 0.

@@ -99,9 +99,8 @@ void StripEmitter::emitRowDot(DotOp dot, const Panel &into) {
                            : e.loadVector(into.memory, placeOf(i, v)));
     auto weights = [&](Index key, int64_t v) {
       const Index row = v * e.lanes;
-      return shape.pairs
-                 ? e.loadVector(slots.getWords(), slots.atKeyPair(dot.getLhs(), key, row))
-                 : e.loadVector(slots.getMemory(), slots.at(dot.getLhs(), key, row));
+      return shape.pairs ? e.loadVector(slots.getWords(), slots.atKeyPair(dot.getLhs(), key, row))
+                         : e.loadVector(slots.getMemory(), slots.at(dot.getLhs(), key, row));
     };
     auto keyAt = [&](Index key, int64_t i) {
       const KeyPanel &from = shape.pairs ? pairs : rows;
@@ -175,9 +174,8 @@ void StripEmitter::emitColumnDots(const StripPlace &place, const ColumnFolds &fo
       auto isInside = [&](Index r, int64_t k, int64_t) {
         return isPairInside(place, r, key + Index(k));
       };
-      acc = place.masked
-                ? emitTileProductOfPairs(e, shape, 0, end, acc, rowAt, weights, isInside)
-                : emitTileProduct(e, shape, 0, end, acc, rowAt, weights);
+      acc = place.masked ? emitTileProductOfPairs(e, shape, 0, end, acc, rowAt, weights, isInside)
+                         : emitTileProduct(e, shape, 0, end, acc, rowAt, weights);
       for (int64_t k = 0; k < keys; ++k)
         for (int64_t v = 0; v < vectors; ++v)
           e.storeVector(acc[k * vectors + v], into, placeOf(k, v));

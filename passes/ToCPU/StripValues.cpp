@@ -246,9 +246,9 @@ void StripValues::packDepthPairs(const Panel &from, const Panel &into, int64_t d
 void StripValues::packRowPairs(LoadOp load, const Panel &into) {
   Value buffer = load.getBuffer();
   const int64_t depth = context.depthOf(spacesOf(load.getValue()));
-  context.packRowPairs({context.memory(buffer), context.offset(buffer, place.place()),
-                        context.pitch(buffer)},
-                       {into.memory, into.at, depth}, place.rowCount, depth);
+  context.packRowPairs(
+      {context.memory(buffer), context.offset(buffer, place.place()), context.pitch(buffer)},
+      {into.memory, into.at, depth}, place.rowCount, depth);
 }
 
 //===- Storing -----------------------------------------------------------------------===//

@@ -403,7 +403,9 @@ SmallVector<Value> SweepEmitter::emitDotOfPairs(DotOp dot, ArrayRef<Index> rowsO
         return e.loadVector(panel.memory,
                             panel.at + pair * Index(context.cpu.stripRows()) + Index(v * e.lanes));
       },
-      [&](Index pair, int64_t key) { return e.loadPair(memory, rowsOfKeys[key] + pair * Index(2)); });
+      [&](Index pair, int64_t key) {
+        return e.loadPair(memory, rowsOfKeys[key] + pair * Index(2));
+      });
 }
 
 /// Emits a contraction in which every product loads the table's vector for the distances between

@@ -76,14 +76,14 @@ LogicalResult lowerLoops(StageOp stage) {
   return lowerScalarStage(stage, options);
 }
 
-/// Checks that all values are f32 or bf16: neither vector code nor the fallback supports other types
-/// on a CPU.
+/// Checks that all values are f32 or bf16: neither vector code nor the fallback supports other
+/// types on a CPU.
 LogicalResult checkTypes(StageOp stage) {
   WalkResult result = stage.walk([&](Operation *op) -> WalkResult {
     for (Type type : op->getResultTypes())
-      if (auto value = dyn_cast<ValType>(type);
-          value && !value.getElementType().isF32() && !value.getElementType().isBF16() &&
-          !value.getElementType().isIndex())
+      if (auto value = dyn_cast<ValType>(type); value && !value.getElementType().isF32() &&
+                                                !value.getElementType().isBF16() &&
+                                                !value.getElementType().isIndex())
         return op->emitOpError("expected values of f32 or bf16, found ")
                << type << "; loads extend narrower elements";
     return WalkResult::advance();

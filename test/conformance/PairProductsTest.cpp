@@ -1,8 +1,9 @@
 //===- PairProductsTest.cpp - Products of pairs of bf16 on the CPU --------===//
 //
 // On processors with vdpbf16ps, CPU kernels multiply bf16 by pairs (#step.cpu<by = pairdot>). The
-// conformance table of bf16 compares these kernels with the reference on such a host. Here, the halves
-// of words are tested: pairs of keys and rows of which the mask keeps one, and odd numbers of both.
+// conformance table of bf16 compares these kernels with the reference on such a host. Here, the
+// halves of words are tested: pairs of keys and rows of which the mask keeps one, and odd numbers
+// of both.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,8 +47,8 @@ protected:
   TensorMap draw(int64_t queries, int64_t keys) {
     auto description = subject->describe(source);
     EXPECT_TRUE(description) << (description ? "" : description.error().render("error"));
-    auto inputs = drawInputs(
-        description->entry, {"pairs", 1, 2, 1, queries, keys, kDepth, kDepth}, /*seed=*/1);
+    auto inputs = drawInputs(description->entry, {"pairs", 1, 2, 1, queries, keys, kDepth, kDepth},
+                             /*seed=*/1);
     EXPECT_TRUE(inputs) << (inputs ? "" : inputs.error().render("error"));
     for (auto &[name, tensor] : *inputs)
       if (tensor.rank() == 4)
@@ -122,7 +123,7 @@ TEST_P(PairProducts, ARowThatIsMaskedHasNoEffect) {
   }
 }
 
-/// Results are those of f32 products but for the rounding of weights.
+/// Results differ from those of f32 products only by the rounding of weights.
 TEST_P(PairProducts, ResultsAreNearThoseOfF32) {
   auto made = makeSubject({.features = "x86-64-v4", .dtype = DType::BF16});
   ASSERT_TRUE(made) << made.error().render("error");

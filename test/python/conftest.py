@@ -141,7 +141,9 @@ class Conversions(TorchDispatchMode):  # type: ignore[misc]
 def output_of_processes(worker: Path, folder: Path, limit: int) -> str:
     """Returns the output of a script that starts processes of torch.distributed. All of them end
     with it, or after `limit` seconds."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+                   "PYTHONPATH": os.pathsep.join(paths)}
     process = subprocess.Popen([sys.executable, str(worker), str(folder)], stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, env=environment,
                                start_new_session=True)

@@ -44,8 +44,7 @@ static CpuInfo detect() {
   __builtin_cpu_init();
   const bool hasAvx512Bf16 = __builtin_cpu_supports("avx512bf16");
   if (__builtin_cpu_supports("x86-64-v4"))
-    info.machine =
-        plan::findMachine(hasAvx512Bf16 ? "x86-64-v4+avx512bf16" : "x86-64-v4");
+    info.machine = plan::findMachine(hasAvx512Bf16 ? "x86-64-v4+avx512bf16" : "x86-64-v4");
   else if (__builtin_cpu_supports("x86-64-v3"))
     info.machine = plan::findMachine("x86-64-v3");
   const auto add = [&](bool present, const char *name) {

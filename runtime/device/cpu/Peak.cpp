@@ -99,7 +99,8 @@ double measureOnce(ParallelFor &pool, const Loop &loop) {
       pause();
     const Clock::time_point start = Clock::now();
     loop.run(kRounds);
-    total += kChains * loop.products * 2 * static_cast<double>(kRounds) / seconds(start, Clock::now());
+    total +=
+        kChains * loop.products * 2 * static_cast<double>(kRounds) / seconds(start, Clock::now());
   });
   return total * 1e-9;
 }

@@ -15,8 +15,8 @@
 namespace pe::cpu {
 
 /// Returns the GFLOP/s of products of `operands` with the vectors of a CPU on all threads of `pool`
-/// at once: of FMAs in f32, or of vdpbf16ps for bf16. It is the best of `repeats` rounds of about 10
-/// ms each, or 0 if `machine` is null, has no such products, or is not the host.
+/// at once: of FMAs in f32, or of vdpbf16ps for bf16. It is the best of `repeats` rounds of about
+/// 10 ms each, or 0 if `machine` is null, has no such products, or is not the host.
 double measureProductPeak(ParallelFor &pool, const plan::Machine *machine,
                           DType operands = DType::F32, int repeats = 5);
 

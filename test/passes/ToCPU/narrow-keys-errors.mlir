@@ -6,7 +6,7 @@ tile.plan @queries attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %K = tile.buffer "k" argument : !tile.buffer<[b, hkv, c, d], f16>
   %O = tile.buffer "o" result : !tile.buffer<[b, hq, r], f32>
   tile.stage @forward forward over ["b", "hq"] {
-    // expected-error @below {{expected values of f32 or bf16, found '!tile.val<[r, d], f16>'; loads extend narrower elements}}
+    // expected-error @below {{expected values of f32 or bf16, found '!tile.val<[r, d], f16>'; loads extend}}
     %q0 = tile.load %Q : !tile.buffer<[b, hq, r, d], f16> -> !tile.val<[r, d], f16>
     %q = tile.map(%q0) : (!tile.val<[r, d], f16>) -> !tile.val<[r, d], f32> {
     ^bb0(%x: f16):

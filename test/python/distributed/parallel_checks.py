@@ -4,6 +4,7 @@ import torch
 import torch.distributed as dist
 
 import pe_attention as pe
+from conftest import multiplies
 from parallel_cases import BATCH, CASES, DEPTH, HEADS, LENGTH, METHODS
 from pe_attention.distributed import context_parallel_attention, shard, unshard
 
@@ -123,7 +124,8 @@ def in_a_group_and_a_mesh():
 def low_precision():
     """Results and gradients of 16-bit inputs have the type of the inputs, and are those of f32 on
     the extended inputs, rounded once. Only all_gather sums rounded gradients of keys and values,
-    which then are within one unit of roundoff of their norms. Gradients of parameters are f32."""
+    which then are within one unit of roundoff of their norms. Gradients of parameters are f32. CPUs
+    that multiply the type have results near those of f32."""
     for (name, dtype), expected in LOW_EXPECTED.items():
         case, unit = BY_NAME[name], LOW[dtype]
         for method, layout in METHODS:
@@ -141,7 +143,10 @@ def low_precision():
             for number, (one, other) in enumerate(zip(found, expected, strict=True)):
                 slack = case.bound * max(float(other.abs().max()), 1.0)
                 difference = (one - other).abs()
-                if method == "all_gather" and number in (2, 3):
+                if multiplies(dtype):
+                    bound = 2 ** -6 if number < 4 else 2 ** -4
+                    passes = float(difference.norm()) <= bound * max(float(other.norm()), 1.0)
+                elif method == "all_gather" and number in (2, 3):
                     passes = float(difference.norm()) <= unit * float(other.norm())
                 else:
                     passes = bool((difference <= slack + (number < 4) * unit * other.abs()).all())
