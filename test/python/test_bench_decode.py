@@ -29,8 +29,9 @@ def test_every_row_is_measured() -> None:
                     done.stdout)
     rows = re.findall(r"^\| (.*?) \| \d+\.\d+ \(\d+\.\d+\.\.\d+\.\d+\) \|", done.stdout,
                       re.MULTILINE)
-    assert len(rows) == len(set(rows)) == 73
+    assert len(rows) == len(set(rows)) == 79
     for name in ("nope over SDPA without bias, 4096 keys, Hkv 2, bf16",
+                 "prefill of 2048 rows over SDPA, forward and backward, bf16",
                  "kerple_log over nope, 4096 keys, Hkv 8, f32",
                  "fire with kept tables over nope, C API, 128 keys, Hkv 8, f32",
                  "rope with rotated keys over nope, C API, 4096 keys, Hkv 1, f32",
