@@ -172,7 +172,9 @@ void StripEmitter::emitColumnDots(const StripPlace &place, const ColumnFolds &fo
                        : e.load(slots.getMemory(), slots.at(dot.getLhs(), row, r));
       };
       auto isInside = [&](Index r, int64_t k, int64_t) {
-        return isPairInside(place, r, key + Index(k));
+        // Both operands of a row after the last, the second of a pair, are 0.
+        const Index row = byPairs ? minOf(r, place.rowCount - Index(1)) : r;
+        return isPairInside(place, row, key + Index(k));
       };
       acc = place.masked ? emitTileProductOfPairs(e, shape, 0, end, acc, rowAt, weights, isInside)
                          : emitTileProduct(e, shape, 0, end, acc, rowAt, weights);
