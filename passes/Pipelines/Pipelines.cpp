@@ -46,7 +46,8 @@ void mlir::pe::buildPEPipeline(OpPassManager &pm, const CompileOptions &options)
 static constexpr int64_t kFewRows = 8;
 
 bool mlir::pe::CompileOptions::widens() const {
-  if (lowering != ::pe::plan::Lowering::Cpu || !::pe::isNarrow(dtype))
+  const bool isStored = dtype == DType::BF16 || dtype == DType::F16;
+  if (lowering != ::pe::plan::Lowering::Cpu || !isStored)
     return false;
   const ::pe::plan::Machine *cpu = ::pe::plan::findMachine(machine);
   return !cpu || !::pe::plan::findMatrixOp(*cpu, ::pe::plan::Form::PairDot, dtype);

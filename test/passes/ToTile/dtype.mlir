@@ -59,7 +59,7 @@
 // WIDE: tile.store %{{.*}} : <[c, d], f32> -> <[b, hkv, c, d], bf16>
 
 // ERROR: dtype.mlir:[[# @LINE + 3]]:1: error: expected dtype f32, bf16, f16 or tf32, found f8
-// CPU-TF32: error: 'tile.map' op expected values of f32, found '!tile.val<[r, d], tf32>'
+// CPU-TF32: error: 'tile.map' op expected values of f32 or bf16, found '!tile.val<[r, d], tf32>'
 !qkv = tensor<?x?x?x?xf32>
 func.func @attention(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                      %slopes: tensor<?xf32> {pe.name = "slopes", pe.init = 1.0})
