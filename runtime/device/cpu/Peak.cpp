@@ -14,55 +14,29 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Runs 12 independent chains of FMAs, more than the 8 that hide a latency of 4 cycles at two
-/// instructions per cycle. Written in assembly to be independent of the optimization level.
-void runAvx2(long rounds) {
-  asm volatile("vpxor %%xmm13, %%xmm13, %%xmm13\n"
-               "vpxor %%xmm14, %%xmm14, %%xmm14\n"
-               "1:\n"
-               ".irp r,0,1,2,3,4,5,6,7,8,9,10,11\n"
-               "vfmadd231ps %%ymm13, %%ymm14, %%ymm\\r\n"
-               ".endr\n"
-               "dec %0\n"
-               "jnz 1b\n"
-               "vzeroupper\n"
-               : "+r"(rounds)
-               :
-               : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-                 "xmm9", "xmm10", "xmm11", "xmm13", "xmm14");
-}
-
-void runAvx512(long rounds) {
-  asm volatile("vpxor %%xmm13, %%xmm13, %%xmm13\n"
-               "vpxor %%xmm14, %%xmm14, %%xmm14\n"
-               "1:\n"
-               ".irp r,0,1,2,3,4,5,6,7,8,9,10,11\n"
-               "vfmadd231ps %%zmm13, %%zmm14, %%zmm\\r\n"
-               ".endr\n"
-               "dec %0\n"
-               "jnz 1b\n"
-               "vzeroupper\n"
-               : "+r"(rounds)
-               :
-               : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-                 "xmm9", "xmm10", "xmm11", "xmm13", "xmm14");
-}
-
-void runAvx512Bf16(long rounds) {
-  asm volatile("vpxor %%xmm13, %%xmm13, %%xmm13\n"
-               "vpxor %%xmm14, %%xmm14, %%xmm14\n"
-               "1:\n"
-               ".irp r,0,1,2,3,4,5,6,7,8,9,10,11\n"
-               "vdpbf16ps %%zmm13, %%zmm14, %%zmm\\r\n"
-               ".endr\n"
-               "dec %0\n"
-               "jnz 1b\n"
-               "vzeroupper\n"
-               : "+r"(rounds)
-               :
-               : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-                 "xmm9", "xmm10", "xmm11", "xmm13", "xmm14");
-}
+/// Defines a function that runs 12 independent chains of multiply-adds, more than the 8 that hide a
+/// latency of 4 cycles at two instructions per cycle. Written in assembly to be independent of the
+/// optimization level.
+#define PE_DEFINE_LOOP(function, instruction, vector)                                              \
+  void function(long rounds) {                                                                     \
+    asm volatile("vpxor %%xmm13, %%xmm13, %%xmm13\n"                                               \
+                 "vpxor %%xmm14, %%xmm14, %%xmm14\n"                                               \
+                 "1:\n"                                                                            \
+                 ".irp r,0,1,2,3,4,5,6,7,8,9,10,11\n" instruction " %%" vector "13, %%" vector     \
+                 "14, %%" vector "\\r\n"                                                           \
+                 ".endr\n"                                                                         \
+                 "dec %0\n"                                                                        \
+                 "jnz 1b\n"                                                                        \
+                 "vzeroupper\n"                                                                    \
+                 : "+r"(rounds)                                                                    \
+                 :                                                                                 \
+                 : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",   \
+                   "xmm9", "xmm10", "xmm11", "xmm13", "xmm14");                                    \
+  }
+PE_DEFINE_LOOP(runAvx2, "vfmadd231ps", "ymm")
+PE_DEFINE_LOOP(runAvx512, "vfmadd231ps", "zmm")
+PE_DEFINE_LOOP(runAvx512Bf16, "vdpbf16ps", "zmm")
+#undef PE_DEFINE_LOOP
 
 constexpr double kChains = 12;
 
