@@ -39,7 +39,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
 
     The three tensors have one type, float32, bfloat16 or float16, which is also that of o and of
     their gradients. CPU kernels read 16-bit tensors as they are, compute in float32 and round
-    results once, except that processors with `vdpbf16ps` multiply bfloat16. Other tensors of floating-point numbers are converted to float32.
+    results once, except that processors with `vdpbf16ps` multiply bfloat16.
+    Other tensors of floating-point numbers are converted to float32.
 
     Strided inputs are used without a copy, and the result has the layout of `query`. If there are
     fewer key heads than query heads, consecutive query heads share a key head. `encoding` adds its

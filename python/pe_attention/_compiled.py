@@ -203,7 +203,8 @@ def compile(source: str | os.PathLike[str], *, target: str = "cpu", head_dim: in
     """Compiles a program, given as text or a file, to a function of arrays. `head_dim` and
     `value_dim` default to the depths of q and v. `dtype` is the type of queries, keys, values,
     outputs and their gradients: f32, bf16 or f16; CPU kernels compute in f32 and round results
-    once, except that processors with `vdpbf16ps` multiply bf16. GPU kernels also support tf32, whose tensors are f32. "reference" supports f32 and f64."""
+    once, except that processors with `vdpbf16ps` multiply bf16.
+    GPU kernels also support tf32, whose tensors are f32. "reference" supports f32 and f64."""
     text, name = _read(source)
     if target not in _library.TARGETS:
         raise InputError(f"target: expected one of {', '.join(_library.TARGETS)}, found {target!r}")
