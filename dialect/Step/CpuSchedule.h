@@ -23,6 +23,10 @@ enum class Exp2Flavour { Bits, ScaleF };
 /// nearest even; sums are f32.
 enum class ProductBy { Fma, PairDot };
 
+/// The most rows of a call that stages of few rows (`along = keys`) compute: the number up to which
+/// vectors along the keys of a row are faster than vectors along rows (docs/benchmarks/decode.md).
+inline constexpr int64_t kFewRows = 8;
+
 /// The choices for a stage with a stream on a CPU: the fields of `#step.cpu`.
 struct CpuSchedule {
   int64_t ownerWord = 0; // an Owner

@@ -1,6 +1,7 @@
 //===- Pipelines.cpp - pass pipelines from source to machine code ---------===//
 #include "passes/Pipelines/Pipelines.h"
 
+#include "dialect/Step/CpuSchedule.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -41,10 +42,6 @@ void mlir::pe::buildPEPipeline(OpPassManager &pm, const CompileOptions &options)
   buildStructurePipeline(pm, options);
 }
 
-/// The number of rows up to which vectors along the keys of a row are faster than vectors along
-/// rows (docs/benchmarks/decode.md).
-static constexpr int64_t kFewRows = 8;
-
 bool mlir::pe::CompileOptions::widens() const {
   const bool isStored = dtype == DType::BF16 || dtype == DType::F16;
   if (lowering != ::pe::plan::Lowering::Cpu || !isStored)
@@ -61,7 +58,7 @@ void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &op
   toTile.dtype = nameOf(options.dtype);
   toTile.widen = options.widens();
   if (options.lowering != Lowering::Gpu && !options.materialize)
-    toTile.fewRows = kFewRows;
+    toTile.fewRows = tile::kFewRows;
   toTile.grad = options.grad;
   toTile.earlyExit = options.earlyExit;
   toTile.materialize = options.materialize;

@@ -227,7 +227,6 @@ void mlir::tile::cpu::emitSegments(StageContext &context, StripValues &values, c
 }
 
 void mlir::tile::cpu::findSegmentPieces(StageContext &context, const Index &block) {
-  constexpr int64_t kMostRows = 8; // of a stage of few rows
   Emitter &e = context.e;
   for (auto op : context.stream.getBody().getOps<SegmentsOp>()) {
     auto isPerHead = [](Value buffer) {
@@ -237,7 +236,7 @@ void mlir::tile::cpu::findSegmentPieces(StageContext &context, const Index &bloc
       continue;
     Value &memory = context.segmentPieces[op];
     if (!memory)
-      memory = e.scratch(2 * kMostRows, e.getI32Type());
+      memory = e.scratch(2 * kFewRows, e.getI32Type());
     e.loop(0, context.rows, 1, [&](Index row) {
       StripPlace place;
       place.row = row;
