@@ -185,6 +185,9 @@ static Positions queriesAt(int64_t queryStart) {
   return positions;
 }
 
+/// The head dim of every encoding on every device.
+constexpr int64_t kFirstDim = 16;
+
 static const Call kCalls[] = {
     // name, B, Hq, Hkv, Sq, Sk, D, Dv
     {"single_pair", 1, 1, 1, 1, 1, 16, 24},
@@ -192,7 +195,7 @@ static const Call kCalls[] = {
     {"odd_heads", 2, 3, 3, 37, 37, 16, 24},
     {"more_keys", 1, 4, 2, 37, 200, 64, 64},
     {"more_queries", 1, 3, 3, 200, 37, 64, 64},
-    {"square", 2, 5, 5, 200, 200, 64, 64},
+    {"square", 2, 2, 2, 200, 200, 64, 64},
     {"grouped", 1, 6, 2, 200, 200, 8, 16},
     {"shard", 1, 4, 2, 50, 120, 16, 24, shard(300, 211, 2, 8)},
     {"far_keys", 1, 2, 2, 40, 70, 16, 24, shard(500, 100, 0, 2)},
@@ -209,9 +212,9 @@ static const Call kCalls[] = {
     {"long_uneven", 1, 3, 1, 777, 1000, 40, 72, {}, 1.0, true},
     // The CPU's backward pass splits these rows into two or three parts (cpu_schedule, part_rows).
     {"two_parts", 1, 1, 1, 1024, 130, 16, 24, {}, 1.0, true},
-    {"three_parts", 1, 1, 1, 1025, 1100, 16, 24, {}, 1.0, true},
+    {"three_parts", 1, 1, 1, 1025, 300, 16, 24, queriesAt(75), 1.0, true},
     {"parts_grouped", 1, 6, 2, 400, 300, 16, 24, {}, 1.0, true},
-    {"parts_shard", 1, 2, 1, 700, 500, 16, 24, shard(300, 211, 2, 8), 1.0, true},
+    {"parts_shard", 1, 2, 1, 700, 250, 16, 24, shard(300, 211, 2, 8), 1.0, true},
     {"deep", 1, 2, 1, 70, 130, 128, 128, shard(60, 0, 0, 2), 1.0, true},
     // The second form of forward halves, for few rows: one split of the keys, and several.
     {"few_rows", 1, 6, 2, 8, 130, 8, 16, shard(200, 90, 2, 8)},
@@ -305,18 +308,20 @@ std::span<const LoopChoice> loopChoices() { return kLoopChoices; }
 
 bool isInTurn(size_t choice, size_t encoding, const Call &call) {
   constexpr size_t kHalf = std::size(kLoopChoices) / 2;
-  const bool isSecond = (encoding / kHalf % 2 == 0) != (call.headDim == 16);
+  const bool isSecond = (encoding / kHalf % 2 == 0) != (call.headDim == kFirstDim);
   return choice == encoding % kHalf + (isSecond ? kHalf : 0);
 }
 
-bool isLarge(const Call &call) {
-  return call.batch * call.queryHeads * call.queries * call.keys > 100000;
+bool waitsForTurn(const EncodingFile &encoding, const Call &call, int64_t blockRows) {
+  const int64_t rows = (call.queries + blockRows - 1) / blockRows * blockRows;
+  return call.batch * call.queryHeads * rows * call.keys > 100000 ||
+         (!encoding.isEmbedding && call.headDim != kFirstDim);
 }
 
 bool isInTurn(const Turn &turn, size_t encoding, const Call &call) {
-  const auto found = std::find_if(std::begin(kCalls), std::end(kCalls),
-                                  [&](const Call &other) { return other.name == call.name; });
-  return (encoding + size_t(found - std::begin(kCalls))) % turn.of == turn.number;
+  constexpr int64_t dims[] = {kFirstDim, 64, 8, 40, 128};
+  const auto found = std::ranges::find(dims, call.headDim);
+  return (encoding + size_t(found - std::begin(dims))) % turn.of == turn.number;
 }
 
 } // namespace pe::conformance

@@ -89,15 +89,17 @@ std::span<const LoopChoice> loopChoices();
 /// encoding uses two choices with different blocks and owners: one for calls of head dim 16 and one
 /// for the others, so that each function is compiled once. The table covers all choices at both.
 bool isInTurn(size_t choice, size_t encoding, const Call &call);
-/// Returns true if a call has more than 100 000 query-key pairs, which take seconds on emulated
-/// threads.
-bool isLarge(const Call &call);
+/// Returns true if a call runs only in its turn: it needs another function than most calls of an
+/// encoding, because its head dim is not 16, or it takes seconds on emulated threads, because it has
+/// more than 100 000 query-key pairs with rows rounded up to blocks of `blockRows`.
+bool waitsForTurn(const EncodingFile &encoding, const Call &call, int64_t blockRows = 1);
 /// Selects one of every `of` cases.
 struct Turn {
   size_t number = 0, of = 1;
 };
 /// Returns true if the turn selects `call` of encoding number `encoding`. The selection alternates
-/// over encodings and over calls, so that every encoding and every call is covered.
+/// over encodings and over head dims, so that every encoding and every call is covered, and calls
+/// that share a function have the same turn.
 bool isInTurn(const Turn &turn, size_t encoding, const Call &call);
 
 } // namespace pe::conformance

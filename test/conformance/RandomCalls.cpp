@@ -70,9 +70,10 @@ RandomCall drawFewRows(const EncodingFile &encoding, uint64_t seed, int number) 
   call.keys = std::max(drawKeys(random), encoding.placing == Placing::OwnKeys ? call.queries : 1);
   if (encoding.isTable || encoding.isEarlyOnly) // 2048 distances; products of positions in f32
     call.keys = std::min<int64_t>(call.keys, encoding.isTable ? 2020 : 570);
-  const bool isDeep = random.below(3) == 0;
-  call.headDim = isDeep ? 64 : 16;
-  call.valueDim = isDeep ? 64 : 24;
+  if (random.below(3) == 0)
+    call.headDim = call.valueDim = 64;
+  else
+    drawn.useSmallDims();
   call.batch = 1 + int64_t(random.below(3));
   call.logits = double(pick(random, {1, 1, 1, 30}));
   const bool hasLengths =

@@ -20,6 +20,8 @@ struct RandomCall {
 
   /// Returns the call, which is valid as long as this object.
   Call call() const;
+  /// Sets the head dims that no call waits for (waitsForTurn).
+  void useSmallDims() { sizes.headDim = 16, sizes.valueDim = 24; }
 };
 
 /// Draws call `number` of an encoding. It depends on the arguments only. Its head dims are those of

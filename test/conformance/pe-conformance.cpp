@@ -5,18 +5,20 @@
 //                  [--encoding=a,b] [--call=a,b]
 //                  [--loops=turn|all|NAMES] [--permissions]
 //                  [--threads=1,1,3] [--seed=N] [--root=DIR] [--poison] [--quick [--with=a,b]]
-//                  [--turn=K/N] [--few-rows=N] [--forward] [--verbose] [--failures] [--list]
+//                  [--turn=K/N] [--few-rows=N] [--forward] [--verbose] [--failures] [--times]
+//                  [--list]
 //
 // --loops selects the blocks and owners (Cases.cpp) of target loops: two per encoding in rotation,
 // all, or a list such as 16x16-rows. --permissions skips the blocks that an algorithm may skip.
 // --few-rows runs N random calls of 1 to 8 rows per encoding after those of the table
 // (RandomCalls.h). --forward compiles no gradients.
 // --quick omits long calls, except for those of --with.
-// --turn=K/N runs large calls, and numbers of threads other than the first, only in every N-th
-// case, so that N runs with K from 0 to N-1 cover the table. Small calls always run. --poison fills
+// --turn=K/N runs large calls, head dims other than 16, and numbers of threads other than the first,
+// only in every N-th case, so that N runs with K from 0 to N-1 cover the table. Other calls always run. --poison fills
 // fresh buffers with NaN. The user's disk cache is not used. Prints a line per case, all tensors of
 // a failing case, and a last line with counts. --failures omits the lines of cases that pass or are
-// not run. Exits with 1 if any case failed or none was run, and with 77 if this machine does not
+// not run. --times prints a line per case with the seconds of compilation, of the reference and of
+// the runs. Exits with 1 if any case failed or none was run, and with 77 if this machine does not
 // have the target.
 //
 //===----------------------------------------------------------------------===//
@@ -49,6 +51,7 @@ struct Arguments {
   bool quick = false;
   bool verbose = false;
   bool failuresOnly = false;
+  bool times = false;
   bool list = false;
 };
 
@@ -109,6 +112,8 @@ Status parseOption(const std::string &option, Arguments &arguments) {
     arguments.verbose = true;
   else if (name == "--failures")
     arguments.failuresOnly = true;
+  else if (name == "--times")
+    arguments.times = true;
   else if (name == "--list")
     arguments.list = true;
   else if (name == "--threads") {
@@ -152,9 +157,16 @@ Expected<std::vector<std::unique_ptr<Subject>>> makeSubjects(const Arguments &ar
   return subjects;
 }
 
+/// Returns true for a call that waits for another turn.
+bool isLeftOut(const Arguments &arguments, size_t encoding, const Call &call) {
+  const int64_t blockRows = arguments.subject.target == "gpu-emulator" ? 64 : 1;
+  return waitsForTurn(encodingFiles()[encoding], call, blockRows) &&
+         !isInTurn(arguments.turn, encoding, call);
+}
+
 /// Returns true if subject number `number` runs a call of encoding number `encoding`.
 bool isAsked(const Arguments &arguments, size_t number, size_t encoding, const Call &call) {
-  if (isLarge(call) && !isInTurn(arguments.turn, encoding, call))
+  if (isLeftOut(arguments, encoding, call))
     return false;
   if (arguments.subject.target != "loops")
     return true;
@@ -216,7 +228,13 @@ void runCase(const Arguments &arguments, const std::string &device, Suite &suite
     }
     const bool isAlone =
         !isInTurn(arguments.turn, encoding, call); // only on the first number of threads
+    const SuiteTimes before = suite.times();
     CaseResult result = suite.run(file, call, *subjects[number], isAlone);
+    if (arguments.times)
+      std::printf("%s %s: compiling %.3f reference %.3f running %.3f\n", caseName.c_str(),
+                  std::string(name).c_str(), suite.times().compiling - before.compiling,
+                  suite.times().reference - before.reference,
+                  suite.times().running - before.running);
     result.subject = name;
     if (exemption)
       judgeListed(*exemption, result);
@@ -240,7 +258,9 @@ void runEncoding(const Arguments &arguments, const std::string &device, Suite &s
     if (isChosen(arguments.calls, call.name) && !isTooLong(arguments, call))
       runCase(arguments, device, suite, subjects, encoding, call, counts);
   for (int number = 0; number < arguments.fewRows && !file.isEmbedding; ++number) {
-    const RandomCall random = drawFewRows(file, arguments.seed, number);
+    RandomCall random = drawFewRows(file, arguments.seed, number);
+    if (isLeftOut(arguments, encoding, random.call()))
+      random.useSmallDims();
     runCase(arguments, device, suite, subjects, encoding, random.call(), counts);
   }
 }
