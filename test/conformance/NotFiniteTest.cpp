@@ -117,30 +117,30 @@ private:
     flags.resize(inputs.at(name.substr(2)).numel());
     return flags;
   }
-  bool isNaN(const std::string &name, int64_t at) const {
-    return std::isnan(inputs.at(name).values<float>()[at]);
-  }
-  /// Returns true if row `row` of a tensor with `depth` elements per row has a NaN.
-  bool anyNaN(const std::string &name, int64_t row, int64_t depth) const {
-    for (int64_t d = 0; d < depth; ++d)
-      if (isNaN(name, row * depth + d))
-        return true;
-    return false;
+  /// Returns the rows of `depth` elements of a tensor that have a NaN.
+  Flags rowsWithNaN(const std::string &name, int64_t depth = 1) const {
+    if (!inputs.contains(name))
+      return {};
+    const std::span<const float> values = inputs.at(name).values<float>();
+    Flags rows(values.size() / size_t(depth));
+    for (size_t n = 0; n < values.size(); ++n)
+      if (std::isnan(values[n]))
+        rows[n / size_t(depth)] = true;
+    return rows;
   }
   static int64_t keyRow(int64_t h, int64_t j) { return h / (kHeads / kKeyHeads) * kLength + j; }
   static int64_t nearOf(int64_t i, int64_t j) { return std::min<int64_t>(i - j, kNear - 1); }
 
   bool isScoreNaN(int64_t h, int64_t i, int64_t j) const {
-    return anyNaN("q", h * kLength + i, kDepth) || anyNaN("k", keyRow(h, j), kDepth) ||
-           isNaN("s", h) || isNaN("near", nearOf(i, j)) || (form.hasKeyTerm && isNaN("key", j)) ||
-           (form.hasRowTerm && isNaN("row", i));
+    return query[h * kLength + i] || key[keyRow(h, j)] || slope[h] || near[nearOf(i, j)] ||
+           (form.hasKeyTerm && keyTerm[j]) || (form.hasRowTerm && rowTerm[i]);
   }
 
   void markOutput(int64_t h, int64_t i, bool all) {
     for (int64_t e = 0; e < kValueDepth; ++e) {
       bool isNaNHere = all;
       for (int64_t j = 0; j < kLength; ++j)
-        isNaNHere |= form.sees(i, j) && isNaN("v", keyRow(h, j) * kValueDepth + e);
+        isNaNHere |= form.sees(i, j) && valueElement[keyRow(h, j) * kValueDepth + e];
       if (isNaNHere)
         found["o"][(h * kLength + i) * kValueDepth + e] = true;
     }
@@ -148,15 +148,12 @@ private:
       found["lse"][h * kLength + i] = true;
   }
   void markWeight(int64_t h, int64_t j) {
-    for (int64_t e = 0; e < kValueDepth; ++e)
-      found["d_v"][keyRow(h, j) * kValueDepth + e] = true;
+    std::fill_n(found["d_v"].begin() + keyRow(h, j) * kValueDepth, kValueDepth, true);
   }
   /// Marks the elements that depend on a NaN cotangent of the score of (i, j).
   void markScore(int64_t h, int64_t i, int64_t j) {
-    for (int64_t d = 0; d < kDepth; ++d) {
-      found["d_q"][(h * kLength + i) * kDepth + d] = true;
-      found["d_k"][keyRow(h, j) * kDepth + d] = true;
-    }
+    std::fill_n(found["d_q"].begin() + (h * kLength + i) * kDepth, kDepth, true);
+    std::fill_n(found["d_k"].begin() + keyRow(h, j) * kDepth, kDepth, true);
     found["d_s"][h] = true;
     found["d_near"][nearOf(i, j)] = true;
     if (form.hasKeyTerm)
@@ -168,18 +165,18 @@ private:
   /// Marks the elements of a row under softmax. A NaN score is in the row's sum, hence in every
   /// weight. A NaN value is in the sum of A dA, hence in every cotangent of the row's scores.
   void softmaxRow(int64_t h, int64_t i) {
-    bool score = false, value = false;
+    bool hasScore = false, hasValue = false;
     for (int64_t j = 0; j < kLength; ++j)
       if (form.sees(i, j)) {
-        score |= isScoreNaN(h, i, j);
-        value |= anyNaN("v", keyRow(h, j), kValueDepth);
+        hasScore |= isScoreNaN(h, i, j);
+        hasValue |= value[keyRow(h, j)];
       }
-    markOutput(h, i, score);
+    markOutput(h, i, hasScore);
     for (int64_t j = 0; j < kLength; ++j)
       if (form.sees(i, j)) {
-        if (score)
+        if (hasScore)
           markWeight(h, j);
-        if (score || value)
+        if (hasScore || hasValue)
           markScore(h, i, j);
       }
   }
@@ -193,7 +190,7 @@ private:
       if (form.sees(i, j) && isScoreNaN(h, i, j))
         newest = j;
     for (int64_t j = kLength; j-- > 0;)
-      if (form.sees(i, j) && (j <= newest || anyNaN("v", keyRow(h, j), kValueDepth)))
+      if (form.sees(i, j) && (j <= newest || value[keyRow(h, j)]))
         oldest = j;
     markOutput(h, i, newest >= 0);
     for (int64_t j = 0; j < kLength; ++j)
@@ -207,6 +204,10 @@ private:
 
   const Form &form;
   const TensorMap &inputs;
+  const Flags query = rowsWithNaN("q", kDepth), key = rowsWithNaN("k", kDepth),
+              value = rowsWithNaN("v", kValueDepth), valueElement = rowsWithNaN("v"),
+              slope = rowsWithNaN("s"), near = rowsWithNaN("near"), keyTerm = rowsWithNaN("key"),
+              rowTerm = rowsWithNaN("row");
 };
 
 /// One subject's functions for the forms of this file.

@@ -1,6 +1,8 @@
-"""Runs pe-kernel-bench on every encoding and call; exits with 1 at the first difference.
+"""Runs pe-kernel-bench on encodings and calls; exits with 1 at the first difference.
 
-usage: run-cases.py EXAMPLES sizes|few|parts|empty ENCODING...
+usage: run-cases.py EXAMPLES sizes|few|parts|empty [--turn] ENCODING...
+
+With --turn every encoding runs every second call, and its neighbours the others.
 """
 
 import subprocess
@@ -39,8 +41,9 @@ CALLS = {
 IGNORED = "d_w1,d_b1,d_w2,d_b2,d_w3,d_b3,d_c,d_L_multiplier"
 
 examples, calls, encodings = sys.argv[1], sys.argv[2], sys.argv[3:]
-for encoding in encodings:
-    for call in CALLS[calls]:
+step = 2 if encodings[0] == "--turn" else 1
+for number, encoding in enumerate(encodings[step - 1:]):
+    for call in CALLS[calls][number % step::step]:
         command = ["pe-kernel-bench", f"{examples}/{encoding}.mlir", "--grad=1", "--quiet=1"]
         command += ["--tolerance=1e-4", f"--ignore={IGNORED}"] + call.split()
         result = subprocess.run(command, capture_output=True, text=True)

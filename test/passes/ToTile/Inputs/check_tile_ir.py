@@ -12,7 +12,6 @@ usage: check_tile_ir.py ROOT
 - It survives a round trip through its text.
 """
 
-import itertools
 import pathlib
 import re
 import subprocess
@@ -29,6 +28,7 @@ PLAIN_MEMREF = re.compile(r"memref<(?:\d+x)*(?:f32|f64|i1|i32|i64|index)>")
 TARGETS = {"f32": ["cpu", "loops", "cuda", "gpu-emulator"],
            "bf16": ["cuda", "gpu-emulator", "loops"], "tf32": ["cuda", "loops"]}
 NARROW = ["bf16", "tf32"]
+SEPARATOR = "\n// -----\n"
 GPUS = {"cuda", "gpu-emulator"}
 # The stages for few rows, their temporaries, and the attributes that other ops have with them.
 FEW_STAGE = re.compile(r"^( *)tile\.stage @\w+_forward_(?:splits|merge|few) .*?^\1\}\n",
@@ -50,11 +50,19 @@ def tile_ir(path, target, dtype):
                "--value-dim=16", f"--dtype={dtype}", *where, *chip)
 
 
+def opt(texts, *options):
+    """Returns what pe-opt prints for every program; one process reads all, since starting costs more."""
+    printed = run("pe-opt", "--split-input-file", *options, text=SEPARATOR.join(texts))
+    results = printed.split(SEPARATOR)
+    assert len(results) == len(texts)
+    return [result.strip() for result in results]
+
+
 def without_few_rows(text):
     """Returns the program without the stages for few rows; the others run for every call."""
     for pattern in (FEW_STAGE, FEW_BUFFER, FEW_WORDS):
         text = pattern.sub("", text)
-    return run("pe-opt", text=text)
+    return text
 
 
 def problems_of_text(text, generic):
@@ -71,24 +79,43 @@ def problems_of_text(text, generic):
     return found
 
 
-def check_encoding(path, narrow):
-    """Returns the problems of one file; texts are compared as printed."""
+def compile_all(files):
+    """Returns the tile IR of every file and type by target, with a name for messages."""
+    compiled = {}
+    for number, path in enumerate(files):
+        for dtype in ("f32", NARROW[number % len(NARROW)]):
+            compiled[f"{path.name}: {dtype}"] = {
+                target: tile_ir(path, target, dtype) for target in TARGETS[dtype]}
+    return compiled
+
+
+def check_targets(compiled):
+    """Returns the targets whose programs differ; programs are compared as printed."""
     problems = []
-    for dtype in ("f32", narrow):
-        targets = TARGETS[dtype]
-        texts = {target: tile_ir(path, target, dtype) for target in targets}
-        common = {target: without_few_rows(text) for target, text in texts.items()}
-        for one, other in itertools.combinations(targets, 2):
-            compared = texts if (one in GPUS) == (other in GPUS) else common
-            if compared[one] != compared[other]:
-                problems.append(f"{dtype}: differs between {one} and {other}")
+    ends = []  # of the two groups: a program with stages for few rows, and one of GPUs
+    for name, texts in compiled.items():
         for target, text in texts.items():
             if ("tile.pairs" in text and target not in GPUS) != bool(FEW_STAGE.search(text)):
-                problems.append(f"{dtype}: expected stages for few rows only on CPUs, see {target}")
-        text = texts[targets[0]]
-        generic = run("pe-opt", "--verify-roundtrip", "--mlir-print-op-generic", text=text)
-        problems += [f"{dtype}: found {what}" for what in problems_of_text(text, generic)]
-    return [f"{path.name}: {problem}" for problem in problems]
+                problems.append(f"{name}: expected stages for few rows only on CPUs, see {target}")
+        groups = [[target for target in texts if (target in GPUS) == on_gpu] for on_gpu in (False, True)]
+        for group in groups:
+            problems += [f"{name}: differs between {group[0]} and {other}"
+                         for other in group[1:] if texts[other] != texts[group[0]]]
+        ends += [without_few_rows(texts[group[0]]) for group in groups]
+    printed = opt(ends)
+    for name, cpu, gpu in zip(compiled, printed[::2], printed[1::2], strict=True):
+        if cpu != gpu:
+            problems.append(f"{name}: differs between CPUs and GPUs")
+    return problems
+
+
+def check_words(compiled):
+    """Returns what is not allowed in the programs, which survive a round trip."""
+    texts = [next(iter(targets.values())) for targets in compiled.values()]
+    generic = opt(texts, "--verify-roundtrip", "--mlir-print-op-generic")
+    return [f"{name}: found {what}"
+            for name, text, printed in zip(compiled, texts, generic, strict=True)
+            for what in problems_of_text(text, printed)]
 
 
 def check_definitions(root):
@@ -115,9 +142,8 @@ def main(root):
     check_itself()
     directories = [root / "examples" / "encodings", root / "test" / "conformance" / "encodings"]
     files = sorted(path for directory in directories for path in directory.glob("*.mlir"))
-    problems = check_definitions(root)
-    for number, path in enumerate(files):
-        problems += check_encoding(path, NARROW[number % len(NARROW)])
+    compiled = compile_all(files)
+    problems = check_definitions(root) + check_targets(compiled) + check_words(compiled)
     print("\n".join(problems + [f"{len(files)} files"]))
     return 1 if problems or len(files) < 29 else 0
 
