@@ -90,8 +90,8 @@ std::span<const LoopChoice> loopChoices();
 /// for the others, so that each function is compiled once. The table covers all choices at both.
 bool isInTurn(size_t choice, size_t encoding, const Call &call);
 /// Returns true if a call runs only in its turn: it needs another function than most calls of an
-/// encoding, because its head dim is not 16, or it takes seconds on emulated threads, because it has
-/// more than 100 000 query-key pairs with rows rounded up to blocks of `blockRows`.
+/// encoding, because its head dim is not 16, or it takes seconds on emulated threads, because it
+/// has more than 100 000 query-key pairs with rows rounded up to blocks of `blockRows`.
 bool waitsForTurn(const EncodingFile &encoding, const Call &call, int64_t blockRows = 1);
 /// Selects one of every `of` cases.
 struct Turn {

@@ -13,13 +13,13 @@
 // --few-rows runs N random calls of 1 to 8 rows per encoding after those of the table
 // (RandomCalls.h). --forward compiles no gradients.
 // --quick omits long calls, except for those of --with.
-// --turn=K/N runs large calls, head dims other than 16, and numbers of threads other than the first,
-// only in every N-th case, so that N runs with K from 0 to N-1 cover the table. Other calls always run. --poison fills
-// fresh buffers with NaN. The user's disk cache is not used. Prints a line per case, all tensors of
-// a failing case, and a last line with counts. --failures omits the lines of cases that pass or are
-// not run. --times prints a line per case with the seconds of compilation, of the reference and of
-// the runs. Exits with 1 if any case failed or none was run, and with 77 if this machine does not
-// have the target.
+// --turn=K/N runs large calls, head dims other than 16, and numbers of threads other than the
+// first, only in every N-th case, so that N runs with K from 0 to N-1 cover the table. Other calls
+// always run. --poison fills fresh buffers with NaN. The user's disk cache is not used. Prints a
+// line per case, all tensors of a failing case, and a last line with counts. --failures omits the
+// lines of cases that pass or are not run. --times prints a line per case with the seconds of
+// compilation, of the reference and of the runs. Exits with 1 if any case failed or none was run,
+// and with 77 if this machine does not have the target.
 //
 //===----------------------------------------------------------------------===//
 
