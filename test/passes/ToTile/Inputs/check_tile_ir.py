@@ -51,7 +51,7 @@ def tile_ir(path, target, dtype):
 
 
 def opt(texts, *options):
-    """Returns what pe-opt prints for every program; one process reads all, since starting costs more."""
+    """Returns what pe-opt prints for every program. One process reads all: starting costs more."""
     printed = run("pe-opt", "--split-input-file", *options, text=SEPARATOR.join(texts))
     results = printed.split(SEPARATOR)
     assert len(results) == len(texts)
@@ -97,7 +97,8 @@ def check_targets(compiled):
         for target, text in texts.items():
             if ("tile.pairs" in text and target not in GPUS) != bool(FEW_STAGE.search(text)):
                 problems.append(f"{name}: expected stages for few rows only on CPUs, see {target}")
-        groups = [[target for target in texts if (target in GPUS) == on_gpu] for on_gpu in (False, True)]
+        groups = [[target for target in texts if (target in GPUS) == on_gpu]
+                  for on_gpu in (False, True)]
         for group in groups:
             problems += [f"{name}: differs between {group[0]} and {other}"
                          for other in group[1:] if texts[other] != texts[group[0]]]
