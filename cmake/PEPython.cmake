@@ -1,7 +1,7 @@
 # The contents of the Python wheel. `make python` and `pip install .` install the component `python`:
 #
 #   pe_attention/             the Python sources
-#   pe_attention/lib          libpe.so and libpe-jit.so, which contains LLVM
+#   pe_attention/lib          libpe.so, libpe-jit.so, which contains LLVM, and libpe-torch.so
 #   pe_attention/bin          pe
 #   pe_attention/examples     sources with one encoding each
 #
@@ -59,7 +59,7 @@ pe_add_static_jit()
 
 # Debian 12 has newer libraries than the wheel may require. An object file, unlike an archive, replaces
 # their functions regardless of the order of libraries.
-foreach(binary pe pe-cli pe-jit-static)
+foreach(binary pe pe-cli pe-jit-static pe-torch)
   target_sources(${binary} PRIVATE ${PROJECT_SOURCE_DIR}/runtime/core/OlderSystems.cpp)
 endforeach()
 
@@ -70,6 +70,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/pe_attention DESTINATION . COMPON
 # Installs the library itself as libpe.so, instead of a symbolic link to its versioned name.
 install(PROGRAMS $<TARGET_FILE:pe> DESTINATION ${package}/lib RENAME libpe.so COMPONENT python
   EXCLUDE_FROM_ALL)
+install(PROGRAMS $<TARGET_FILE:pe-torch> DESTINATION ${package}/lib COMPONENT python EXCLUDE_FROM_ALL)
 install(PROGRAMS $<TARGET_FILE:pe-jit-static> DESTINATION ${package}/lib COMPONENT python EXCLUDE_FROM_ALL)
 install(PROGRAMS $<TARGET_FILE:pe_ptx> $<TARGET_FILE:pe-ptx-command> $<TARGET_FILE:pe-ptx-cuda>
   DESTINATION ${package}/lib COMPONENT python EXCLUDE_FROM_ALL)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from . import _run
+from . import _repeats, _run
 from ._arguments import named
 from ._errors import InputError
 from ._growing import Growing, family_of
@@ -72,14 +72,19 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                                    q_start=q_start, k_start=k_start, head_start=head_start,
                                    heads_total=heads_total, dropout_p=dropout_p, sink=sink,
                                    documents=documents, return_lse=return_lse, target=target)
-    plain = None
+    plain = layouts = None
     if (not torch.compiler.is_compiling() and type(dropout_p) is float and not dropout_p
             and sink is None and documents is None and pages is None):
         plain = plain_of(query, key, value, encoding, mask, (
             scale, return_lse, target, q_start, k_start, head_start, heads_total), lengths)
-        results = None if plain is None else _repeated(plain)
-        if results is not None:
-            return (results[0], results[1]) if return_lse else results[0]
+        found: Sequence[torch.Tensor] | None = None
+        if plain is not None:
+            found = None if plain.keep else _repeats.run(plain)
+            if found is None:
+                layouts = plain.key()
+                found = None if layouts is None else _repeated(plain, layouts)
+        if found is not None:
+            return (found[0], found[1]) if return_lse else found[0]
     options = options_of(scale, dropout_p, sink, documents, return_lse)
     if pages is not None:
         options = replace(options, pages=True)
@@ -90,8 +95,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
         ready.tensors.append(lengths)
     call = Call(ready.program.text, ready.target, *starts)
     results = results_of(ready.tensors, call)
-    if plain is not None:
-        _remember(plain, ready, call)
+    if plain is not None and layouts is not None:
+        _remember(plain, layouts, ready, call)
     o = results[0] if results[0].dtype is ready.given else results[0].to(ready.given)
     return (o, results[1]) if return_lse else o
 
@@ -113,14 +118,14 @@ _known: dict[tuple[Any, ...], _Known] = {}
 _growing: dict[tuple[Any, ...], Growing] = {}
 
 
-def _repeated(plain: Plain) -> Sequence[torch.Tensor] | None:
+def _repeated(plain: Plain, key: tuple[Any, ...]) -> Sequence[torch.Tensor] | None:
     """Returns the results if an equal call was checked before, else None."""
     try:
-        known = _known.get(plain.key)
+        known = _known.get(key)
     except TypeError:  # not a number
         return None
     if known is None:
-        growing = None if plain.keep else _growing.get(_family(plain))
+        growing = None if plain.keep else _growing.get(_family(key))
         return None if growing is None else growing.run(plain.tensors, plain.tensors[1].shape[2])
     if plain.keep:
         recorded: Sequence[torch.Tensor] = Attention.apply(  # type: ignore[attr-defined]
@@ -133,11 +138,11 @@ def _repeated(plain: Plain) -> Sequence[torch.Tensor] | None:
     return _run.forward(known.function, plain.tensors, known.call, False, known.forward)[1]
 
 
-def _family(plain: Plain) -> tuple[Any, ...]:
-    return (family_of(plain.key[0]), *plain.key[1:])
+def _family(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (family_of(key[0]), *key[1:])
 
 
-def _remember(plain: Plain, ready: Ready, call: Call) -> None:
+def _remember(plain: Plain, key: tuple[Any, ...], ready: Ready, call: Call) -> None:
     numbers = call[2:6]
     if any([type(number) is not int for number in numbers if number is not None]) or \
             [t.dtype for t in ready.tensors] != [t.dtype for t in plain.tensors]:
@@ -148,10 +153,12 @@ def _remember(plain: Plain, ready: Ready, call: Call) -> None:
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
         exact = None if plain.keep else Growing.of(function, call, forward, exact=True)
-        _known[plain.key] = _Known(call, function, forward, exact)
-        if not plain.keep and family_of(plain.key[0]) is not None:
+        _known[key] = _Known(call, function, forward, exact)
+        if not plain.keep and family_of(key[0]) is not None:
             growing = Growing.of(function, call, forward)
             if growing is not None:
                 if len(_growing) >= _MOST_KNOWN:
                     _growing.clear()
-                _growing[_family(plain)] = growing
+                _growing[_family(key)] = growing
+        if exact is not None:
+            _repeats.add(plain, _growing.get(_family(key), exact))

@@ -100,10 +100,11 @@ class Steps:
         numbers = (options["scale"], options["return_lse"], options["target"],
                    options["head_start"], options["heads_total"])
         plain = plain_of(*operands, encoding, mask, numbers, lengths, pages)
-        if plain is None or plain.keep:
+        checked = None if plain is None or plain.keep else plain.key()
+        if plain is None or checked is None:
             return None
         place = None if pages is None else len(plain.tensors) - (1 if lengths is None else 2)
-        key = (family_of(plain.key[0], place), place, lengths is None, *plain.key[1:])
+        key = (family_of(checked[0], place), place, *checked[1:])
         try:
             step = self._known[key]
         except KeyError:

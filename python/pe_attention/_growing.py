@@ -7,13 +7,14 @@ keys and values, or of the table of their pages.
 
 from __future__ import annotations
 
+import weakref
 from array import array
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from . import _library, _run
+from . import _library, _repeats, _run
 from ._function import LENGTHS, Function, _view_words, _words_of, _workspaces
 from ._library import CONTEXT, MAX_RANK, VIEW_WORDS
 from ._run import Call, Forward, Layout
@@ -66,6 +67,7 @@ class Growing:
         self.halves = _library.FORWARD | (0 if tables else _library.PREPARE)
         self.kept = [*[table.data_ptr() for table in tables.tensors], 0] if tables else []
         self.sizes: dict[int, int] = {}
+        self.family: int | None = None  # of the compiled operator; None before the first call
         # `empty_like` is the fastest allocation.
         shape, strides, _ = outputs[0]
         at, end = _SHAPE + MAX_RANK, len(shape)
@@ -114,9 +116,19 @@ class Growing:
         key = tensors[1].shape
         return key[2] if self.pages is None else key[1] * tensors[self.pages].shape[1]
 
-    def run(self, tensors: Sequence[torch.Tensor], keys: int) -> list[torch.Tensor] | None:
+    def run(self, tensors: list[torch.Tensor], keys: int) -> list[torch.Tensor] | None:
         """Returns the results for the first `keys` rows of keys and values, or, with pages, all
         rows of the pages in the table. Returns None if tensors are not aligned."""
+        if self.tables is not None:
+            self.tables.follow(tensors)
+        if self.family is None:
+            self.family = _repeats.family_of(self, tensors)
+            weakref.finalize(self, _repeats.forget, self.family)
+        rows = keys if self.has_keys else -1
+        results = _repeats.results_of(self.family, tensors, rows) if self.family else None
+        return self._run_here(tensors, keys) if results is None else results
+
+    def _run_here(self, tensors: Sequence[torch.Tensor], keys: int) -> list[torch.Tensor] | None:
         query = tensors[0]
         outputs = [torch.empty_strided(shape, strides, dtype=dtype)
                    for shape, strides, dtype in self.others]
@@ -129,8 +141,6 @@ class Growing:
             low |= pointer
         if low & 15 or 0 in pointers:
             return None
-        if self.tables is not None:
-            self.tables.follow(tensors)
         words = self.words[:]
         words[1::VIEW_WORDS] = array("q", pointers + self.kept)
         for index, rank in self.varying:

@@ -16,12 +16,25 @@ if TYPE_CHECKING:
 
 
 class Plain(NamedTuple):
-    """An eager call without modes, transforms or tensor subclasses. `key` holds everything that its
-    checks depend on."""
+    """An eager call without modes, transforms or tensor subclasses. Its checks depend on `rest` and
+    on the layouts of the tensors."""
 
     tensors: list[torch.Tensor]
     keep: bool
-    key: tuple[Any, ...]
+    rest: tuple[Any, ...]
+
+    def key(self) -> tuple[Any, ...] | None:
+        """Returns the layouts of the tensors and `rest`, or None if a tensor is not strided or the
+        tensors are on several devices."""
+        device = self.tensors[0].device
+        has_lengths = self.rest[-1]  # which are on the host
+        placed = self.tensors[:-1] if has_lengths else self.tensors
+        if any([t.is_neg() or t.device != device for t in placed]):
+            return None
+        try:
+            return (layout_of(self.tensors), device, *self.rest)
+        except RuntimeError:  # nested tensors have no shape
+            return None
 
 
 def plain_of(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
@@ -40,19 +53,10 @@ def plain_of(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
         tensors += mask.arguments()
     if pages is not None:
         tensors.append(pages)
-    if is_seen(tensors) or any([t.is_neg() for t in tensors]):
-        return None
-    device = query.device
-    if any([t.device != device for t in tensors]):
-        return None
     if lengths is not None:
-        if is_seen([lengths]):
-            return None
         tensors.append(lengths)
-    keep = torch.is_grad_enabled() and any([t.requires_grad for t in tensors])
-    try:
-        layout = layout_of(tensors)
-    except RuntimeError:  # nested tensors have no shape
+    if is_seen(tensors):
         return None
-    return Plain(tensors, keep, (layout, device, first, second, keep,
-                                  getattr(encoding, "heads", None), numbers))
+    keep = torch.is_grad_enabled() and any([t.requires_grad for t in tensors])
+    return Plain(tensors, keep, (first, second, keep, getattr(encoding, "heads", None), numbers,
+                                 lengths is not None))

@@ -30,6 +30,8 @@ ROOMS = {
     "runtime/api": (
         ("runtime/include", "runtime/plan", "runtime/core", "runtime/device", "runtime/reference",
          "runtime/train/reinit", "runtime/jit/JitInterface.h"), False),
+    # The operator of PyTorch in the Python wheel, which takes functions of libpe at run time.
+    "runtime/torch": (("runtime/include",), False),
     # The BLAS, and the projection of weights built on it, which the API also offers.
     "runtime/train/blas": (("runtime/include", "runtime/core"), False),
     "runtime/train/reinit": (("runtime/include", "runtime/plan", "runtime/core", "runtime/device",
