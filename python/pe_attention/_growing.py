@@ -123,7 +123,7 @@ class Growing:
             self.tables.follow(tensors)
         if self.family is None:
             self.family = _repeats.family_of(self, tensors)
-            weakref.finalize(self, _repeats.forget, self.family)
+            weakref.finalize(self, _repeats.forget, self.family).atexit = False
         rows = keys if self.has_keys else -1
         results = _repeats.results_of(self.family, tensors, rows) if self.family else None
         return self._run_here(tensors, keys) if results is None else results

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from array import array
 from collections import OrderedDict
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_void_p
@@ -40,6 +41,7 @@ class _TorchCall(ctypes.Structure):
 _MOST_FAMILIES = 256
 # The families of calls with equal checks but other layouts, such as prefill and decoding.
 _families: OrderedDict[tuple[Any, ...], int] = OrderedDict()
+_lock = threading.Lock()
 _operator: Any = None
 _loaded: ctypes.CDLL | None = None
 _failure: str | None = None  # the reason why there is no operator; None before the first call
@@ -48,7 +50,6 @@ _failure: str | None = None  # the reason why there is no operator; None before 
 def _load() -> None:
     """Registers the operator, or sets the reason why there is none."""
     global _loaded, _operator, _failure
-    _failure = ""
     file = _library.path().parent / "libpe-torch.so"
     try:
         loaded = ctypes.CDLL(str(file))
@@ -69,12 +70,15 @@ def _load() -> None:
         return
     _operator = torch.ops.pe.repeat.default._op
     _loaded = loaded
+    _failure = ""
 
 
 def failure() -> str:
     """Returns the reason why calls take the path through Python, or an empty string."""
     if _failure is None:
-        _load()
+        with _lock:
+            if _failure is None:
+                _load()
     return _failure or ""
 
 
@@ -139,8 +143,9 @@ def forget(family: int) -> None:
 
 def _after_fork() -> None:
     """Leaves all calls to Python, because their pool of threads is unusable in the child."""
-    global _operator, _failure
-    _operator, _failure = None, "the process was forked"
+    global _operator, _loaded, _failure, _lock
+    _operator, _loaded, _failure = None, None, "the process was forked"
+    _lock = threading.Lock()
     _families.clear()
 
 

@@ -47,7 +47,7 @@ def test_contents(wheel: Path) -> None:
         names = archive.namelist()
         record = archive.read(next(n for n in names if n.endswith("/RECORD"))).decode()
     wanted = ["__init__.py", "py.typed", "lib/libpe.so", "lib/libpe-jit.so", "lib/libpe-ptx.so",
-              "lib/libpe-ptx-command.so", "lib/libpe-ptx-cuda.so",
+              "lib/libpe-ptx-command.so", "lib/libpe-ptx-cuda.so", "lib/libpe-torch.so",
               "bin/pe", "examples/encodings/alibi.mlir"]
     assert all(f"pe_attention/{name}" in names for name in wanted)
     assert len(record.splitlines()) == len(names)
@@ -69,7 +69,8 @@ def dynamic_symbols(binary: Path) -> list[str]:
 def test_required_libraries(unpacked: Path) -> None:
     found = binaries(unpacked)
     assert [path.name for path in found] == ["pe", "libpe-jit.so", "libpe-ptx-command.so",
-                                             "libpe-ptx-cuda.so", "libpe-ptx.so", "libpe.so"]
+                                             "libpe-ptx-cuda.so", "libpe-ptx.so", "libpe-torch.so",
+                                             "libpe.so"]
     for binary in found:
         dump = subprocess.run(["objdump", "-p", str(binary)], capture_output=True, text=True,
                               check=True).stdout
