@@ -118,6 +118,13 @@ _known: dict[tuple[Any, ...], _Known] = {}
 _growing: dict[tuple[Any, ...], Growing] = {}
 
 
+def forget() -> None:
+    """Forgets all calls, so that the next ones are checked."""
+    _known.clear()
+    _growing.clear()
+    _repeats.clear()
+
+
 def _repeated(plain: Plain, key: tuple[Any, ...]) -> Sequence[torch.Tensor] | None:
     """Returns the results if an equal call was checked before, else None."""
     try:

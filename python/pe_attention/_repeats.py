@@ -141,6 +141,12 @@ def forget(family: int) -> None:
         _loaded.pe_torch_remove(family)
 
 
+def clear() -> None:
+    """Removes all families of checked calls."""
+    while _families:
+        forget(_families.popitem()[1])
+
+
 def _after_fork() -> None:
     """Leaves all calls to Python, because their pool of threads is unusable in the child."""
     global _operator, _loaded, _failure, _lock

@@ -26,8 +26,7 @@ def test_growing_calls_have_the_bits_of_first_calls(name: str, queries: int) -> 
         found = []
         for length in lengths:
             if forget:
-                _attention._known.clear()
-                _attention._growing.clear()
+                _attention.forget()
             key, value = k[:, :, :length], v[:, :, :length]
             if copies:
                 key, value = key.contiguous(), value.contiguous()
@@ -36,8 +35,7 @@ def test_growing_calls_have_the_bits_of_first_calls(name: str, queries: int) -> 
 
     with torch.inference_mode():
         expected = results(True, False)
-        _attention._known.clear()
-        _attention._growing.clear()
+        _attention.forget()
         for copies in (False, True):
             for found, wanted in zip(results(False, copies), expected, strict=True):
                 assert torch.equal(found, wanted)

@@ -142,8 +142,7 @@ def test_steps_are_calls_of_one_family(kind):
 
     model = llama()
     use(model, lambda layer: ENCODINGS["fire"](), replace_rope=True)
-    _attention._known.clear()
-    _attention._growing.clear()
+    _attention.forget()
     with torch.inference_mode():
         generated(model, kind, TOKENS, torch.ones_like(TOKENS))
     # The prompt, which has another number of queries, and the first step.
