@@ -131,17 +131,20 @@ def _repeated(plain: Plain, key: tuple[Any, ...]) -> Sequence[torch.Tensor] | No
         known = _known.get(key)
     except TypeError:  # not a number
         return None
-    if known is None:
-        growing = None if plain.keep else _growing.get(_family(key))
-        return None if growing is None else growing.run(plain.tensors, plain.tensors[1].shape[2])
     if plain.keep:
+        if known is None:
+            return None
         recorded: Sequence[torch.Tensor] = Attention.apply(  # type: ignore[attr-defined]
             known.call, known.function, known.forward, *plain.tensors)
         return recorded
-    if known.exact is not None:
-        results = known.exact.run(plain.tensors, 0)
-        if results is not None:
-            return results
+    again = _growing.get(_family(key))
+    if again is None and known is not None:
+        again = known.exact
+    results = None if again is None else again.run(plain.tensors, plain.tensors[1].shape[2])
+    if again is not None and results is not None:
+        _repeats.add(plain, again)  # the operator does not have the call, or not any more
+    if results is not None or known is None:
+        return results
     return _run.forward(known.function, plain.tensors, known.call, False, known.forward)[1]
 
 

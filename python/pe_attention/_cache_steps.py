@@ -86,7 +86,7 @@ class Steps:
         tables = last.step.tables
         if tables is not None and length > tables.capacity:
             return None
-        return last.step.run(tensors, length)
+        return last.step.repeat(tensors, length)
 
     def attend(self, operands: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
                given: Encoding | Bound | None, encoding: Encoding | Bound | None,
@@ -120,7 +120,7 @@ class Steps:
             layout = _layout_of([plain.tensors[0], *plain.tensors[3:end]])
             self._last = _Last(known, mask, "" if mask is None else mask.structure, options,
                                lengths is not None, layout, step)
-        return step.run(plain.tensors, step.keys_of(plain.tensors))
+        return step.repeat(plain.tensors, step.keys_of(plain.tensors))
 
     def _learn(self, key: tuple[Any, ...], plain: Plain, encoding: Encoding | Bound | None,
                mask: Mask | None, options: dict[str, Any], lengths: torch.Tensor | None,

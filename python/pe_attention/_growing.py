@@ -23,8 +23,6 @@ from ._tables import CAPACITY, Tables
 _SHAPE = 3  # the index of the shape in the words of a view, which strides follow
 # The indices of the numbers of keys and of values among the words of a call.
 _KEY_ROWS, _VALUE_ROWS = VIEW_WORDS + _SHAPE + 2, 2 * VIEW_WORDS + _SHAPE + 2
-# Workspaces are queried for multiples of this number of keys.
-_BLOCK = 512
 _PAGES = ["b", "ceildiv(c,page)"]  # the shape of the table of pages
 
 
@@ -48,6 +46,8 @@ def family_of(layout: Layout, pages: int | None = None) -> tuple[Any, ...] | Non
 class Growing:
     """A forward call without gradients, to be repeated with other numbers of keys, at most the
     capacity of `tables` if it reads any; or, with `exact`, with the same number."""
+
+    BLOCK = 512  # workspaces are queried for multiples of this number of keys
 
     def __init__(self, function: Function, call: Call, outputs: Layout, names: Sequence[str],
                  words: array[int], tables: Tables | None = None, exact: bool = False) -> None:
@@ -116,19 +116,21 @@ class Growing:
         key = tensors[1].shape
         return key[2] if self.pages is None else key[1] * tensors[self.pages].shape[1]
 
-    def run(self, tensors: list[torch.Tensor], keys: int) -> list[torch.Tensor] | None:
-        """Returns the results for the first `keys` rows of keys and values, or, with pages, all
-        rows of the pages in the table. Returns None if tensors are not aligned."""
-        if self.tables is not None:
-            self.tables.follow(tensors)
+    def repeat(self, tensors: list[torch.Tensor], keys: int) -> list[torch.Tensor] | None:
+        """Returns the results of `run`, by the compiled operator if it can repeat the call."""
         if self.family is None:
             self.family = _repeats.family_of(self, tensors)
             weakref.finalize(self, _repeats.forget, self.family).atexit = False
-        rows = keys if self.has_keys else -1
-        results = _repeats.results_of(self.family, tensors, rows) if self.family else None
-        return self._run_here(tensors, keys) if results is None else results
+        if self.family == 0:
+            return self.run(tensors, keys)
+        if self.tables is not None:
+            self.tables.follow(tensors)
+        results = _repeats.results_of(self.family, tensors, keys if self.has_keys else -1)
+        return self.run(tensors, keys) if results is None else results
 
-    def _run_here(self, tensors: Sequence[torch.Tensor], keys: int) -> list[torch.Tensor] | None:
+    def run(self, tensors: Sequence[torch.Tensor], keys: int) -> list[torch.Tensor] | None:
+        """Returns the results for the first `keys` rows of keys and values, or, with pages, all
+        rows of the pages in the table. Returns None if tensors are not aligned."""
         query = tensors[0]
         outputs = [torch.empty_strided(shape, strides, dtype=dtype)
                    for shape, strides, dtype in self.others]
@@ -141,6 +143,8 @@ class Growing:
             low |= pointer
         if low & 15 or 0 in pointers:
             return None
+        if self.tables is not None:
+            self.tables.follow(tensors)
         words = self.words[:]
         words[1::VIEW_WORDS] = array("q", pointers + self.kept)
         for index, rank in self.varying:
@@ -153,10 +157,10 @@ class Growing:
         return outputs
 
     def _run(self, words: array[int], keys: int, pool: int) -> None:
-        block = -(-keys // _BLOCK)
+        block = -(-keys // self.BLOCK)
         size = self.sizes.get(block)
         if size is None:
-            size = self.sizes[block] = self._workspace_of_block(words, block * _BLOCK)
+            size = self.sizes[block] = self._workspace_of_block(words, block * self.BLOCK)
         if self.lengths is not None and size > _workspaces.KEPT:
             size = self.function.workspace(self.halves, words)
         error = self._try(words, size, pool)

@@ -58,5 +58,6 @@ def plain_of(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     if is_seen(tensors):
         return None
     keep = torch.is_grad_enabled() and any([t.requires_grad for t in tensors])
+    # 1, 1.0 and True are equal, but not all of them are valid numbers.
     return Plain(tensors, keep, (first, second, keep, getattr(encoding, "heads", None), numbers,
-                                 lengths is not None))
+                                 tuple(map(type, numbers)), lengths is not None))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import _library, _run
-from ._function import _view_words
+from ._function import _view_words, _workspaces
 from ._library import VIEW_WORDS
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ class _TorchCall(ctypes.Structure):
     _fields_ = [("function", c_void_p), ("half", c_int32), ("count", c_int32), ("views", c_void_p),
                 ("scalars", c_void_p), ("scalar_count", c_int32), ("arguments", c_int32),
                 ("results", c_int32), ("grows", c_int32), ("lengths", c_int32),
-                ("layouts", c_void_p), ("pool", c_void_p)]
+                ("layouts", c_void_p), ("pool", c_void_p), ("key_block", c_int64),
+                ("most_workspace", c_int64)]
 
 
 _MOST_FAMILIES = 256
@@ -109,14 +110,14 @@ def add(plain: Plain, growing: Growing) -> None:
     family = family_of(growing, plain.tensors, _families.get(plain.rest, 0))
     if family:
         _families[plain.rest] = family
-    if len(_families) > _MOST_FAMILIES:
+    if len(_families) > _MOST_FAMILIES:  # its calls are added again when they are repeated
         forget(_families.popitem(last=False)[1])
 
 
 def family_of(growing: Growing, tensors: list[torch.Tensor], family: int = 0) -> int:
     """Adds a call to a family, by default a new one, and returns the family, or 0 if the operator
     cannot repeat the call."""
-    if failure() or growing.pages is not None or not tensors[0].is_cpu:
+    if failure() or _operator is None or growing.pages is not None or not tensors[0].is_cpu:
         return 0
     assert _loaded is not None
     layouts = array("q")
@@ -131,7 +132,8 @@ def family_of(growing: Growing, tensors: list[torch.Tensor], family: int = 0) ->
         scalar_count=len(growing.scalars) // 2, arguments=len(tensors),
         results=len(growing.outputs), grows=int(bool(growing.varying)),
         lengths=-1 if growing.lengths is None else growing.lengths,
-        layouts=layouts.buffer_info()[0], pool=_run.place_of(tensors[0]).pool or None)
+        layouts=layouts.buffer_info()[0], pool=_run.place_of(tensors[0]).pool or None,
+        key_block=growing.BLOCK, most_workspace=_workspaces.KEPT)
     return int(_loaded.pe_torch_add(family, ctypes.byref(call)))
 
 

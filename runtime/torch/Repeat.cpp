@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,28 +20,18 @@ Functions pytorch;
 decltype(&pe_run) runCall;
 decltype(&pe_workspace) workspaceOf;
 
-/// Workspaces are queried for multiples of this number of keys.
-constexpr int64_t kKeyBlock = 512;
-/// Larger workspaces are allocated by Python for one call each.
-constexpr int64_t kMostKept = int64_t(64) << 20;
-
-/// Returns PyTorch's code of an element type, or nothing.
+/// Returns PyTorch's code of an element type, or nothing for types that no argument of a kernel
+/// has.
 std::optional<int32_t> codeOf(pe_dtype dtype) {
   switch (dtype) {
   case PE_F32:
     return pytorch.float32();
-  case PE_F64:
-    return pytorch.float64();
   case PE_BF16:
     return pytorch.bfloat16();
   case PE_F16:
     return pytorch.float16();
-  case PE_I64:
-    return pytorch.int64();
   case PE_I32:
     return pytorch.int32();
-  case PE_U8:
-    return pytorch.uint8();
   default:
     return std::nullopt;
   }
@@ -93,6 +84,16 @@ public:
     }
   }
   bool isSupported = true;
+
+  /// Returns true if both run the same calls.
+  bool equals(const Call &other) const {
+    const auto isEqual = [](const pe_view &one, const pe_view &two) {
+      return one.rank == two.rank && std::equal(one.shape, one.shape + one.rank, two.shape) &&
+             std::equal(one.strides, one.strides + one.rank, two.strides);
+    };
+    return codes == other.codes && call.arguments == other.call.arguments &&
+           call.grows == other.call.grows && std::ranges::equal(layouts, other.layouts, isEqual);
+  }
 
   /// Returns true if the tensors have the layouts of the call, and keys and values at least `keys`
   /// rows.
@@ -160,7 +161,7 @@ private:
 
   bool runOn(const std::vector<pe_view> &given) {
     const int64_t bytes = bytesFor(given);
-    if (bytes < 0 || bytes > kMostKept)
+    if (bytes < 0 || bytes > call.most_workspace)
       return false;
     pe_context context = {sizeof(pe_context), reserve(bytes), bytes, nullptr, call.pool, 0};
     return runCall(call.function, call.half, given.data(), call.count, scalars.data(),
@@ -170,7 +171,8 @@ private:
   /// Returns the bytes of workspace for the number of keys of a call, rounded up, and for any
   /// lengths, or -1.
   int64_t bytesFor(const std::vector<pe_view> &given) {
-    const int64_t block = call.grows ? (given[1].shape[2] + kKeyBlock - 1) / kKeyBlock : 0;
+    const int64_t block =
+        call.grows ? (given[1].shape[2] + call.key_block - 1) / call.key_block : 0;
     std::lock_guard lock(mutex);
     if (const auto found = workspaces.find(block); found != workspaces.end())
       return found->second;
@@ -184,7 +186,7 @@ private:
     const int64_t exact = query();
     if (!call.grows)
       return workspaces[block] = exact;
-    largest[1].shape[2] = largest[2].shape[2] = block * kKeyBlock;
+    largest[1].shape[2] = largest[2].shape[2] = block * call.key_block;
     const int64_t rounded = query(); // fails beyond the capacity of prepared tables
     return exact < 0 || rounded < 0 ? exact : workspaces[block] = std::max(exact, rounded);
   }
@@ -208,9 +210,10 @@ public:
     std::lock_guard lock(mutex);
     if (number == 0)
       number = ++last;
-    auto family = std::make_shared<Family>(1, std::move(call));
+    auto family = std::make_shared<Family>(1, call);
     if (const auto found = families.find(number); found != families.end())
-      family->insert(family->end(), found->second->begin(), found->second->end());
+      std::ranges::copy_if(*found->second, std::back_inserter(*family),
+                           [&](const auto &other) { return !other->equals(*call); });
     family->resize(std::min(family->size(), kMostOfFamily));
     families[number] = std::move(family);
     return number;

@@ -38,6 +38,8 @@ typedef struct pe_torch_call {
   int32_t lengths; /* the index of kv_len among the arguments, or -1 */
   const pe_view *layouts; /* the arguments and results as PyTorch's tensors; names are not read */
   const pe_pool *pool;    /* or NULL */
+  int64_t key_block;      /* workspaces are queried for multiples of this number of keys */
+  int64_t most_workspace; /* calls that need more bytes are left to Python */
 } pe_torch_call;
 
 /* Registers the operator with the libtorch_cpu.so at `path`, which the process has loaded, and with

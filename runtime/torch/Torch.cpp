@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <type_traits>
+
 namespace pe::torch {
 
 std::string lookUp(const char *path, Functions &functions) {
@@ -28,12 +30,9 @@ std::string lookUp(const char *path, Functions &functions) {
   find(functions.listPush, "torch_list_push_back");
   find(functions.deleteList, "torch_delete_list");
   find(functions.float32, "aoti_torch_dtype_float32");
-  find(functions.float64, "aoti_torch_dtype_float64");
   find(functions.bfloat16, "aoti_torch_dtype_bfloat16");
   find(functions.float16, "aoti_torch_dtype_float16");
-  find(functions.int64, "aoti_torch_dtype_int64");
   find(functions.int32, "aoti_torch_dtype_int32");
-  find(functions.uint8, "aoti_torch_dtype_uint8");
   find(functions.cpu, "aoti_torch_device_type_cpu");
   find(functions.newFragment, "aoti_torch_library_init_fragment");
   find(functions.newImplementations, "aoti_torch_library_init_impl");

@@ -41,12 +41,9 @@ struct Functions {
   int32_t (*deleteList)(TensorList *);
   // Types and devices.
   int32_t (*float32)();
-  int32_t (*float64)();
   int32_t (*bfloat16)();
   int32_t (*float16)();
-  int32_t (*int64)();
   int32_t (*int32)();
-  int32_t (*uint8)();
   int32_t (*cpu)();
   // Operators.
   int32_t (*newFragment)(const char *space, const char *file, uint32_t line, OperatorLibrary **);

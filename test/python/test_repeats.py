@@ -1,7 +1,9 @@
 """The compiled operator that repeats calls (_repeats.py) has the bits of the path through Python,
 and leaves every other call to it."""
 
+import math
 import os
+import random
 import threading
 
 import pytest
@@ -9,7 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import pe_attention as pe
-from pe_attention import _growing, _library, _repeats
+from pe_attention import _attention, _growing, _library, _repeats
 
 HEADS, DEPTH = 4, 16
 ENCODINGS = {
@@ -119,6 +121,19 @@ def test_other_calls_are_left_to_python(uses):
             pe.attention(q, wrong, v)
 
 
+@pytest.mark.parametrize("name, wrong", [
+    ("q_start", 1.0), ("q_start", True), ("k_start", 1.0), ("k_start", True), ("head_start", 1.0),
+    ("head_start", True), ("scale", True)])
+@torch.no_grad()
+def test_numbers_of_other_types_are_refused_after_an_equal_call(name, wrong):
+    q, k, v = operands()
+    options = {"heads_total": 8} if name == "head_start" else {}
+    for _ in range(2):
+        pe.attention(q, k, v, **options, **{name: 1})
+    with pytest.raises(pe.InputError, match=f"{name}: expected"):
+        pe.attention(q, k, v, **options, **{name: wrong})
+
+
 def test_gradients_are_recorded(uses):
     q, k, v = operands()
     encoding = pe.nn.ALiBi(HEADS, learned=True)
@@ -168,15 +183,20 @@ def test_modes_and_transforms_see_the_operator_of_attention(uses):
 
 @torch.no_grad()
 def test_many_layouts_and_families(monkeypatch, uses):
+    _attention.forget()
     monkeypatch.setattr(_repeats, "_MOST_FAMILIES", 3)
-    for batch in range(1, 70):  # one more than a family holds
+    first = operands(batch=70, keys=8)
+    expected = pe.attention(*first)
+    for batch in range(1, 67):  # more than a family holds
         q, k, v = operands(batch=batch, keys=8)
         assert torch.equal(pe.attention(q, k, v), pe.attention(q, k, v))
-    assert uses["left"] == 0 or uses["repeated"] >= 69
+    assert uses["repeated"] == 66
+    for repeated in (66, 67):  # the first call was replaced, and is added again
+        assert torch.equal(pe.attention(*first), expected)
+        assert uses["repeated"] == repeated
     for scale in (0.1, 0.2, 0.3, 0.4, 0.5):
-        first = pe.attention(q, k, v, scale=scale)
-        assert torch.equal(first, pe.attention(q, k, v, scale=scale))
-    assert len(_repeats._families) <= 3
+        assert torch.equal(pe.attention(q, k, v, scale=scale), pe.attention(q, k, v, scale=scale))
+    assert uses["repeated"] == 72 and len(_repeats._families) == 3
 
 
 @torch.no_grad()
@@ -240,9 +260,49 @@ def test_a_removed_family_runs_nothing():
 
 
 def _growing_of(q, k, v):
-    from pe_attention import _attention
-
     pe.attention(q, k, v, scale=0.25)
     found = [each for each in _attention._growing.values()
              if isinstance(each, _growing.Growing) and each.outputs[0][0] == q.shape]
     return found[-1]
+
+
+def drawn(generator, heads, length, batch, dtype):
+    """Returns a tensor with one of four layouts, and in some of them infinities and NaN."""
+    kind = generator.randrange(4)
+    if kind == 0:
+        tensor = torch.randn(batch, length, heads, DEPTH).transpose(1, 2)
+    elif kind == 1:
+        tensor = torch.randn(batch, heads, length + 3, DEPTH)[:, :, :length]
+    else:
+        tensor = torch.randn(batch, heads, length, DEPTH + 4 * kind - 8)[..., :DEPTH]
+    if generator.random() < 0.2 and tensor.numel():
+        tensor[..., 0] = generator.choice([math.nan, math.inf, -math.inf, 1e30])
+    return tensor.to(dtype)
+
+
+@torch.no_grad()
+def test_random_calls(uses, through_python):
+    """Empty and odd sizes, far positions, values that are not finite."""
+    generator = random.Random(5)
+    torch.manual_seed(5)
+    encodings = [make() for make in ENCODINGS.values()]
+    for _ in range(300):
+        batch, queries = generator.choice([0, 1, 2, 3]), generator.choice([0, 1, 1, 2, 7, 9])
+        keys = generator.choice([0, 1, 2, 31, 33, 511, 512, 513])
+        dtype = generator.choice([torch.float32, torch.float32, torch.bfloat16, torch.float16])
+        kv_heads = generator.choice([1, 2, HEADS])
+        tensors = [drawn(generator, heads, length, batch, dtype)
+                   for heads, length in ((HEADS, queries), (kv_heads, keys), (kv_heads, keys))]
+        encoding = generator.choice(encodings)
+        mask = generator.choice([pe.causal, pe.causal & pe.sliding_window(9)])
+        options = {name: generator.choice([0, 5, -7, 10**6, 2**29])
+                   for name in ("k_start", "q_start") if generator.random() < 0.3}
+
+        def call():
+            return pe.attention(*tensors, encoding, mask=mask, **options)
+
+        found, again, expected = call(), call(), through_python(call)
+        for one in (found, again):
+            torch.testing.assert_close(one, expected, rtol=0, atol=0, equal_nan=True)
+            assert one.stride() == expected.stride()
+    assert uses["repeated"] > 100
