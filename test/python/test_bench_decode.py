@@ -29,12 +29,13 @@ def test_every_row_is_measured() -> None:
                     done.stdout)
     rows = re.findall(r"^\| (.*?) \| \d+\.\d+ \(\d+\.\d+\.\.\d+\.\d+\) \|", done.stdout,
                       re.MULTILINE)
-    assert len(rows) == len(set(rows)) == 79
+    assert len(rows) == len(set(rows)) == 81
     for name in ("nope over SDPA without bias, 4096 keys, Hkv 2, bf16",
                  "prefill of 2048 rows over SDPA, forward and backward, bf16",
                  "kerple_log over nope, 4096 keys, Hkv 8, f32",
                  "fire with kept tables over nope, C API, 128 keys, Hkv 8, f32",
                  "rope with rotated keys over nope, C API, 4096 keys, Hkv 1, f32",
+                 "nope, Python, without the operator pe::repeat",
                  "nope, Hkv 1, bf16", "nope, C API", "t5, step of pe.Cache, 1024 keys, f32",
                  "two threads: nope, Hkv 1, f32"):
         assert name in rows
