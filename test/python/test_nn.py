@@ -72,7 +72,7 @@ def test_structures():
     attributes."""
     opt = _opt()
     if not opt:
-        pytest.skip("there is no pe-opt, which prints programs to compare; `make python` builds it")
+        pytest.fail("there is no pe-opt, which prints programs to compare; `make python` builds it")
     texts = []
     for name, (make, mask) in FILES.items():
         texts += [make().program(mask).text, (EXAMPLES / f"{name}.mlir").read_text()]

@@ -38,7 +38,7 @@ def peers(script: ModuleType, monkeypatch: pytest.MonkeyPatch,
           capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs the script and returns its exit status, its output and its errors."""
     if not (BUILT / "pe").exists():
-        pytest.skip(f"there is no program pe in {BUILT}")
+        pytest.fail(f"there is no program pe in {BUILT}; `make python` builds it")
     monkeypatch.setenv("XDG_CACHE_HOME", os.environ["PE_CACHE_DIR"])
 
     def run(*flags: str) -> tuple[object, str, str]:

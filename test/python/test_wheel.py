@@ -26,7 +26,7 @@ def wheel() -> Path:
     given = os.environ.get("PE_WHEEL")
     found = [Path(given)] if given else sorted((ROOT / "dist").glob("*.whl"))
     if not found:
-        pytest.skip("there is no wheel in dist/; `make python` builds it")
+        pytest.fail("there is no wheel in dist/; `make python` builds it")
     return found[-1]
 
 

@@ -8,13 +8,12 @@ import torch
 
 import pe_attention as pe
 
-from tiny_models import (HEADS, TOKENS, close, gradients, llama, needs_transformers, padded,
+from tiny_models import (HEADS, TOKENS, close, gradients, llama, padded,
                          same_gradients, still, t5, use)
 
 # --- Against the models' own attention --------------------------------------------
 
 
-@needs_transformers
 @pytest.mark.parametrize("side", [None, "left", "right"])
 def test_llama_without_an_encoding(side):
     """Without an encoding: logits and all gradients, with padding on either side."""
@@ -34,7 +33,6 @@ def test_llama_without_an_encoding(side):
     assert torch.equal(model(tokens, attention_mask=mask).logits * counts, expected)
 
 
-@needs_transformers
 @pytest.mark.parametrize("replace_rope", [True, False])
 def test_bias_equals_a_dense_bias(replace_rope):
     """FIRE instead of the rotation or in addition to it, compared with its dense bias as an
@@ -77,7 +75,6 @@ ENCODINGS = {
 }
 
 
-@needs_transformers
 @pytest.mark.parametrize("name", ENCODINGS)
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_padding_does_not_change_results(name, side):
@@ -96,7 +93,6 @@ def test_padding_does_not_change_results(name, side):
     assert not gradient[mask == 0].any()
 
 
-@needs_transformers
 @pytest.mark.parametrize("name", ["fire", "alibi"])
 def test_packed_sequences(name):
     """Sequences packed by position_ids give the same results as alone."""
@@ -111,7 +107,6 @@ def test_packed_sequences(name):
 # --- Decoding ----------------------------------------------------------------------
 
 
-@needs_transformers
 @pytest.mark.parametrize("name", ["fire", "rope"])
 @pytest.mark.parametrize("static", [False, True])
 def test_decoding_equals_one_pass(name, static):
@@ -133,7 +128,6 @@ def test_decoding_equals_one_pass(name, static):
     close(found[mask.bool()], expected[mask.bool()])
 
 
-@needs_transformers
 def test_generate():
     """Greedy decoding gives the same tokens with a cache, without one and with a static one; so
     does a beam search with and without a cache."""
@@ -156,7 +150,6 @@ def t5_logits(model, tokens, mask, targets, **settings):
                  **settings).logits
 
 
-@needs_transformers
 @pytest.mark.parametrize("side", [None, "left", "right"])
 def test_t5_without_an_encoding(side):
     """The model's relative bias from its table, in encoder and decoder, and no bias in
@@ -178,7 +171,6 @@ def t5_bias(layer):
     return pe.nn.T5(HEADS, buckets=8, max_distance=20, bidirectional=not layer.is_decoder)
 
 
-@needs_transformers
 def test_t5_with_another_bias():
     """pe.nn.T5 with the model's table instead of its bias gives the same results; added to it, the
     bias counts twice."""
@@ -209,7 +201,6 @@ def test_t5_with_another_bias():
     close(twice, t5_logits(model, TOKENS, mask, TOKENS[:, :9]))
 
 
-@needs_transformers
 def test_t5_decoding_and_padding():
     """Decoding with the cache gives the results of one pass, and a padded source does not change
     them."""
@@ -251,7 +242,6 @@ def losses(model, steps, **batch):
     return found
 
 
-@needs_transformers
 def test_loss_falls():
     model = llama(initializer_range=0.02)
     use(model, lambda layer: pe.nn.FIRE(heads=HEADS, hidden=(8,)), replace_rope=True)
@@ -267,7 +257,6 @@ def test_loss_falls():
     assert found[-1] < 0.3 * found[0], found
 
 
-@needs_transformers
 @pytest.mark.parametrize("make", [llama, t5])
 @pytest.mark.parametrize("reentrant", [False, True])
 def test_checkpointing(make, reentrant):

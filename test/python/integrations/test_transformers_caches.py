@@ -8,7 +8,7 @@ import torch
 
 import pe_attention as pe
 
-from tiny_models import HEADS, TOKENS, close, llama, needs_transformers, padded, use
+from tiny_models import HEADS, TOKENS, close, llama, padded, use
 
 # RoPE is applied by the models, outside the attention. Windows are shorter than the prompt.
 MODELS = {
@@ -46,7 +46,6 @@ def generated(model, kind, tokens, mask, **settings):
     return model.generate(tokens, past_key_values=make_cache(kind, model), **given)
 
 
-@needs_transformers
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("kind", CACHES)
 @pytest.mark.parametrize("side", [None, "left"])
@@ -60,7 +59,6 @@ def test_greedy_tokens_equal_eager(name, kind, side):
     assert torch.equal(generated(model, kind, tokens, mask), expected)
 
 
-@needs_transformers
 def test_kinds_of_layers():
     """The caches of these tests have the layers that their names say."""
     mistral, gemma = llama(**MODELS["Mistral"]), llama(**MODELS["Gemma2"])
@@ -78,7 +76,6 @@ ENCODINGS = {
 }
 
 
-@needs_transformers
 @pytest.mark.parametrize("name", ENCODINGS)
 @pytest.mark.parametrize("kind", ["dynamic", "static", "sliding"])
 def test_encodings_of_pe(name, kind):
@@ -90,7 +87,6 @@ def test_encodings_of_pe(name, kind):
                        generated(model, "none", TOKENS, mask))
 
 
-@needs_transformers
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("kind", ["static", "sliding"])
 @pytest.mark.parametrize("side", [None, "left"])
@@ -114,7 +110,6 @@ def test_unused_rows_are_not_read(name, kind, side):
     close(torch.cat(parts, 1)[mask.bool()], expected[mask.bool()])
 
 
-@needs_transformers
 @pytest.mark.parametrize("side", [None, "left"])
 def test_unused_rows_cost_nothing(side, monkeypatch):
     """Kernels get the used rows of a static cache, so tables of biases are as small as they."""
@@ -134,7 +129,6 @@ def test_unused_rows_cost_nothing(side, monkeypatch):
     assert lengths == [length for length in (13, 14, 15, 16) for _ in range(2)]
 
 
-@needs_transformers
 @pytest.mark.parametrize("kind", ["dynamic", "static"])
 def test_steps_are_calls_of_one_family(kind):
     """The steps of a decoder differ only in the number of keys: they reuse the first one."""
@@ -149,7 +143,6 @@ def test_steps_are_calls_of_one_family(kind):
     assert len(_attention._known) == len(_attention._growing) == 2
 
 
-@needs_transformers
 def test_beams_and_samples():
     model = llama()
     mask = torch.ones_like(TOKENS)

@@ -14,14 +14,12 @@ import torch
 import pe_attention as pe
 
 from conftest import Conversions
-from tiny_models import (HEADS, TOKENS, close, gradients, llama, needs_transformers, padded,
-                         same_gradients, t5, use)
+from tiny_models import HEADS, TOKENS, close, gradients, llama, padded, same_gradients, t5, use
 
 
 # --- Other models ----------------------------------------------------------------------
 
 
-@needs_transformers
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_sliding_windows(side):
     """Mistral's window in every layer, in one pass and with the model's cache, which stores a
@@ -42,7 +40,6 @@ def test_sliding_windows(side):
         close(torch.cat(parts, 1)[mask.bool()], expected)
 
 
-@needs_transformers
 @pytest.mark.parametrize("name", ["Gemma2", "GptOss"])
 def test_softcap_and_sinks(name):
     """Gemma2's softcap and gpt-oss's sinks, with layers that have a window and layers that do not,
@@ -62,7 +59,6 @@ def test_softcap_and_sinks(name):
     replaced.restore()
 
 
-@needs_transformers
 def test_bidirectional():
     """BERT's bidirectional attention, with padding and an added encoding."""
     import transformers
@@ -84,7 +80,6 @@ def test_bidirectional():
 # --- The change itself --------------------------------------------------------------------
 
 
-@needs_transformers
 def test_use_and_restore(tmp_path):
     """Submodules, one shared object, copies, saved files, a second use, and restore."""
     from safetensors.torch import load_file
@@ -125,7 +120,6 @@ def test_use_and_restore(tmp_path):
     assert torch.equal(same(TOKENS).logits, expected)
 
 
-@needs_transformers
 def test_low_precision_and_compiled_code():
     """bfloat16 weights, and torch.compile in one graph with an encoding that reads positions; masks
     that graphs cannot read give an error that names them."""
@@ -150,7 +144,6 @@ def test_low_precision_and_compiled_code():
     close(low.float(), expected, 0.05)
 
 
-@needs_transformers
 def test_refused():
     """Each error has one message and leaves the model unchanged."""
     model = llama()
@@ -173,7 +166,6 @@ def test_refused():
         use(3)
 
 
-@needs_transformers
 def test_refused_calls():
     import transformers
 
@@ -201,7 +193,6 @@ def test_refused_calls():
         plain(input_ids=TOKENS, decoder_input_ids=TOKENS)
 
 
-@needs_transformers
 def test_old_library(monkeypatch):
     import transformers
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 
-import pytest
 import torch
 
 import pe_attention as pe
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-INSTALLED = importlib.util.find_spec("transformers") is not None
-needs_transformers = pytest.mark.skipif(not INSTALLED, reason="transformers is not installed")
 
 HEADS = 4
 TOKENS = torch.randint(3, 60, (2, 13), generator=torch.Generator().manual_seed(1))
