@@ -384,9 +384,9 @@ class Cache:
                              f"{depth}] of this cache, found {list(shape)}"
                              f"{self._advice(name, tensor, heads, depth)}")
         if tensor.dtype is not self.dtype:
+            other = f"create it with dtype={tensor.dtype}, or " if tensor.dtype in _TYPES else ""
             raise InputError(f"{name}: expected {self.dtype}, the type of this cache, found "
-                             f"{tensor.dtype}; create it with dtype={tensor.dtype}, or convert "
-                             f"{name}")
+                             f"{tensor.dtype}; {other}convert {name}")
         if tensor.device != self.device:
             raise InputError(f"{name}: expected a tensor on {self.device} like the cache, found "
                              f"one on {tensor.device}; create it with "
