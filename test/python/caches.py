@@ -14,6 +14,14 @@ HEADS, KV_HEADS, DEPTH, LENGTH = 4, 2, 16, 90
 WINDOW = pe.causal & pe.sliding_window(17)
 NTK = {"kind": "dynamic_ntk", "factor": 4.0, "original_length": 32}
 
+
+
+@pe.bias(r=pe.per_head(0.5, min=0.0), p=pe.per_head(0.7, min=1e-3))
+def kerple_power(b: Any, h: Any, i: Any, j: Any, r: Any, p: Any) -> Any:
+    """The power form of KERPLE (Chi et al., arXiv 2205.09921)."""
+    return -r[h] * abs(i - j) ** p[h]
+
+
 # Encoding, mask, and key heads.
 CASES: dict[str, tuple[Any, pe.Mask, int]] = {
     "nope": (lambda: None, pe.causal, KV_HEADS),
@@ -29,6 +37,7 @@ CASES: dict[str, tuple[Any, pe.Mask, int]] = {
     "sinks": (lambda: pe.nn.AttentionSink(HEADS), pe.causal, KV_HEADS),
     "stick_breaking": (pe.nn.StickBreaking, pe.causal, KV_HEADS),
     "window": (lambda: pe.nn.RoPE(), WINDOW, KV_HEADS),
+    "kerple_power": (lambda: kerple_power(heads=HEADS), pe.causal, KV_HEADS),
     "softpick": (pe.nn.Softpick, pe.causal, KV_HEADS),
 }
 ROTATED = {name for name in CASES if name.startswith(("ro", "rse", "window"))}

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 import pe_attention as pe
-from caches import (CASES, DEPTH, HEADS, KV_HEADS, LENGTH, NTK, ROTATED, create, decoded, poison,
-                    random_chunks, rows)
+from caches import (CASES, DEPTH, HEADS, KV_HEADS, LENGTH, NTK, ROTATED, create, decoded,
+                    kerple_power, poison, random_chunks, rows)
 from pe_attention._turned import Turned
 
 
@@ -32,6 +32,23 @@ def test_equals_the_full_forward(name: str) -> None:
             assert (cache._rotation is not None) == (name in ROTATED)
         assert torch.equal(cache.values, v)
         assert torch.equal(cache.keys, k) == (name not in ROTATED)
+
+
+def test_a_formula_equals_its_definition() -> None:
+    q, k, v = rows(HEADS)
+    encoding = kerple_power(heads=HEADS)
+    found = pe.attention(q, k, v, encoding, mask=pe.causal)
+    row = torch.arange(float(LENGTH))
+    distance = (row[:, None] - row).abs()
+    r, p = encoding.r[:, None, None], encoding.p[:, None, None]
+    scores = q @ k.mT * DEPTH ** -0.5 - r * distance ** p
+    scores = scores.masked_fill(row > row[:, None], -torch.inf)
+    expected = scores.softmax(-1) @ v
+    torch.testing.assert_close(found, expected, rtol=2e-5, atol=2e-6)
+    d_o = torch.ones_like(v) + v
+    for one, other in zip(*(torch.autograd.grad(o, [encoding.r, encoding.p], d_o)
+                            for o in (found, expected))):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -54,8 +54,8 @@ MISTAKES: dict[str, tuple[Any, str]] = {
     "rows of v": (lambda c: c.append(K, step(2)[2]), "v: expected the 1 rows of k, found 2"),
     "type": (lambda c: c.append(K.bfloat16(), V), "k: expected torch.float32, the type of this "
              "cache, found torch.bfloat16; create it with dtype=torch.bfloat16, or convert k"),
-    "unsupported type": (lambda c: c.append(K.double(), V), "k: expected torch.float32, the type of "
-                         "this cache, found torch.float64; convert k"),
+    "unsupported type": (lambda c: c.append(K.double(), V), "k: expected torch.float32, the type "
+                         "of this cache, found torch.float64; convert k"),
     "type of q": (lambda c: c.attend(Q.half()), "q: expected torch.float32, the type of this"),
     "batch": (lambda c: c.append(K.repeat(3, 1, 1, 1), V.repeat(3, 1, 1, 1)),
               r"k: expected shape \[1, 2, rows, 16\] of this cache, found \[3, 2, 1, 16\]"),
