@@ -106,7 +106,7 @@ Code &KernelDecoder::decode(const Function &function) {
   end.line = function.statements.empty() ? function.line : function.statements.back().line;
   code.steps.push_back(end);
   code.frameBytes = uint32_t(alignUp(code.frameBytes, 64));
-  code.executions.assign(code.steps.size(), 0);
+  code.executions.assign(kWarpsOfCta * code.steps.size(), 0);
   code.deepestLocalBytes += code.ownLocalBytes;
   open.pop_back();
   decoded[&function] = &code;

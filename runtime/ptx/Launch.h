@@ -32,8 +32,9 @@ struct Schedule {
 /// Executions of one line, and what they cost.
 struct LineCounts {
   int line = 0;
-  uint64_t executions = 0; // warp instructions
-  uint64_t wavefronts = 0; // of shared memory
+  uint64_t executions = 0;     // warp instructions
+  std::vector<uint64_t> warps; // the executions of each warp of the CTAs
+  uint64_t wavefronts = 0;     // of shared memory
   uint64_t leastWavefronts = 0;
   uint64_t sectors = 0; // of 32 bytes of global memory
   uint64_t leastSectors = 0;

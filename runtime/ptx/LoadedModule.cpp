@@ -5,6 +5,7 @@
 #include "runtime/ptx/Warp.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace pe::ptx {
 
@@ -202,11 +203,14 @@ Status LoadedModule::run(std::string_view name, const Launch &launch, const Limi
 std::vector<LineCounts> LoadedModule::takeCounts() const {
   for (const auto &[name, kernel] : kernels)
     for (const auto &code : kernel->codes)
-      for (size_t i = 0; i < code->steps.size(); ++i)
-        if (code->executions[i]) {
-          counted[code->steps[i].line].executions += code->executions[i];
-          code->executions[i] = 0;
-        }
+      for (unsigned warp = 0; warp < kWarpsOfCta; ++warp)
+        for (size_t i = 0; i < code->steps.size(); ++i)
+          if (const uint64_t executions = std::exchange(code->executionsOf(warp)[i], 0)) {
+            LineCounts &counts = counted[code->steps[i].line];
+            counts.executions += executions;
+            counts.warps.resize(std::max<size_t>(counts.warps.size(), warp + 1));
+            counts.warps[warp] += executions;
+          }
   std::vector<LineCounts> result;
   for (auto &[line, counts] : counted) {
     counts.line = line;

@@ -20,6 +20,7 @@ namespace pe::ptx {
 /// A set of lanes of a warp, one bit each.
 using Lanes = uint32_t;
 inline constexpr unsigned kWarpSize = 32;
+inline constexpr unsigned kWarpsOfCta = 32; // at most
 inline constexpr Lanes kAllLanes = ~Lanes(0);
 /// The frame offset of an operand that is absent.
 inline constexpr uint32_t kAbsent = ~uint32_t(0);
@@ -136,9 +137,12 @@ struct Code {
   /// Addresses of local variables, relative to the local memory of the frame: 64-bit slots unless
   /// `bytes` is 4.
   std::vector<Constant> locals;
-  uint32_t ownLocalBytes = 0;               // of the variables of this function
-  uint32_t deepestLocalBytes = 0;           // and of the functions that it calls
-  mutable std::vector<uint64_t> executions; // by step, of all warps since the last reset
+  uint32_t ownLocalBytes = 0;     // of the variables of this function
+  uint32_t deepestLocalBytes = 0; // and of the functions that it calls
+  /// By warp of a CTA and step, since the last reset.
+  mutable std::vector<uint64_t> executions;
+
+  uint64_t *executionsOf(unsigned warp) const { return executions.data() + warp * steps.size(); }
 };
 
 /// A kernel with the functions that it calls. Refers to the Module, which must outlive it.

@@ -334,7 +334,7 @@ Warp::Turn Warp::run(uint64_t most) {
 Warp::Turn Warp::runGroup(Frame &f, uint64_t &left) {
   Run &grid = cta.run;
   const Step *const steps = f.code->steps.data();
-  uint64_t *const executions = f.code->executions.data();
+  uint64_t *const executions = f.code->executionsOf(number);
   const bool isAlone = f.groups.size() == 1;
   Group *group = &f.groups[f.current];
   // Where the group may meet another one: the least program counter of the others.
@@ -440,7 +440,7 @@ Warp::Next Warp::runTogether(Frame &f, const Step &step, Lanes mask) {
     return Next::Stop;
   }
   if (!collect(f, step, mask)) {
-    --f.code->executions[group.pc];
+    --f.code->executionsOf(number)[group.pc];
     return Next::Stop;
   }
   runCollective(step, mask);

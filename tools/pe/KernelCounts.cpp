@@ -2,12 +2,14 @@
 
 #include "tools/pe/KernelCounts.h"
 
+#include "runtime/core/Error.h"
 #include "runtime/device/cuda/Driver.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <vector>
 
@@ -129,6 +131,18 @@ Status startCounting() {
   if (!(*driver)->takeCounts)
     return makeError("this emulator of GPUs does not count; rebuild pe-ptx-cuda");
   (*driver)->takeCounts(/*isCounting=*/1);
+  return Status::success();
+}
+
+Status writeCounts(const std::string &file) {
+  auto driver = cuda::Driver::openEmulator();
+  if (!driver)
+    return driver.error();
+  std::ofstream stream(file);
+  stream << (*driver)->takeCounts(/*isCounting=*/0);
+  stream.close();
+  if (!stream)
+    return systemError(file, "cannot write");
   return Status::success();
 }
 

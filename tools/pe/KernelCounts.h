@@ -15,6 +15,10 @@ Status startCounting();
 /// cost more than the least, those with the greatest excess first.
 Expected<std::string> takeCounts();
 
+/// Ends counting and writes the counts of every line of PTX, as pePtxTakeCounts returns them
+/// (runtime/device/ptx/PtxCounts.cpp).
+Status writeCounts(const std::string &file);
+
 } // namespace pe::cli
 
 #endif // PE_TOOLS_PE_KERNELCOUNTS_H

@@ -29,7 +29,7 @@ struct RunOptions : FileOptions {
   bool check = false, materialize = false;
   /// The values of flags with an optional value; empty if the flag is absent.
   std::string time, explain;
-  bool counts = false;
+  std::string counts; // a file, or - for a table
 };
 
 class Run {
@@ -171,7 +171,7 @@ Status Run::compile() {
   CompileOptions chosen = compileOptionsOf(options);
   if (options.isFor(plan::Target::Reference))
     chosen.dtype = DType::F32;
-  chosen.lineTables = options.counts && !program->packaged;
+  chosen.lineTables = !options.counts.empty() && !program->packaged;
   auto compiled = api::compileProgram(*program, chosen);
   if (!compiled)
     return compiled.error();
@@ -228,7 +228,7 @@ void Run::noteRowsWithoutKeys() const {
 }
 
 Status Run::compute() {
-  if (options.counts)
+  if (!options.counts.empty())
     if (Status started = startCounting(); !started)
       return started;
   const auto start = std::chrono::steady_clock::now();
@@ -331,7 +331,7 @@ Status Run::checkOptions() {
                      " (0: one per core), found ", options.threads);
   if (!options.explain.empty() && options.explain != "text" && options.explain != "json")
     return makeError("--explain: expected text or json, found '", options.explain, "'");
-  if (options.counts && !options.isFor(plan::Target::GpuEmulator))
+  if (!options.counts.empty() && !options.isFor(plan::Target::GpuEmulator))
     return makeError("--count: expected --target=gpu-emulator, found --target=", options.target);
   if (options.time.empty())
     return Status::success();
@@ -377,7 +377,10 @@ Status Run::execute() {
     std::printf(
         "%s\n",
         (options.explain == "json" ? function->explainJson : function->explainText).c_str());
-  if (options.counts) {
+  if (!options.counts.empty() && options.counts != "-") {
+    if (Status written = writeCounts(options.counts); !written)
+      return written;
+  } else if (!options.counts.empty()) {
     auto table = takeCounts();
     if (!table)
       return table.error();
@@ -393,7 +396,7 @@ Status Run::execute() {
 /// Prints a summary of the call if no output was requested.
 void Run::noteResults() const {
   const bool isAsked = options.check || options.materialize || repeats || !options.out.empty() ||
-                       !options.explain.empty() || options.counts;
+                       !options.explain.empty() || !options.counts.empty();
   if (isAsked)
     return;
   std::string shapes;
@@ -441,9 +444,9 @@ Action addRun(CLI::App &app) {
   // These are flags, so their value must follow '='; the next word is not their value.
   app.add_flag("--time{15}", options->time,
                "Print one JSON line with medians over this many calls (default: 15)");
-  app.add_flag("--count", options->counts,
+  app.add_flag("--count{-}", options->counts,
                "Print what the kernels of --target=gpu-emulator execute and what their accesses "
-               "of memory cost");
+               "of memory cost, or write it to this file by line of PTX");
   app.add_flag("--explain{text}", options->explain,
                "Print structure, kernel and cost, as text (default) or json");
   app.footer("Example: pe run examples/encodings/fire.mlir --random=1 --shape=b=1,h=8,sq=1024,d=64 "

@@ -26,6 +26,13 @@ std::string plain(std::string_view line) {
   return text;
 }
 
+std::string joined(const std::vector<uint64_t> &numbers) {
+  std::string text;
+  for (const uint64_t number : numbers)
+    text += (text.empty() ? "" : ",") + std::to_string(number);
+  return text;
+}
+
 /// Returns the text of "tile:7", which is the comment "// 7: ..." below the kernels, or "".
 std::string textOf(const std::vector<std::string_view> &lines, const std::string &source) {
   const size_t colon = source.rfind(':');
@@ -45,8 +52,8 @@ extern "C" {
 /// Returns a line per line of PTX that was executed since the last call: kernel or function, line,
 /// executions, wavefronts of shared memory and the least number of them, sectors of global memory
 /// and the least number of them, the instruction, its source as FILE:LINE and the text there (both
-/// empty without line tables), separated by tabs. Counts wavefronts and sectors from now on if
-/// `isCounting`.
+/// empty without line tables), separated by tabs, and last the executions of each warp of the CTAs,
+/// separated by commas. Counts wavefronts and sectors from now on if `isCounting`.
 const char *pePtxTakeCounts(int isCounting) {
   const Lock lock(machine().mutex);
   machine().counts.clear();
@@ -67,7 +74,7 @@ const char *pePtxTakeCounts(int isCounting) {
       if (isNew)
         text->second = textOf(lines, source);
       machine().counts += "\t" + (at < lines.size() ? plain(lines[at]) : "") + "\t" + source +
-                          "\t" + text->second + "\n";
+                          "\t" + text->second + "\t" + joined(line.warps) + "\n";
     }
   }
   return machine().counts.c_str();
