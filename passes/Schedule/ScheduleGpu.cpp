@@ -27,16 +27,30 @@ struct StageTraits {
   bool isLong = false;       // long scalar code, which is repeated for every pair of a thread
 
   bool hasLoops = false;   // scalar code with loops, which keeps pairs in memory
+  bool hasBounds = false;  // rows with bounds of their columns
   bool readsPairs = false; // a read for every pair, whose addresses take registers
 
   unsigned carried = 0; // values carried from block to block
+  unsigned pairs = 0;   // values over pairs, and sums of them by row or column
+
+  /// Returns true if a stage keeps no more values per pair than softmax without a bias.
+  bool hasFewValues() const {
+    return pairs <= 8 && !hasBounds && !isWide && !hasSnapshots && !hasSegments && !hasDiagonals &&
+           !hasVectors && !isLong && !hasLoops && !readsPairs;
+  }
 
   explicit StageTraits(StageOp stage) {
-    if (StreamOp stream = stage.getStream())
+    if (StreamOp stream = stage.getStream()) {
       carried = stream.getNumResults();
+      for (Operation &op : stream.getBody().front().without_terminator())
+        for (Value result : op.getResults())
+          pairs += isa<ValType>(result.getType()) && isPair(spacesOf(result));
+    }
     isLong = hasLongScalarCode(stage);
     hasSnapshots = tile::hasSnapshots(stage);
+    hasBounds = static_cast<bool>(stage.getLowColumns());
     stage.walk([&](Operation *op) {
+      pairs += isa<AccumulateOp>(op);
       hasLoops |= isa<scf::ForOp>(op) && op->getParentOfType<MapOp>();
       readsPairs |=
           (isa<ReadOp>(op) && op->getParentOfType<MapOp>()) || isa<NearOp, NearGradOp>(op);
@@ -125,6 +139,10 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage, const Machine &machine)
       !(traits.hasSnapshots && traits.carried > 2); // the third is the log of the remaining mass
   if (!traits.isWide && !traits.sumsColumns && !traits.isLong && !traits.hasVectors && hasRoom)
     schedule.ownerTiles = 2;
+  // Sums of both sides fit the registers of such warps up to a depth of 64 if blocks are smaller.
+  // CTAs then take half as many turns per pair (docs/benchmarks/gpu.md).
+  if (traits.sumsColumns && traits.hasFewValues() && depth > 32 && depth <= 64)
+    schedule.ownerTiles = 2, schedule.innerBlock = 32;
   // Chips with less shared memory than sm_80 fit half as many f32 owners.
   const bool isSmall = machine.sharedBytes < ::pe::plan::findMachine("sm_80")->sharedBytes;
   if (traits.hasVectors && depth > (traits.isWide ? 32 : 64))
