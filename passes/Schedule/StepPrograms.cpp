@@ -74,6 +74,15 @@ bool mlir::tile::isRoundingInPlace(MapOp map) {
   return load && load->hasOneUse() && hasDepth(type.getSpaces()) && type.getElementType().isTF32();
 }
 
+bool mlir::tile::isCopiedVector(LoadOp load) {
+  auto type = cast<ValType>(load.getValue().getType());
+  auto stage = load->getParentOfType<StageOp>();
+  const bool isAfter =
+      load->getParentOp() == stage && stage.getStream()->isBeforeInBlock(load.getOperation());
+  return !isAfter && type.getSpaces() == SpaceSet{getOwner(stage) == Owner::Rows ? "c" : "r"} &&
+         type.getElementType().getIntOrFloatBitWidth() == 32;
+}
+
 /// Returns the load of a panel, which may be rounded in place, or null.
 static LoadOp loadOf(Value value) {
   if (auto map = value.getDefiningOp<MapOp>(); map && isRoundingInPlace(map))
@@ -139,6 +148,11 @@ void Deriver::findPanels() {
     for (LoadOp load : block->getOps<LoadOp>())
       if (isInnerPanel(load.getValue()))
         readers.try_emplace(load.getValue(), before, before);
+      else if (isCopiedVector(load)) { // it is read where it stands
+        auto phase = result.phases.find(load);
+        const int at = phase == result.phases.end() ? before : phase->second;
+        readers.try_emplace(load.getValue(), at, at);
+      }
 }
 
 void Deriver::findReads(Operation *op, int phase) {

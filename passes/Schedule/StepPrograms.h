@@ -35,6 +35,10 @@ namespace mlir::tile {
 /// the panel has been copied.
 bool isRoundingInPlace(MapOp map);
 
+/// Returns true if the load is of a vector over the inner side of its stage, in its stream or
+/// before it: the vector is copied to shared memory with each block.
+bool isCopiedVector(LoadOp load);
+
 /// A step program, and the parts of the stage that it names.
 struct StageProgram {
   ::pe::math::StepProgram program;

@@ -17,6 +17,13 @@ void copyPanel(FragmentKernel &k, const Panel &panel, LoadOp load, const Place &
 void emitLoad(Scope &scope, LoadOp load);
 void emitStore(Scope &scope, StoreOp store);
 
+/// Panels.cpp: starts copying a vector of the block at `base`. Elements that do not exist are zero.
+void copyVector(FragmentKernel &k, LoadOp load, const Window &vector, const Place &place,
+                const Num &base);
+/// Returns the place of element `index` of a block's vector in shared memory. A permuted block has
+/// a gap after the elements of each lane, so that lanes read different banks.
+Num placeInVector(FragmentKernel &k, const Num &index);
+
 /// Dots.cpp
 void emitDot(Step &step, DotOp dot);
 

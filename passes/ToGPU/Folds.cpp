@@ -3,6 +3,7 @@
 
 #include "dialect/Tile/Owner.h"
 
+#include "passes/Schedule/Layouts.h"
 #include "passes/ToGPU/Emitters.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -39,6 +40,20 @@ static bool hasInnerLineSums(StageOp stage) {
       .wasInterrupted();
 }
 
+/// Returns the number of inner blocks of a head, as a size expression.
+static std::string innerBlocks(StageOp stage, const GpuSchedule &schedule) {
+  return std::string("ceildiv(") + (getOwner(stage) == Owner::Rows ? "c," : "r,") +
+         std::to_string(schedule.innerBlock) + ")";
+}
+
+/// Returns the registers per lane of a sum over the owners.
+static int64_t registersOf(StageOp stage, const SpaceSet &spaces, const GpuSchedule &schedule) {
+  auto plan = stage->getParentOfType<PlanOp>();
+  const ::pe::math::FragmentLayout layout{schedule.ownerTiles, schedule.innerBlock, schedule.warps};
+  return layout.registersOf(kindOf(spaces, getOwner(stage)),
+                            spaces.has("d") ? plan.getHeadDim() : plan.getValueDim());
+}
+
 OuterFolds::OuterFolds(StageOp stage, const GpuSchedule &schedule)
     : stage(stage), stream(stage.getStream()) {
   const bool rows = getOwner(stage) == Owner::Rows;
@@ -52,11 +67,13 @@ OuterFolds::OuterFolds(StageOp stage, const GpuSchedule &schedule)
     const bool isOwner = rows ? hasRows(s) : hasColumns(s);
     if (index < stream.getCarries().size() || isOwner)
       continue;
-    SmallVector<std::string> extents = {"b", hasRows(s) ? "hq" : "hkv", hasRows(s) ? "r" : "c"};
+    SmallVector<std::string> extents = {"b", hasRows(s) ? "hq" : "hkv"};
     if (hasDepth(s))
-      extents.push_back(depthOf(s).str());
+      extents.append({innerBlocks(stage, schedule),
+                      std::to_string(registersOf(stage, s, schedule) * schedule.threads())});
+    else
+      extents.push_back(hasRows(s) ? "r" : "c");
     outer[index] = make("_sum" + Twine(index), extents, f32, /*zero=*/false);
-    order.push_back(index);
     for (Operation *user : result.getUsers())
       dependent.insert(user);
   }
@@ -71,9 +88,7 @@ OuterFolds::OuterFolds(StageOp stage, const GpuSchedule &schedule)
   }
   if (outer.empty() && !hasInnerLineSums(stage))
     return;
-  std::string blocks =
-      std::string("ceildiv(") + (rows ? "c," : "r,") + std::to_string(schedule.innerBlock) + ")";
-  tickets = make("_tickets", {"b", rows ? "hkv" : "hq", blocks},
+  tickets = make("_tickets", {"b", rows ? "hkv" : "hq", innerBlocks(stage, schedule)},
                  IntegerType::get(stage.getContext(), 32), true);
   SmallVector<Value> results;
   for (Operation *op : foldOps)
@@ -85,33 +100,39 @@ OuterFolds::OuterFolds(StageOp stage, const GpuSchedule &schedule)
 
 namespace {
 
-/// Calls `body` for every two consecutive depths (or every element of a vector) of this lane, with
-/// their address in `buffer` and whether they exist and this lane adds them.
-void eachAccess(
-    Step &step, Value buffer, const SpaceSet &spaces,
-    llvm::function_ref<void(int64_t first, int64_t count, Value address, Value exists)> body) {
-  FragmentKernel &k = step.k;
-  KernelBuilder &b = k.b;
-  const int64_t count = hasDepth(spaces) ? 2 : 1;
-  for (int64_t i = 0, e = k.registersOf(spaces); i < e; i += count) {
-    Element at = k.elementAt(spaces, i);
-    Num inner = hasDepth(spaces) ? step.foldedInnerAt(at) : step.innerAt(at);
-    Place place = step.place();
-    (hasRows(spaces) ? place.r : place.c) = inner;
-    Value exists = b.less(inner, k.limitOf(spaces));
-    if (!hasDepth(spaces)) {
-      exists = b.both(exists, b.less(k.thread, Num(4)));
-      body(i, count, k.fn.address(buffer, place), exists);
-      continue;
-    }
-    Num depth = k.foldedDepthTile(at, spaces) * Num(8) + k.t * Num(2);
-    if (k.layout.foldParts() > 1)
-      exists = b.both(exists, b.less(depth, Num(k.depthOf(spaces))));
-    body(i, count, b.global(k.fn.address(buffer, place), depth * Num(4)), exists);
-  }
-}
+/// The elements that a lane holds and adds to a sum across CTAs at once: four registers of a panel,
+/// or one of a vector.
+struct Access {
+  int64_t first, count;  // registers
+  Value address, exists; // exists: true (an i1) if there are such elements and this lane adds them
+};
 
 } // namespace
+
+/// Returns the elements of an inner block in `buffer`. A sum of panels is stored in the order of
+/// fragments, [block][warp][register / 4][lane][4], so that every access of a warp is contiguous.
+static SmallVector<Access> accessesOf(Step &step, Value buffer, const SpaceSet &spaces) {
+  FragmentKernel &k = step.k;
+  KernelBuilder &b = k.b;
+  const int64_t registers = k.registersOf(spaces);
+  SmallVector<Access> accesses;
+  Place place = step.place();
+  if (hasDepth(spaces)) {
+    const Num block[] = {place.b, hasRows(spaces) ? place.hq : place.hkv, step.at.block, Num(0)};
+    Value base = b.global(k.fn.address(buffer, ArrayRef<Num>(block)),
+                          (k.warp * Num(registers / 4 * 32) + k.lane) * Num(16));
+    for (int64_t i = 0; i < registers; i += 4)
+      accesses.push_back({i, 4, b.global(base, Num(i / 4 * 512)), Value()});
+    return accesses;
+  }
+  for (int64_t i = 0; i < registers; ++i) {
+    Num inner = step.innerAt(k.elementAt(spaces, i));
+    (hasRows(spaces) ? place.r : place.c) = inner;
+    Value exists = b.both(b.less(inner, k.limitOf(spaces)), b.less(k.thread, Num(4)));
+    accesses.push_back({i, 1, k.fn.address(buffer, place), exists});
+  }
+  return accesses;
+}
 
 void mlir::tile::gpu::addToLine(Step &step, Value buffer, const SpaceSet &spaces, Registers sums) {
   FragmentKernel &k = step.k;
@@ -134,81 +155,73 @@ void mlir::tile::gpu::addToLine(Step &step, Value buffer, const SpaceSet &spaces
   }
 }
 
-/// Returns the registers plus the sums of earlier CTAs.
-Registers OuterFolds::addTo(Step &step, Value buffer, const SpaceSet &spaces,
-                            const Registers &registers, Value isFirst) {
+/// Returns the registers plus the sums of earlier CTAs, if there are some (`isLater`, an i1).
+static Registers addTo(Step &step, Value buffer, const SpaceSet &spaces, const Registers &registers,
+                       Value isLater) {
   KernelBuilder &b = step.k.b;
-  Registers sums = registers;
-  Value isLater =
-      b.create<arith::XOrIOp>(isFirst, b.create<arith::ConstantOp>(b.getBoolAttr(true)));
-  eachAccess(step, buffer, spaces, [&](int64_t first, int64_t count, Value address, Value exists) {
-    SmallVector<Type> types(count, b.f32());
-    Registers before = b.ifElse(
-        b.both(exists, isLater), types,
-        [&] {
-          Registers loaded;
-          for (int64_t i = 0; i < count; ++i)
-            loaded.push_back(b.load(b.f32(), b.global(address, Num(i * 4))));
-          return loaded;
-        },
-        [&] { return Registers(count, b.number(0.0)); });
-    for (int64_t i = 0; i < count; ++i)
-      sums[first + i] = b.add(before[i], registers[first + i]);
-  });
+  Registers sums;
+  for (const Access &access : accessesOf(step, buffer, spaces)) {
+    const SmallVector<Type> types(access.count, b.f32());
+    const Registers before = b.ifElse(
+        access.exists ? b.both(access.exists, isLater) : isLater, types,
+        [&] { return b.loadVector(access.count, access.address); },
+        [&] { return Registers(access.count, b.number(0.0)); });
+    for (auto [x, y] : llvm::zip(before, ArrayRef(registers).drop_front(access.first)))
+      sums.push_back(b.add(x, y));
+  }
   return sums;
 }
 
-void OuterFolds::write(Step &step, Value buffer, const SpaceSet &spaces,
-                       const Registers &registers) {
+static void write(Step &step, Value buffer, const SpaceSet &spaces, const Registers &registers) {
   KernelBuilder &b = step.k.b;
-  eachAccess(step, buffer, spaces, [&](int64_t first, int64_t count, Value address, Value exists) {
-    b.ifThen(exists, [&] {
-      for (int64_t i = 0; i < count; ++i)
-        b.store(registers[first + i], b.global(address, Num(i * 4)));
-    });
-  });
+  for (const Access &access : accessesOf(step, buffer, spaces)) {
+    auto store = [&] {
+      b.storeVector(ArrayRef<Value>(registers).slice(access.first, access.count), access.address);
+    };
+    access.exists ? b.ifThen(access.exists, store) : store();
+  }
 }
 
 void OuterFolds::emitStep(Step &step) {
   if (!tickets)
     return;
   FragmentKernel &k = step.k;
-  auto [number, total] = k.visitOf(k.item.ownerBlock, step.at.block);
+  Visit<Num> visit = k.visitOf(k.item.ownerBlock, step.at.block);
   if (k.rowsOwn) { // query heads of the key head in order
-    number = number + step.queryHead() % k.item.group * total;
-    total = total * k.item.group;
+    visit.number = visit.number + step.queryHead() % k.item.group * visit.total;
+    visit.total = visit.total * k.item.group;
   }
   const Num indices[] = {k.item.batch, k.rowsOwn ? k.item.keyHead : step.queryHead(),
                          step.at.block};
-  step.addTurn({k.fn.address(tickets, ArrayRef<Num>(indices)), number,
-                [=, this, &step] { addStep(step, number, total); }});
+  step.addTurn({k.fn.address(tickets, ArrayRef<Num>(indices)), visit.number,
+                [this, &step, visit] { addStep(step, visit); }});
 }
 
-void OuterFolds::addStep(Step &step, const Num &number, const Num &total) {
+void OuterFolds::addStep(Step &step, const Visit<Num> &visit) {
   KernelBuilder &b = step.k.b;
-  Value isFirst = b.compare(arith::CmpIPredicate::eq, number, 0);
-  Value isLast = b.compare(arith::CmpIPredicate::eq, number + Num(1), total);
-  SmallVector<Registers> sums;
-  for (unsigned index : order) {
-    const LocationScope location(b, stream.getYielded(index).getLoc());
-    sums.push_back(addTo(step, outer[index], spacesOf(stream.getResult(index)),
-                         step.registers(stream.getYielded(index)), isFirst));
+  Value isLater = b.compare(arith::CmpIPredicate::ne, visit.number, 0);
+  Value isLast = b.compare(arith::CmpIPredicate::eq, visit.number + Num(1), visit.total);
+  SmallVector<Registers> totals;
+  for (auto [index, buffer] : outer) {
+    Value yielded = stream.getYielded(index);
+    const LocationScope location(b, yielded.getLoc());
+    totals.push_back(addTo(step, buffer, spacesOf(yielded), step.registers(yielded), isLater));
   }
-  Value never = b.create<arith::ConstantOp>(b.getBoolAttr(false));
+  Value always = b.create<arith::ConstantOp>(b.getBoolAttr(true));
   for (const LineSum &line : step.takeLines())
-    write(step, line.buffer, line.spaces, addTo(step, line.buffer, line.spaces, line.sums, never));
+    write(step, line.buffer, line.spaces, addTo(step, line.buffer, line.spaces, line.sums, always));
   b.ifElse(
       isLast, TypeRange(),
       [&] {
-        for (auto [index, sum] : llvm::zip(order, sums))
-          step.set(stream.getResult(index), sum);
+        for (auto [sum, total] : llvm::zip(outer, totals))
+          step.set(stream.getResult(sum.first), total);
         for (Operation *op : foldOps)
           emitOp(step, op);
         return Registers();
       },
       [&] {
-        for (auto [index, sum] : llvm::zip(order, sums))
-          write(step, outer[index], spacesOf(stream.getResult(index)), sum);
+        for (auto [sum, total] : llvm::zip(outer, totals))
+          write(step, sum.second, spacesOf(stream.getResult(sum.first)), total);
         return Registers();
       });
 }

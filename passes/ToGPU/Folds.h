@@ -29,15 +29,11 @@ public:
   ArrayRef<Operation *> ownerEpilogue() const { return ownerOps; }
 
 private:
-  void addStep(Step &step, const Num &number, const Num &total);
-  Registers addTo(Step &step, Value buffer, const SpaceSet &spaces, const Registers &registers,
-                  Value isFirst);
-  void write(Step &step, Value buffer, const SpaceSet &spaces, const Registers &registers);
+  void addStep(Step &step, const Visit<Num> &visit);
 
   StageOp stage;
   StreamOp stream;
-  llvm::DenseMap<unsigned, Value> outer; // stream result -> buffer of its sum
-  SmallVector<unsigned> order;
+  llvm::MapVector<unsigned, Value> outer; // stream result -> buffer of its sum
   Value tickets;
   SmallVector<Value> buffers;
   SmallVector<Operation *> ownerOps, foldOps;

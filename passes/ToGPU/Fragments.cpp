@@ -69,12 +69,7 @@ SmallVector<Value> FragmentReader::loadBTransposed(const Panel &panel, int64_t r
 
 SmallVector<Value> FragmentReader::vectorAt(const Panel &panel, int64_t rowConstant, const Num &row,
                                             const Num &chunk) {
-  auto type = VectorType::get({4}, b.f32());
-  Value vector = b.load(type, k.shared.chunkAddress(panel, rowConstant, row, 0, chunk), 16);
-  SmallVector<Value> values;
-  for (int i = 0; i < 4; ++i)
-    values.push_back(b.create<LLVM::ExtractElementOp>(b.f32(), vector, b.integer(i)));
-  return values;
+  return b.loadVector(4, k.shared.chunkAddress(panel, rowConstant, row, 0, chunk));
 }
 
 SmallVector<Value> FragmentReader::twoAt(const Panel &panel, const Num &row, const Num &tile) {

@@ -64,6 +64,26 @@ void KernelBuilder::store(Value value, Value pointer, unsigned alignment) {
   create<LLVM::StoreOp>(value, pointer, alignment);
 }
 
+Registers KernelBuilder::loadVector(int64_t count, Value pointer, Type element) {
+  if (count == 1)
+    return {load(element, pointer)};
+  Value vector = load(VectorType::get({count}, element), pointer, 4 * count);
+  Registers values;
+  for (int64_t i = 0; i < count; ++i)
+    values.push_back(create<LLVM::ExtractElementOp>(element, vector, integer(i)));
+  return values;
+}
+
+void KernelBuilder::storeVector(ArrayRef<Value> values, Value pointer) {
+  if (values.size() == 1)
+    return store(values[0], pointer);
+  Value vector =
+      create<LLVM::PoisonOp>(VectorType::get({int64_t(values.size())}, values[0].getType()));
+  for (auto [index, value] : llvm::enumerate(values))
+    vector = create<LLVM::InsertElementOp>(vector.getType(), vector, value, integer(index));
+  store(vector, pointer, 4 * values.size());
+}
+
 void KernelBuilder::copyAsync(Value sharedTo, Value globalFrom, Value exists, int64_t bytes) {
   // Bypass the first-level cache, which only copies of 16 bytes can do.
   auto kind = bytes == 16 ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;

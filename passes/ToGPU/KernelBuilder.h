@@ -71,6 +71,10 @@ public:
   Value moved(Value base, Value bytes);
   Value load(Type type, Value pointer, unsigned alignment = 0);
   void store(Value value, Value pointer, unsigned alignment = 0);
+  /// Load and store consecutive words (f32 or i32) at a multiple of their size, in one access.
+  Registers loadVector(int64_t count, Value pointer) { return loadVector(count, pointer, f32()); }
+  Registers loadVector(int64_t count, Value pointer, Type element);
+  void storeVector(ArrayRef<Value> values, Value pointer);
   /// Atomically adds one to the i32 in global memory, for the entire device; returns its old value.
   Value countUp(Value pointer);
   /// Copies 16 (or 4) bytes to shared memory, or zeros if `exists` is false.

@@ -1,4 +1,5 @@
 //===- Panels.cpp - loads and stores of fragments -------------------------===//
+#include "passes/Schedule/StepPrograms.h"
 #include "passes/ToGPU/Emitters.h"
 
 using namespace mlir;
@@ -43,6 +44,44 @@ void mlir::tile::gpu::copyPanel(FragmentKernel &k, const Panel &panel, LoadOp lo
   }
 }
 
+Num mlir::tile::gpu::placeInVector(FragmentKernel &k, const Num &index) {
+  return k.isPermuted ? index + index / Num(2 * k.layout.innerTiles()) * Num(4) : index;
+}
+
+void mlir::tile::gpu::copyVector(FragmentKernel &k, LoadOp load, const Window &vector,
+                                 const Place &place, const Num &base) {
+  KernelBuilder &b = k.b;
+  const SpaceSet &spaces = spacesOf(load.getValue());
+  for (int64_t first = 0; first < k.schedule.innerBlock; first += k.schedule.threads()) {
+    const Num index = k.thread + Num(first);
+    auto copy = [&] {
+      Place at = place;
+      (hasRows(spaces) ? at.r : at.c) = base + index;
+      const Num to = vector.copy * Num(vector.copyBytes) + placeInVector(k, index) * Num(4);
+      b.copyAsync(k.shared.at(to + Num(vector.offset)), k.fn.address(load.getBuffer(), at),
+                  b.less(base + index, k.limitOf(spaces)), 4);
+    };
+    if (first + k.schedule.threads() <= k.schedule.innerBlock)
+      copy();
+    else
+      b.ifThen(b.less(index, Num(k.schedule.innerBlock)), copy);
+  }
+}
+
+/// Reads the vector of a step's block from shared memory.
+static Registers readVector(Step &step, LoadOp load, const Window &vector) {
+  FragmentKernel &k = step.k;
+  const SpaceSet &spaces = spacesOf(load.getValue());
+  Registers result;
+  for (int64_t i = 0, e = k.registersOf(spaces); i < e; i += 2) { // 2t and 2t + 1 of a tile
+    const Num index = k.layout.innerAt(k.t, k.elementAt(spaces, i));
+    const Num at = vector.copy * Num(vector.copyBytes) + placeInVector(k, index) * Num(4);
+    llvm::append_range(result, k.b.loadVector(2, k.shared.at(at + Num(vector.offset)),
+                                              elementOf(load.getValue())));
+  }
+  return result;
+}
+
 namespace {
 
 /// The place of one element of a vector or panel in its buffer, and whether it exists.
@@ -72,6 +111,10 @@ void mlir::tile::gpu::emitLoad(Scope &scope, LoadOp load) {
   KernelBuilder &b = k.b;
   auto type = cast<ValType>(load.getValue().getType());
   const SpaceSet &spaces = type.getSpaces();
+  if (isCopiedVector(load)) {
+    Step &step = scope.step();
+    return scope.set(load.getValue(), readVector(step, load, step.windowOf(load.getValue())));
+  }
   Registers result;
   for (int64_t i = 0, e = k.registersOf(spaces); i < e; ++i) {
     Target target = targetOf(scope, spaces, k.elementAt(spaces, i));

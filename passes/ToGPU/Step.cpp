@@ -56,11 +56,7 @@ void Step::storePairs(const Panel &panel, const Registers &pairs) {
       b.store(b.pack(pairs[i], pairs[i + 1]), address, 4);
       continue;
     }
-    auto type = VectorType::get({2}, b.f32());
-    Value pair = b.create<LLVM::PoisonOp>(type);
-    pair = b.create<LLVM::InsertElementOp>(type, pair, pairs[i], b.integer(0));
-    pair = b.create<LLVM::InsertElementOp>(type, pair, pairs[i + 1], b.integer(1));
-    b.store(pair, address, 8);
+    b.storeVector(ArrayRef<Value>(pairs).slice(i, 2), address);
   }
 }
 

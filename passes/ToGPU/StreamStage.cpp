@@ -19,7 +19,6 @@ void StreamStage::findRange() {
   Interval<Num> visited = k.innerBlocksOf(k.item.ownerBlock);
   firstInner = visited.begin, innerCount = visited.end - visited.begin;
   count = k.rowsOwn ? innerCount : innerCount * k.item.group;
-  perHead = maxOf(innerCount, Num(1));
 }
 
 void StreamStage::loadOwners() {
@@ -57,6 +56,8 @@ void StreamStage::declareInner() {
         k.shared.makePanel(k.schedule.innerBlock, k.depthOf(spacesOf(panel)), elementOf(panel),
                            steps.program.rings[ringOf(panel)].slots);
   };
+  auto slotsOf = [&](Value value) { return steps.program.rings[ringOf(value)].slots; };
+  const int64_t entries = placeInVector(k, k.schedule.innerBlock).getConstant();
   auto place = [&](Operation &op, bool inStream) {
     auto load = dyn_cast<LoadOp>(op);
     const bool isPanel = load && hasDepth(spacesOf(load.getValue()));
@@ -77,6 +78,8 @@ void StreamStage::declareInner() {
     };
     if (&op == mapOfCondition(stream).getOperation())
       return;
+    if (load && isCopiedVector(load))
+      lines[load] = k.shared.makeWindow(entries, slotsOf(load.getValue()));
     const bool isInner = op.getNumResults() && changes(spacesOf(op.getResult(0)));
     if (inStream || isInner)
       perStep.push_back(&op);
@@ -90,7 +93,6 @@ void StreamStage::declareInner() {
   }
   for (Operation &op : stream.getBody().front().without_terminator())
     place(op, /*inStream=*/true);
-  auto slotsOf = [&](Value table) { return steps.program.rings[ringOf(table)].slots; };
   windows = makeWindows(k, slotsOf);
   vectors = makeVectorPanels(k, slotsOf);
   makePairPanels(around);
@@ -98,15 +100,25 @@ void StreamStage::declareInner() {
 
 //===- One step -----------------------------------------------------------------===//
 
+StreamStage::BlockAt StreamStage::find(const Num &n) {
+  if (k.rowsOwn)
+    return {n, 0, n};
+  const Num ahead = n - current.n;
+  assert(ahead.isConstant() && ahead.getConstant() >= 0 && "a block of the trip or a later one");
+  BlockAt place = current;
+  for (; ahead.getConstant() != (place.n - current.n).getConstant(); place.n = place.n + Num(1)) {
+    const Num next = place.within + Num(1);
+    Value isNewHead = b.compare(arith::CmpIPredicate::eq, next, innerCount);
+    place.head = b.pick(isNewHead, place.head + Num(1), place.head);
+    place.within = b.pick(isNewHead, 0, next);
+  }
+  return place;
+}
+
 StepPlace StreamStage::placeOf(const Num &n) {
   StepPlace place;
-  Num within = n;
-  if (k.rowsOwn) {
-    place.queryHead = *k.item.queryHead;
-  } else {
-    place.queryHead = k.item.keyHead * k.item.group + n / perHead;
-    within = n % perHead;
-  }
+  const auto [at, head, within] = find(n);
+  place.queryHead = k.rowsOwn ? *k.item.queryHead : k.item.keyHead * k.item.group + head;
   const bool descending = stream.getOrder() == Order::Descending;
   place.block = descending ? firstInner + innerCount - Num(1) - within : firstInner + within;
   place.base = place.block * Num(k.schedule.innerBlock);
@@ -121,6 +133,12 @@ void StreamStage::startCopies(int ring, const Num &n) {
       continue;
     const LocationScope location(b, value.getLoc());
     copyPanel(k, panel.at(slot), value.getDefiningOp<LoadOp>(), step.place(), step.at.base);
+  }
+  for (auto &[load, vector] : lines) {
+    if (ringOf(load.getValue()) != ring)
+      continue;
+    const LocationScope location(b, load.getLoc());
+    copyVector(k, load, vector.at(slot), step.place(), step.at.base);
   }
   for (auto &[table, window] : windows) {
     if (ringOf(table) != ring)
@@ -252,7 +270,7 @@ void StreamStage::walk(ArrayRef<Action> actions, Trip &trip) {
 }
 
 void StreamStage::findEnds(StepFacts &facts, const Num &n) {
-  Num within = k.rowsOwn ? n : n % perHead;
+  const Num within = find(n).within;
   facts.isFirst = b.compare(arith::CmpIPredicate::eq, within, 0);
   facts.isLast = b.compare(arith::CmpIPredicate::eq, within + Num(1), innerCount);
 }
@@ -262,6 +280,8 @@ void StreamStage::setPanels(Step &step, const Num &n) {
     step.setPanel(value, panel.at(slotOf(ringOf(value), n)));
   for (MapOp map : innerRoundings)
     step.setPanel(map.getResult(0), step.panelOf(map.getInputs()[0]));
+  for (auto &[load, vector] : lines)
+    step.setWindow(load.getValue(), vector.at(slotOf(ringOf(load.getValue()), n)));
   for (auto &[table, window] : windows)
     step.setWindow(table, window.at(slotOf(ringOf(table), n)));
   for (auto &[table, panel] : vectors)
@@ -366,6 +386,26 @@ void StreamStage::setResults(ArrayRef<Value> results) {
   }
 }
 
+/// Emits the loop over the blocks of all query heads. It carries the place of the block, because a
+/// division in every trip would cost as much as many products.
+SmallVector<Value> StreamStage::loopOverBlocks(Registers starts, LoopBody body) {
+  const size_t own = starts.size();
+  if (!k.rowsOwn)
+    starts.append(2, b.integer(0));
+  SmallVector<Value> results =
+      b.loop(0, count, 1, starts, [&](Num n, ValueRange carried) -> SmallVector<Value> {
+        if (k.rowsOwn)
+          return body(n, carried);
+        current = {n, b.fromValue(carried[own]), b.fromValue(carried[own + 1])};
+        SmallVector<Value> yielded = body(n, carried.take_front(own));
+        const BlockAt next = find(n + Num(1));
+        yielded.append({b.toValue(next.head), b.toValue(next.within)});
+        return yielded;
+      });
+  results.truncate(own);
+  return results;
+}
+
 void StreamStage::run() {
   findRange();
   loadOwners();
@@ -380,7 +420,7 @@ void StreamStage::run() {
   Trip first{role.first, {}};
   if (role.first < 0)
     walk(role.trip, first);
-  setResults(b.loop(0, count, 1, startValues(first.passed), [&](Num n, ValueRange carried) {
+  setResults(loopOverBlocks(startValues(first.passed), [&](Num n, ValueRange carried) {
     return hasStates ? emitStepUnlessEmpty(n, carried) : emitStepAtAll(n, carried);
   }));
   // Copies are in flight if the loop has stopped early or has had no step. None may be when the

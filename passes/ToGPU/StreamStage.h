@@ -59,6 +59,12 @@ private:
   /// Runs a phase of a later block, and returns the registers of the values that it passes on.
   Registers runAhead(int phase, const Num &n);
   SmallVector<Type> passedTypes();
+  /// A block of the loop: its query head within the group, and its number among the head's blocks.
+  struct BlockAt {
+    Num n, head, within;
+  };
+  /// Returns the place of block n, a constant number of blocks after the current one.
+  BlockAt find(const Num &n);
   StepPlace placeOf(const Num &n);
   Num slotOf(int ring, const Num &n) const {
     const int slots = steps.program.rings[ring].slots;
@@ -73,6 +79,7 @@ private:
   SmallVector<Registers> setCarried(Step &step, ValueRange carried);
   SmallVector<Value> emitStep(const Num &n, ValueRange carried);
   Value isFullBlock(const StepPlace &at, const RowBounds &bounds);
+  SmallVector<Value> loopOverBlocks(Registers starts, LoopBody body);
   std::string items();
 
   //===- Steps that may be skipped (SkippedSteps.cpp) ---------------------------------===//
@@ -104,12 +111,13 @@ private:
 
   // Set before the loop.
   Num firstInner, innerCount, count; // count: the steps of the CTA
-  Num perHead;           // innerCount, or 1 if there are no steps, because it is a divisor
-  int64_t stopSlots = 0; // in shared memory: a value per warp
-  RowBounds ownBounds;   // if rows own
+  BlockAt current{0, 0, 0}; // the block of the trip that is emitted, block 0 before the loop
+  int64_t stopSlots = 0;    // in shared memory: a value per warp
+  RowBounds ownBounds;      // if rows own
   llvm::MapVector<Value, Panel> innerPanels;
   llvm::MapVector<Value, Window> windows; // by table
   llvm::MapVector<Value, Panel> vectors;  // of the distance, by table
+  llvm::MapVector<LoadOp, Window> lines;  // values of the inner side
   SmallVector<MapOp> innerRoundings;      // of inner panels, before they are read
   SmallVector<Operation *> perStep;       // ops of the stage on the inner side, then the stream's
 };

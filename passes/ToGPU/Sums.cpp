@@ -176,7 +176,6 @@ void PairSums::writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Re
 /// Returns the sum over all warps of the diagonal with inner - owner = apart.
 Value PairSums::sumOfSkewed(FragmentKernel &k, const Diagonal &diagonal, const Num &apart) {
   KernelBuilder &b = k.b;
-  auto four = VectorType::get({4}, b.f32());
   Value total = b.number(0.0);
   for (int64_t w = 0; w < schedule.warps; ++w) {
     Num d = table().rowOf(apart, w);
@@ -185,11 +184,8 @@ Value PairSums::sumOfSkewed(FragmentKernel &k, const Diagonal &diagonal, const N
     Value sum;
     for (int64_t half = 0; half < 2; ++half) {
       Value address = sharedFloat(k, diagonal.skewed, row * Num(8) + Num(half * 4));
-      Value part = b.load(four, address, 16);
-      for (int64_t i = 0; i < 4; ++i) {
-        Value value = b.create<LLVM::ExtractElementOp>(b.f32(), part, b.integer(i));
+      for (Value value : b.loadVector(4, address))
         sum = sum ? b.add(sum, value) : value;
-      }
     }
     total = b.add(total, b.select(isMet, sum, b.number(0.0)));
   }
