@@ -6,42 +6,88 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
+namespace {
+
+/// Copies a panel: every thread copies chunks of 16 bytes. If the threads are whole rows, a thread
+/// has the same chunk of each of its rows, and one pointer moves from row to row, so that no offset
+/// occupies a register across the loop. Offsets of a constant pitch are immediates. If columns own,
+/// the head changes in the loop, and such pointers would take more registers than offsets.
+class PanelCopy {
+public:
+  PanelCopy(FragmentKernel &k, const Panel &panel, LoadOp load, const Place &place, const Num &base)
+      : k(k), b(k.b), panel(panel), spaces(spacesOf(load.getValue())), base(base),
+        chunks(panel.chunks()), threads(k.schedule.threads()),
+        pitch(k.fn.rowPitch(load.getBuffer()) * Num(panel.elementBytes)),
+        hasPointer(k.rowsOwn && threads % chunks == 0 && !pitch.isConstant()),
+        firstRow(k.thread / Num(chunks)), chunk(k.thread % Num(chunks)) {
+    // Use 64 bits up to the block's first row and 32 inside: the host has checked the row pitch.
+    source = b.moved(k.fn.address(load.getBuffer(), place),
+                     b.createOrFold<arith::MulIOp>(b.wide(base), b.wide(pitch)));
+    if (hasPointer)
+      source = b.global(source, firstRow * pitch + chunk * Num(16));
+    room = limit() - base - firstRow;
+  }
+
+  void run() {
+    const int64_t total = panel.rows * chunks;
+    for (int64_t first = 0; first < total; first += threads) {
+      if (hasPointer && first > 0)
+        source = b.moved(source, b.wide(pitch * Num(threads / chunks)));
+      Num index = k.thread + Num(first);
+      if (first + threads <= total)
+        copy(first);
+      else
+        b.ifThen(b.less(index, Num(total)), [&] { copy(first); });
+    }
+  }
+
+private:
+  const Num &limit() const { return hasRows(spaces) ? k.rows : k.reach.end; }
+
+  /// Copies the chunk of this thread among those from `first` on.
+  void copy(int64_t first) {
+    if (hasPointer) {
+      const int64_t rows = first / chunks;
+      copy(firstRow + Num(rows), chunk, source, b.less(Num(rows), room));
+      return;
+    }
+    Num index = k.thread + Num(first);
+    Num row = index / Num(chunks), at = index % Num(chunks);
+    copy(row, at, b.global(source, row * pitch + at * Num(16)), b.less(base + row, limit()));
+  }
+  void copy(const Num &row, const Num &at, Value from, Value exists) {
+    // Columns that no row keeps may hold any value, even NaN, so they are replaced by zeros.
+    if (hasColumns(spaces) && !k.reach.begin.isConstant(0))
+      exists = b.both(exists, b.compare(arith::CmpIPredicate::sge, base + row, k.reach.begin));
+    if (Value taken = k.getStage().getTakenColumns(); taken && hasColumns(spaces)) {
+      const Num indices[] = {k.item.batch, minOf(base + row, k.columns - Num(1))};
+      Value isTaken = b.load(b.i32(), k.fn.address(taken, ArrayRef<Num>(indices)));
+      exists = b.both(exists, b.compare(arith::CmpIPredicate::ne, b.fromValue(isTaken), 0));
+    }
+    if (const int64_t present = panel.depth / panel.perChunk(); present < chunks)
+      exists = b.both(exists, b.less(at, Num(present)));
+    Num stored = k.isOwnerSide(spaces) ? row : k.layout.standing(row);
+    b.copyAsync(k.shared.chunkAddress(panel, 0, stored, 0, at), from, exists);
+  }
+
+  FragmentKernel &k;
+  KernelBuilder &b;
+  const Panel &panel;
+  const SpaceSet &spaces;
+  const Num &base;
+  const int64_t chunks, threads;
+  const Num pitch; // in bytes
+  const bool hasPointer;
+  const Num firstRow, chunk; // of this thread, if hasPointer
+  Num room;                  // rows of the block, from the thread's first on, that exist
+  Value source;
+};
+
+} // namespace
+
 void mlir::tile::gpu::copyPanel(FragmentKernel &k, const Panel &panel, LoadOp load,
                                 const Place &place, const Num &base) {
-  KernelBuilder &b = k.b;
-  const SpaceSet &spaces = spacesOf(load.getValue());
-  const bool isInner = !k.isOwnerSide(spaces);
-  const int64_t threads = k.schedule.threads(), chunks = panel.chunks();
-  const int64_t present = panel.depth / panel.perChunk(), total = panel.rows * chunks;
-  // Use 64 bits up to the block's first row and 32 inside: the host has checked the row pitch.
-  Num pitch = k.fn.rowPitch(load.getBuffer()) * Num(panel.elementBytes);
-  Value source = b.moved(k.fn.address(load.getBuffer(), place),
-                         b.createOrFold<arith::MulIOp>(b.wide(base), b.wide(pitch)));
-  for (int64_t first = 0; first < total; first += threads) {
-    Num index = k.thread + Num(first);
-    Num row = index / Num(chunks), chunk = index % Num(chunks);
-    auto copy = [&] {
-      Value exists = b.less(base + row, hasRows(spaces) ? k.rows : k.reach.end);
-      // Columns that no row keeps may hold any value, even NaN, so they are replaced by zeros.
-      if (hasColumns(spaces) && !k.reach.begin.isConstant(0))
-        exists = b.both(exists, b.compare(arith::CmpIPredicate::sge, base + row, k.reach.begin));
-      if (Value taken = k.getStage().getTakenColumns(); taken && hasColumns(spaces)) {
-        const Num indices[] = {k.item.batch, minOf(base + row, k.columns - Num(1))};
-        Value isTaken = b.load(b.i32(), k.fn.address(taken, ArrayRef<Num>(indices)));
-        exists = b.both(exists, b.compare(arith::CmpIPredicate::ne, b.fromValue(isTaken), 0));
-      }
-      if (present < chunks)
-        exists = b.both(exists, b.less(chunk, Num(present)));
-      Num stored = isInner ? k.layout.standing(row) : row;
-      Value to = k.shared.chunkAddress(panel, 0, stored, 0, chunk);
-      Num bytes = row * pitch + chunk * Num(16);
-      b.copyAsync(to, b.global(source, bytes), exists);
-    };
-    if (first + threads <= total)
-      copy();
-    else
-      b.ifThen(b.less(index, Num(total)), copy);
-  }
+  PanelCopy(k, panel, load, place, base).run();
 }
 
 Num mlir::tile::gpu::placeInVector(FragmentKernel &k, const Num &index) {
