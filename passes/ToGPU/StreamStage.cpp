@@ -364,7 +364,9 @@ Registers StreamStage::startValues(ArrayRef<Value> passed) {
   for (auto [index, result] : llvm::enumerate(stream.getResults())) {
     if (folds.isOuter(index))
       continue;
-    if (index < stream.getCarries().size())
+    if (laneSums.isDivided(index))
+      llvm::append_range(values, laneSums.divide(k, around.registers(stream.getCarries()[index])));
+    else if (index < stream.getCarries().size())
       llvm::append_range(values, around.registers(stream.getCarries()[index]));
     else
       values.append(k.registersOf(spacesOf(result)), b.number(0.0));
@@ -380,9 +382,11 @@ void StreamStage::setResults(ArrayRef<Value> results) {
   for (auto [index, result] : llvm::enumerate(stream.getResults())) {
     if (folds.isOuter(index))
       continue;
-    const int64_t count = k.registersOf(spacesOf(result));
-    around.set(result, Registers(results.take_front(count)));
-    results = results.drop_front(count);
+    Registers registers(results.take_front(k.registersOf(spacesOf(result))));
+    results = results.drop_front(registers.size());
+    if (laneSums.isDivided(index))
+      reduceAcrossLanes(k, spacesOf(result), Reduction::Add, registers);
+    around.set(result, std::move(registers));
   }
 }
 

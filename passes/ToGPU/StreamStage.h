@@ -13,6 +13,7 @@
 #include "passes/ToGPU/DistanceSums.h"
 #include "passes/ToGPU/Emitters.h"
 #include "passes/ToGPU/Folds.h"
+#include "passes/ToGPU/LaneSums.h"
 #include "passes/ToGPU/Sums.h"
 
 namespace mlir::tile::gpu {
@@ -23,8 +24,8 @@ public:
               KernelFunction &fn, OuterFolds &folds, PairSums &sums, const DistanceSums &vectorSums,
               Value itemCounter)
       : k(stage, schedule, fn, sums, itemCounter), b(k.b), stream(k.getStream()), steps(steps),
-        role(steps.program.roles[0]), folds(folds), vectorSums(vectorSums), around(k),
-        hasStates(k.getStage().getBlockStates()),
+        role(steps.program.roles[0]), folds(folds), laneSums(stream), vectorSums(vectorSums),
+        around(k), hasStates(k.getStage().getBlockStates()),
         mayStop(stream.getStopCarry() && k.rowsOwn && folds.getBuffers().empty() &&
                 vectorSums.isEmpty()),
         maySkip(stream.getSkipBuffer() && k.rowsOwn && sums.isEmpty() && vectorSums.isEmpty()) {}
@@ -105,6 +106,7 @@ private:
   const StageProgram &steps;
   const ::pe::math::Role &role;
   OuterFolds &folds;
+  const LaneSums laneSums;
   const DistanceSums &vectorSums;
   Scope around;
   const bool hasStates, mayStop, maySkip;

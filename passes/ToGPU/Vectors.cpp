@@ -1,5 +1,6 @@
 //===- Vectors.cpp - constants, masks, reductions, scans ------------------===//
 #include "passes/ToGPU/Emitters.h"
+#include "passes/ToGPU/LaneSums.h"
 
 using namespace mlir;
 using namespace mlir::tile;
@@ -192,7 +193,8 @@ void mlir::tile::gpu::emitReduce(Step &step, ReduceOp op) {
     Value &slot = result[k.indexOf(to, k.elementAt({"r", "c"}, index))];
     slot = slot ? combine(k.b, kind, slot, value) : value;
   }
-  reduceAcrossLanes(k, to, kind, result);
+  if (!isLaneSum(op))
+    reduceAcrossLanes(k, to, kind, result);
   step.set(op.getOutput(), std::move(result));
 }
 
