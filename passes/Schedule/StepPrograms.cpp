@@ -148,7 +148,7 @@ void Deriver::findPanels() {
     for (LoadOp load : block->getOps<LoadOp>())
       if (isInnerPanel(load.getValue()))
         readers.try_emplace(load.getValue(), before, before);
-      else if (isCopiedVector(load)) { // it is read where it stands
+      else if (isCopiedVector(load)) { // the load itself reads it
         auto phase = result.phases.find(load);
         const int at = phase == result.phases.end() ? before : phase->second;
         readers.try_emplace(load.getValue(), at, at);
