@@ -19,6 +19,10 @@ CTEST = """<testsuite>
 <testcase name="crashed" status="fail"><failure/></testcase>
 <testcase name="missing" status="notrun"><skipped/></testcase>
 <testcase name="away" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase>
+<testcase name="no-gpu" status="notrun"><skipped message="SKIP_RETURN_CODE=3"/><system-out>
+found 0 GPUs
+expected a GPU
+</system-out></testcase>
 <testcase name="off" status="disabled"/>
 </testsuite>"""
 
@@ -71,7 +75,7 @@ class RunTestsTest(unittest.TestCase):
         tally = run_tests.ctest_tally(self.write("ctest.xml", CTEST), self.build)
         self.assertEqual(tally.passed, 4)
         self.assertEqual(tally.failed, ["broken", "unit-bad: Suite.b", "crashed", "missing"])
-        self.assertEqual(tally.skipped, ["unit: Suite.c", "away", "off"])
+        self.assertEqual(tally.skipped, ["unit: Suite.c", "away", "no-gpu (expected a GPU)", "off"])
 
     def test_a_program_that_crashes_after_its_cases_fails(self):
         self.write("crashed.json", gtest_file(gtest_case("a")))

@@ -5,6 +5,8 @@ atomics, matrix instructions of every type, asynchronous copies with several sta
 attention kernels that people write.
 """
 
+import sys
+
 import triton
 import triton.language as tl
 
@@ -126,6 +128,31 @@ def attention_forward(q, k, v, o, lse, length, scale, ROWS: tl.constexpr, COLUMN
 
 
 @triton.jit
+def attention_without_mask(q, k, v, o, lse, length, scale, ROWS: tl.constexpr,
+                           COLUMNS: tl.constexpr, DEPTH: tl.constexpr):
+    """As in Triton's tutorial of fused attention, for lengths that are multiples of the blocks."""
+    head = tl.program_id(1) * length * DEPTH
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    depth = tl.arange(0, DEPTH)
+    place = head + rows[:, None] * DEPTH + depth[None, :]
+    queries = tl.load(q + place)
+    greatest = tl.full((ROWS,), -float("inf"), tl.float32)
+    mass = tl.zeros((ROWS,), tl.float32)
+    total = tl.zeros((ROWS, DEPTH), tl.float32)
+    for start in range(0, length, COLUMNS):
+        other = head + (start + tl.arange(0, COLUMNS))[:, None] * DEPTH + depth[None, :]
+        scores = tl.dot(queries, tl.trans(tl.load(k + other)))
+        now = tl.maximum(greatest, tl.max(scores, 1) * scale)
+        weights = tl.exp2(scores * scale - now[:, None])
+        shrink = tl.exp2(greatest - now)
+        mass = mass * shrink + tl.sum(weights, 1)
+        total = tl.dot(weights.to(tl.bfloat16), tl.load(v + other), total * shrink[:, None])
+        greatest = now
+    tl.store(o + place, (total / mass[:, None]).to(tl.bfloat16))
+    tl.store(lse + tl.program_id(1) * length + rows, greatest + tl.log2(mass))
+
+
+@triton.jit
 def attention_backward(q, k, v, d_o, lse, delta, d_q, d_k, d_v, length, scale,
                        ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr):
     head = tl.program_id(1) * length * DEPTH
@@ -189,14 +216,35 @@ KERNELS = [
 ]
 
 
-def compile_all(chip):
-    """Yields the name, PTX, threads and bytes of shared memory of every kernel."""
+def compile_kernel(chip, kernel, types, constants, warps, stages, aligned=False):
+    """Returns the compiled kernel, without a GPU. If aligned, pointers and integers are multiples
+    of 16, as a launch of PyTorch's tensors finds them."""
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
+    signature = {**types, **dict.fromkeys(constants, "constexpr")}
+    source = ASTSource(kernel, signature=signature, constexprs={
+        (kernel.arg_names.index(key),): value for key, value in constants.items()}, attrs={
+        (n,): [["tt.divisibility", 16]] for n, type in enumerate(types.values())
+        if aligned and type != "fp32"})
+    return triton.compile(source, target=GPUTarget("cuda", chip, 32),
+                          options={"num_warps": warps, "num_stages": stages})
+
+
+def compile_all(chip):
+    """Yields the name, PTX, threads and bytes of shared memory of every kernel."""
     for name, kernel, types, constants, warps, stages in KERNELS:
-        signature = {**types, **dict.fromkeys(constants, "constexpr")}
-        source = ASTSource(kernel, signature=signature, constexprs={
-            (kernel.arg_names.index(key),): value for key, value in constants.items()})
-        done = triton.compile(source, target=GPUTarget("cuda", chip, 32),
-                              options={"num_warps": warps, "num_stages": stages})
+        done = compile_kernel(chip, kernel, types, constants, warps, stages)
         yield name, kernel.__name__, done.asm["ptx"], 32 * warps, done.metadata.shared
+
+
+def main():
+    """Prints the PTX of attention without a mask: kernels_triton.py CHIP ROWS COLUMNS DEPTH."""
+    chip, *blocks = map(int, sys.argv[1:])
+    types = next(types for name, _, types, *_ in KERNELS if name == "attention_forward")
+    done = compile_kernel(chip, attention_without_mask, types,
+                          dict(zip(("ROWS", "COLUMNS", "DEPTH"), blocks)), 4, 3, aligned=True)
+    print(done.asm["ptx"])
+
+
+if __name__ == "__main__":
+    main()

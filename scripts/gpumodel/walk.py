@@ -1,0 +1,226 @@
+"""Finds the instructions that a warp executes in the main loop of a kernel.
+
+    trace = walk(kernel, counts, steps=20)
+
+Every basic block has a frequency, its executions per step. Counts of the PTX machine, by line,
+give them for pe's kernels; without counts the path with the most work through the loop has
+frequency 1. A branch then goes each way as often as the frequencies ask, spread evenly, so that a
+block with frequency 1/4 is in every fourth step.
+"""
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from re import search
+
+from gpumodel.chips import ModelError, kind_of
+from gpumodel.sass import Instruction, Kernel
+
+
+@dataclass
+class Trace:
+    code: list[Instruction]
+    marks: list[int]  # the indices in `code` at which a step begins
+    runs: float  # executions of the loop that were counted
+
+    @property
+    def steps(self) -> list[Instruction]:
+        return self.code[self.marks[0]:self.marks[-1]]
+
+    @property
+    def products(self) -> float:
+        """Matrix instructions of a step."""
+        return products_of(self.steps) / (len(self.marks) - 1)
+
+    def check_known(self, name: str) -> None:
+        """Refuses a path with too many unknown instructions."""
+        unknown = Counter(i.opcode for i in self.code if not kind_of(i.name))
+        if unknown.total() > 0.01 * len(self.code):
+            raise ModelError(f"{name}: expected known instructions, found on the path "
+                             + ", ".join(f"{n} {opcode}" for opcode, n in unknown.most_common()))
+
+
+def products_of(code: list[Instruction]) -> int:
+    return sum(kind_of(i.name) == "matrix" for i in code)
+
+
+def blocks_of(code: list[Instruction]) -> list[list[Instruction]]:
+    """Returns the basic blocks."""
+    ends = ("BRA", "JMP", "CALL", "RET", "EXIT", "BRX", "BREAK")
+    blocks: list[list[Instruction]] = []
+    for n, i in enumerate(code):
+        if not n or i.labels or code[n - 1].name in ends:
+            blocks.append([])
+        blocks[-1].append(i)
+    return blocks
+
+
+class Graph:
+    """The basic blocks of a kernel, and the blocks that follow each of them in `exits`."""
+
+    def __init__(self, code: list[Instruction]) -> None:
+        self.blocks = blocks_of(code)
+        labels = {label: b for b, block in enumerate(self.blocks) for label in block[0].labels}
+        self.exits: list[list[int]] = []
+        self.calls: dict[int, int] = {}  # the called block, by block
+        for b, block in enumerate(self.blocks):
+            last = block[-1]
+            target = search(r"`\((\.L_\w+)\)", last.operands)
+            to = labels.get(target[1]) if target else None
+            following = [b + 1] if b + 1 < len(self.blocks) else []
+            jumps = last.name in ("BRA", "JMP") or (last.name == "CALL" and last.predicate)
+            if jumps and to is not None and ".DIV" not in last.opcode:
+                is_conditional = last.predicate or search(r"^!?U?P", last.operands)
+                self.exits.append([to, *following] if is_conditional else [to])
+            elif last.name in ("EXIT", "RET", "BRX", "JMP") and last.predicate in ("", "PT"):
+                self.exits.append([])
+            else:
+                self.exits.append(following)
+                if last.name == "CALL" and to is not None:
+                    self.calls[b] = to
+
+    def reaching(self, head: int) -> list[int]:
+        """Returns the blocks from which `head` can be reached."""
+        found, todo = {head}, [head]
+        while todo:
+            end = todo.pop()
+            entries = [b for b, exits in enumerate(self.exits) if end in exits and b not in found]
+            found.update(entries)
+            todo += entries
+        return sorted(found)
+
+    def loops(self) -> list[tuple[int, int]]:
+        """Returns the first and last block of every backward branch."""
+        return [(to, b) for b, exits in enumerate(self.exits) for to in exits if to <= b]
+
+
+def main_loop(graph: Graph, weights: list[float | None], steps: float | None) -> int | None:
+    """Returns the first block of the smallest loop with the most matrix instructions, or null if
+    there is none. Blocks with no weight do not count. Of a warp without matrix instructions, it is
+    the largest loop that executes `steps` times."""
+    best: tuple[float, int] = 0.0, 0
+    head = None
+    for first, last in graph.loops():
+        body = [i for b in range(first, last + 1) if weights[b] for i in graph.blocks[b]]
+        worth: float = products_of(body)
+        if steps and weights[first] == steps:
+            worth += 1e-6 * len(body)
+        if worth and (head is None or (worth, first - last) > best):
+            best, head = (worth, first - last), first
+    return head
+
+
+def counted(graph: Graph, counts: Mapping[int, int]) -> list[float | None]:
+    """Returns the executions of every block, the median over its lines, or null if it has none.
+    The lines of control instructions are not reliable."""
+    result: list[float | None] = []
+    for block in graph.blocks:
+        known = [counts.get(i.line, 0) for i in block
+                 if i.line and kind_of(i.name) != "control"]
+        result.append(float(statistics.median(known)) if known else None)
+    return result
+
+
+Ways = dict[int, list[tuple[int, float]]]  # the successors of a block, with their shares
+
+
+def steady(graph: Graph, head: int) -> Ways:
+    """Returns the path through the loop with the most matrix instructions, then the most copies to
+    shared memory, then the fewest barriers, then the most accesses of global memory, then the
+    fewest instructions."""
+    points = {"LDGSTS": 1e4, "BAR": -300.0, "LDG": 1.0, "STG": 1.0, "RED": 1.0}
+
+    def worth(i: Instruction) -> float:
+        if i.predicate == "!PT":
+            return -0.01
+        return 1e6 if kind_of(i.name) == "matrix" else points.get(i.name, -0.01)
+
+    best = {head: (0.0, head)}  # the worth of the rest of the path, and the next block
+    for b in range(max(last for first, last in graph.loops() if first == head), head - 1, -1):
+        known = [(best[to][0], to) for to in graph.exits[b] if to == head or to > b and to in best]
+        if known:
+            value, to = max(known)
+            best[b] = value + sum(map(worth, graph.blocks[b])), to
+    return {b: [(to, 1.0)] for b, (_, to) in best.items()}
+
+
+def flows(graph: Graph, weights: list[float | None], head: int, polls: set[int]) -> Ways:
+    """Returns the successors of the blocks that reach `head`. A block is left as often as
+    entered, which gives the executions of most edges; the rest are in proportion to the blocks."""
+    inside = graph.reaching(head)
+    exits = {b: [x for x in dict.fromkeys(graph.exits[b]) if x in inside] for b in inside}
+    edges: dict[tuple[int, int], float] = {}
+    sides = [(b, [(x, b) for x in inside if b in exits[x]]) for b in inside if b != head]
+    sides += [(b, [(b, x) for x in exits[b]]) for b in inside]
+    sides.sort(key=lambda side: len(side[1]))
+    weights, changes = list(weights), True
+    while changes:
+        changes = False
+        for b, side in sides:
+            left = [edge for edge in side if edge not in edges]
+            known, weight = sum(edges.get(edge, 0.0) for edge in side), weights[b]
+            if not left and weight is None:
+                weights[b], changes = known, True
+            elif len(left) == 1 and weight is not None:
+                edges[left[0]], changes = max(0.0, weight - known), True
+                break  # edges of blocks with fewer edges come first
+    result: Ways = {}
+    for b, to in exits.items():
+        if b in polls:  # a poll succeeds at once: waiting costs what one access does
+            to = [x for x in to if x > b] or to
+        share = [edges.get((b, x), weights[x] or 0.0) for x in to]
+        total = sum(share)
+        result[b] = [(x, n / total if total > 0 else 1 / len(to)) for x, n in zip(to, share)]
+    return result
+
+
+def follow(graph: Graph, head: int, ways: Ways, steps: int) -> Trace:
+    """Returns the instructions of `steps` steps, or fewer if the ways leave the loop."""
+    trace = Trace([], [], 0.0)
+    owed: dict[tuple[int, int], float] = defaultdict(float)
+    b, returns, limit = head, list[int](), 60 * steps * sum(map(len, graph.blocks))
+    while len(trace.marks) <= steps and len(trace.code) < limit:
+        if b == head:
+            trace.marks.append(len(trace.code))
+        trace.code += graph.blocks[b]
+        if b in graph.calls:
+            returns.append(b)
+            b = graph.calls[b]
+        elif trace.code[-1].name == "RET" and returns:
+            b = graph.exits[returns.pop()][0]
+        else:
+            to = ways.get(b) or [(x, 1.0) for x in graph.exits[b][:1]]
+            if not to:
+                break
+            for x, share in to:
+                owed[b, x] += share
+            came, b = b, max((x for x, _ in to), key=lambda x: owed[b, x])
+            owed[came, b] -= 1
+    return trace
+
+
+def walk(kernel: Kernel, counts: Mapping[int, int] | None = None, polls: Set[int] = frozenset(),
+         like: float | None = None, steps: int = 20) -> Trace:
+    """Returns what a warp executes in `steps` steps of the main loop, which runs `like` times if it
+    has no matrix instructions. The trace is empty if there is no such loop. `counts` are executions
+    of lines, and `polls` the lines that repeat until another CTA has stored."""
+    graph = Graph(kernel.code)
+    weights: list[float | None] = [1.0] * len(graph.blocks)
+    if counts:
+        weights = counted(graph, counts)
+    head = main_loop(graph, weights, like)
+    if head is None:
+        return Trace([], [], 0.0)
+    if counts:
+        ways = flows(graph, weights, head, {
+            b for b, block in enumerate(graph.blocks) if any(i.line in polls for i in block)})
+    else:
+        ways = steady(graph, head)
+    trace = follow(graph, head, ways, steps)
+    trace.runs = weights[head] or 0.0
+    if len(trace.marks) <= steps:
+        raise ModelError(f"{kernel.name}: expected {steps} steps of the main loop, found "
+                         f"{max(0, len(trace.marks) - 1)} in {len(trace.code)} instructions")
+    trace.check_known(kernel.name)
+    return trace

@@ -1,0 +1,340 @@
+"""Tests scripts/gpu-model on loops of machine code whose cycles follow by hand. Needs no CUDA."""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+from support import ROOT, load_script
+
+from gpumodel import machine
+from gpumodel.chips import ModelError, chip
+from gpumodel.kernels import counts_of, predict
+from gpumodel.makespan import makespan
+from gpumodel.sass import parse, with_lines
+from gpumodel.walk import walk
+
+A100 = chip("sm_80")
+
+
+def sass(text, target="sm_80"):
+    """Returns the text of nvdisasm for rows `OPCODE OPERANDS | stall=4 writes=0 reads=0 waits=1
+    line=7`, with the fields encoded as ptxas does. Rows that end with a colon are labels."""
+    lines = [f".target {target}", ".text.kernel:"]
+    for number, row in enumerate(filter(None, map(str.strip, text.splitlines()))):
+        if row.endswith(":"):
+            lines.append(row)
+            continue
+        code, _, options = row.partition("|")
+        fields = {"stall": 1, "writes": 7, "reads": 7, "waits": 0, "line": 0}
+        fields |= {name: int(n) for name, n in re.findall(r"(\w+)=(\d+)", options)}
+        bits = fields["stall"] | fields["writes"] << 5 | fields["reads"] << 8
+        bits |= fields["waits"] << 11
+        if fields["line"]:
+            lines.append(f'\t//## File "kernel.ptx", line {fields["line"]}')
+        lines.append(f"        /*{16 * number:04x}*/  {code.strip()} ;  /* 0x{0:016x} */")
+        lines.append(f"                               /* 0x{bits << 41:016x} */")
+    return "\n".join(lines) + "\n"
+
+
+def loop(body, **options):
+    """Returns a kernel that repeats `body`, which has a stall of 1 for the branch."""
+    return parse(sass(f".L_x_0:\n{body}\n@P0 BRA `(.L_x_0)\nEXIT", **options))["kernel"]
+
+
+class NoChance:
+    """Random numbers without any effect: all warps start at once, and banks do not collide."""
+
+    def __init__(self, seed):
+        del seed
+
+    def random(self):
+        return 0.99
+
+    def randrange(self, end):
+        del end
+        return 0
+
+
+class MachineTest(unittest.TestCase):
+    def cycles(self, bodies, ctas=1, rows=None, on=A100):
+        """Returns the cycles of a step of warps with these bodies of a loop."""
+        traces = [walk(loop(body)) for body in bodies]
+        with mock.patch.object(machine.random, "Random", NoChance):
+            return machine.execute(traces, ctas, on, rows or {}).cycles
+
+    def test_stall_counts(self):
+        body = "HMMA.16816.F32 R0, R4, R6, R0 | stall=9\nMOV R1, R2 | stall=5"
+        self.assertEqual(self.cycles([body]), 9 + 5 + 1)
+
+    def test_scoreboard_of_a_result(self):
+        body = ("HMMA.16816.F32 R0, R4, R6, R0 | stall=2\nLDS R8, [R9] | stall=1 writes=0\n"
+                "MOV R1, R8 | stall=3 waits=1")
+        self.assertEqual(self.cycles([body]), 2 + A100.shared_latency + 3 + 1)
+
+    def test_scoreboard_of_matrix_instructions(self):
+        body = ("HMMA.16816.F32 R0, R4, R6, R0 | stall=1 writes=2\n"
+                "MOV R1, R0 | stall=1 waits=4")
+        self.assertEqual(self.cycles([body]), A100.matrix_latency + 1 + 1)
+
+    def test_a_pipe_serves_the_warps_of_a_scheduler_in_turn(self):
+        body = "\n".join(["HMMA.16816.F32 R0, R4, R6, R0"] * 16)
+        self.assertEqual(self.cycles([body] * 4), 16 * A100.matrix)
+        meet = machine.BARRIER_LATENCY + 1
+        self.assertEqual(self.cycles([body + "\nBAR.SYNC 0x0"] * 8), 31 * A100.matrix + 1 + meet)
+
+    def test_special_functions(self):
+        body = "HMMA.16816.F32 R0, R4, R6, R0\n" + "\n".join(["MUFU.EX2 R1, R1"] * 8)
+        self.assertAlmostEqual(self.cycles([body] * 4), 8 * A100.special, delta=1)
+
+    def test_two_pipes_overlap(self):
+        matrix = "\n".join(["HMMA.16816.F32 R0, R4, R6, R0"] * 8)
+        body = matrix + "\n" + "\n".join(["MUFU.EX2 R1, R1"] * 8)
+        both = self.cycles([body] * 4, ctas=2)  # one warp has the one while the other has the other
+        self.assertLess(both, 2 * 8 * (A100.matrix + A100.special))
+        self.assertGreaterEqual(both, 2 * 8 * A100.matrix)
+
+    def test_wavefronts_of_shared_memory(self):
+        body = "HMMA.16816.F32 R0, R4, R6, R0\n" + "\n".join(["LDS.128 R8, [R9] | writes=0"] * 8)
+        body += "\nMOV R1, R8 | waits=1"
+        alone = 1 + 7 * 4 + A100.shared_latency + 3 + 2  # the last result, after 8 of 4 wavefronts
+        self.assertAlmostEqual(self.cycles([body]), alone, delta=1)
+        self.assertGreaterEqual(self.cycles([body] * 4, ctas=4), 16 * 8 * 4)
+
+    def test_counted_conflicts(self):
+        body = ("HMMA.16816.F32 R0, R4, R6, R0\nLDS R8, [R9] | writes=0 line=7\n"
+                "MOV R1, R8 | waits=1 line=8")
+        row = machine.Row(10, 80, 10, 0, "ld.shared", [10])
+        self.assertAlmostEqual(self.cycles([body], rows={7: row}), self.cycles([body]) + 7)
+
+    def test_a_wait_for_copies(self):
+        body = ("HMMA.16816.F32 R0, R4, R6, R0\nLDGSTS.E.128 [R1], [R2]\nLDGDEPBAR\n"
+                "DEPBAR.LE SB0, 0x0\nMOV R1, R8")
+        self.assertGreater(self.cycles([body]), A100.l2_latency)
+        ahead = body.replace("SB0, 0x0", "SB0, 0x1")  # the copy of this step may go on
+        self.assertLess(self.cycles([ahead]), self.cycles([body]))
+
+    def test_a_barrier_between_warps(self):
+        short = "HMMA.16816.F32 R0, R4, R6, R0 | stall=2\nBAR.SYNC.DEFER_BLOCKING 0x0"
+        long = "\n".join(["MOV R1, R2 | stall=10"] * 9) + "\n" + short
+        expected = 90 + 2 + machine.BARRIER_LATENCY + 1
+        self.assertEqual(self.cycles([long] * 2), expected)
+        self.assertAlmostEqual(self.cycles([short, long]), expected, delta=1)
+
+    def test_warps_wait_when_others_have_ended(self):
+        short = "HMMA.16816.F32 R0, R4, R6, R0\nBAR.SYNC 0x0"
+        self.assertGreater(self.cycles([short + "\nBAR.SYNC 0x0", short]), 0)
+
+    def test_the_share_is_one_when_matrix_instructions_fill_their_pipe(self):
+        kernel = loop("\n".join(["HMMA.16816.F32 R0, R4, R6, R0"] * 256 + ["BAR.SYNC 0x0"]))
+        share = predict(kernel, [walk(kernel)] * 4, 1, A100, {}).share
+        self.assertAlmostEqual(share, 1.0, delta=0.02)
+        self.assertAlmostEqual(A100.speed(1.0), 312, delta=1)  # of the data sheet
+
+
+class WalkTest(unittest.TestCase):
+    SOMETIMES = """
+        HMMA.16816.F32 R0, R4, R6, R0 | line=1
+        @P1 BRA `(.L_x_1) | line=2
+        MUFU.EX2 R1, R1 | line=3
+        .L_x_1:
+        MOV R1, R2 | line=4"""
+
+    def test_a_block_is_visited_as_often_as_counted(self):
+        kernel = loop(self.SOMETIMES)
+        counts = {1: 40, 2: 40, 3: 10, 4: 40}
+        steps = walk(kernel, counts).steps
+        self.assertEqual(sum(i.name == "HMMA" for i in steps), 20)
+        self.assertEqual(sum(i.name == "MUFU" for i in steps), 5)
+        self.assertFalse(any(i.name == "MUFU" for i in walk(kernel, counts | {3: 0}).steps))
+
+    def test_a_poll_succeeds_at_once(self):
+        kernel = loop("HMMA.16816.F32 R0, R4, R6, R0 | line=1\n.L_x_1:\nLDG.E.STRONG.GPU R2, [R4] "
+                      "| line=2\n@P1 BRA `(.L_x_1) | line=2\nMOV R1, R2 | line=3")
+        steps = walk(kernel, {1: 10, 2: 500, 3: 10}, polls={2}).steps
+        self.assertEqual(sum(i.name == "LDG" for i in steps), 20)
+
+    def test_a_function_is_followed_and_left(self):
+        text = """.L_x_0:
+            HMMA.16816.F32 R0, R4, R6, R0 | line=1
+            CALL.REL.NOINC `(.L_x_2) | line=2
+            MOV R1, R2 | line=3
+            @P0 BRA `(.L_x_0) | line=4
+            EXIT
+            .L_x_2:
+            POPC R1, R2 | line=5
+            RET.REL.NODEC R4 `(kernel) | line=5"""
+        steps = walk(parse(sass(text))["kernel"], dict.fromkeys(range(1, 6), 30)).steps
+        self.assertEqual(" ".join(i.name for i in steps[:6]), "HMMA CALL POPC RET MOV BRA")
+
+    def test_a_warp_without_products_has_the_loop_of_the_same_steps(self):
+        text = """.L_x_0:
+            MOV R1, R2 | line=1
+            @P0 BRA `(.L_x_0) | line=1
+            .L_x_1:
+            LDG.E R1, [R2] | line=2
+            STG.E [R2], R1 | line=2
+            @P0 BRA `(.L_x_1) | line=2
+            EXIT"""
+        kernel = parse(sass(text))["kernel"]
+        self.assertEqual(walk(kernel, {1: 99, 2: 16}).code, [])
+        self.assertEqual(walk(kernel, {1: 99, 2: 16}, like=16).steps[0].name, "LDG")
+
+    def test_warps_of_a_role_share_the_mean_of_the_rest(self):
+        rows = {1: machine.Row(20, 0, 0, 0, "mma.sync", [10, 10, 0]),
+                2: machine.Row(9, 0, 0, 0, "add.s32", [2, 4, 3])}
+        self.assertEqual(counts_of(rows, 3), [{1: 10, 2: 3}, {1: 10, 2: 3}, {1: 0, 2: 3}])
+
+    def test_fields_of_an_instruction(self):
+        first = loop("LDG.E.128 R4, [R2.64] | stall=4 writes=1 reads=3 waits=33").code[0]
+        self.assertEqual((first.opcode, first.stall, first.writes, first.reads, first.waits),
+                         ("LDG.E.128", 4, 1, 3, 33))
+
+    def test_lines_are_those_of_the_text(self):
+        ptx = ".address_size 64\n.loc 3 9 1\n\tadd.s32 %r1, %r1, 1;\n@%p1 bra $L1;\n$L1:\n"
+        expected = ('.address_size 64\n.file 1 "kernel.ptx"\n.loc 1 3 0\n\tadd.s32 %r1, %r1, 1;\n'
+                    '.loc 1 4 0\n@%p1 bra $L1;\n$L1:\n')
+        self.assertEqual(with_lines(ptx), expected)
+
+
+class MakespanTest(unittest.TestCase):
+    """Steps of 10 cycles; the time without waiting is steps * 10 / places."""
+
+    def test_one_place_never_waits(self):
+        self.assertEqual(makespan(2, 3, 3, 1, 10, hand_over=0), 1.0)
+
+    def test_causal_blocks_end_unequally(self):
+        self.assertEqual(makespan(1, 2, 2, 2, 10, hand_over=5), 20 / 15)
+
+    def test_a_turn_seen_late(self):
+        self.assertEqual(makespan(1, 2, 2, 2, 10, hand_over=25), 35 / 15)
+
+    def test_without_a_mask_the_second_waits_at_its_start(self):
+        self.assertEqual(makespan(1, 2, 2, 2, 10, hand_over=5, causal=False), 25 / 20)
+
+    def test_rotated_starts_do_not_wait(self):
+        self.assertEqual(makespan(1, 2, 2, 2, 10, hand_over=5, causal=False, rotated=True), 1.0)
+
+    def test_blocks_of_different_sizes(self):
+        # CTAs 3 and 2 visit block 1, CTAs 1 and 0 both blocks; each adds after the next one.
+        self.assertEqual(makespan(1, 4, 2, 4, 10, hand_over=0), 20 / 15)
+
+    def test_a_ring_without_places_for_all_is_refused(self):
+        with self.assertRaisesRegex(ModelError, "expected places for the 2 CTAs .* found 1"):
+            makespan(1, 2, 2, 1, 10, causal=False, rotated=True)
+
+
+class ErrorTest(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.root = pathlib.Path(directory.name)
+        self.cubin = self.root / "a.cubin"
+        self.cubin.write_text("machine code")
+
+    def disassembler(self, text, status=0):
+        """Installs a disassembler that prints `text`, as an error if the status is not zero."""
+        (self.root / "text").write_text(text)
+        program = self.root / "nvdisasm"
+        stream = " >&2" if status else ""
+        program.write_text(f"#!/bin/sh\n/bin/cat {self.root}/text{stream}\nexit {status}\n")
+        program.chmod(0o755)
+
+    def expect(self, message, *arguments, status=1):
+        command = [sys.executable, "-B", ROOT / "scripts/gpu-model", *arguments]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True,
+                              env=os.environ | {"PATH": str(self.root)})
+        self.assertRegex(done.stderr, f"^gpu-model: error: {message}.*\n$")
+        self.assertEqual(done.returncode, status)
+
+    def test_no_disassembler(self):
+        self.expect("expected nvdisasm in PATH, found none; install .*nvidia-cuda-nvdisasm", "file",
+                    self.cubin, "--chip=sm_80", status=3)
+
+    def test_no_assembler(self):
+        ptx = self.root / "a.ptx"
+        ptx.write_text(".version 7.0\n")
+        self.expect("expected ptxas in PATH, found none; install .*nvidia-cuda-nvcc", "file", ptx,
+                    "--chip=sm_80", status=3)
+
+    def test_no_file(self):
+        self.expect("none.cubin: expected a cubin, found no file", "file", "none.cubin",
+                    "--chip=sm_80")
+
+    def test_a_cut_cubin(self):
+        self.disassembler("nvdisasm fatal   : a.cubin is not a supported Elf file", status=1)
+        self.expect("/.*a.cubin: nvdisasm reports: nvdisasm fatal .* not a supported Elf file",
+                    "file", self.cubin, "--chip=sm_80")
+
+    def test_no_code(self):
+        self.disassembler(".target sm_80\n")
+        self.expect("/.*a.cubin: expected a cubin with code, found no kernel", "file", self.cubin,
+                    "--chip=sm_80")
+
+    def test_another_chip(self):
+        body = "HMMA.16816.F32 R0, R4, R6, R0"
+        self.disassembler(sass(f".L_x_0:\n{body}\n@P0 BRA `(.L_x_0)", "sm_89"))
+        self.expect("kernel: expected code for sm_80, found sm_89", "file", self.cubin,
+                    "--chip=sm_80")
+
+    def test_a_chip_without_rates(self):
+        self.expect("expected a chip with known rates, sm_80, sm_90, sm_120, found sm_75", "file",
+                    self.cubin, "--chip=sm_75")
+
+    def test_no_loop_of_matrix_instructions(self):
+        self.disassembler(sass(".L_x_0:\nMOV R0, R4\n@P0 BRA `(.L_x_0)\nEXIT"))
+        self.expect("kernel: expected a loop with matrix instructions, found none", "file",
+                    self.cubin, "--chip=sm_80")
+
+    def test_unknown_instructions(self):
+        body = "HMMA.16816.F32 R0, R4, R6, R0\nFROB.X R1, R2\nFROB.X R1, R2\nUNHEARD R1"
+        self.disassembler(sass(f".L_x_0:\n{body}\n@P0 BRA `(.L_x_0)\nEXIT"))
+        self.expect("kernel: expected known instructions, found on the path 42 FROB.X, 21 UNHEARD",
+                    "file", self.cubin, "--chip=sm_80")
+
+    def test_no_kernel_of_the_name(self):
+        self.disassembler(sass("EXIT"))
+        self.expect("/.*a.cubin: expected a kernel named other, found kernel", "file", self.cubin,
+                    "--chip=sm_80", "--kernel=other")
+
+    def test_few_unknown_instructions_are_accepted(self):
+        body = "\n".join(["HMMA.16816.F32 R0, R4, R6, R0"] * 200 + ["FROB.X R1, R2"])
+        self.assertGreater(len(walk(loop(body)).code), 4000)
+
+
+class CommandTest(unittest.TestCase):
+    module = load_script("gpu-model")
+    STORED = {"speed": 100.0, "extra": 0, "elsewhere": 1.0}
+
+    def lost(self, **found):
+        with tempfile.TemporaryDirectory() as directory:
+            (pathlib.Path(directory) / "predictions.json").write_text(
+                json.dumps({"nope": self.STORED}))
+            with mock.patch.object(self.module, "DATA", pathlib.Path(directory)):
+                return self.module.faults({"nope": self.STORED | found})
+
+    def test_a_kernel_that_loses_less_than_five_percent_is_accepted(self):
+        self.assertEqual(self.lost(speed=95.1), [])
+        self.assertEqual(self.lost(speed=120.0, elsewhere=1.4), [])
+
+    def test_losses_and_conflicts_are_faults(self):
+        for found in ({"speed": 94.9}, {"extra": 1}, {"elsewhere": 1.6}):
+            with self.subTest(found=found):
+                self.assertRegex(self.lost(**found)[0], "^nope: expected .* found ")
+
+    def test_calibration_without_sources_prints_the_stored_table(self):
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            self.module.calibrate()
+        self.assertIn("| FlashAttention-2 forward 64 sm_80 | 203 | 192 | 1.06 |",
+                      printed.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()
