@@ -133,7 +133,7 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage, const Machine &machine)
   schedule.innerBlock =
       traits.hasSnapshots ? chooseGpuKeyBlock(plan) : chooseInnerBlock(traits, depth);
   // Two owner tiles per warp halve the shared memory reads per product, which limit the speed of a
-  // single tile (pe bench --model).
+  // single tile (scripts/gpu-model choose; scripts/gpumodel/choices.json).
   const bool hasRoom =
       depth <= (traits.hasSnapshots ? 64 : 128) &&
       !(traits.hasSnapshots && traits.carried > 2); // the third is the log of the remaining mass

@@ -2,8 +2,8 @@
 //
 // One row per machine has everything that the choices of a schedule may depend on, and everything
 // that the compiler and the runtime need to know about it. A new chip is a new row. Numbers of
-// cores and clocks are in Product.h: results depend on schedules and must not depend on the number
-// of cores.
+// cores and clocks are not here: results depend on schedules and must not depend on the number of
+// cores. Predictions read them from scripts/gpumodel/chips.json.
 //
 // Sources. CPUs: the x86-64 psABI (levels), Intel's and AMD's optimization manuals, Arm's guide for
 // Neoverse V1. GPUs: the CUDA programming guide (compute capabilities, throughput of arithmetic

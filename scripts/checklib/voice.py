@@ -73,8 +73,6 @@ EXCEPTIONS = [
 ]
 # Whole rooms and files that are not checked, with the reason.
 UNCHECKED = {
-    "tools/pe/GpuModel.cpp": "replaced by a model that a GPU calibrates",
-    "tools/pe/GpuModel.h": "replaced by a model that a GPU calibrates",
     "passes/ToTile/PEToTile.cpp": "divided when the machine opens",
     "docs/reference/ops.md": "generated; its sources are checked",
     "docs/python/api.md": "generated; its sources are checked",

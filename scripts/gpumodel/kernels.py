@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from gpumodel.chips import Chip, ModelError, chip
 from gpumodel.machine import Result, Row, execute
-from gpumodel.sass import Kernel, assemble, run
+from gpumodel.sass import Kernel, assemble, run, tool
 from gpumodel.walk import Trace, blocks_of, products_of, walk
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,6 +129,7 @@ def predictions(case: Case, directory: Path, why: str = "") -> Found:
     """Predicts the kernels of a case that have matrix instructions: 1e12 operations per second, and
     columns. Prints the lines of PTX at which warps of the kernel `why` wait longest."""
     on, ptx = chip(case.chip), directory / "kernels.ptx"
+    _ = tool("ptxas"), tool("nvdisasm")  # reported before a call is counted
     counts, launches = count(case, directory / "counts.tsv")
     case.run("compile", "--target=cuda", f"--head-dim={case.dim}", f"--value-dim={case.dim}",
              "--line-tables", "--emit=ptx", "-o", str(ptx))

@@ -270,7 +270,7 @@ class TextTest(TreeTest):
         self.expect_problem(self.check, "passes/a.cpp:5:", "'of its own'")
 
     def test_files_that_later_work_replaces_are_left(self):
-        self.write("tools/pe/GpuModel.cpp", "// What is behind.\n")
+        self.write("passes/ToTile/PEToTile.cpp", "// What is behind.\n")
         self.expect_clean(self.check)
 
 

@@ -7,7 +7,6 @@
 #include "runtime/train/blas/Blas.h"
 #include "tools/pe/CommandLine.h"
 #include "tools/pe/Commands.h"
-#include "tools/pe/GpuModel.h"
 #include "tools/pe/Run.h"
 #include "tools/pe/Timing.h"
 #include "tools/pe/Unfused.h"
@@ -41,64 +40,8 @@ struct BenchOptions {
   std::vector<int64_t> lengths = {512, 2048};
   int64_t heads = 8, headDim = 64;
   int threads = 1, repeats = 7;
-  std::string target = "cpu", chip = "sm_90", dtype = "bf16";
-  bool model = false, views = false;
+  bool views = false;
 };
-
-/// Prints the predicted cycles of the main loops (pe bench --target=cuda --model).
-Status modelKernels(const BenchOptions &options) {
-  auto gpu = findProduct(options.chip);
-  if (!gpu)
-    return gpu.takeError();
-  std::printf("predicted, not measured: %s (%s), %s, head dim %lld; one pass of a CTA through the "
-              "main loop\n",
-              std::string(gpu->product->machine).c_str(), std::string(gpu->product->name).c_str(),
-              options.dtype.c_str(), static_cast<long long>(options.headDim));
-  std::printf("%-16s %-9s %5s %5s %5s %5s %5s %7s %9s %-8s %10s %8s\n", "encoding", "kernel",
-              "instr", "mma", "ex2", "shr", "cta", "cycles", "serial", "busiest", "roofline",
-              "serial");
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const std::string &name : options.names) {
-    auto program = Program::load(options.encodings + "/" + name + ".mlir");
-    if (!program)
-      return program.takeError();
-    CompileOptions compile;
-    compile.target = nameOf(plan::Target::Cuda);
-    compile.chip = options.chip;
-    compile.headDim = compile.valueDim = options.headDim;
-    compile.grad = true;
-    compile.dtype = *parseDType(options.dtype);
-    auto ptx = program->emit(compile, Stage::Ptx);
-    if (!ptx)
-      return ptx.takeError();
-    const auto threads = LoopCounts::threadsOf(*ptx);
-    for (const auto &[kernel, counts] : LoopCounts::ofKernels(*ptx)) {
-      const bool isBackward = kernel.find("backward") != std::string::npos;
-      const int cta = threads.at(kernel);
-      const Prediction p = predict(counts, cta, *gpu);
-      std::printf("%-16s %-9s %5lld %5lld %5lld %5lld %5d %7.0f %9.0f %-8s %5.0f TF/s %3.0f TF/s\n",
-                  name.c_str(), isBackward ? "backward" : "forward",
-                  static_cast<long long>(counts.instructions),
-                  static_cast<long long>(counts.matrix), static_cast<long long>(counts.special),
-                  static_cast<long long>(counts.shared), cta, p.rooflineCycles, p.serialCycles,
-                  p.busiest.c_str(), p.rooflineTeraflops, p.serialTeraflops);
-      rows.push_back({{"encoding", name},
-                      {"kernel", kernel},
-                      {"instructions", counts.instructions},
-                      {"mma", counts.matrix},
-                      {"busiest", p.busiest},
-                      {"cycles", p.rooflineCycles},
-                      {"serial_cycles", p.serialCycles},
-                      {"teraflops", p.rooflineTeraflops},
-                      {"serial_teraflops", p.serialTeraflops}});
-    }
-  }
-  if (options.json.empty())
-    return Status::success();
-  const nlohmann::ordered_json file = {
-      {"chip", gpu->product->machine}, {"predicted", true}, {"rows", rows}};
-  return writeFileAtomically(options.json, file.dump(2) + "\n");
-}
 
 Status checkOptions(const BenchOptions &options) {
   if (Status output = checkOutput("--json", options.json); !output)
@@ -115,14 +58,6 @@ Status checkOptions(const BenchOptions &options) {
   if (options.threads < 0 || options.threads > cpu::ThreadPool::Options::kMaxThreads)
     return makeError("--threads: expected 1 to ", cpu::ThreadPool::Options::kMaxThreads,
                      " (0: one per core), found ", options.threads);
-  if (options.model != (options.target == nameOf(plan::Target::Cuda)))
-    return makeError("expected --model and --target=cuda together, found only ",
-                     options.model ? "--model"
-                                   : "--target=cuda; scripts/gpu-check.sh times kernels on a GPU");
-  if (options.model && options.views)
-    return makeError("expected --views without --model: the model has no strides");
-  if (options.dtype != "bf16" && options.dtype != "f16")
-    return makeError("expected --dtype=bf16 or f16 for the model, found '", options.dtype, "'");
   return Status::success();
 }
 
@@ -426,20 +361,11 @@ Action addBench(CLI::App &app) {
   app.add_option("--json", options->json, "Also write the table to this file, as JSON");
   addSwitch(app, "--views", options->views,
             "Time strided views of [B, S, H, D] tensors against contiguous tensors");
-  app.add_option("--target", options->target, "cpu, or cuda with --model")
-      ->check(
-          oneOf({std::string(nameOf(plan::Target::Cpu)), std::string(nameOf(plan::Target::Cuda))}))
-      ->capture_default_str();
-  addSwitch(app, "--model", options->model,
-            "Predict the cycles of GPU kernels from their instructions instead of timing");
-  app.add_option("--chip", options->chip, "GPU for --model: " + modelledChips())
-      ->capture_default_str();
-  app.add_option("--dtype", options->dtype, "Type for --model: bf16 or f16")->capture_default_str();
   app.footer("Example: pe bench --with=nope,alibi,fire --lengths=512");
   return [options] {
     Status status = checkOptions(*options);
     if (status)
-      status = options->model ? modelKernels(*options) : Bench(*options).run();
+      status = Bench(*options).run();
     return status ? 0 : reportError("bench", status.error());
   };
 }
