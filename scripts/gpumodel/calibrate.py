@@ -2,6 +2,8 @@
 their sources, calibration.json keeps the results."""
 
 import json
+import re
+import statistics
 import tempfile
 from collections.abc import Iterator
 from datetime import date
@@ -83,6 +85,14 @@ def table() -> Iterator[str]:
         published = row["published"]
         factor = f"{row['model'] / published:.2f}" if published else ""
         yield f"| {name} | {row['model']:.0f} | {published or ''} | {factor} | {row['date']} |"
+
+
+def factor(name: str, stage: str) -> float:
+    """Returns the mean of FlashAttention-2's speed in the model over its published one."""
+    rows = json.loads(TABLE.read_text())
+    factors = [row["model"] / row["published"] for peer, row in rows.items()
+               if re.fullmatch(rf"FlashAttention-2 {stage} \d+ {name}", peer) and row["published"]]
+    return float(statistics.mean(factors))
 
 
 def peer_speed(name: str, stage: str, dim: int) -> float:

@@ -53,8 +53,8 @@ def run(command: list[str | Path], source: str = "") -> subprocess.CompletedProc
     done = subprocess.run([str(x) for x in command], capture_output=True, text=True)
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
-        name = Path(command[0]).name
-        raise ModelError(f"{source or ' '.join(map(str, command))}: {name} reports: {lines[-1]}")
+        about = f"{source}: " if source else ""
+        raise ModelError(f"{about}{Path(command[0]).name} reports: {lines[-1]}")
     return done
 
 

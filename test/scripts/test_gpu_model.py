@@ -16,7 +16,7 @@ from support import ROOT, load_script
 
 from gpumodel import machine
 from gpumodel.chips import ModelError, chip
-from gpumodel.kernels import counts_of, predict
+from gpumodel.kernels import Case, counts_of, predict
 from gpumodel.makespan import makespan
 from gpumodel.sass import parse, with_lines
 from gpumodel.walk import walk
@@ -312,13 +312,61 @@ class ErrorTest(unittest.TestCase):
 class CommandTest(unittest.TestCase):
     module = load_script("gpu-model")
     STORED = {"speed": 100.0, "extra": 0, "elsewhere": 1.0}
+    COLUMNS = {"spilled": 8, "extra wavefronts": 0, "elsewhere, %": 1.0}
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.data = pathlib.Path(directory.name)
+        replaced = mock.patch.object(self.module, "DATA", self.data)
+        replaced.start()
+        self.addCleanup(replaced.stop)
 
     def lost(self, **found):
-        with tempfile.TemporaryDirectory() as directory:
-            (pathlib.Path(directory) / "predictions.json").write_text(
-                json.dumps({"nope": self.STORED}))
-            with mock.patch.object(self.module, "DATA", pathlib.Path(directory)):
-                return self.module.faults({"nope": self.STORED | found})
+        (self.data / "predictions.json").write_text(json.dumps({"nope": self.STORED}))
+        return self.module.faults({"nope": self.STORED | found})
+
+    def run_with(self, speed_of, command, **options):
+        """Runs a command for nope on sm_80 with these speeds of schedules. Returns its output."""
+        def predicted(case, why=""):
+            del why
+            return {"forward": (speed_of(case.schedule), self.COLUMNS)}
+
+        with (mock.patch.object(self.module, "predicted", predicted),
+              contextlib.redirect_stdout(io.StringIO()) as printed):
+            command(pathlib.Path("build"), encodings="nope", chips="sm_80", dims="64", **options)
+        return printed.getvalue()
+
+    def test_stored_predictions_are_checked(self):
+        text = self.run_with(lambda _: 203.2, self.module.kernels, store=True)
+        self.assertIn("| nope | sm_80 | 64 | forward | 1.00 | 1.00 | 0.65 | 0.61 | 8 |", text)
+        stored = json.loads((self.data / "predictions.json").read_text())["nope sm_80 64 forward"]
+        self.assertEqual((stored["speed"], stored["extra"]), (203.2, 0))
+        self.run_with(lambda _: 200.0, self.module.kernels, check=True)
+        with self.assertRaisesRegex(ModelError, "^nope sm_80 64 forward: expected .*203.2"):
+            self.run_with(lambda _: 180.0, self.module.kernels, check=True)
+
+    def test_candidates_are_stored_with_the_best(self):
+        def speed_of(schedule):
+            if schedule == "warps=8":
+                raise ModelError("pe reports: expected at most 4 warps")
+            return 100.0 + len(schedule)
+
+        text = self.run_with(speed_of, self.module.choose)
+        self.assertIn("nope warps=8: pe reports: expected at most 4 warps\n", text)
+        found = json.loads((self.data / "choices.json").read_text())["nope sm_80 64 forward"]
+        self.assertEqual(found["candidates"]["default"], {"speed": 100.0, "spilled": 8})
+        self.assertEqual(found["best"], max(found["candidates"], key=len))
+        self.assertLessEqual(len(found["candidates"]), 10)
+        self.assertNotIn("warps=8", found["candidates"])
+        self.assertRegex(found["date"], r"^\d{4}-\d\d-\d\d$")
+
+    def test_every_key_is_visited(self):
+        file = self.data / "in.safetensors"
+        case = Case(pathlib.Path("build"), "nope", "sm_80", 64)
+        self.assertEqual(case.inputs(file)[0], "--random=1")
+        self.assertEqual(case._replace(encoding="stick_breaking").inputs(file), [f"--in={file}"])
+        self.assertGreater(file.stat().st_size, 4 * 4 * 1024 * 64)
 
     def test_a_kernel_that_loses_less_than_five_percent_is_accepted(self):
         self.assertEqual(self.lost(speed=95.1), [])
