@@ -50,7 +50,10 @@ class Kernel:
 
 def run(command: list[str | Path], source: str = "") -> subprocess.CompletedProcess[str]:
     """Runs a program. A failure is reported with the last line that it prints, about `source`."""
-    done = subprocess.run([str(x) for x in command], capture_output=True, text=True)
+    try:
+        done = subprocess.run([str(x) for x in command], capture_output=True, text=True)
+    except OSError as error:
+        raise ModelError(f"cannot run {command[0]}: {error.strerror}") from error
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
         about = f"{source}: " if source else ""

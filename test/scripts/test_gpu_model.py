@@ -264,6 +264,18 @@ class ErrorTest(unittest.TestCase):
         self.expect("expected ptxas in PATH, found none; install .*nvidia-cuda-nvcc", "file", ptx,
                     "--chip=sm_80", status=3)
 
+    def test_wrong_options(self):
+        self.expect("--mask: expected causal or none, found all", "makespan", "--mask=all")
+        self.expect("--dims: expected numbers between commas, found a,64", "kernels", "build",
+                    "--dims=a,64")
+
+    def test_a_build_without_pe(self):
+        for name in ("ptxas", "nvdisasm"):
+            (self.root / name).write_text("#!/bin/sh\n")
+            (self.root / name).chmod(0o755)
+        self.expect(f"cannot run {self.root}/bin/pe: No such file or directory", "kernels",
+                    self.root, "--encodings=nope", "--chips=sm_80", "--dims=64")
+
     def test_no_file(self):
         self.expect("none.cubin: expected a cubin, found no file", "file", "none.cubin",
                     "--chip=sm_80")
