@@ -338,11 +338,13 @@ class CommandTest(unittest.TestCase):
         (self.data / "predictions.json").write_text(json.dumps({"nope": self.STORED}))
         return self.module.faults({"nope": self.STORED | found})
 
-    def run_with(self, speed_of, command, **options):
-        """Runs a command for nope on sm_80 with these speeds of schedules. Returns its output."""
+    def run_with(self, speed_of, command, spilled_of=lambda _: 8, **options):
+        """Runs a command for nope on sm_80 with these speeds and spills of schedules. Returns its
+        output."""
         def predicted(case, why=""):
             del why
-            return {"forward": (speed_of(case.schedule), self.COLUMNS)}
+            columns = self.COLUMNS | {"spilled": spilled_of(case.schedule)}
+            return {"forward": (speed_of(case.schedule), columns)}
 
         with (mock.patch.object(self.module, "predicted", predicted),
               contextlib.redirect_stdout(io.StringIO()) as printed):
@@ -372,6 +374,14 @@ class CommandTest(unittest.TestCase):
         self.assertLessEqual(len(found["candidates"]), 10)
         self.assertNotIn("warps=8", found["candidates"])
         self.assertRegex(found["date"], r"^\d{4}-\d\d-\d\d$")
+
+    def test_a_candidate_that_spills_is_not_the_best(self):
+        longest = max(self.module.CANDIDATES, key=len)
+        self.run_with(len, self.module.choose, spilled_of=lambda text: 600 * (text == longest))
+        found = json.loads((self.data / "choices.json").read_text())["nope sm_80 64 forward"]
+        self.assertEqual(found["candidates"][longest]["spilled"], 600)
+        self.assertNotEqual(found["best"], longest)
+        self.assertGreater(found["candidates"][found["best"]]["speed"], 20)
 
     def test_every_key_is_visited(self):
         file = self.data / "in.safetensors"
