@@ -79,6 +79,8 @@ llvm::MapVector<Value, Window> makeWindows(FragmentKernel &k,
 void copyWindow(FragmentKernel &k, Value table, const Window &window, const Place &place,
                 const Num &base);
 void emitWindow(Step &step, WindowOp op);
+
+/// Piecewise.cpp
 void emitSegments(Step &step, SegmentsOp op);
 
 /// Near.cpp

@@ -1,6 +1,6 @@
 //===- Gradients.cpp - adjoints of functions of the distance --------------===//
-#include "passes/ToGPU/Biases.h"
 #include "passes/ToGPU/Folds.h"
+#include "passes/ToGPU/Piecewise.h"
 #include "passes/ToGPU/Sums.h"
 
 #include <limits>
@@ -19,8 +19,7 @@ class SegmentsGradEmitter {
 public:
   SegmentsGradEmitter(Step &step, SegmentsGradOp op)
       : step(step), k(step.k), b(k.b), op(op), g(step.registers(op.getValue())),
-        block(findSegmentBlock(step, op.getU(), op.getV(), op.getKnots(), op.getCoefficients(),
-                               op.getCount())) {}
+        block(findSegmentBlock(step, op.getCoefficients())) {}
   void emit();
 
 private:

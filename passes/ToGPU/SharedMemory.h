@@ -35,6 +35,22 @@ struct Window {
   Window at(const Num &number) const { return {offset, copyBytes, entries, number}; }
 };
 
+/// The knots, coefficients and rows of a function, as a step reads them.
+struct SegmentTables {
+  Value u, v, knots, coefficients, count; // buffers
+  // In shared memory, in bytes: a copy of the tables for each head whose blocks may be in flight.
+  // Without a size they are read from global memory.
+  int64_t offset = 0, copyBytes = 0, copies = 1;
+  int64_t rowsOffset = 0, rows = 0; // v, a copy for each slot of the ring, or one if rows own
+  Num copy = 0, rowsCopy = 0;       // the copies that the step reads
+
+  SegmentTables at(const Num &head, const Num &slot) const {
+    SegmentTables tables = *this;
+    tables.copy = head, tables.rowsCopy = slot;
+    return tables;
+  }
+};
+
 /// Allocates and addresses the shared memory of a kernel.
 class SharedMemory {
 public:

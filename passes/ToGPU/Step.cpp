@@ -94,8 +94,8 @@ Panel Step::stagedPairs(Value value) {
   return panel;
 }
 
-Interval<Num> Step::kinksOf(Value u, Value knots, llvm::function_ref<Interval<Num>()> find) {
-  auto [found, isNew] = kinks.try_emplace({u, knots}, Interval<Num>{0, 0});
+Interval<Num> Step::kinksOf(Value coefficients, llvm::function_ref<Interval<Num>()> find) {
+  auto [found, isNew] = kinks.try_emplace(coefficients, Interval<Num>{0, 0});
   if (isNew)
     found->second = find();
   return found->second;

@@ -130,6 +130,9 @@ public:
   /// Returns the part of a table of distances that the block reads.
   const Window &windowOf(Value table) const { return windows.at(table); }
   void setWindow(Value table, const Window &window) { windows.set(table, window); }
+  /// Returns the tables of a piecewise function.
+  const SegmentTables &segmentsOf(Value coefficients) const { return segments.at(coefficients); }
+  void setSegments(const SegmentTables &tables) { segments.set(tables.coefficients, tables); }
 
   //===- Pairs through shared memory: rows are owners, columns inner ------------------------===//
   /// Stores pairs, of which each warp reads those with its owners. The panel is valid until the
@@ -141,8 +144,8 @@ public:
   Panel stagedPairs(Value value);
 
   //===- State shared by ops of the step ---------------------------------------------------===//
-  /// Returns the kinks of these knots inside the block, computed on the first call (Biases.cpp).
-  Interval<Num> kinksOf(Value u, Value knots, llvm::function_ref<Interval<Num>()> find);
+  /// Returns the kinks of a function inside the block, computed on the first call (Piecewise.cpp).
+  Interval<Num> kinksOf(Value coefficients, llvm::function_ref<Interval<Num>()> find);
   /// Returns the fold to whose accumulators the contraction adds, or null.
   const Registers *foldOf(Value contraction) const { return folds.find(contraction); }
   void setFold(Value contraction, Registers fold) { folds.set(contraction, std::move(fold)); }
@@ -163,9 +166,10 @@ private:
 
   std::optional<StepFacts> facts;
   ValueMap<Window> windows;
+  ValueMap<SegmentTables> segments;
   std::optional<Panel> warpPairs;
   ValueMap<Panel> staged;
-  llvm::DenseMap<std::pair<Value, Value>, Interval<Num>> kinks;
+  llvm::DenseMap<Value, Interval<Num>> kinks;
   ValueMap<Registers> folds;
   SmallVector<Turn> turns;
   SmallVector<LineSum> lines;

@@ -94,13 +94,14 @@ void StreamStage::declareInner() {
   for (Operation &op : stream.getBody().front().without_terminator())
     place(op, /*inStream=*/true);
   windows = makeWindows(k, slotsOf);
+  segments = makeSegmentTables(k, slotsOf);
   vectors = makeVectorPanels(k, slotsOf);
   makePairPanels(around);
 }
 
 //===- One step -----------------------------------------------------------------===//
 
-StreamStage::BlockAt StreamStage::find(const Num &n) {
+StreamStage::BlockAt StreamStage::find(const Num &n) const {
   if (k.rowsOwn)
     return {n, 0, n};
   const Num ahead = n - current.n;
@@ -125,6 +126,11 @@ StepPlace StreamStage::placeOf(const Num &n) {
   return place;
 }
 
+SegmentTables StreamStage::segmentsAt(const SegmentTables &tables, const Num &n) const {
+  return tables.at(tables.copies == 1 ? Num(0) : find(n).head % Num(tables.copies),
+                   k.rowsOwn ? Num(0) : slotOf(ringOf(tables.u), n));
+}
+
 void StreamStage::startCopies(int ring, const Num &n) {
   Step step(around, placeOf(n));
   const Num slot = slotOf(ring, n);
@@ -145,6 +151,19 @@ void StreamStage::startCopies(int ring, const Num &n) {
       continue;
     const LocationScope location(b, table.getLoc());
     copyWindow(k, table, window.at(slot), step.place(), step.at.base);
+  }
+  for (auto &[coefficients, tables] : segments) {
+    if (ringOf(tables.u) != ring)
+      continue;
+    const LocationScope location(b, coefficients.getLoc());
+    const SegmentTables copied = segmentsAt(tables, n);
+    b.ifThen(b.compare(arith::CmpIPredicate::eq, find(n).within, 0), [&] {
+      copySegmentTables(step, copied);
+      if (k.rowsOwn)
+        copySegmentRows(step, copied);
+    });
+    if (!k.rowsOwn)
+      copySegmentRows(step, copied);
   }
   for (auto &[table, panel] : vectors) {
     if (ringOf(table) != ring)
@@ -284,6 +303,8 @@ void StreamStage::setPanels(Step &step, const Num &n) {
     step.setWindow(load.getValue(), vector.at(slotOf(ringOf(load.getValue()), n)));
   for (auto &[table, window] : windows)
     step.setWindow(table, window.at(slotOf(ringOf(table), n)));
+  for (auto &[coefficients, tables] : segments)
+    step.setSegments(segmentsAt(tables, n));
   for (auto &[table, panel] : vectors)
     step.setPanel(table, panel.at(slotOf(ringOf(table), n)));
 }

@@ -14,6 +14,7 @@
 #include "passes/ToGPU/Emitters.h"
 #include "passes/ToGPU/Folds.h"
 #include "passes/ToGPU/LaneSums.h"
+#include "passes/ToGPU/Piecewise.h"
 #include "passes/ToGPU/Sums.h"
 
 namespace mlir::tile::gpu {
@@ -65,8 +66,9 @@ private:
     Num n, head, within;
   };
   /// Returns the place of block n, a constant number of blocks after the current one.
-  BlockAt find(const Num &n);
+  BlockAt find(const Num &n) const;
   StepPlace placeOf(const Num &n);
+  SegmentTables segmentsAt(const SegmentTables &tables, const Num &n) const;
   Num slotOf(int ring, const Num &n) const {
     const int slots = steps.program.rings[ring].slots;
     return slots == 1 ? Num(0) : n % Num(slots);
@@ -117,11 +119,12 @@ private:
   int64_t stopSlots = 0;    // in shared memory: a value per warp
   RowBounds ownBounds;      // if rows own
   llvm::MapVector<Value, Panel> innerPanels;
-  llvm::MapVector<Value, Window> windows; // by table
-  llvm::MapVector<Value, Panel> vectors;  // of the distance, by table
-  llvm::MapVector<LoadOp, Window> lines;  // values of the inner side
-  SmallVector<MapOp> innerRoundings;      // of inner panels, before they are read
-  SmallVector<Operation *> perStep;       // ops of the stage on the inner side, then the stream's
+  llvm::MapVector<Value, Window> windows;         // by table
+  llvm::MapVector<Value, SegmentTables> segments; // by coefficients
+  llvm::MapVector<Value, Panel> vectors;          // of the distance, by table
+  llvm::MapVector<LoadOp, Window> lines;          // values of the inner side
+  SmallVector<MapOp> innerRoundings;              // of inner panels, before they are read
+  SmallVector<Operation *> perStep; // ops of the stage on the inner side, then the stream's
 };
 
 } // namespace mlir::tile::gpu
