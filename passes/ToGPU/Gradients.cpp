@@ -25,7 +25,8 @@ public:
 private:
   Value v(int64_t index) { return block.vOf(k, index); }
   Value placeOf(const Piece &piece, int64_t index);
-  Registers insideOf(const Num &number);
+  Registers areInside(const Num &number);
+  Registers addPieces();
   void addMoments(const Num &number, const Piece &piece, const Registers &inside);
   Value weightOf(const Piece &piece, int64_t index, Value inside);
   void addRows(const Registers &weights);
@@ -45,21 +46,21 @@ Value SegmentsGradEmitter::placeOf(const Piece &piece, int64_t index) {
   return b.mul(block.u[index], v(index));
 }
 
-/// Returns g at the pairs inside a piece, and 0 elsewhere. NaN counts as inside, so that it
+/// Returns, for every pair, whether it is inside a piece. NaN counts as inside, so that it
 /// propagates.
-Registers SegmentsGradEmitter::insideOf(const Num &number) {
+Registers SegmentsGradEmitter::areInside(const Num &number) {
   auto is = [&](const Num &other) { return b.compare(arith::CmpIPredicate::eq, number, other); };
   const float infinity = std::numeric_limits<float>::infinity();
   Value low = b.select(is(block.firstPiece), b.number(-infinity), block.knot(k, number));
   Value high = b.select(is(block.lastPiece), b.number(infinity), block.knot(k, number + Num(1)));
-  Registers inside;
-  for (auto [index, value] : llvm::enumerate(g)) {
+  Registers areInside;
+  for (size_t index = 0; index < g.size(); ++index) {
     Value t = b.mul(block.u[index], v(index));
     Value isAbove = b.create<arith::CmpFOp>(arith::CmpFPredicate::UGT, t, low);
     Value isBelow = b.create<arith::CmpFOp>(arith::CmpFPredicate::ULE, t, high);
-    inside.push_back(b.select(b.both(isAbove, isBelow), value, b.number(0.0)));
+    areInside.push_back(b.both(isAbove, isBelow));
   }
-  return inside;
+  return areInside;
 }
 
 /// Adds (sum g, sum g x, ...) over the warp's pairs to moments[piece].
@@ -108,19 +109,40 @@ void SegmentsGradEmitter::addRows(const Registers &weights) {
   addToLine(step, op.getVGrad(), {"r"}, std::move(sums));
 }
 
-void SegmentsGradEmitter::emit() {
-  // g * p' at every pair. Rows that do not exist have no v.
+/// Adds all pieces of the block to the moments, and returns g * p' at every pair if it is needed.
+/// Most blocks have no kink, and need no test of their pairs. The weight of a pair replaces its g,
+/// which no other piece uses.
+Registers SegmentsGradEmitter::addPieces() {
   const bool needsWeights = op.getVGrad() || op.getUGrad();
-  Registers weights(needsWeights ? g.size() : 0, b.number(0.0));
-  weights = b.loop(block.firstPiece, block.lastPiece + Num(1), 1, weights,
-                   [&](Num number, ValueRange carried) {
-                     Piece piece = block.piece(k, number);
-                     Registers inside = insideOf(number), next;
-                     addMoments(number, piece, inside);
-                     for (auto [index, weight] : llvm::enumerate(carried))
-                       next.push_back(b.add(weight, weightOf(piece, index, inside[index])));
-                     return next;
-                   });
+  auto weigh = [&](const Piece &piece, const Registers &values) {
+    Registers weights;
+    for (auto [index, value] : llvm::enumerate(values))
+      weights.push_back(weightOf(piece, index, value));
+    return weights;
+  };
+  auto addOne = [&] {
+    Piece piece = block.piece(k, block.firstPiece);
+    addMoments(block.firstPiece, piece, g);
+    return needsWeights ? weigh(piece, g) : g;
+  };
+  auto add = [&](const Num &number, ValueRange carried) {
+    Piece piece = block.piece(k, number);
+    Registers isInside = areInside(number), inside, next(carried);
+    for (auto [value, is] : llvm::zip(next, isInside))
+      inside.push_back(b.select(is, value, b.number(0.0)));
+    addMoments(number, piece, inside);
+    if (needsWeights)
+      for (auto [value, is, weight] : llvm::zip(next, isInside, weigh(piece, inside)))
+        value = b.select(is, weight, value);
+    return next;
+  };
+  return b.ifElse(b.compare(arith::CmpIPredicate::eq, block.firstPiece, block.lastPiece),
+                  SmallVector<Type>(g.size(), b.f32()), addOne,
+                  [&] { return b.loop(block.firstPiece, block.lastPiece + Num(1), 1, g, add); });
+}
+
+void SegmentsGradEmitter::emit() {
+  Registers weights = addPieces();
   if (op.getVGrad())
     addRows(weights);
   if (!op.getUGrad())
