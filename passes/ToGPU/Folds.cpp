@@ -137,11 +137,11 @@ static SmallVector<Access> accessesOf(Step &step, Value buffer, const SpaceSet &
 void mlir::tile::gpu::addToLine(Step &step, Value buffer, const SpaceSet &spaces, Registers sums) {
   FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
-  reduceAcrossLanes(k, spaces, Reduction::Add, sums);
   if (!k.isOwnerSide(spaces)) {
-    step.addLine({buffer, spaces, std::move(sums)});
+    step.addLine(stageLine(k, buffer, spaces, std::move(sums)));
     return;
   }
+  reduceAcrossLanes(k, spaces, Reduction::Add, sums);
   for (auto [index, value] : llvm::enumerate(sums)) {
     Num owner = k.ownerAt(k.elementAt(spaces, index));
     Place place = step.place();
@@ -207,9 +207,8 @@ void OuterFolds::addStep(Step &step, const Visit<Num> &visit) {
     const LocationScope location(b, yielded.getLoc());
     totals.push_back(addTo(step, buffer, spacesOf(yielded), step.registers(yielded), isLater));
   }
-  Value always = b.create<arith::ConstantOp>(b.getBoolAttr(true));
   for (const LineSum &line : step.takeLines())
-    write(step, line.buffer, line.spaces, addTo(step, line.buffer, line.spaces, line.sums, always));
+    addLineSum(step, line);
   b.ifElse(
       isLast, TypeRange(),
       [&] {

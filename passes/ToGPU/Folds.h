@@ -48,6 +48,11 @@ void clearUnvisitedBlocks(StageOp stage, const GpuSchedule &schedule, ArrayRef<V
 /// immediately, otherwise in the order of the inner block's ticket.
 void addToLine(Step &step, Value buffer, const SpaceSet &spaces, Registers sums);
 
+/// LineSums.cpp: adds up the lane's sums for its inner elements in the warp, and stores them.
+LineSum stageLine(FragmentKernel &k, Value buffer, const SpaceSet &spaces, Registers sums);
+/// Adds the sums of all warps to the buffer. A barrier must separate the two.
+void addLineSum(Step &step, const LineSum &line);
+
 /// Returns {r} or {c} if the sum inside a map adds to its pair's row or column, in a buffer
 /// [b, hq, r] or [b, hq, c].
 std::optional<SpaceSet> lineOf(AccumulateOp sum);

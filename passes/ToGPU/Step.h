@@ -106,11 +106,12 @@ struct StepFacts {
   Value isFirst, isLast; // of the steps of a head
 };
 
-/// A value over rows or columns that is added to a buffer.
+/// A sum over the block's owners for each inner element, which is added to a buffer. Shared memory
+/// holds the sums of each warp from `offset` on, in the order of the fragments.
 struct LineSum {
   Value buffer;
   SpaceSet spaces;
-  Registers sums;
+  int64_t offset;
 };
 
 /// The state of emission in one step of the loop.
