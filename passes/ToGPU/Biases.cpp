@@ -36,18 +36,12 @@ void mlir::tile::gpu::copyWindow(FragmentKernel &k, Value table, const Window &w
   Num first = row - column + k.columns - Num(columns);
   Num extent = k.fn.extents(table).back();
   Value start = k.fn.address(table, place);
-  for (int64_t begin = 0; begin < window.entries; begin += k.schedule.threads()) {
-    Num index = k.thread + Num(begin), entry = first + index;
-    auto copy = [&] {
-      Value exists = b.both(b.compare(arith::CmpIPredicate::sge, entry, 0), b.less(entry, extent));
-      Num to = window.copy * Num(window.copyBytes) + index * Num(4) + Num(window.offset);
-      b.copyAsync(k.shared.at(to), b.global(start, entry * Num(4)), exists, 4);
-    };
-    if (begin + k.schedule.threads() <= window.entries)
-      copy();
-    else
-      b.ifThen(b.less(index, Num(window.entries)), copy);
-  }
+  k.divideAmongThreads(window.entries, [&](const Num &index) {
+    const Num entry = first + index;
+    Value exists = b.both(b.compare(arith::CmpIPredicate::sge, entry, 0), b.less(entry, extent));
+    Num to = window.copy * Num(window.copyBytes) + index * Num(4) + Num(window.offset);
+    b.copyAsync(k.shared.at(to), b.global(start, entry * Num(4)), exists, 4);
+  });
 }
 
 Registers mlir::tile::gpu::loadWindow(Step &step, Value table) {

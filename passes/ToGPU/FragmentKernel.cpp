@@ -95,6 +95,17 @@ WorkItem FragmentKernel::decode(const Num &number) const {
   return decoded;
 }
 
+void FragmentKernel::divideAmongThreads(int64_t count,
+                                        llvm::function_ref<void(const Num &)> body) const {
+  for (int64_t first = 0; first < count; first += schedule.threads()) {
+    const Num index = thread + Num(first);
+    if (first + schedule.threads() <= count)
+      body(index);
+    else
+      b.ifThen(b.less(index, Num(count)), [&] { body(index); });
+  }
+}
+
 //===- Geometry ------------------------------------------------------------------===//
 
 ::pe::math::FragmentKind FragmentKernel::kindOf(const SpaceSet &s) const {

@@ -109,6 +109,9 @@ public:
     return rowsOwn ? mask.visitOfRowBlock(owner, inner) : mask.visitOfColumnBlock(owner, inner);
   }
 
+  /// Emits `body` for every index in [0, count), divided among the threads, without a loop.
+  void divideAmongThreads(int64_t count, llvm::function_ref<void(const Num &index)> body) const;
+
 private:
   Interval<Num> findReach() const;
   Num takeItem(Value itemCounter);

@@ -98,20 +98,13 @@ void mlir::tile::gpu::copyVector(FragmentKernel &k, LoadOp load, const Window &v
                                  const Place &place, const Num &base) {
   KernelBuilder &b = k.b;
   const SpaceSet &spaces = spacesOf(load.getValue());
-  for (int64_t first = 0; first < k.schedule.innerBlock; first += k.schedule.threads()) {
-    const Num index = k.thread + Num(first);
-    auto copy = [&] {
-      Place at = place;
-      (hasRows(spaces) ? at.r : at.c) = base + index;
-      const Num to = vector.copy * Num(vector.copyBytes) + placeInVector(k, index) * Num(4);
-      b.copyAsync(k.shared.at(to + Num(vector.offset)), k.fn.address(load.getBuffer(), at),
-                  b.less(base + index, k.limitOf(spaces)), 4);
-    };
-    if (first + k.schedule.threads() <= k.schedule.innerBlock)
-      copy();
-    else
-      b.ifThen(b.less(index, Num(k.schedule.innerBlock)), copy);
-  }
+  k.divideAmongThreads(k.schedule.innerBlock, [&](const Num &index) {
+    Place at = place;
+    (hasRows(spaces) ? at.r : at.c) = base + index;
+    const Num to = vector.copy * Num(vector.copyBytes) + placeInVector(k, index) * Num(4);
+    b.copyAsync(k.shared.at(to + Num(vector.offset)), k.fn.address(load.getBuffer(), at),
+                b.less(base + index, k.limitOf(spaces)), 4);
+  });
 }
 
 /// Reads the vector of a step's block from shared memory.

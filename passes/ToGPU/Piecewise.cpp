@@ -72,14 +72,9 @@ static void copyNumbers(FragmentKernel &k, int64_t count, const Num &to,
                         llvm::function_ref<Value(const Num &)> from) {
   KernelBuilder &b = k.b;
   Value exists = b.create<arith::ConstantOp>(b.getBoolAttr(true));
-  for (int64_t begin = 0; begin < count; begin += k.schedule.threads()) {
-    Num index = k.thread + Num(begin);
-    auto copy = [&] { b.copyAsync(k.shared.at(index * Num(4) + to), from(index), exists, 4); };
-    if (begin + k.schedule.threads() <= count)
-      copy();
-    else
-      b.ifThen(b.less(index, Num(count)), copy);
-  }
+  k.divideAmongThreads(count, [&](const Num &index) {
+    b.copyAsync(k.shared.at(index * Num(4) + to), from(index), exists, 4);
+  });
 }
 
 void mlir::tile::gpu::copySegmentTables(Step &step, const SegmentTables &tables) {

@@ -51,24 +51,17 @@ void mlir::tile::gpu::copyVectors(FragmentKernel &k, Value table, const Panel &p
   auto extents = k.fn.extents(table);
   const Num entries = extents[extents.size() - 2], first = firstEntryOf(k, base);
   const int64_t pitch = panel.depth * panel.elementBytes, chunks = panel.chunks();
-  const int64_t present = panel.depth / panel.perChunk(), total = panel.rows * chunks;
+  const int64_t present = panel.depth / panel.perChunk();
   Value start = b.moved(k.fn.address(table, place),
                         b.createOrFold<arith::MulIOp>(b.wide(first), b.wide(Num(pitch))));
-  for (int64_t from = 0; from < total; from += k.schedule.threads()) {
-    Num index = k.thread + Num(from), row = index / Num(chunks), chunk = index % Num(chunks);
-    auto copy = [&] {
-      Num entry = first + row;
-      Value exists = b.both(b.less(Num(-1), entry), b.less(entry, entries));
-      if (present < chunks)
-        exists = b.both(exists, b.less(chunk, Num(present)));
-      b.copyAsync(k.shared.chunkAddress(panel, 0, row, 0, chunk),
-                  b.global(start, row * Num(pitch) + chunk * Num(16)), exists);
-    };
-    if (from + k.schedule.threads() <= total)
-      copy();
-    else
-      b.ifThen(b.less(index, Num(total)), copy);
-  }
+  k.divideAmongThreads(panel.rows * chunks, [&](const Num &index) {
+    const Num row = index / Num(chunks), chunk = index % Num(chunks), entry = first + row;
+    Value exists = b.both(b.less(Num(-1), entry), b.less(entry, entries));
+    if (present < chunks)
+      exists = b.both(exists, b.less(chunk, Num(present)));
+    b.copyAsync(k.shared.chunkAddress(panel, 0, row, 0, chunk),
+                b.global(start, row * Num(pitch) + chunk * Num(16)), exists);
+  });
 }
 
 //===- Rows to pairs ------------------------------------------------------------------===//
