@@ -269,6 +269,17 @@ class ErrorTest(unittest.TestCase):
         self.expect("--dims: expected numbers between commas, found a,64", "kernels", "build",
                     "--dims=a,64")
 
+    def test_mistakes_in_options(self):
+        self.expect("--encodings: expected files of examples/encodings without .mlir, found fyre",
+                    "kernels", "build", "--encodings=nope,fyre")
+        self.expect("--why: expected forward or backward, found sideways", "kernels", "build",
+                    "--why=sideways")
+        self.expect("--heads: expected at least 1, found 0", "makespan", "--heads=0")
+        self.expect("--step: expected at least 1, found -1", "makespan", "--step=-1")
+        self.expect("--hand-over: expected at least 0, found -1", "makespan", "--hand-over=-1")
+        self.expect("expected --flash-attention and --cutlass together, with --store", "calibrate",
+                    "--flash-attention=/none")
+
     def test_a_build_without_pe(self):
         for name in ("ptxas", "nvdisasm"):
             (self.root / name).write_text("#!/bin/sh\n")
