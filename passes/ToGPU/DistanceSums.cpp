@@ -68,7 +68,6 @@ void DistanceSums::add(Step &step, const Target &target, int64_t n, ArrayRef<Val
   const int64_t pitch = target.depth * 4;
   Value start = b.moved(k.fn.address(target.table, ArrayRef<Num>(head)),
                         b.createOrFold<arith::MulIOp>(b.wide(first), b.wide(Num(pitch))));
-  auto two = VectorType::get({2}, b.f32());
   for (int64_t i = 0, e = sums.size(); i < e; i += 2) {
     Element at = k.layout.elementAt(FragmentKind::InnerPanel, i, target.depth);
     const int64_t row = at.ownerTile * 16 + at.ownerHalf * 8;
@@ -79,12 +78,10 @@ void DistanceSums::add(Step &step, const Target &target, int64_t n, ArrayRef<Val
       exists = b.both(exists, b.less(depth, Num(target.depth)));
     b.ifThen(exists, [&] {
       Value address = b.global(start, depth * Num(4) + Num(row * pitch));
-      Value before = b.load(two, address, 8), after = before;
-      for (int64_t c = 0; c < 2; ++c) {
-        Value old = b.create<LLVM::ExtractElementOp>(b.f32(), before, b.integer(c));
-        after = b.create<LLVM::InsertElementOp>(two, after, b.add(old, sums[i + c]), b.integer(c));
-      }
-      b.store(after, address, 8);
+      Registers values = b.loadVector(2, address);
+      for (int64_t c = 0; c < 2; ++c)
+        values[c] = b.add(values[c], sums[i + c]);
+      b.storeVector(values, address);
     });
   }
 }

@@ -192,11 +192,7 @@ static void storePanel(Scope &scope, StoreOp store, const SpaceSet &spaces) {
         b.store(b.pack(values[i], values[i + 1]), address, 4);
         return;
       }
-      auto pairType = VectorType::get({2}, element);
-      Value pair = b.create<LLVM::PoisonOp>(pairType);
-      pair = b.create<LLVM::InsertElementOp>(pairType, pair, values[i], b.integer(0));
-      pair = b.create<LLVM::InsertElementOp>(pairType, pair, values[i + 1], b.integer(1));
-      b.store(pair, address, 2 * bytes);
+      b.storeVector(ArrayRef<Value>(values).slice(i, 2), address);
     });
   }
 }
