@@ -112,13 +112,14 @@ def main_loop(graph: Graph, weights: list[float | None], steps: float | None) ->
 
 
 def counted(graph: Graph, counts: Mapping[int, int]) -> list[float | None]:
-    """Returns the executions of every block, the median over its lines, or null if it has none.
-    The lines of control instructions are not reliable."""
+    """Returns the executions of every block, the median over its lines, or null if they are not
+    known. The lines of control instructions other than barriers are not reliable, and a branch that
+    ptxas has turned into predicates leaves lines that were not executed in a block that was."""
     result: list[float | None] = []
     for block in graph.blocks:
         known = [counts.get(i.line, 0) for i in block
-                 if i.line and kind_of(i.name) != "control"]
-        result.append(float(statistics.median(known)) if known else None)
+                 if i.line and (i.name == "BAR" or kind_of(i.name) != "control")]
+        result.append(float(statistics.median(known)) or None if known else None)
     return result
 
 
