@@ -201,23 +201,31 @@ template <typename I> MatrixRow<I> rowOfRightTransposed(const I &lane, const I &
 
 /// The table [diagonal][8] of one warp. The difference inner - owner of a pair, relative to the
 /// first owner of the warp, is 8 k + c - g, where k depends on the tiles of the register, and c =
-/// 2t + half and g on the lane. Row d of the table, counted from the smallest difference, holds at
-/// column g the pairs with 8 k + c - g = d - least, so that no two lanes write to the same element.
+/// 2t + half and g on the lane. Row d of the table, counted from the smallest difference, holds the
+/// pairs with 8 k + c - g = d - least, those of g at column g, so that no two lanes write to the
+/// same element. In every second group of four rows, columns are exchanged (g with g ^ 5): the
+/// lanes of a warp then write to different banks, and eight threads read eight rows, 16 bytes each,
+/// without a conflict.
 struct SkewedTable {
   int64_t ownerTiles, innerBlock;
 
   int64_t rows() const { return innerBlock + ownerTiles * 16 - 1; }
   /// Returns the negated smallest difference.
   int64_t least() const { return ownerTiles * 16 - 1; }
-  /// Returns the offset of the lane's element (k = 0, half = 0) in the table of warp `warp`.
-  template <typename I> I placeOf(const I &warp, const I &g, const I &t) const {
-    return warp * I(rows() * 8) + (t * I(2) - g + I(least())) * I(8) + g;
+  /// Returns the offset of the lane's element (k = 0, half) in the table of warp `warp`.
+  template <typename I> I placeOf(const I &warp, const I &g, const I &t, int half) const {
+    const I row = t * I(2) - g + I(least() + half);
+    return warp * I(rows() * 8) + row * I(8) + (g ^ row / I(4) % I(2) * I(5));
   }
-  /// tileOf returns the k of an element; distanceOf its offset from the lane's first element.
+  /// Returns the offset of the four elements in the lower or upper half of the columns of a row.
+  template <typename I> static I chunkOf(const I &row, int half) {
+    return row * I(8) + ((row / I(4) % I(2)) ^ I(half)) * I(4);
+  }
+  /// tileOf returns the k of an element; distanceOf its offset from the element with k = 0.
   static int tileOf(const FragmentElement &at) {
     return at.innerTile - 2 * at.ownerTile - at.ownerHalf;
   }
-  static int64_t distanceOf(int tile, int half) { return tile * 64 + half * 8; }
+  static int64_t distanceOf(int tile) { return tile * 64; }
   /// Returns the row of the difference `apart` from the block's first owner in the table of warp
   /// `warp`.
   template <typename I> I rowOf(const I &apart, int64_t warp) const {

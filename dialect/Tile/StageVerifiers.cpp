@@ -161,10 +161,16 @@ LogicalResult BufferOp::verify() {
   ArrayRef<StringAttr> extents = type.getExtents();
   StringRef side = getSlots()->getSide();
   const int64_t block = getSlots()->getBlock();
+  // The blocks, a number, or the lesser of both.
   auto isCount = [&](StringRef extent) {
+    const std::string blocks = ("ceildiv(" + side + "," + Twine(block) + ")").str();
+    if (extent == blocks)
+      return true;
+    if (extent.consume_front("min(") &&
+        !(extent.consume_front(blocks) && extent.consume_front(",") && extent.consume_back(")")))
+      return false;
     int64_t number = 0;
-    return extent == ("ceildiv(" + side + "," + Twine(block) + ")").str() ||
-           (!extent.getAsInteger(10, number) && number > 0);
+    return !extent.getAsInteger(10, number) && number > 0;
   };
   const bool fits = getRole() == Role::Temporary && getZero() && element.isF32() &&
                     extents.size() >= 3 && extents[0] == "b" && extents[1] == "hq" &&

@@ -7,8 +7,8 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
-DiagonalUnits::DiagonalUnits(StageOp stage, const GpuSchedule &schedule, int64_t slots)
-    : schedule(schedule), slots(slots), rows(getOwner(stage) == Owner::Rows),
+DiagonalUnits::DiagonalUnits(StageOp stage, const GpuSchedule &schedule)
+    : schedule(schedule), rows(getOwner(stage) == Owner::Rows),
       descends(stage.getStream().getOrder() == Order::Descending) {}
 
 SmallVector<std::string> DiagonalUnits::ticketExtents() const {
@@ -16,8 +16,7 @@ SmallVector<std::string> DiagonalUnits::ticketExtents() const {
       std::string("ceildiv(") + (rows ? "r," : "c,") + std::to_string(schedule.ownerBlock()) + ")";
   const std::string inners =
       std::string("ceildiv(") + (rows ? "c," : "r,") + std::to_string(schedule.innerBlock) + ")";
-  return {"b", "hq", std::to_string(slots),
-          std::to_string(perOwner()) + "*" + owners + "+" + inners};
+  return {"b", "hq", std::to_string(perOwner()) + "*" + owners + "+" + inners};
 }
 
 Num DiagonalUnits::unitOf(const Step &step, int64_t n) const {
@@ -25,7 +24,7 @@ Num DiagonalUnits::unitOf(const Step &step, int64_t n) const {
   return descends ? unit - Num(n) : unit + Num(n);
 }
 
-/// Returns the number of CTAs of the same slot that add to `unit` before this one. With m inner
+/// Returns the number of CTAs that add to `unit` before this one. With m inner
 /// blocks per owner block, unit u holds the diagonals that inner block u + m * ownerBlock
 /// completes; the m units after the last block hold those that it leaves. In descending order these
 /// are before the first block, so that each unit is m lower. The lanes of a warp test 32 CTAs at a
@@ -33,8 +32,8 @@ Num DiagonalUnits::unitOf(const Step &step, int64_t n) const {
 Num DiagonalUnits::orderOf(FragmentKernel &k, const Num &unit) const {
   KernelBuilder &b = k.b;
   Value count =
-      b.loop(k.item.ownerBlock + (k.lane + Num(1)) * Num(slots), k.item.ownerBlocks, 32 * slots,
-             b.integer(0), [&](Num other, ValueRange args) -> Registers {
+      b.loop(k.item.ownerBlock + k.lane + Num(1), k.item.ownerBlocks, 32, b.integer(0),
+             [&](Num other, ValueRange args) -> Registers {
                Interval<Num> units = diagonalUnitsOf(k.innerBlocksOf(other), perOwner());
                Num inner = unit + (descends ? other + Num(1) : other) * Num(perOwner());
                Value adds = b.both(b.less(units.begin - Num(1), inner), b.less(inner, units.end));
@@ -49,7 +48,6 @@ Turn DiagonalUnits::turnAt(Step &step, Value tickets, const Num &unit,
   // The first unit is minus the inner blocks of all owner blocks except the last, or of all owner
   // blocks if descending.
   const Num owners = descends ? k.item.ownerBlocks : k.item.ownerBlocks - Num(1);
-  const Num indices[] = {k.item.batch, step.queryHead(), slotOf(k),
-                         unit + owners * Num(perOwner())};
+  const Num indices[] = {k.item.batch, step.queryHead(), unit + owners * Num(perOwner())};
   return {k.fn.address(tickets, ArrayRef<Num>(indices)), orderOf(k, unit), std::move(work)};
 }

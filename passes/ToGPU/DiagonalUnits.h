@@ -1,8 +1,7 @@
 //===- DiagonalUnits.h - the order of sums along diagonals ----------------===//
 //
 // With each inner block, a CTA completes its sums along as many diagonals as the block has
-// elements. These diagonals form a unit (dialect/Math/KeptPairs.h). CTAs add their units to a table
-// in the order of their items; owner block n uses table n mod `slots`.
+// elements. These diagonals form a unit (dialect/Math/KeptPairs.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_DIAGONALUNITS_H
@@ -12,10 +11,11 @@
 
 namespace mlir::tile::gpu {
 
-/// Computes the units of a CTA and its turns at them.
+/// Computes the units of a CTA, and its turns at them if CTAs add to one table, in the order of
+/// their items.
 class DiagonalUnits {
 public:
-  DiagonalUnits(StageOp stage, const GpuSchedule &schedule, int64_t slots);
+  DiagonalUnits(StageOp stage, const GpuSchedule &schedule);
 
   /// Returns the number of inner blocks in an owner block, which is also the number of open units
   /// between steps.
@@ -28,13 +28,11 @@ public:
   Num unitOf(const Step &step, int64_t n = 0) const;
   /// Returns the CTA's turn at a unit.
   Turn turnAt(Step &step, Value tickets, const Num &unit, std::function<void()> work) const;
-  Num slotOf(const FragmentKernel &k) const { return k.item.ownerBlock % Num(slots); }
 
 private:
   Num orderOf(FragmentKernel &k, const Num &unit) const;
 
   GpuSchedule schedule;
-  int64_t slots;
   bool rows, descends;
 };
 

@@ -13,8 +13,7 @@ using ::pe::math::FragmentKind;
 
 //===- Across steps and CTAs ----------------------------------------------------------===//
 
-DistanceSums::DistanceSums(StageOp stage, const GpuSchedule &schedule)
-    : units(stage, schedule, /*slots=*/1) {
+DistanceSums::DistanceSums(StageOp stage, const GpuSchedule &schedule) : units(stage, schedule) {
   llvm::SetVector<Value> tables;
   stage.getStream().getBody().walk([&](WindowOuterOp op) { tables.insert(op.getTable()); });
   auto plan = stage->getParentOfType<PlanOp>();

@@ -35,17 +35,20 @@ def PESplitSumsPass : Pass<"pe-split-sums", "::mlir::ModuleOp"> {
     The pairs of a stage with a stream and a schedule `#step.gpu` add to buffers of a head: `tile.accumulate`,
     `tile.segments_grad` and `tile.window_grad`. CTAs that own different blocks of the head would share these elements. The
     pass makes each add to a temporary with `slots` instead, and a stage after this one adds the slots to the buffer, in
-    order. A sum of few elements per head has a slot per block of owners. A table of distances has 16 slots, to which CTAs
-    add in turns. The number of slots depends on the schedule and the lengths only, so results do not depend on the machine's
-    number of cores. Sums per row or column and sums of an element per pair stay unchanged; so do sums at places that
-    `pe-tile-to-gpu` refuses.
+    order. A sum of few elements per head has a slot per block of owners. So has a table of distances, up to 256 slots; in
+    longer sequences, CTAs of one slot take turns. The number of slots depends on the schedule and the lengths only, so
+    results do not depend on the machine's number of cores. Sums per row or column and sums of an element per pair stay
+    unchanged; so do sums at places that `pe-tile-to-gpu` refuses.
 
     ```mlir
     tile.stage @backward ... schedule #step.gpu<owner = columns, ...> { ... tile.window_grad %ds, %G ... }
     ==>
-    %slots = tile.buffer "backward_slots0" temporary slots <c by 64> {zero} : !tile.buffer<[b, hq, 16, t], f32>
+    %slots = tile.buffer "backward_slots0" temporary slots <c by 64> {zero}
+        : !tile.buffer<[b, hq, "min(ceildiv(c,64),256)", t], f32>
     tile.stage @backward ... schedule #step.gpu<owner = columns, ...> { ... tile.window_grad %ds, %slots ... }
-    tile.stage @backward_slots0 backward over [] { tile.foreach over ["b", "hq", "16", "t"] { G[b, h, t] += slots[b, h, n, t] } }
+    tile.stage @backward_slots0 backward over [] {
+      tile.foreach over ["b", "hq", "min(ceildiv(c,64),256)", "t"] { G[b, h, t] += slots[b, h, n, t] }
+    }
     ```
     Example: test/passes/ToGPU/split-sums.mlir
   }];

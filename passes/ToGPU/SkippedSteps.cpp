@@ -68,7 +68,7 @@ SmallVector<Value> StreamStage::leaveOut(const Num &n, ValueRange carried) {
   vectorSums.endStep(step, yielded);
   llvm::append_range(yielded, trip.passed);
   folds.emitStep(step);
-  step.takeTurns();
+  step.finish();
   k.sums.endStep(step);
   if (mayStop)
     yielded.push_back(carried.back());

@@ -17,9 +17,10 @@ namespace mlir::tile {
 #include "passes/ToGPU/Passes.h.inc"
 } // namespace mlir::tile
 
-/// The number of copies of a table of distances. More copies take more memory; with fewer, more
-/// CTAs wait for their turn at one copy.
-static constexpr int64_t kCopies = 16;
+/// The most slots of a table of distances. CTAs with the same slot are so many owner blocks apart
+/// that the earlier one has finished when the later one starts, unless the grid is larger than any
+/// chip, and one thread adds at most as many numbers. Memory remains linear in the length.
+static constexpr int64_t kMostSlots = 256;
 
 namespace {
 
@@ -140,7 +141,7 @@ void SumSplitter::run() {
   for (OpOperand *sum : ofHeads)
     split(*sum, blocks);
   for (OpOperand *sum : ofDistances)
-    split(*sum, std::to_string(kCopies));
+    split(*sum, "min(" + blocks + "," + std::to_string(kMostSlots) + ")");
   for (const Split &split : splits)
     addSlots(split);
 }

@@ -150,9 +150,17 @@ public:
   /// Returns the fold to whose accumulators the contraction adds, or null.
   const Registers *foldOf(Value contraction) const { return folds.find(contraction); }
   void setFold(Value contraction, Registers fold) { folds.set(contraction, std::move(fold)); }
+  /// Adds work that the step does at its end: its branches would separate the products that follow
+  /// from those before.
+  void addWork(std::function<void()> work) { works.push_back(std::move(work)); }
   /// Adds work that the step does in turns, at its end.
   void addTurn(Turn turn) { turns.push_back(std::move(turn)); }
-  void takeTurns() { gpu::takeTurns(k, std::exchange(turns, {})); }
+  /// Does the work.
+  void finish() {
+    for (const std::function<void()> &work : std::exchange(works, {}))
+      work();
+    gpu::takeTurns(k, std::exchange(turns, {}));
+  }
   /// Adds values over the inner side that the step adds to buffers when its turn comes.
   void addLine(LineSum line) { lines.push_back(std::move(line)); }
   SmallVector<LineSum> takeLines() { return std::exchange(lines, {}); }
@@ -172,6 +180,7 @@ private:
   ValueMap<Panel> staged;
   llvm::DenseMap<Value, Interval<Num>> kinks;
   ValueMap<Registers> folds;
+  SmallVector<std::function<void()>> works;
   SmallVector<Turn> turns;
   SmallVector<LineSum> lines;
 };

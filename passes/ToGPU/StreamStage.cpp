@@ -368,7 +368,7 @@ SmallVector<Value> StreamStage::emitStep(const Num &n, ValueRange carried) {
   vectorSums.endStep(step, yielded);
   llvm::append_range(yielded, trip.passed);
   folds.emitStep(step);
-  step.takeTurns();
+  step.finish();
   k.sums.endStep(step);
   if (mayStop) {
     Value goesOn = isAnyAtLeast(step, step.registers(stream.getYielded(*stream.getStopCarry())),

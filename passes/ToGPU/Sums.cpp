@@ -14,13 +14,6 @@ using namespace mlir::tile::gpu;
 
 //===- Targets ------------------------------------------------------------------===//
 
-/// Returns the number of slots of a table of distances.
-static int64_t countSlots(Value slots) {
-  int64_t count = 1;
-  cast<BufferType>(slots.getType()).getExtents()[2].getValue().getAsInteger(10, count);
-  return count;
-}
-
 PairSums::PairSums(StageOp stage, const GpuSchedule &schedule)
     : schedule(schedule), rows(getOwner(stage) == Owner::Rows) {
   llvm::SetVector<Value> headTargets, diagonalTargets;
@@ -39,10 +32,10 @@ PairSums::PairSums(StageOp stage, const GpuSchedule &schedule)
     heads.push_back({slots, elementsOfHead(slots)});
   Type i32 = IntegerType::get(stage.getContext(), 32);
   for (Value slots : diagonalTargets) {
-    const DiagonalUnits units(stage, schedule, countSlots(slots));
-    tickets.push_back(addTemporary(stage, "_order" + Twine(tickets.size()), units.ticketExtents(),
-                                   i32, /*zero=*/true));
-    diagonals.push_back({slots, tickets.back(), units});
+    const StringRef count = cast<BufferType>(slots.getType()).getExtents()[2].getValue();
+    tickets.push_back(addTemporary(stage, "_order" + Twine(tickets.size()),
+                                   {"b", "hq", count.str()}, i32, /*zero=*/true));
+    diagonals.push_back({slots, tickets.back(), DiagonalUnits(stage, schedule)});
   }
 }
 
@@ -65,6 +58,9 @@ void PairSums::declare(FragmentKernel &k) {
   for (HeadSum &sum : heads)
     sum.offset = k.shared.allocate(schedule.warps * sum.count * 4);
   for (Diagonal &diagonal : diagonals) {
+    // A division in every step would delay the warps that add.
+    diagonal.slotCount = k.fn.extents(diagonal.slots)[2];
+    diagonal.slot = k.b.fromValue(k.b.toValue(k.item.ownerBlock % diagonal.slotCount));
     diagonal.carry = k.shared.allocate(2 * schedule.ownerBlock() * 4);
     if (k.isPermuted)
       continue;
@@ -91,7 +87,32 @@ void PairSums::beginStep(Step &step) {
     for (Diagonal &diagonal : diagonals)
       eachElement(k, 2 * schedule.ownerBlock(),
                   [&](Num i) { b.store(b.number(0.0), sharedFloat(k, diagonal.carry, i)); });
+    // The barrier that follows staged pairs also follows this wait.
+    for (const Diagonal &diagonal : diagonals)
+      b.ifThen(isLater(k, diagonal), [&] { waitForTurns(k, slotTurnOf(step, diagonal)); });
   });
+}
+
+/// Returns true (an i1) if CTAs of earlier items may have the same slot.
+Value PairSums::isLater(FragmentKernel &k, const Diagonal &diagonal) const {
+  return k.b.less(k.item.ownerBlock + diagonal.slotCount, k.item.ownerBlocks);
+}
+
+/// Returns the CTA's turn at its slot. Those before it are of the CTAs with the same slot that have
+/// a step. The lanes of a warp test 32 of them at a time.
+Turn PairSums::slotTurnOf(Step &step, const Diagonal &diagonal) const {
+  FragmentKernel &k = step.k;
+  KernelBuilder &b = k.b;
+  const Num &slots = diagonal.slotCount;
+  Value count =
+      b.loop(k.item.ownerBlock + (k.lane + Num(1)) * slots, k.item.ownerBlocks, slots * Num(32),
+             b.integer(0), [&](Num other, ValueRange args) -> Registers {
+               Interval<Num> visited = k.innerBlocksOf(other);
+               Value adds = b.less(visited.begin, visited.end);
+               return {b.create<arith::AddIOp>(args[0], b.create<arith::ExtUIOp>(b.i32(), adds))};
+             })[0];
+  const Num indices[] = {k.item.batch, step.queryHead(), diagonal.slot};
+  return {k.fn.address(diagonal.tickets, ArrayRef<Num>(indices)), b.fromValue(b.warpSum(count))};
 }
 
 void PairSums::addToHead(FragmentKernel &k, Value target, const Num &index, Value value) {
@@ -104,7 +125,7 @@ void PairSums::addToHead(FragmentKernel &k, Value target, const Num &index, Valu
 }
 
 void PairSums::endStep(Step &step) {
-  if (heads.empty())
+  if (isEmpty())
     return;
   FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
@@ -123,6 +144,9 @@ void PairSums::endStep(Step &step) {
         b.store(total, b.global(slot, i * Num(4)));
       });
     }
+    for (const Diagonal &diagonal : diagonals)
+      b.ifThen(b.less(diagonal.slotCount, k.item.ownerBlocks),
+               [&] { passTurnsOn(k, slotTurnOf(step, diagonal)); });
   });
 }
 
@@ -139,8 +163,9 @@ Num PairSums::apartOf(const Diagonal &diagonal, const Num &n) const {
                                        : n - Num(schedule.ownerBlock() - 1);
 }
 
-/// Adds the value of every thread below the inner block's size to the unit's diagonals.
-Turn PairSums::turnOf(Step &step, const Diagonal &diagonal, const Num &unit, Value value) {
+/// Adds the value of every thread below the inner block's size to the unit's diagonals, which no
+/// other step of the CTA and the head adds to.
+void PairSums::addToSlot(Step &step, const Diagonal &diagonal, const Num &unit, Value value) {
   FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
   const int64_t block = schedule.innerBlock;
@@ -149,10 +174,13 @@ Turn PairSums::turnOf(Step &step, const Diagonal &diagonal, const Num &unit, Val
   Num entry = (rows ? Num(0) - apart : apart) + k.columns - Num(1);
   Value exists = b.both(b.less(k.thread, Num(block)),
                         b.both(b.less(Num(-1), entry), b.less(entry, k.rows + k.columns - Num(1))));
-  const Num first[] = {k.item.batch, step.queryHead(), diagonal.units.slotOf(k), Num(0)};
+  const Num first[] = {k.item.batch, step.queryHead(), diagonal.slot, Num(0)};
   Value address = b.global(k.fn.address(diagonal.slots, ArrayRef<Num>(first)), entry * Num(4));
-  return diagonal.units.turnAt(step, diagonal.tickets, unit, [&b, exists, address, value] {
-    b.ifThen(exists, [&] { b.store(b.add(b.load(b.f32(), address), value), address); });
+  b.ifThen(exists, [&] {
+    Value before = b.ifElse(
+        isLater(k, diagonal), b.f32(), [&] { return Registers{b.load(b.f32(), address)}; },
+        [&] { return Registers{b.number(0.0)}; })[0];
+    b.store(b.add(before, value), address);
   });
 }
 
@@ -167,10 +195,10 @@ void PairSums::writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Re
     Value &sum = sums[{SkewedTable::tileOf(at), at.innerHalf}];
     sum = sum ? b.add(sum, value) : value;
   }
-  Num lane = table().placeOf(k.warp, k.g, k.t);
+  const Num lane[] = {table().placeOf(k.warp, k.g, k.t, 0), table().placeOf(k.warp, k.g, k.t, 1)};
   for (auto [key, sum] : sums)
     b.store(sum, sharedFloat(k, diagonal.skewed,
-                             lane + Num(SkewedTable::distanceOf(key.first, key.second))));
+                             lane[key.second] + Num(SkewedTable::distanceOf(key.first))));
 }
 
 /// Returns the sum over all warps of the diagonal with inner - owner = apart.
@@ -180,11 +208,11 @@ Value PairSums::sumOfSkewed(FragmentKernel &k, const Diagonal &diagonal, const N
   for (int64_t w = 0; w < schedule.warps; ++w) {
     Num d = table().rowOf(apart, w);
     Value isMet = b.both(b.less(Num(-1), d), b.less(d, Num(table().rows())));
-    Num row = maxOf(Num(0), minOf(d, Num(table().rows() - 1))) + Num(w * table().rows());
+    const Num row = maxOf(Num(0), minOf(d, Num(table().rows() - 1)));
     Value sum;
-    for (int64_t half = 0; half < 2; ++half) {
-      Value address = sharedFloat(k, diagonal.skewed, row * Num(8) + Num(half * 4));
-      for (Value value : b.loadVector(4, address))
+    for (int half = 0; half < 2; ++half) {
+      const Num chunk = table().chunkOf(row, half) + Num(w * table().rows() * 8);
+      for (Value value : b.loadVector(4, sharedFloat(k, diagonal.skewed, chunk)))
         sum = sum ? b.add(sum, value) : value;
     }
     total = b.add(total, b.select(isMet, sum, b.number(0.0)));
@@ -233,21 +261,25 @@ void PairSums::leaveOut(Step &step) {
     passOn(step, diagonal, nullptr);
 }
 
+/// Returns the element of the sums left by a block, or 0 from `limit` on.
+Value PairSums::carriedAt(Step &step, const Diagonal &diagonal, int64_t copy, const Num &index,
+                          int64_t limit) {
+  KernelBuilder &b = step.k.b;
+  return b.ifElse(
+      b.less(index, Num(limit)), b.f32(),
+      [&] { return Registers{b.load(b.f32(), carryAt(step, diagonal, copy, index))}; },
+      [&] { return Registers{b.number(0.0)}; })[0];
+}
+
 void PairSums::passOn(Step &step, const Diagonal &diagonal,
                       llvm::function_ref<Value(const Num &)> sumOfBlock) {
   FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
   const int64_t owners = schedule.ownerBlock(), inners = schedule.innerBlock;
-  auto carriedAt = [&](int64_t copy, const Num &index, int64_t limit) {
-    return b.ifElse(
-        b.less(index, Num(limit)), b.f32(),
-        [&] { return Registers{b.load(b.f32(), carryAt(step, diagonal, copy, index))}; },
-        [&] { return Registers{b.number(0.0)}; })[0];
-  };
   // Diagonal n holds the pairs with inner - owner = apartOf(n). Thread t computes the diagonals
   // t, t + threads(), and so on.
   auto sumOf = [&](const Num &n) {
-    Value carried = carriedAt(0, n, owners);
+    Value carried = carriedAt(step, diagonal, 0, n, owners);
     return sumOfBlock ? b.add(carried, sumOfBlock(apartOf(diagonal, n))) : carried;
   };
   SmallVector<std::pair<Num, Value>> mine;
@@ -255,9 +287,16 @@ void PairSums::passOn(Step &step, const Diagonal &diagonal,
     Num n = k.thread + Num(first);
     mine.emplace_back(n, sumOf(n));
   }
-  step.addTurn(turnOf(step, diagonal, diagonal.units.unitOf(step), mine.front().second));
+  step.addWork([this, &step, &diagonal, mine] { store(step, diagonal, mine); });
+}
+
+void PairSums::store(Step &step, const Diagonal &diagonal, ArrayRef<std::pair<Num, Value>> mine) {
+  FragmentKernel &k = step.k;
+  KernelBuilder &b = k.b;
+  const int64_t owners = schedule.ownerBlock(), inners = schedule.innerBlock;
+  addToSlot(step, diagonal, diagonal.units.unitOf(step), mine.front().second);
   // The sums that later blocks complete; an index beyond the last is not a diagonal.
-  for (auto &[n, sum] : mine) {
+  for (const auto &[n, sum] : mine) {
     Value isLater = b.both(b.less(Num(inners - 1), n), b.less(n, owners + inners - 1));
     b.ifThen(isLater, [&, &n = n, &sum = sum] {
       b.store(sum, carryAt(step, diagonal, 1, n - Num(inners)));
@@ -266,7 +305,7 @@ void PairSums::passOn(Step &step, const Diagonal &diagonal,
   b.ifThen(step.isLast(), [&] {
     b.barrier();
     for (int64_t n = 0; n < diagonal.units.perOwner(); ++n)
-      takeTurns(k, turnOf(step, diagonal, diagonal.units.unitOf(step, n + 1),
-                          carriedAt(1, k.thread + Num(n * inners), (n + 1) * inners)));
+      addToSlot(step, diagonal, diagonal.units.unitOf(step, n + 1),
+                carriedAt(step, diagonal, 1, k.thread + Num(n * inners), (n + 1) * inners));
   });
 }

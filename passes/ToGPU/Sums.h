@@ -9,8 +9,10 @@
 //                   warp, [diagonal][8], with one entry for each of the eight lanes that share the
 //                   diagonal; a thread adds up the diagonal over all warps. A CTA meets a
 //                   diagonal in few consecutive blocks, so each block completes the sums of as many
-//                   diagonals as a block is wide; CTAs add them, in the order of their items, to
-//                   the table of their slot
+//                   diagonals as a block is wide; the CTA stores them in the table of its slot. If
+//                   there are more CTAs than slots, those of one slot add in the order of their
+//                   items: a CTA waits at the first step of a head until the others have had their
+//                   last
 //
 // `pe-split-sums` has created the slots, and the loops that add them up. Both kinds of sums use
 // memory linear in the length. If a stage scans along the keys, the keys of a lane are not adjacent
@@ -27,7 +29,7 @@ namespace mlir::tile::gpu {
 /// The sums of a kernel over pairs.
 class PairSums {
 public:
-  /// Adds the tickets of the sums per distance to the plan.
+  /// Adds the tickets of the slots of sums per distance to the plan.
   PairSums(StageOp stage, const GpuSchedule &schedule);
 
   ArrayRef<Value> getTickets() const { return tickets; }
@@ -58,14 +60,15 @@ private:
   struct Diagonal {
     Value slots, tickets;
     DiagonalUnits units;
-    int64_t carry = 0;  // in shared memory, two copies: the sums that the next block completes
-    int64_t skewed = 0; // the tables of the warps
+    Num slotCount, slot; // of this CTA
+    int64_t carry = 0;   // in shared memory, two copies: the sums that the next block completes
+    int64_t skewed = 0;  // the tables of the warps
   };
   /// Returns element `index` of the sums left by the previous block (`copy` 0) or by this one (1).
   Value carryAt(Step &step, const Diagonal &diagonal, int64_t copy, const Num &index);
   ::pe::math::SkewedTable table() const { return {schedule.ownerTiles, schedule.innerBlock}; }
   /// Adds the sums left by the previous block to the block's own (null: no pairs), adds complete
-  /// sums to the table in their turn, and keeps the others for the next block.
+  /// sums to the CTA's slot, and keeps the others for the next block.
   void passOn(Step &step, const Diagonal &diagonal,
               llvm::function_ref<Value(const Num &apart)> sumOfBlock);
   void writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Registers &pairs);
@@ -74,7 +77,13 @@ private:
   /// Returns inner - owner, each relative to its block, of the n-th diagonal that a block meets, in
   /// the order in which blocks complete them.
   Num apartOf(const Diagonal &diagonal, const Num &n) const;
-  Turn turnOf(Step &step, const Diagonal &diagonal, const Num &unit, Value value);
+  Value carriedAt(Step &step, const Diagonal &diagonal, int64_t copy, const Num &index,
+                  int64_t limit);
+  /// Stores the sums of the step's diagonals.
+  void store(Step &step, const Diagonal &diagonal, ArrayRef<std::pair<Num, Value>> mine);
+  void addToSlot(Step &step, const Diagonal &diagonal, const Num &unit, Value value);
+  Value isLater(FragmentKernel &k, const Diagonal &diagonal) const;
+  Turn slotTurnOf(Step &step, const Diagonal &diagonal) const;
 
   const GpuSchedule schedule;
   bool rows;

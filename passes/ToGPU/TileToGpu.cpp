@@ -43,11 +43,9 @@ static bool fitsSchedule(Value buffer, const GpuSchedule &schedule) {
   SlotsAttr slots = slotsOf(buffer);
   auto extents = cast<BufferType>(buffer.getType()).getExtents();
   StringRef count = extents[2].getValue(), side = schedule.owner() == Owner::Rows ? "r" : "c";
-  int64_t number;
-  const bool isTable = extents.back() == "t";
-  const bool fits = isTable
-                        ? !count.getAsInteger(10, number)
-                        : count == ("ceildiv(" + side + "," + Twine(slots.getBlock()) + ")").str();
+  const bool isTable = extents.back() == "t"; // CTAs may share its slots
+  const bool fits =
+      isTable || count == ("ceildiv(" + side + "," + Twine(slots.getBlock()) + ")").str();
   return fits && slots.getSide() == side && slots.getBlock() == schedule.ownerBlock();
 }
 

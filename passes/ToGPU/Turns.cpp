@@ -24,28 +24,38 @@ static void waitFor(KernelBuilder &b, const Turn &turn) {
   b.create<scf::YieldOp>();
 }
 
-void mlir::tile::gpu::takeTurns(FragmentKernel &k, ArrayRef<Turn> turns) {
-  if (turns.empty())
-    return;
+/// Emits `body` for each turn, for a thread of a different warp.
+static void eachByOneThread(FragmentKernel &k, ArrayRef<Turn> turns,
+                            llvm::function_ref<void(const Turn &)> body) {
   KernelBuilder &b = k.b;
-  // Each ticket has a thread of a different warp, so that they wait at the same time.
-  auto byOneThread = [&](llvm::function_ref<void(const Turn &)> body) {
-    for (auto [index, turn] : llvm::enumerate(turns)) {
-      Value isMine = b.compare(arith::CmpIPredicate::eq, k.thread, index % k.schedule.warps * 32);
-      b.ifThen(isMine, [&, &turn = turn] { body(turn); });
-    }
-  };
-  byOneThread([&](const Turn &turn) { waitFor(b, turn); });
-  b.barrier();
-  for (const Turn &turn : turns)
-    turn.work();
-  // The barrier orders the stores of all threads before the release of one of them, and the release
-  // is cumulative (PTX ISA, memory consistency model: causality order), so no other thread waits
-  // for the device.
-  b.barrier();
-  byOneThread([&](const Turn &turn) {
+  for (auto [index, turn] : llvm::enumerate(turns)) {
+    Value isMine = b.compare(arith::CmpIPredicate::eq, k.thread, index % k.schedule.warps * 32);
+    b.ifThen(isMine, [&, &turn = turn] { body(turn); });
+  }
+}
+
+void mlir::tile::gpu::waitForTurns(FragmentKernel &k, ArrayRef<Turn> turns) {
+  eachByOneThread(k, turns, [&](const Turn &turn) { waitFor(k.b, turn); });
+}
+
+void mlir::tile::gpu::passTurnsOn(FragmentKernel &k, ArrayRef<Turn> turns) {
+  // The release is cumulative (PTX ISA, memory consistency model: causality order), so no other
+  // thread waits for the device.
+  KernelBuilder &b = k.b;
+  eachByOneThread(k, turns, [&](const Turn &turn) {
     b.create<LLVM::StoreOp>(b.toValue(turn.number + Num(1)), turn.ticket, /*alignment=*/4,
                             /*isVolatile=*/false, /*isNonTemporal=*/false,
                             /*isInvariantGroup=*/false, LLVM::AtomicOrdering::release, "device");
   });
+}
+
+void mlir::tile::gpu::takeTurns(FragmentKernel &k, ArrayRef<Turn> turns) {
+  if (turns.empty())
+    return;
+  waitForTurns(k, turns);
+  k.b.barrier();
+  for (const Turn &turn : turns)
+    turn.work();
+  k.b.barrier();
+  passTurnsOn(k, turns);
 }

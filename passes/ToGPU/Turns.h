@@ -23,9 +23,13 @@ class FragmentKernel;
 struct Turn {
   Value ticket;
   Num number;
-  std::function<void()> work;
+  std::function<void()> work = {};
 };
 
+/// Waits for the turns, by one thread of a different warp for each. A barrier must follow.
+void waitForTurns(FragmentKernel &k, ArrayRef<Turn> turns);
+/// Passes the turns on. A barrier must precede: it orders the stores of all threads before that.
+void passTurnsOn(FragmentKernel &k, ArrayRef<Turn> turns);
 /// Waits for the turns, does their work and passes them on.
 void takeTurns(FragmentKernel &k, ArrayRef<Turn> turns);
 

@@ -125,13 +125,35 @@ TEST(FragmentLayout, SkewedTablesHoldDiagonals) {
       const int64_t warp = thread / 32, g = thread % 32 / 4, t = thread % 4;
       for (int64_t i = 0; i < layout.registersOf(FragmentKind::Pair); ++i) {
         FragmentElement at = layout.elementAt(FragmentKind::Pair, i);
-        const int64_t place = table.placeOf(warp, g, t) +
-                              SkewedTable::distanceOf(SkewedTable::tileOf(at), at.innerHalf);
+        const int64_t place = table.placeOf(warp, g, t, at.innerHalf) +
+                              SkewedTable::distanceOf(SkewedTable::tileOf(at));
         const int64_t apart = layout.innerAt(t, at) - layout.ownerAt<int64_t>(0, warp, g, at);
         const int64_t row = place / 8 - warp * table.rows();
         EXPECT_EQ(row, table.rowOf(apart, warp));
         EXPECT_TRUE(row >= 0 && row < table.rows());
         EXPECT_EQ(writers.try_emplace(place, thread).first->second, thread);
+      }
+    }
+  }
+}
+
+/// The lanes of a warp write an element to 32 banks, and each eight threads of neighbouring
+/// diagonals read 16 bytes from 32 banks.
+TEST(FragmentLayout, SkewedTablesHaveNoBankConflicts) {
+  for (const FragmentLayout &layout : layouts()) {
+    if (layout.isPermuted)
+      continue;
+    const SkewedTable table{layout.ownerTiles, layout.innerBlock};
+    for (int half = 0; half < 2; ++half) {
+      std::set<int64_t> written;
+      for (int64_t lane = 0; lane < 32; ++lane)
+        written.insert(table.placeOf<int64_t>(0, lane / 4, lane % 4, half) % 32);
+      EXPECT_EQ(written.size(), 32u);
+      for (int64_t first = 0; first + 8 <= table.rows(); ++first) {
+        std::set<int64_t> read;
+        for (int64_t i = 0; i < 32; ++i)
+          read.insert((SkewedTable::chunkOf(first + i / 4, half) + i % 4) % 32);
+        EXPECT_EQ(read.size(), 32u);
       }
     }
   }

@@ -208,3 +208,18 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   // expected-error-re @below {{with `zero` of '!tile.buffer<[b, hq, r, t], f32>' (buffer-C5)}}
   %0 = tile.buffer "s" temporary slots <c by 64> {zero} : !tile.buffer<[b, hq, r, t], f32>
 }
+
+// -----
+
+// The lesser of a number and the blocks of the other side, or of the blocks and 0, is not a number of slots.
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error-re @below {{with `zero` of{{.*}}min(ceildiv(r,64),4){{.*}}(buffer-C5)}}
+  %0 = tile.buffer "s" temporary slots <c by 64> {zero} : !tile.buffer<[b, hq, "min(ceildiv(r,64),4)", t], f32>
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  // expected-error-re @below {{with `zero` of{{.*}}min(ceildiv(c,64),0){{.*}}(buffer-C5)}}
+  %0 = tile.buffer "s" temporary slots <c by 64> {zero} : !tile.buffer<[b, hq, "min(ceildiv(c,64),0)", t], f32>
+}

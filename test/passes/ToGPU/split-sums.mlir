@@ -2,14 +2,14 @@
 // RUN: pe-opt %s --pe-split-sums --pe-split-sums | FileCheck %s
 
 // Every CTA that owns 64 columns has its own element of %h and of each of the four elements of %n; a table of
-// distances has 16 copies. The third index of a sum in a map is the slot.
+// distances has as many slots, at most 256. The third index of a sum in a map is the slot.
 // CHECK-LABEL: tile.plan @columns
 // CHECK: %[[H:[a-z0-9]+]] = tile.buffer "columns_backward_slots0" temporary slots <c by 64> {zero}
 // CHECK-SAME: <[b, hq, "ceildiv(c,64)"], f32>
 // CHECK: %[[N:[a-z0-9]+]] = tile.buffer "columns_backward_slots1" temporary slots <c by 64> {zero}
 // CHECK-SAME: <[b, hq, "ceildiv(c,64)", 4], f32>
 // CHECK: %[[T:[a-z0-9]+]] = tile.buffer "columns_backward_slots2" temporary slots <c by 64> {zero}
-// CHECK-SAME: <[b, hq, 16, t], f32>
+// CHECK-SAME: <[b, hq, "min(ceildiv(c,64),256)", t], f32>
 // CHECK: tile.stage @backward backward
 // CHECK: %[[COLUMN:.*]] = tile.index "c"
 // CHECK: tile.map(%{{.*}}, %{{.*}}, %{{.*}}, %[[COLUMN]])
@@ -20,7 +20,7 @@
 // CHECK: tile.accumulate %{{.*}}, %[[N]][%[[B]], %[[HEAD]], %{{.*}}, %{{.*}}]
 // CHECK: tile.window_grad %{{.*}}, %[[T]]
 // CHECK: tile.stage @backward_slots2 backward over [] {
-// CHECK-NEXT: tile.foreach over ["b", "hq", "16", "t"] {
+// CHECK-NEXT: tile.foreach over ["b", "hq", "min(ceildiv(c,64),256)", "t"] {
 // CHECK-NEXT: ^bb0(%[[B:.*]]: index, %[[HEAD:.*]]: index, %[[SLOT:.*]]: index, %[[DISTANCE:.*]]: index):
 // CHECK-NEXT: %[[PART:.*]] = tile.read %[[T]][%[[B]], %[[HEAD]], %[[SLOT]], %[[DISTANCE]]] inbounds
 // CHECK-NEXT: tile.accumulate %[[PART]], %{{.*}}[%[[B]], %[[HEAD]], %[[DISTANCE]]]

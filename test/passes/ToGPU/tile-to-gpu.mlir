@@ -45,7 +45,8 @@
 // STICK: tile.launch @attention_attention_backward backward items "b*hq*ceildiv(r,32)"
 
 // Threads build tables; sums along diagonals are added from slots.
-// TABLE: %[[SLOTS:[0-9]+]] = tile.buffer {{.*}} temporary slots <c by 64> {zero} : <[b, hq, 16, t], f32>
+// TABLE: %[[SLOTS:[0-9]+]] = tile.buffer {{.*}} temporary slots <c by 64> {zero}
+// TABLE-SAME: <[b, hq, "min(ceildiv(c,64),256)", t], f32>
 // TABLE: tile.launch @attention_attention_backward backward {{.*}} %[[SLOTS]],
 // TABLE: tile.launch @[[ADD:[a-z_0-9]+]] backward {{.*}}(%{{[0-9]+}}, %[[SLOTS]])
 
