@@ -1,4 +1,4 @@
-"""Rates and latencies of chips for one multiprocessor, and kinds of instructions: chips.json.
+"""Rates and latencies of chips for one multiprocessor, kinds of instructions, and stored tables.
 
     chip("sm_80").matrix  # cycles between matrix instructions of a scheduler
     kind_of("FFMA")       # "float"
@@ -6,11 +6,27 @@
 
 import json
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).parent
 
 
 class ModelError(Exception):
     """A message for the user."""
+
+
+def stored(file: str) -> dict[str, Any]:
+    """Returns a table of the model."""
+    table: dict[str, Any] = json.loads((DATA / file).read_text())
+    return table
+
+
+def store(file: str, found: dict[str, dict[str, Any]]) -> None:
+    """Adds entries to a table of the model, with today's date."""
+    dated = {name: row | {"date": date.today().isoformat()} for name, row in found.items()}
+    (DATA / file).write_text(json.dumps(stored(file) | dated, indent=1, sort_keys=True) + "\n")
 
 
 @dataclass(frozen=True)
@@ -43,10 +59,9 @@ class Chip:
         return share * 4 * 4096 / self.matrix * self.multiprocessors * self.gigahertz / 1e3
 
 
-_TABLE = json.loads(Path(__file__).with_name("chips.json").read_text())
-CHIPS = {name: Chip(name, **fields) for name, fields in _TABLE["chips"].items()}
-KINDS: dict[str, str] = {
-    opcode: kind for kind, opcodes in _TABLE["kinds"].items() for opcode in opcodes.split()}
+CHIPS = {name: Chip(name, **fields) for name, fields in stored("chips.json")["chips"].items()}
+KINDS: dict[str, str] = {opcode: kind for kind, opcodes in stored("chips.json")["kinds"].items()
+                         for opcode in opcodes.split()}
 
 
 def chip(name: str) -> Chip:

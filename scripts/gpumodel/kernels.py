@@ -3,7 +3,7 @@ machine code in the model."""
 
 import json
 import struct
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -106,17 +106,15 @@ def traces_of(kernel: Kernel, rows: dict[int, Row], warps: int) -> list[Trace]:
             for trace, executions in zip(result, counts)]
 
 
-def predict(kernel: Kernel, traces: list[Trace], ctas: int, on: Chip, rows: dict[int, Row],
-            runs: int = 6) -> Result:
-    """Executes the traces with different starts, and returns the mean and the sums."""
+def predict(kernel: Kernel, traces: list[Trace], ctas: int, on: Chip,
+            rows: dict[int, Row]) -> Result:
+    """Executes the traces."""
     running = [trace for trace in traces if trace.code]
     if kernel.chip not in (on.name, on.arch):
         raise ModelError(f"{kernel.name}: expected code for {on.arch}, found {kernel.chip}")
     if not any(trace.products for trace in running):
         raise ModelError(f"{kernel.name}: expected a loop with matrix instructions, found none")
-    results = [execute(running, ctas, on, rows, seed) for seed in range(runs)]
-    return Result(sum(r.cycles for r in results) / runs, sum(r.share for r in results) / runs,
-                  sum((r.waited for r in results), Counter()))
+    return execute(running, ctas, on, rows)
 
 
 def summary(kernel: Kernel, rows: dict[int, Row], traces: list[Trace], ctas: int) -> dict[str, Any]:
@@ -130,13 +128,13 @@ def summary(kernel: Kernel, rows: dict[int, Row], traces: list[Trace], ctas: int
                 for i in block if i.line in rows)
     copies = [row for row in rows.values() if row.text.startswith(("ldmatrix", "cp.async"))]
     others = [row for row in rows.values() if row not in copies]
-    extra, least = sum(row.extra for row in others), sum(row.least for row in others)
+    extra, least = sum((row.wavefronts - row.least) for row in others), sum(row.least for row in others)
     return {"slots per MMA": f"{len(code) / matrix:.2f}",
             "of a call": f"{slots / products:.2f}",
             "ldmatrix per MMA": f"{sum(i.name == 'LDSM' for i in code) / matrix:.2f}",
             "registers": kernel.registers, "spilled": kernel.spilled,
             "CTAs": f"{ctas} x {len(traces)} warps",
-            "extra wavefronts": sum(row.extra for row in copies),
+            "extra wavefronts": sum((row.wavefronts - row.least) for row in copies),
             "elsewhere, %": round(100 * extra / max(1, least), 1)}
 
 

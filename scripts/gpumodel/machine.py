@@ -6,21 +6,19 @@ Shared memory serves one wavefront per cycle, and the L2 cache `l2_bytes`. Instr
 hits in their cache.
 """
 
-import heapq
 import random
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
 
-from gpumodel.chips import Chip, ModelError, kind_of
+from gpumodel.chips import Chip, kind_of
 from gpumodel.sass import Instruction
 from gpumodel.walk import Trace
 
-MATRIX, FLOAT, INTEGER, SPECIAL, UNIFORM, MEMORY, NONE = range(7)
-FENCES = ("MEMBAR", "FENCE")
 BARRIER_LATENCY = 22
-FOREVER = 1 << 60
+FOREVER, ENDED = 1 << 60, 1 << 61  # cycles at which a warp continues that waits, and never
 
 
 @dataclass(frozen=True)
@@ -35,10 +33,6 @@ class Row:
     warps: list[int]  # executions of each warp of a CTA
 
     @property
-    def extra(self) -> int:
-        return self.wavefronts - self.least
-
-    @property
     def polls(self) -> bool:
         """Returns true if the line may repeat until another CTA has stored."""
         return "ld.acquire" in self.text
@@ -49,9 +43,10 @@ class Cost:
     """An instruction as the model executes it."""
 
     i: Instruction
-    pipe: int
+    pipe: str
     busy: int  # cycles of the pipe
     latency: int
+    stall: int  # cycles until the warp may issue again
     wavefronts: float = 0.0  # of shared memory
     bytes: float = 0.0  # of the L2 cache
     limit: int = 0  # of a barrier: the warps that arrive, 0 for all; of a wait: groups of copies
@@ -59,22 +54,24 @@ class Cost:
 
 
 def cost_of(i: Instruction, chip: Chip, counted: Row | None) -> Cost:
-    kind = kind_of(i.name)
+    kind = kind_of(i.name) or "integer"
     if kind in ("shared", "load", "store", "local"):
-        never = Cost(i, INTEGER, 2, 20)
+        never = Cost(i, "integer", 2, 20, i.stall)
         return never if i.predicate == "!PT" else access_of(i, kind, chip, counted)
-    numbers = [*(int(x, 16) for x in re.findall(r"0x[0-9a-f]+", i.operands)), 0, 0]
-    if i.name == "DEPBAR":
-        return Cost(i, NONE, 0, 4, limit=numbers[0])
-    if i.name == "BAR":
-        return Cost(i, NONE, 0, BARRIER_LATENCY, limit=numbers[1] // 32)
-    if i.name in FENCES:
-        return Cost(i, NONE, 0, chip.fence if re.search("GPU|SYS", i.opcode) else 20)
-    pipe, busy, latency = {
-        "matrix": (MATRIX, chip.matrix, chip.matrix_latency), "float": (FLOAT, chip.f32, 4),
-        "special": (SPECIAL, chip.special, chip.special_latency), "uniform": (UNIFORM, 2, 4),
-        "control": (NONE, 0, 4)}.get(kind, (INTEGER, chip.integer, 4))
-    return Cost(i, pipe, busy, latency)
+    busy, latency = {
+        "matrix": (chip.matrix, chip.matrix_latency), "float": (chip.f32, 4),
+        "special": (chip.special, chip.special_latency), "integer": (chip.integer, 4),
+        "uniform": (2, 4), "control": (0, 4)}[kind]
+    cost = Cost(i, kind, busy, latency, i.stall)
+    numbers = [int(x, 16) for x in re.findall(r"0x[0-9a-f]+", i.operands)]
+    if i.name in ("MEMBAR", "FENCE"):
+        cost.latency = chip.fence if re.search("GPU|SYS", i.opcode) else 20
+        cost.stall = max(i.stall, cost.latency)
+    elif i.name == "DEPBAR":
+        cost.limit = sum(numbers[:1])
+    elif i.name == "BAR":
+        cost.limit = sum(numbers[1:2]) // 32
+    return cost
 
 
 def access_of(i: Instruction, kind: str, chip: Chip, counted: Row | None) -> Cost:
@@ -82,7 +79,7 @@ def access_of(i: Instruction, kind: str, chip: Chip, counted: Row | None) -> Cos
     words = 4.0 if ".128" in i.opcode else 2.0 if ".64" in i.opcode or i.name == "REDUX" else 1.0
     if i.name == "LDSM" and i.opcode[-1].isdigit():
         words = float(i.opcode[-1])
-    cost = Cost(i, MEMORY, 2, 24 if i.name == "SHFL" else chip.shared_latency, words)
+    cost = Cost(i, "memory", 2, 24 if i.name == "SHFL" else chip.shared_latency, i.stall, words)
     if kind in ("load", "store"):
         from_device = chip.acquire if "STRONG" in i.opcode else chip.l2_latency
         cost.latency = from_device if kind == "load" else 20
@@ -94,25 +91,10 @@ def access_of(i: Instruction, kind: str, chip: Chip, counted: Row | None) -> Cos
     return cost
 
 
-@dataclass(slots=True, eq=False)
-class Warp:
-    cta: int
-    costs: list[Cost]
-    marks: set[int]
-    ready: int  # the cycle from which it may issue; FOREVER at a barrier
-    pending: list[int] = field(default_factory=lambda: [0] * 8)  # by scoreboard
-    at: int = 0
-    issued: int = 0  # the cycle of the last instruction
-    copies: list[float] = field(default_factory=list)  # the ends of copies without a group
-    groups: list[float] = field(default_factory=list)
-    times: list[int] = field(default_factory=list)  # at which steps began
-
-
 @dataclass
-class Scheduler:
-    warps: list[Warp] = field(default_factory=list)  # the youngest first
-    last: Warp | None = None
-    free: list[int] = field(default_factory=lambda: [0] * 8)  # the cycle from which a pipe is free
+class Barrier:
+    arrived: int = 0
+    opens: int = FOREVER
 
 
 @dataclass
@@ -127,39 +109,14 @@ class Multiprocessor:
 
     def __init__(self, chip: Chip, warps_of_cta: int, seed: int) -> None:
         self.chip, self.warps_of_cta, self.chance = chip, warps_of_cta, random.Random(seed)
-        self.schedulers = [Scheduler() for _ in range(4)]
-        self.events: list[tuple[int, int, Warp, int]] = []  # ends of what scoreboards await
-        self.arrived: dict[tuple[int, str], tuple[int, list[Warp]]] = {}  # by CTA and barrier
+        self.barriers: dict[tuple[int, str], Barrier] = defaultdict(Barrier)  # by CTA and name
         self.shared = self.l2 = 0.0  # the cycles from which they are free
-        self.time = self.sequence = 0
+        self.time = 0
 
-    def earliest(self, scheduler: Scheduler, warp: Warp) -> int:
-        """Returns the cycle before which a warp cannot issue, as far as known now, or 0."""
-        cost = warp.costs[warp.at]
-        if warp.ready > self.time:
-            return warp.ready
-        waits = cost.i.waits
-        if waits and any(warp.pending[x] and waits >> x & 1 for x in range(6)):
-            return FOREVER
-        if cost.i.name == "DEPBAR":
-            warp.groups = sorted(end for end in warp.groups if end > self.time)
-            if len(warp.groups) > cost.limit:
-                return int(warp.groups[len(warp.groups) - cost.limit - 1]) + 1
-        free = scheduler.free[cost.pipe]
-        return free if free > self.time else 0
-
-    def select(self, scheduler: Scheduler) -> tuple[Warp | None, int]:
-        """Returns the warp that issues now, or until when none can."""
-        until, last = FOREVER, scheduler.last
-        for warp in [last, *scheduler.warps] if last else scheduler.warps:
-            end = self.earliest(scheduler, warp)
-            if not end:
-                return warp, 0
-            until = min(until, end)
-        return None, until
-
-    def access(self, warp: Warp, cost: Cost) -> tuple[float, float]:
-        """Returns the cycles at which a result and the operands of an access are free."""
+    def access(self, cost: Cost) -> tuple[float, float]:
+        """Returns the cycles at which the result and the operands of an instruction are free."""
+        if cost.pipe != "memory":
+            return self.time + cost.latency, self.time + 8
         begin = max(self.shared, self.time + 6)
         self.shared = begin + cost.wavefronts
         if not cost.bytes:
@@ -167,96 +124,96 @@ class Multiprocessor:
         self.l2 = max(self.l2, begin) + cost.bytes / self.chip.l2_bytes
         done = (self.shared if kind_of(cost.i.name) == "store" else self.l2) + cost.latency
         done += self.chance.random() * cost.latency / 3  # the load of the memory
-        if cost.i.name == "LDGSTS":
-            warp.copies.append(done)
         return done, self.shared + 6
 
-    def meet(self, warp: Warp, cost: Cost) -> None:
-        """Executes a barrier."""
-        key = warp.cta, cost.i.operands.split(",")[0]
-        number, waiting = self.arrived.get(key, (0, []))
-        if ".ARV" not in cost.i.opcode:
-            waiting.append(warp)
-            warp.ready = FOREVER
-        self.arrived[key] = number + 1, waiting
-        if number + 1 >= (cost.limit or self.warps_of_cta):
-            self.release(key)
+    def meet(self, cta: int, cost: Cost) -> Barrier:
+        """Returns the barrier at which a warp arrives, and opens it for the last one."""
+        key = cta, cost.i.operands.split(",")[0]
+        barrier = self.barriers[key]
+        barrier.arrived += 1
+        if barrier.arrived >= (cost.limit or self.warps_of_cta):
+            self.barriers.pop(key).opens = self.time + BARRIER_LATENCY
+        return barrier
 
-    def release(self, key: tuple[int, str]) -> None:
-        for warp in self.arrived.pop(key)[1]:
-            warp.ready = self.time + BARRIER_LATENCY
+    def warp(self, cta: int, costs: list[Cost], start: int, free: dict[str, int],
+             times: list[int]) -> Iterator[int]:
+        """Executes a warp: issues an instruction if it can, and yields the cycle in which it can,
+        as far as known now. `free` are the cycles from which the pipes of its scheduler are free.
+        Adds the cycle of every instruction to `times`."""
+        ready, barrier, ends = start, Barrier(opens=0), [0] * 8  # ends by scoreboard
+        copies, groups = list[float](), list[float]()  # the ends of copies without and in a group
+        for cost in costs:
+            i, issued = cost.i, times[-1] if times else 0
+            ready = max([ready, *(ends[x] for x in range(6) if i.waits >> x & 1)])
+            if i.name == "DEPBAR" and len(groups) > cost.limit:
+                ready = max(ready, int(sorted(groups)[len(groups) - cost.limit - 1]) + 1)
+            while (begin := max(ready, barrier.opens, free[cost.pipe])) > self.time:
+                yield begin
+            times.append(self.time)
+            cost.waited += self.time - issued
+            free[cost.pipe] = self.time + cost.busy
+            done, read = self.access(cost)
+            for scoreboard, end in ((i.writes, done), (i.reads, read)):
+                ends[scoreboard] = max(ends[scoreboard], int(end))
+            # Register banks collide now and then, so that CTAs do not stay in the phase they start
+            # in.
+            ready = self.time + max(1, cost.stall) + (self.chance.random() < 0.05)
+            if i.name == "LDGSTS":
+                copies.append(done)
+            elif i.name == "LDGDEPBAR":
+                groups.append(max(copies, default=0.0))
+                copies = []
+            elif i.name == "BAR":
+                met = self.meet(cta, cost)
+                barrier = barrier if ".ARV" in i.opcode else met
+            yield self.time
+        while True:
+            yield ENDED
 
-    def issue(self, scheduler: Scheduler, warp: Warp) -> None:
-        cost, t = warp.costs[warp.at], self.time
-        name = cost.i.name
-        if warp.at in warp.marks:
-            warp.times.append(t)
-        cost.waited += t - warp.issued
-        done, read = float(t + cost.latency), float(t + 8)
-        scheduler.free[cost.pipe] = t + cost.busy
-        if cost.pipe == MEMORY:
-            done, read = self.access(warp, cost)
-        elif name == "LDGDEPBAR":
-            warp.groups.append(max(warp.copies, default=0.0))
-            warp.copies = []
-        for scoreboard, end in ((cost.i.writes, done), (cost.i.reads, read)):
-            if scoreboard < 6:
-                warp.pending[scoreboard] += 1
-                self.sequence += 1
-                heapq.heappush(self.events, (int(end), self.sequence, warp, scoreboard))
-        stall = max(cost.latency if name in FENCES else 1, cost.i.stall)
-        # Register banks collide now and then, so that CTAs do not stay in the phase they start in.
-        stall += self.chance.random() < 0.05
-        warp.issued, warp.ready, warp.at = t, t + stall, warp.at + 1
-        if name == "BAR":
-            self.meet(warp, cost)
-        scheduler.last = warp
-        if warp.at == len(warp.costs):
-            scheduler.warps.remove(warp)
-            scheduler.last = None
-
-    def step(self) -> None:
-        """Issues what can issue in this cycle, and goes on to the next in which something can."""
-        while self.events and self.events[0][0] <= self.time:
-            _, _, warp, scoreboard = heapq.heappop(self.events)
-            warp.pending[scoreboard] -= 1
-        until, has_issued = FOREVER, False
-        for scheduler in self.schedulers:
-            chosen, end = self.select(scheduler)
-            if chosen:
-                self.issue(scheduler, chosen)
-                has_issued = True
-            until = min(until, end)
-        if self.events:
-            until = min(until, self.events[0][0])
-        if until == FOREVER and not has_issued:  # warps wait for others whose trace has ended
-            if not any(waiting for _, waiting in self.arrived.values()):
-                raise ModelError("expected warps that can go on, found all waiting")
-            for key in list(self.arrived):
-                self.release(key)
-        self.time = self.time + 1 if has_issued or until == FOREVER else max(self.time + 1, until)
+    def run(self, schedulers: list[list[Iterator[int]]]) -> None:
+        """Executes the warps of the schedulers, the youngest first."""
+        last: list[list[Iterator[int]]] = [[] for _ in schedulers]
+        while self.time < ENDED:
+            until = ENDED
+            for n, warps in enumerate(schedulers):
+                for warp in last[n] + warps:
+                    begin = next(warp)
+                    if begin <= self.time:
+                        last[n], until = [warp], self.time + 1
+                        break
+                    until = min(until, begin)
+            if until == FOREVER:  # warps wait at barriers for others whose trace has ended
+                for barrier in self.barriers.values():
+                    barrier.opens = self.time + BARRIER_LATENCY
+                self.barriers.clear()
+                until = self.time + 1
+            self.time = until
 
 
 def execute(traces: Sequence[Trace], ctas: int, chip: Chip, rows: Mapping[int, Row],
-            seed: int = 0) -> Result:
-    """Executes CTAs whose warps have the given traces, which start at random times."""
+            runs: int = 6) -> Result:
+    """Executes CTAs whose warps have the given traces, from `runs` random starts."""
     code = {id(i): i for trace in traces for i in trace.code}
     costs = {key: cost_of(i, chip, rows.get(i.line)) for key, i in code.items()}
-    lists = {id(trace): [costs[id(i)] for i in trace.code] for trace in traces}
-    machine, math = Multiprocessor(chip, len(traces), seed), []
-    for cta in range(ctas):
-        start = machine.chance.randrange(max(len(trace.code) // 4 for trace in traces))
-        for number, trace in enumerate(traces):
-            warp = Warp(cta, lists[id(trace)], set(trace.marks), start)
-            machine.schedulers[(cta * len(traces) + number) % 4].warps.insert(0, warp)
-            if trace.products:
-                math.append(warp)
-    while any(scheduler.warps for scheduler in machine.schedulers):
-        machine.step()
-    low, high = len(math[0].times) // 4, len(math[0].times) - 4
-    cycles = sum((w.times[high] - w.times[low]) / (high - low) for w in math) / len(math)
+    cycles = []
+    for seed in range(runs):
+        machine = Multiprocessor(chip, len(traces), seed)
+        schedulers: list[list[Iterator[int]]] = [[] for _ in range(4)]
+        pipes: list[dict[str, int]] = [defaultdict(int) for _ in schedulers]
+        math: list[tuple[Trace, list[int]]] = []  # warps with matrix instructions
+        for cta in range(ctas):
+            start = machine.chance.randrange(max(len(trace.code) // 4 for trace in traces))
+            for number, trace in enumerate(traces, cta * len(traces)):
+                times: list[int] = []
+                schedulers[number % 4].insert(0, machine.warp(
+                    cta, [costs[id(i)] for i in trace.code], start, pipes[number % 4], times))
+                math += [(trace, times)] if trace.products else []
+        machine.run(schedulers)
+        low, high = len(math[0][0].marks) // 4, len(math[0][0].marks) - 4
+        cycles.append(fmean((times[trace.marks[high]] - times[trace.marks[low]]) / (high - low)
+                            for trace, times in math))
     waited: Counter[int] = Counter()
     for cost in costs.values():
         waited[cost.i.line] += cost.waited
     products = ctas * sum(trace.products for trace in traces)
-    return Result(cycles, products * chip.matrix / 4 / cycles, waited)
+    return Result(fmean(cycles), fmean(products * chip.matrix / 4 / x for x in cycles), waited)

@@ -2,12 +2,9 @@
 
     kernels = read("kernel.cubin")
     kernels["attention_forward"].code[0].opcode
-
-An instruction has 128 bits. Bits 105 to 125 are written by ptxas: the cycles until the warp may
-issue again, the scoreboards that a result and a read set, and those that the instruction waits
-for.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -33,10 +30,10 @@ class Instruction:
     predicate: str  # such as !P0, or empty
     line: int  # of the PTX; 0 without line tables
     labels: list[str]
-    stall: int = 0  # cycles until the warp may issue again
-    writes: int = 7  # the scoreboard that the result releases; 7: none
-    reads: int = 7  # the scoreboard that reading the operands releases; 7: none
-    waits: int = 0  # a bit for each scoreboard that must be zero
+    stall: int  # cycles until the warp may issue again
+    writes: int  # the scoreboard that the result releases; 7: none
+    reads: int  # the scoreboard that reading the operands releases; 7: none
+    waits: int  # a bit for each scoreboard that must be zero
 
 
 @dataclass
@@ -55,52 +52,47 @@ def run(command: list[str | Path], source: str = "") -> subprocess.CompletedProc
     except OSError as error:
         raise ModelError(f"cannot run {command[0]}: {error.strerror}") from error
     if done.returncode:
-        lines = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
+        last = (done.stderr or done.stdout or "no message").strip().splitlines()[-1]
         about = f"{source}: " if source else ""
-        raise ModelError(f"{about}{Path(command[0]).name} reports: {lines[-1]}")
+        raise ModelError(f"{about}{Path(command[0]).name} reports: {last}")
     return done
 
 
 def tool(name: str) -> str:
     """Returns the path of a program of NVIDIA's, which may be a wheel of this Python."""
-    wheels = Path(sys.prefix).glob(f"lib/python*/site-packages/nvidia/*/bin/{name}")
-    found = shutil.which(name) or next((str(path) for path in wheels), None)
+    wheels = Path(sys.prefix).glob("lib/python*/site-packages/nvidia/*/bin")
+    found = shutil.which(name, path=os.pathsep.join([os.environ["PATH"], *map(str, wheels)]))
     if not found:
         raise MissingTool(f"expected {name} in PATH, found none; install {PACKAGES[name]}")
     return found
 
 
-FIRST = re.compile(r"/\*[0-9a-f]{4,6}\*/\s+(?:@(!?U?P\w+)\s+)?(\S+)\s*(.*?)\s*;\s*"
-                   r"/\* 0x[0-9a-f]{16} \*/")
-SECOND = re.compile(r"^\s*/\* 0x([0-9a-f]{16}) \*/")
+# Of 128 bits, ptxas writes 105 to 125: the cycles until the warp may issue again, the scoreboards
+# that a result and a read set, and those that the instruction waits for.
+ROW = re.compile(
+    r'^\.text\.(?P<kernel>\w+):|^(?P<label>\.L_\w+):|//## File "[^"]*", line (?P<line>\d+)|'
+    r"/\*[0-9a-f]{4,6}\*/\s+(?:@(?P<predicate>!?U?P\w+)\s+)?(?P<opcode>\S+)\s*(?P<operands>.*?)"
+    r"\s*;\s*/\* 0x[0-9a-f]{16} \*/\s*/\* 0x(?P<bits>[0-9a-f]{16}) \*/", re.M)
 
 
 def parse(text: str) -> dict[str, Kernel]:
     """Returns the kernels of a disassembly by name. Functions that kernels call are among them."""
     kernels: dict[str, Kernel] = {}
-    chip, line = "", 0
-    labels: list[str] = []
-    code: list[Instruction] | None = None
-    for row in text.splitlines():
-        if found := re.search(r'\.target\s+(\w+)|EF_CUDA_SM(\d+)', row):
-            chip = chip or found[1] or f"sm_{found[2]}"
-        elif found := re.match(r"\.text\.(\w+):", row):
-            kernels[found[1]] = Kernel(found[1], chip)
-            code, labels, line = kernels[found[1]].code, [], 0
-        elif found := re.match(r"(\.L_\w+):", row):
-            labels.append(found[1])
-        elif found := re.search(r'//## File "[^"]*", line (\d+)', row):
-            line = int(found[1])
-        elif code is None:
-            continue
-        elif found := FIRST.search(row):
-            code.append(Instruction(found[2].split(".")[0], found[2], found[3], found[1] or "",
-                                    line, labels))
+    chips, labels, line = re.findall(r"(?:\.target\s+sm_|EF_CUDA_SM)(\w+)", text), list[str](), 0
+    for found in ROW.finditer(text):
+        if name := found["kernel"]:
+            kernels[name] = Kernel(name, f"sm_{chips[0]}")
+            code, labels, line = kernels[name].code, [], 0
+        elif found["label"]:
+            labels.append(found["label"])
+        elif found["line"]:
+            line = int(found["line"])
+        elif kernels:
+            bits, opcode = int(found["bits"], 16) >> 41, found["opcode"]
+            code.append(Instruction(
+                opcode.split(".")[0], opcode, found["operands"], found["predicate"] or "", line,
+                labels, bits & 15, bits >> 5 & 7, bits >> 8 & 7, bits >> 11 & 63))
             labels = []
-        elif code and (found := SECOND.match(row)):
-            control, last = int(found[1], 16) >> 41, code[-1]
-            last.stall, last.writes, last.reads = control & 15, control >> 5 & 7, control >> 8 & 7
-            last.waits = control >> 11 & 63
     return kernels
 
 
@@ -133,7 +125,8 @@ def assemble(ptx: Path, arch: str, directory: Path) -> dict[str, Kernel]:
     report = run([tool("ptxas"), f"-arch={arch}", "-lineinfo", "-v", source, "-o", cubin],
                  f"{ptx}").stderr
     kernels = read(cubin)
-    for found in re.finditer(r"Compiling entry function '(\w+)'.*?(\d+) bytes spill stores.*?"
-                             r"Used (\d+) registers", report, re.S):
-        kernels[found[1]].spilled, kernels[found[1]].registers = int(found[2]), int(found[3])
+    for name, spilled, registers in re.findall(
+            r"Compiling entry function '(\w+)'.*?(\d+) bytes spill stores.*?Used (\d+) registers",
+            report, re.S):
+        kernels[name].spilled, kernels[name].registers = int(spilled), int(registers)
     return kernels

@@ -12,17 +12,19 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from re import search
+from re import findall, search
 
 from gpumodel.chips import ModelError, kind_of
 from gpumodel.sass import Instruction, Kernel
+
+Ways = dict[int, list[tuple[int, float]]]  # the successors of a block, with their shares
 
 
 @dataclass
 class Trace:
     code: list[Instruction]
     marks: list[int]  # the indices in `code` at which a step begins
-    runs: float  # executions of the loop that were counted
+    runs: float = 0.0  # executions of the loop that were counted
 
     @property
     def steps(self) -> list[Instruction]:
@@ -32,13 +34,6 @@ class Trace:
     def products(self) -> float:
         """Matrix instructions of a step."""
         return products_of(self.steps) / (len(self.marks) - 1)
-
-    def check_known(self, name: str) -> None:
-        """Refuses a path with too many unknown instructions."""
-        unknown = Counter(i.opcode for i in self.code if not kind_of(i.name))
-        if unknown.total() > 0.01 * len(self.code):
-            raise ModelError(f"{name}: expected known instructions, found on the path "
-                             + ", ".join(f"{n} {opcode}" for opcode, n in unknown.most_common()))
 
 
 def products_of(code: list[Instruction]) -> int:
@@ -57,73 +52,57 @@ def blocks_of(code: list[Instruction]) -> list[list[Instruction]]:
 
 
 class Graph:
-    """The basic blocks of a kernel, and the blocks that follow each of them in `exits`."""
+    """The basic blocks of a kernel, the blocks that follow each of them in `exits`, and those that
+    they call."""
 
     def __init__(self, code: list[Instruction]) -> None:
         self.blocks = blocks_of(code)
-        labels = {label: b for b, block in enumerate(self.blocks) for label in block[0].labels}
         self.exits: list[list[int]] = []
-        self.calls: dict[int, int] = {}  # the called block, by block
+        self.calls: dict[int, int] = {}
+        labels = {label: b for b, block in enumerate(self.blocks) for label in block[0].labels}
         for b, block in enumerate(self.blocks):
             last = block[-1]
-            target = search(r"`\((\.L_\w+)\)", last.operands)
-            to = labels.get(target[1]) if target else None
-            following = [b + 1] if b + 1 < len(self.blocks) else []
+            to = [labels[x] for x in findall(r"`\((\.L_\w+)\)", last.operands) if x in labels]
+            exits = [b + 1] if b + 1 < len(self.blocks) else []
             jumps = last.name in ("BRA", "JMP") or (last.name == "CALL" and last.predicate)
-            if jumps and to is not None and ".DIV" not in last.opcode:
+            if jumps and to and ".DIV" not in last.opcode:
                 is_conditional = last.predicate or search(r"^!?U?P", last.operands)
-                self.exits.append([to, *following] if is_conditional else [to])
+                exits = to + exits if is_conditional else to
             elif last.name in ("EXIT", "RET", "BRX", "JMP") and last.predicate in ("", "PT"):
-                self.exits.append([])
-            else:
-                self.exits.append(following)
-                if last.name == "CALL" and to is not None:
-                    self.calls[b] = to
-
-    def reaching(self, head: int) -> list[int]:
-        """Returns the blocks from which `head` can be reached."""
-        found, todo = {head}, [head]
-        while todo:
-            end = todo.pop()
-            entries = [b for b, exits in enumerate(self.exits) if end in exits and b not in found]
-            found.update(entries)
-            todo += entries
-        return sorted(found)
+                exits = []
+            elif last.name == "CALL" and to:
+                self.calls[b] = to[0]
+            self.exits.append(exits)
 
     def loops(self) -> list[tuple[int, int]]:
         """Returns the first and last block of every backward branch."""
         return [(to, b) for b, exits in enumerate(self.exits) for to in exits if to <= b]
 
 
-def main_loop(graph: Graph, weights: list[float | None], steps: float | None) -> int | None:
+def main_loop(graph: Graph, weights: list[float | None], like: float) -> int | None:
     """Returns the first block of the smallest loop with the most matrix instructions, or null if
     there is none. Blocks with no weight do not count. Of a warp without matrix instructions, it is
-    the largest loop that executes `steps` times."""
-    best: tuple[float, int] = 0.0, 0
-    head = None
-    for first, last in graph.loops():
+    the largest loop that executes `like` times."""
+    def worth(loop: tuple[int, int]) -> tuple[float, int]:
+        first, last = loop
         body = [i for b in range(first, last + 1) if weights[b] for i in graph.blocks[b]]
-        worth: float = products_of(body)
-        if steps and weights[first] == steps:
-            worth += 1e-6 * len(body)
-        if worth and (head is None or (worth, first - last) > best):
-            best, head = (worth, first - last), first
-    return head
+        return products_of(body) or (weights[first] == like) * 1e-6 * len(body), first - last
+
+    best = max(graph.loops(), key=worth, default=None)
+    return best[0] if best and worth(best)[0] else None
 
 
 def counted(graph: Graph, counts: Mapping[int, int]) -> list[float | None]:
-    """Returns the executions of every block, the median over its lines, or null if they are not
-    known. The lines of control instructions other than barriers are not reliable, and a branch that
-    ptxas has turned into predicates leaves lines that were not executed in a block that was."""
+    """Returns the executions of every block, the upper median over its lines, or null if they are
+    not known. The lines of control instructions other than barriers are not reliable. A branch that
+    ptxas has turned into predicates leaves lines that were not executed in a block that was, and
+    so does an instruction that it has moved into a loop."""
     result: list[float | None] = []
     for block in graph.blocks:
         known = [counts.get(i.line, 0) for i in block
                  if i.line and (i.name == "BAR" or kind_of(i.name) != "control")]
         result.append(float(statistics.median(known)) or None if known else None)
     return result
-
-
-Ways = dict[int, list[tuple[int, float]]]  # the successors of a block, with their shares
 
 
 def steady(graph: Graph, head: int) -> Ways:
@@ -146,15 +125,17 @@ def steady(graph: Graph, head: int) -> Ways:
     return {b: [(to, 1.0)] for b, (_, to) in best.items()}
 
 
-def flows(graph: Graph, weights: list[float | None], head: int, polls: set[int]) -> Ways:
+def flows(graph: Graph, weights: list[float | None], head: int, polls: Set[int]) -> Ways:
     """Returns the successors of the blocks that reach `head`. A block is left as often as
     entered, which gives the executions of most edges; the rest are in proportion to the blocks."""
-    inside = graph.reaching(head)
-    exits = {b: [x for x in dict.fromkeys(graph.exits[b]) if x in inside] for b in inside}
+    inside = {head}
+    while entries := {b for b, to in enumerate(graph.exits) if inside & {*to}} - inside:
+        inside |= entries
+    exits = {b: [x for x in dict.fromkeys(graph.exits[b]) if x in inside] for b in sorted(inside)}
+    sides = [(b, [(x, b) for x in exits if b in exits[x]]) for b in exits if b != head]
+    sides += [(b, [(b, x) for x in to]) for b, to in exits.items()]
+    sides.sort(key=lambda side: len(side[1]))  # edges of blocks with few edges come first
     edges: dict[tuple[int, int], float] = {}
-    sides = [(b, [(x, b) for x in inside if b in exits[x]]) for b in inside if b != head]
-    sides += [(b, [(b, x) for x in exits[b]]) for b in inside]
-    sides.sort(key=lambda side: len(side[1]))
     weights, changes = list(weights), True
     while changes:
         changes = False
@@ -165,10 +146,10 @@ def flows(graph: Graph, weights: list[float | None], head: int, polls: set[int])
                 weights[b], changes = known, True
             elif len(left) == 1 and weight is not None:
                 edges[left[0]], changes = max(0.0, weight - known), True
-                break  # edges of blocks with fewer edges come first
+                break
     result: Ways = {}
     for b, to in exits.items():
-        if b in polls:  # a poll succeeds at once: waiting costs what one access does
+        if any(i.line in polls for i in graph.blocks[b]):  # the first poll succeeds
             to = [x for x in to if x > b] or to
         share = [edges.get((b, x), weights[x] or 0.0) for x in to]
         total = sum(share)
@@ -178,50 +159,50 @@ def flows(graph: Graph, weights: list[float | None], head: int, polls: set[int])
 
 def follow(graph: Graph, head: int, ways: Ways, steps: int) -> Trace:
     """Returns the instructions of `steps` steps, or fewer if the ways leave the loop."""
-    trace = Trace([], [], 0.0)
+    trace = Trace([], [])
     owed: dict[tuple[int, int], float] = defaultdict(float)
     b, returns, limit = head, list[int](), 60 * steps * sum(map(len, graph.blocks))
     while len(trace.marks) <= steps and len(trace.code) < limit:
         if b == head:
             trace.marks.append(len(trace.code))
         trace.code += graph.blocks[b]
+        to = ways.get(b) or [(x, 1.0) for x in graph.exits[b][:1]]
         if b in graph.calls:
-            returns.append(b)
+            returns.append(graph.exits[b][0])
             b = graph.calls[b]
         elif trace.code[-1].name == "RET" and returns:
-            b = graph.exits[returns.pop()][0]
-        else:
-            to = ways.get(b) or [(x, 1.0) for x in graph.exits[b][:1]]
-            if not to:
-                break
+            b = returns.pop()
+        elif to:
             for x, share in to:
                 owed[b, x] += share
             came, b = b, max((x for x, _ in to), key=lambda x: owed[b, x])
             owed[came, b] -= 1
+        else:
+            break
     return trace
 
 
 def walk(kernel: Kernel, counts: Mapping[int, int] | None = None, polls: Set[int] = frozenset(),
-         like: float | None = None, steps: int = 20) -> Trace:
+         like: float = 0.0, steps: int = 20) -> Trace:
     """Returns what a warp executes in `steps` steps of the main loop, which runs `like` times if it
     has no matrix instructions. The trace is empty if there is no such loop. `counts` are executions
-    of lines, and `polls` the lines that repeat until another CTA has stored."""
+    of lines, and `polls` the lines that repeat until another CTA has stored. Refuses a path with
+    too many unknown instructions."""
     graph = Graph(kernel.code)
     weights: list[float | None] = [1.0] * len(graph.blocks)
     if counts:
         weights = counted(graph, counts)
     head = main_loop(graph, weights, like)
     if head is None:
-        return Trace([], [], 0.0)
-    if counts:
-        ways = flows(graph, weights, head, {
-            b for b, block in enumerate(graph.blocks) if any(i.line in polls for i in block)})
-    else:
-        ways = steady(graph, head)
+        return Trace([], [])
+    ways = flows(graph, weights, head, polls) if counts else steady(graph, head)
     trace = follow(graph, head, ways, steps)
     trace.runs = weights[head] or 0.0
     if len(trace.marks) <= steps:
         raise ModelError(f"{kernel.name}: expected {steps} steps of the main loop, found "
                          f"{max(0, len(trace.marks) - 1)} in {len(trace.code)} instructions")
-    trace.check_known(kernel.name)
+    unknown = Counter(i.opcode for i in trace.code if not kind_of(i.name))
+    if unknown.total() > 0.01 * len(trace.code):
+        raise ModelError(f"{kernel.name}: expected known instructions, found on the path "
+                         + ", ".join(f"{n} {opcode}" for opcode, n in unknown.most_common()))
     return trace
