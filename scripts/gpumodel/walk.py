@@ -101,7 +101,7 @@ def counted(graph: Graph, counts: Mapping[int, int]) -> list[float | None]:
     for block in graph.blocks:
         known = [counts.get(i.line, 0) for i in block
                  if i.line and (i.name == "BAR" or kind_of(i.name) != "control")]
-        result.append(float(statistics.median(known)) or None if known else None)
+        result.append(float(statistics.median_high(known)) or None if known else None)
     return result
 
 

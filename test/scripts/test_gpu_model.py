@@ -155,6 +155,11 @@ class WalkTest(unittest.TestCase):
         self.assertEqual(sum(i.name == "MUFU" for i in steps), 5)
         self.assertFalse(any(i.name == "MUFU" for i in walk(kernel, counts | {3: 0}).steps))
 
+    def test_lines_that_ptxas_has_moved_into_a_block_do_not_count(self):
+        kernel = loop(self.SOMETIMES.replace("| line=3", "| line=3\nMOV R3, R4 | line=9"))
+        steps = walk(kernel, {1: 40, 2: 40, 3: 20, 4: 40, 9: 2}).steps
+        self.assertEqual(sum(i.name == "MUFU" for i in steps), 10)
+
     def test_a_poll_succeeds_at_once(self):
         kernel = loop("HMMA.16816.F32 R0, R4, R6, R0 | line=1\n.L_x_1:\nLDG.E.STRONG.GPU R2, [R4] "
                       "| line=2\n@P1 BRA `(.L_x_1) | line=2\nMOV R1, R2 | line=3")
