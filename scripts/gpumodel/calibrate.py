@@ -1,28 +1,19 @@
 """Compares the model with published speeds of other kernels for mma.sync: peers.json names them and
 their sources, calibration.json keeps the results."""
 
-import json
 import re
-import statistics
 import tempfile
 from collections.abc import Iterator
-from datetime import date
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-from gpumodel.chips import ModelError, chip
+from gpumodel.chips import ModelError, chip, store, stored
 from gpumodel.kernels import ROOT, predict
 from gpumodel.sass import assemble, read, run, tool
 from gpumodel.walk import walk
 
-TABLE = Path(__file__).with_name("calibration.json")
-PEERS = json.loads(Path(__file__).with_name("peers.json").read_text())
-SOURCE = """#include "namespace_config.h"
-#include "flash_{0}_launch_template.h"
-namespace FLASH_NAMESPACE {{
-void launch(Flash_{0}_params &p) {{ {1}<<<1, 128>>>(p); }}
-}}
-"""
+TABLE = "calibration.json"
 
 
 def build(peer: dict[str, Any], arch: str, sources: list[Path], directory: Path) -> Path:
@@ -35,15 +26,15 @@ def build(peer: dict[str, Any], arch: str, sources: list[Path], directory: Path)
         ptx.write_text(run([python, ROOT / "test/runtime/ptx/foreign/kernels_triton.py",
                             arch.strip("sm_a"), *map(str, peer["blocks"])]).stdout)
         return ptx
-    for name, text in PEERS["headers"].items():
+    table, source, cubin = stored("peers.json"), directory / "peer.cu", directory / "peer.cubin"
+    for name, text in table["headers"].items():
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_text(text)
-    source, cubin = directory / "peer.cu", directory / "peer.cubin"
-    source.write_text(SOURCE.format(peer["template"], peer["kernel"]))
+    source.write_text(table["source"].replace("TEMPLATE", peer["template"])
+                      .replace("KERNEL", peer["kernel"]))
     includes = [directory, sources[0] / "csrc/flash_attn/src", sources[1] / "include"]
-    run([tool("nvcc"), "-std=c++17", "-O3", "--expt-relaxed-constexpr", "--expt-extended-lambda",
-         "--use_fast_math", *(f"-I{path}" for path in includes), "-cubin",
-         "-DFLASHATTENTION_DISABLE_DROPOUT", f"-arch={arch.strip('a')}", source, "-o", cubin])
+    run([tool("nvcc"), *table["options"].split(), *(f"-I{path}" for path in includes),
+         f"-arch={arch.strip('a')}", source, "-o", cubin])
     return cubin
 
 
@@ -63,43 +54,32 @@ def predict_file(file: Path, name: str, warps: int, ctas: int, kernel: str = "")
 def calibrate(sources: list[Path], chips: list[str]) -> None:
     """Predicts the peers and stores the results: Triton's on the chips with a published speed (its
     kernels for others do not use mma.sync), and FlashAttention-2's if there are sources."""
-    rows = json.loads(TABLE.read_text())
-    for peer in PEERS["peers"]:
+    for peer in stored("peers.json")["peers"]:
         for on in chips:
             published = peer["published"].get(on)
-            if not (published if "blocks" in peer else sources):
-                continue
-            with tempfile.TemporaryDirectory() as directory:
-                file = build(peer, chip(on).arch, sources, Path(directory))
-                speed = chip(on).speed(predict_file(file, on, peer["warps"], peer["ctas"]))
-            rows[f"{peer['name']} {peer['stage']} {peer['dim']} {on}"] = {
-                "model": round(speed, 1), "published": published,
-                "date": date.today().isoformat()}
-    TABLE.write_text(json.dumps(rows, indent=1, sort_keys=True) + "\n")
+            if published if "blocks" in peer else sources:
+                with tempfile.TemporaryDirectory() as directory:
+                    file = build(peer, chip(on).arch, sources, Path(directory))
+                    speed = chip(on).speed(predict_file(file, on, peer["warps"], peer["ctas"]))
+                store(TABLE, {f"{peer['name']} {peer['stage']} {peer['dim']} {on}": {
+                    "model": round(speed, 1), "published": published}})
 
 
 def table() -> Iterator[str]:
     """Returns the stored calibration as rows of Markdown."""
     yield "| kernel, D, chip | in the model | published | factor | date |\n|---|---|---|---|---|"
-    for name, row in json.loads(TABLE.read_text()).items():
+    for name, row in stored(TABLE).items():
         published = row["published"]
         factor = f"{row['model'] / published:.2f}" if published else ""
         yield f"| {name} | {row['model']:.0f} | {published or ''} | {factor} | {row['date']} |"
 
 
-def factor(name: str, stage: str) -> float:
-    """Returns the mean of FlashAttention-2's speed in the model over its published one."""
-    rows = json.loads(TABLE.read_text())
-    factors = [row["model"] / row["published"] for peer, row in rows.items()
-               if re.fullmatch(rf"FlashAttention-2 {stage} \d+ {name}", peer) and row["published"]]
-    return float(statistics.mean(factors))
-
-
-def peer_speed(name: str, stage: str, dim: int) -> float:
-    """Returns the speed of FlashAttention-2 in the model."""
-    peer = f"FlashAttention-2 {stage} {dim} {name}"
-    rows = json.loads(TABLE.read_text())
+def reference(name: str, stage: str, dim: int) -> tuple[float, float]:
+    """Returns FlashAttention-2's speed in the model, and the mean over head dims of that speed over
+    the published one."""
+    rows, peer = stored(TABLE), f"FlashAttention-2 {stage} {dim} {name}"
     if peer not in rows:
-        raise ModelError(f"{TABLE.name}: expected {peer}, found none; run scripts/gpu-model "
-                         "calibrate")
-    return float(rows[peer]["model"])
+        raise ModelError(f"{TABLE}: expected {peer}, found none; run scripts/gpu-model calibrate")
+    return rows[peer]["model"], fmean(
+        row["model"] / row["published"] for each, row in rows.items()
+        if re.fullmatch(rf"FlashAttention-2 {stage} \d+ {name}", each) and row["published"])

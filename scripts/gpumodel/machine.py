@@ -46,7 +46,7 @@ class Cost:
     pipe: str
     busy: int  # cycles of the pipe
     latency: int
-    stall: int  # cycles until the warp may issue again
+    stall: int
     wavefronts: float = 0.0  # of shared memory
     bytes: float = 0.0  # of the L2 cache
     limit: int = 0  # of a barrier: the warps that arrive, 0 for all; of a wait: groups of copies
@@ -54,15 +54,19 @@ class Cost:
 
 
 def cost_of(i: Instruction, chip: Chip, counted: Row | None) -> Cost:
+    """Returns the cost of an instruction. That of an access of memory follows from its width unless
+    it has been counted."""
     kind = kind_of(i.name) or "integer"
-    if kind in ("shared", "load", "store", "local"):
-        never = Cost(i, "integer", 2, 20, i.stall)
-        return never if i.predicate == "!PT" else access_of(i, kind, chip, counted)
+    is_access = kind in ("shared", "load", "store", "local")
+    if is_access and i.predicate == "!PT":
+        return Cost(i, "integer", 2, 20, i.stall)
+    from_device = chip.acquire if "STRONG" in i.opcode else chip.l2_latency
     busy, latency = {
         "matrix": (chip.matrix, chip.matrix_latency), "float": (chip.f32, 4),
         "special": (chip.special, chip.special_latency), "integer": (chip.integer, 4),
-        "uniform": (2, 4), "control": (0, 4)}[kind]
-    cost = Cost(i, kind, busy, latency, i.stall)
+        "uniform": (2, 4), "control": (0, 4), "load": (2, from_device), "store": (2, 20),
+    }.get(kind, (2, 24 if i.name == "SHFL" else chip.shared_latency))
+    cost = Cost(i, "memory" if is_access else kind, busy, latency, i.stall)
     numbers = [int(x, 16) for x in re.findall(r"0x[0-9a-f]+", i.operands)]
     if i.name in ("MEMBAR", "FENCE"):
         cost.latency = chip.fence if re.search("GPU|SYS", i.opcode) else 20
@@ -71,30 +75,17 @@ def cost_of(i: Instruction, chip: Chip, counted: Row | None) -> Cost:
         cost.limit = sum(numbers[:1])
     elif i.name == "BAR":
         cost.limit = sum(numbers[1:2]) // 32
-    return cost
-
-
-def access_of(i: Instruction, kind: str, chip: Chip, counted: Row | None) -> Cost:
-    """Returns the cost of an access of memory, by its width unless it has been counted."""
-    words = 4.0 if ".128" in i.opcode else 2.0 if ".64" in i.opcode or i.name == "REDUX" else 1.0
-    if i.name == "LDSM" and i.opcode[-1].isdigit():
-        words = float(i.opcode[-1])
-    cost = Cost(i, "memory", 2, 24 if i.name == "SHFL" else chip.shared_latency, i.stall, words)
-    if kind in ("load", "store"):
-        from_device = chip.acquire if "STRONG" in i.opcode else chip.l2_latency
-        cost.latency = from_device if kind == "load" else 20
-        cost.bytes = 128 * words
-        if counted and counted.sectors:
+    elif is_access:
+        words = 4.0 if ".128" in i.opcode else 1.0
+        words = 2.0 if ".64" in i.opcode or i.name == "REDUX" else words
+        matrices = re.search(r"^LDSM.*\.(\d)$", i.opcode)
+        cost.wavefronts = float(matrices[1]) if matrices else words
+        cost.bytes = 128 * words if kind in ("load", "store") else 0.0
+        if counted and counted.sectors and cost.bytes:
             cost.bytes = 32 * (counted.sectors / counted.executions)
-    if counted and counted.wavefronts and kind != "local":
-        cost.wavefronts = counted.wavefronts / counted.executions
+        if counted and counted.wavefronts and kind != "local":
+            cost.wavefronts = counted.wavefronts / counted.executions
     return cost
-
-
-@dataclass
-class Barrier:
-    arrived: int = 0
-    opens: int = FOREVER
 
 
 @dataclass
@@ -102,6 +93,12 @@ class Result:
     cycles: float  # of a step
     share: float  # of the matrix pipes
     waited: Counter[int]  # cycles of warps between instructions, by the line of the later one
+
+
+@dataclass
+class Barrier:
+    arrived: int = 0
+    opens: int = FOREVER
 
 
 class Multiprocessor:
@@ -126,15 +123,6 @@ class Multiprocessor:
         done += self.chance.random() * cost.latency / 3  # the load of the memory
         return done, self.shared + 6
 
-    def meet(self, cta: int, cost: Cost) -> Barrier:
-        """Returns the barrier at which a warp arrives, and opens it for the last one."""
-        key = cta, cost.i.operands.split(",")[0]
-        barrier = self.barriers[key]
-        barrier.arrived += 1
-        if barrier.arrived >= (cost.limit or self.warps_of_cta):
-            self.barriers.pop(key).opens = self.time + BARRIER_LATENCY
-        return barrier
-
     def warp(self, cta: int, costs: list[Cost], start: int, free: dict[str, int],
              times: list[int]) -> Iterator[int]:
         """Executes a warp: issues an instruction if it can, and yields the cycle in which it can,
@@ -144,7 +132,7 @@ class Multiprocessor:
         copies, groups = list[float](), list[float]()  # the ends of copies without and in a group
         for cost in costs:
             i, issued = cost.i, times[-1] if times else 0
-            ready = max([ready, *(ends[x] for x in range(6) if i.waits >> x & 1)])
+            ready = max([ready, *(ends[x] for x in i.waits)])
             if i.name == "DEPBAR" and len(groups) > cost.limit:
                 ready = max(ready, int(sorted(groups)[len(groups) - cost.limit - 1]) + 1)
             while (begin := max(ready, barrier.opens, free[cost.pipe])) > self.time:
@@ -164,7 +152,11 @@ class Multiprocessor:
                 groups.append(max(copies, default=0.0))
                 copies = []
             elif i.name == "BAR":
-                met = self.meet(cta, cost)
+                key = cta, i.operands.split(",")[0]
+                met = self.barriers[key]
+                met.arrived += 1
+                if met.arrived >= (cost.limit or self.warps_of_cta):
+                    self.barriers.pop(key).opens = self.time + BARRIER_LATENCY
                 barrier = barrier if ".ARV" in i.opcode else met
             yield self.time
         while True:

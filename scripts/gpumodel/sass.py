@@ -33,7 +33,7 @@ class Instruction:
     stall: int  # cycles until the warp may issue again
     writes: int  # the scoreboard that the result releases; 7: none
     reads: int  # the scoreboard that reading the operands releases; 7: none
-    waits: int  # a bit for each scoreboard that must be zero
+    waits: list[int]  # scoreboards that must be zero
 
 
 @dataclass
@@ -91,7 +91,8 @@ def parse(text: str) -> dict[str, Kernel]:
             bits, opcode = int(found["bits"], 16) >> 41, found["opcode"]
             code.append(Instruction(
                 opcode.split(".")[0], opcode, found["operands"], found["predicate"] or "", line,
-                labels, bits & 15, bits >> 5 & 7, bits >> 8 & 7, bits >> 11 & 63))
+                labels, bits & 15, bits >> 5 & 7, bits >> 8 & 7,
+                [x for x in range(6) if bits >> 11 + x & 1]))
             labels = []
     return kernels
 

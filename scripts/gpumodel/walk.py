@@ -74,10 +74,6 @@ class Graph:
                 self.calls[b] = to[0]
             self.exits.append(exits)
 
-    def loops(self) -> list[tuple[int, int]]:
-        """Returns the first and last block of every backward branch."""
-        return [(to, b) for b, exits in enumerate(self.exits) for to in exits if to <= b]
-
 
 def main_loop(graph: Graph, weights: list[float | None], like: float) -> int | None:
     """Returns the first block of the smallest loop with the most matrix instructions, or null if
@@ -88,7 +84,8 @@ def main_loop(graph: Graph, weights: list[float | None], like: float) -> int | N
         body = [i for b in range(first, last + 1) if weights[b] for i in graph.blocks[b]]
         return products_of(body) or (weights[first] == like) * 1e-6 * len(body), first - last
 
-    best = max(graph.loops(), key=worth, default=None)
+    loops = [(to, b) for b, exits in enumerate(graph.exits) for to in exits if to <= b]
+    best = max(loops, key=worth, default=None)
     return best[0] if best and worth(best)[0] else None
 
 
@@ -117,7 +114,7 @@ def steady(graph: Graph, head: int) -> Ways:
         return 1e6 if kind_of(i.name) == "matrix" else points.get(i.name, -0.01)
 
     best = {head: (0.0, head)}  # the worth of the rest of the path, and the next block
-    for b in range(max(last for first, last in graph.loops() if first == head), head - 1, -1):
+    for b in range(max(b for b, exits in enumerate(graph.exits) if head in exits), head - 1, -1):
         known = [(best[to][0], to) for to in graph.exits[b] if to == head or to > b and to in best]
         if known:
             value, to = max(known)

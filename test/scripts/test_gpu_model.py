@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from unittest import mock
 
 from support import ROOT, load_script
 
+import gpumodel.chips
 from gpumodel import machine
 from gpumodel.chips import ModelError, chip
 from gpumodel.kernels import Case, counts_of, predict
@@ -200,7 +202,7 @@ class WalkTest(unittest.TestCase):
     def test_fields_of_an_instruction(self):
         first = loop("LDG.E.128 R4, [R2.64] | stall=4 writes=1 reads=3 waits=33").code[0]
         self.assertEqual((first.opcode, first.stall, first.writes, first.reads, first.waits),
-                         ("LDG.E.128", 4, 1, 3, 33))
+                         ("LDG.E.128", 4, 1, 3, [0, 5]))
 
     def test_lines_are_those_of_the_text(self):
         ptx = ".address_size 64\n.loc 3 9 1\n\tadd.s32 %r1, %r1, 1;\n@%p1 bra $L1;\n$L1:\n"
@@ -346,7 +348,9 @@ class CommandTest(unittest.TestCase):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.data = pathlib.Path(directory.name)
-        replaced = mock.patch.object(self.module, "DATA", self.data)
+        for file in gpumodel.chips.DATA.glob("*.json"):
+            shutil.copy(file, self.data)
+        replaced = mock.patch.object(gpumodel.chips, "DATA", self.data)
         replaced.start()
         self.addCleanup(replaced.stop)
 
@@ -357,12 +361,12 @@ class CommandTest(unittest.TestCase):
     def run_with(self, speed_of, command, spilled_of=lambda _: 8, **options):
         """Runs a command for nope on sm_80 with these speeds and spills of schedules. Returns its
         output."""
-        def predicted(case, why=""):
+        def predictions(case, why=""):
             del why
             columns = self.COLUMNS | {"spilled": spilled_of(case.schedule)}
             return {"forward": (speed_of(case.schedule), columns)}
 
-        with (mock.patch.object(self.module, "predicted", predicted),
+        with (mock.patch.object(self.module, "predictions", predictions),
               contextlib.redirect_stdout(io.StringIO()) as printed):
             command(pathlib.Path("build"), encodings="nope", chips="sm_80", dims="64", **options)
         return printed.getvalue()
