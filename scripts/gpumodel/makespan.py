@@ -4,7 +4,6 @@
 """
 
 import heapq
-from collections import defaultdict
 
 from gpumodel.chips import ModelError
 
@@ -18,36 +17,26 @@ def makespan(heads: int, owners: int, inners: int, places: int, step: float,
     cycles. It adds to its queries after the CTA of the next keys has, which is seen `hand_over`
     cycles later. If `rotated`, CTAs without a mask start at different queries.
     """
-    first = [owner * inners // owners if causal or rotated else 0 for owner in range(owners)]
-    visits = [[(start + n) % inners for n in range(inners - start if causal else inners)]
-              for start in first]
-    begins = {inner: max(owner for owner in range(owners) if first[owner] <= inner)
-              for inner in range(inners)}  # the CTA that adds first
-    items = [(head, owner) for head in range(heads) for owner in reversed(range(owners))]
-    ended: dict[tuple[int, int, int], float] = {}
-    waiting: dict[tuple[int, int, int], list[tuple[float, int, int]]] = defaultdict(list)
-    ready = [(0.0, n, 0) for n in range(min(places, len(items)))]
-    started, end = len(ready), 0.0
-    while ready:
-        time, item, visit = heapq.heappop(ready)
-        head, owner = items[item]
-        if visit == len(visits[owner]):
-            end = max(end, time)
-            if started < len(items):
-                heapq.heappush(ready, (time, started, 0))
-                started += 1
-            continue
-        inner, done = visits[owner][visit], time + step
-        before = head, (owner + 1) % owners, inner
-        if owner != begins[inner]:
-            if before not in ended:
-                waiting[before].append((time, item, visit))
-                continue
-            done = max(done, ended[before] + hand_over)
-        ended[head, owner, inner] = done
-        for later in [(done, item, visit + 1), *waiting.pop((head, owner, inner), [])]:
-            heapq.heappush(ready, later)
-    if waiting:
+    is_ring = rotated and not causal  # the CTAs of a head wait for each other
+    if is_ring and places < owners:
         raise ModelError(f"expected places for the {owners} CTAs of a head, which wait for each "
                          f"other, found {places}")
-    return end / (heads * sum(map(len, visits)) * step / places)
+    first = [owner * inners // owners if causal or rotated else 0 for owner in range(owners)]
+    order = list(reversed(range(owners)))
+    free = [0.0] * places  # the times from which places are free
+    for _ in range(heads):
+        ended: dict[int, float] = {}  # the last addition to a block of queries
+        for started in [order] if is_ring else [[owner] for owner in order]:
+            times = {owner: heapq.heappop(free) for owner in started}
+            for visit in range(inners):  # an addition that another waits for comes before it
+                for owner in started:
+                    inner = first[owner] + visit
+                    if causal and inner >= inners:
+                        continue
+                    inner %= inners
+                    done = max(times[owner] + step, ended.get(inner, -hand_over) + hand_over)
+                    ended[inner] = times[owner] = done
+            for time in times.values():
+                heapq.heappush(free, time)
+    visits = sum(inners - start if causal else inners for start in first)
+    return max(free) / (heads * visits * step / places)
