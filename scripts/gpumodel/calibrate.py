@@ -3,12 +3,12 @@ their sources, calibration.json keeps the results."""
 
 import re
 import tempfile
-from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from gpumodel.chips import ModelError, chip, store, stored
+from gpumodel.chips import CHIPS, ModelError, chip, record, stored
 from gpumodel.kernels import ROOT, predict
 from gpumodel.sass import assemble, read, run, tool
 from gpumodel.walk import walk
@@ -51,27 +51,27 @@ def predict_file(file: Path, name: str, warps: int, ctas: int, kernel: str = "")
     return predict(longest, [walk(longest)] * warps, ctas, on, {}).share
 
 
-def calibrate(sources: list[Path], chips: list[str]) -> None:
-    """Predicts the peers and stores the results: Triton's on the chips with a published speed (its
-    kernels for others do not use mma.sync), and FlashAttention-2's if there are sources."""
-    for peer in stored("peers.json")["peers"]:
-        for on in chips:
-            published = peer["published"].get(on)
-            if published if "blocks" in peer else sources:
-                with tempfile.TemporaryDirectory() as directory:
-                    file = build(peer, chip(on).arch, sources, Path(directory))
-                    speed = chip(on).speed(predict_file(file, on, peer["warps"], peer["ctas"]))
-                store(TABLE, {f"{peer['name']} {peer['stage']} {peer['dim']} {on}": {
-                    "model": round(speed, 1), "published": published}})
-
-
-def table() -> Iterator[str]:
-    """Returns the stored calibration as rows of Markdown."""
-    yield "| kernel, D, chip | in the model | published | factor | date |\n|---|---|---|---|---|"
+def calibrate(flash_attention: str = "", cutlass: str = "", chips: str = ",".join(CHIPS),
+              store: bool = False) -> None:
+    """Prints the stored calibration as Markdown. If `store`, predicts the peers before: Triton's on
+    the chips with a published speed (its kernels for others do not use mma.sync), and
+    FlashAttention-2's if there are sources."""
+    if bool(flash_attention) != bool(cutlass) or (flash_attention and not store):
+        raise ModelError("expected --flash-attention and --cutlass together, with --store")
+    for peer, on in product(stored("peers.json")["peers"] if store else [], chips.split(",")):
+        published = peer["published"].get(on)
+        if published if "blocks" in peer else flash_attention:
+            with tempfile.TemporaryDirectory() as directory:
+                file = build(peer, chip(on).arch, [Path(flash_attention), Path(cutlass)],
+                             Path(directory))
+                speed = chip(on).speed(predict_file(file, on, peer["warps"], peer["ctas"]))
+            record(TABLE, {f"{peer['name']} {peer['stage']} {peer['dim']} {on}": {
+                "model": round(speed, 1), "published": published}})
+    print("| kernel, D, chip | in the model | published | factor | date |\n|---|---|---|---|---|")
     for name, row in stored(TABLE).items():
         published = row["published"]
         factor = f"{row['model'] / published:.2f}" if published else ""
-        yield f"| {name} | {row['model']:.0f} | {published or ''} | {factor} | {row['date']} |"
+        print(f"| {name} | {row['model']:.0f} | {published or ''} | {factor} | {row['date']} |")
 
 
 def reference(name: str, stage: str, dim: int) -> tuple[float, float]:

@@ -19,11 +19,10 @@ class ModelError(Exception):
 
 def stored(file: str) -> dict[str, Any]:
     """Returns a table of the model."""
-    table: dict[str, Any] = json.loads((DATA / file).read_text())
-    return table
+    return dict(json.loads((DATA / file).read_text()))
 
 
-def store(file: str, found: dict[str, dict[str, Any]]) -> None:
+def record(file: str, found: dict[str, dict[str, Any]]) -> None:
     """Adds entries to a table of the model, with today's date."""
     dated = {name: row | {"date": date.today().isoformat()} for name, row in found.items()}
     (DATA / file).write_text(json.dumps(stored(file) | dated, indent=1, sort_keys=True) + "\n")

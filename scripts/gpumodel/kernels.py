@@ -79,10 +79,14 @@ def counts_of(rows: dict[int, Row], warps: int) -> list[dict[int, int]]:
     return result
 
 
+def polls_of(rows: dict[int, Row]) -> set[int]:
+    """Returns the lines that may repeat until another CTA has stored."""
+    return {line for line, row in rows.items() if "ld.acquire" in row.text}
+
+
 def traces_of(kernel: Kernel, rows: dict[int, Row], warps: int) -> list[Trace]:
     """Returns the traces of the warps of a CTA. Those with the same counts share one."""
-    polls = {line for line, row in rows.items() if row.polls}
-    counts = counts_of(rows, warps)
+    polls, counts = polls_of(rows), counts_of(rows, warps)
     keys = [tuple(n for line, n in each.items() if line not in polls) for each in counts]
     traces = {key: walk(kernel, counts[keys.index(key)], polls) for key in keys}
     steps = max(trace.runs for trace in traces.values())
@@ -104,11 +108,11 @@ def predict(kernel: Kernel, traces: list[Trace], ctas: int, on: Chip,
 def summary(kernel: Kernel, rows: dict[int, Row], traces: list[Trace], ctas: int) -> dict[str, Any]:
     """Returns the columns of a kernel. Slots are issued instructions: of its main loop, and of the
     call without blocks that wait for a turn."""
-    code = [i for trace in traces if trace.code for i in trace.steps]
+    code, polls = [i for trace in traces if trace.code for i in trace.steps], polls_of(rows)
     matrix, products = products_of(code), sum(
         row.executions for row in rows.values() if row.text.startswith("mma"))
     slots = sum(rows[i.line].executions for block in blocks_of(kernel.code)
-                if not any(i.line in rows and rows[i.line].polls for i in block)
+                if not any(i.line in polls for i in block)
                 for i in block if i.line in rows)
     copies = [row for row in rows.values() if row.text.startswith(("ldmatrix", "cp.async"))]
     others = [row for row in rows.values() if row not in copies]

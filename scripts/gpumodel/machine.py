@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 from gpumodel.chips import Chip, kind_of
 from gpumodel.sass import Instruction
@@ -21,8 +22,7 @@ BARRIER_LATENCY = 22
 FOREVER, ENDED = 1 << 60, 1 << 61  # cycles at which a warp continues that waits, and never
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """Counts of the PTX machine for a line of PTX, of all warps."""
 
     executions: int
@@ -31,11 +31,6 @@ class Row:
     sectors: int  # of global memory, 32 bytes each
     text: str
     warps: list[int]  # executions of each warp of a CTA
-
-    @property
-    def polls(self) -> bool:
-        """Returns true if the line may repeat until another CTA has stored."""
-        return "ld.acquire" in self.text
 
 
 @dataclass(slots=True)
