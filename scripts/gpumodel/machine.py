@@ -45,7 +45,6 @@ class Cost:
     wavefronts: float = 0.0  # of shared memory
     bytes: float = 0.0  # of the L2 cache
     limit: int = 0  # of a barrier: the warps that arrive, 0 for all; of a wait: groups of copies
-    waited: int = 0  # cycles between the previous instruction of a warp and this one, of all warps
 
 
 def cost_of(i: Instruction, chip: Chip, counted: Row | None) -> Cost:
@@ -87,7 +86,7 @@ def cost_of(i: Instruction, chip: Chip, counted: Row | None) -> Cost:
 class Result:
     cycles: float  # of a step
     share: float  # of the matrix pipes
-    waited: Counter[int]  # cycles of warps between instructions, by the line of the later one
+    waited: Counter[int]  # cycles of all warps between instructions, by the line of the later one
 
 
 @dataclass
@@ -103,7 +102,7 @@ class Multiprocessor:
         self.chip, self.warps_of_cta, self.chance = chip, warps_of_cta, random.Random(seed)
         self.barriers: dict[tuple[int, str], Barrier] = defaultdict(Barrier)  # by CTA and name
         self.shared = self.l2 = 0.0  # the cycles from which they are free
-        self.time = 0
+        self.time, self.waited = 0, Counter[int]()  # as in the result
 
     def access(self, cost: Cost) -> tuple[float, float]:
         """Returns the cycles at which the result and the operands of an instruction are free."""
@@ -133,7 +132,7 @@ class Multiprocessor:
             while (begin := max(ready, barrier.opens, free[cost.pipe])) > self.time:
                 yield begin
             times.append(self.time)
-            cost.waited += self.time - issued
+            self.waited[i.line] += self.time - issued
             free[cost.pipe] = self.time + cost.busy
             done, read = self.access(cost)
             for scoreboard, end in ((i.writes, done), (i.reads, read)):
@@ -182,7 +181,7 @@ def execute(traces: Sequence[Trace], ctas: int, chip: Chip, rows: Mapping[int, R
     """Executes CTAs whose warps have the given traces, from `runs` random starts."""
     code = {id(i): i for trace in traces for i in trace.code}
     costs = {key: cost_of(i, chip, rows.get(i.line)) for key, i in code.items()}
-    cycles = []
+    cycles, waited = [], Counter[int]()
     for seed in range(runs):
         machine = Multiprocessor(chip, len(traces), seed)
         schedulers: list[list[Iterator[int]]] = [[] for _ in range(4)]
@@ -199,8 +198,6 @@ def execute(traces: Sequence[Trace], ctas: int, chip: Chip, rows: Mapping[int, R
         low, high = len(math[0][0].marks) // 4, len(math[0][0].marks) - 4
         cycles.append(fmean((times[trace.marks[high]] - times[trace.marks[low]]) / (high - low)
                             for trace, times in math))
-    waited: Counter[int] = Counter()
-    for cost in costs.values():
-        waited[cost.i.line] += cost.waited
+        waited += machine.waited
     products = ctas * sum(trace.products for trace in traces)
     return Result(fmean(cycles), fmean(products * chip.matrix / 4 / x for x in cycles), waited)
