@@ -3,6 +3,7 @@ machine code in the model."""
 
 import json
 import struct
+import sys
 import tempfile
 from collections import defaultdict
 from pathlib import Path
@@ -102,6 +103,9 @@ def predict(kernel: Kernel, traces: list[Trace], ctas: int, on: Chip,
         raise ModelError(f"{kernel.name}: expected code for {on.arch}, found {kernel.chip}")
     if not any(trace.products for trace in running):
         raise ModelError(f"{kernel.name}: expected a loop with matrix instructions, found none")
+    if len({trace.barriers for trace in running if trace.products}) > 1:
+        print(f"gpu-model: {kernel.name}: expected warps with the same barriers in a step, found "
+              "others; the speed is a lower bound", file=sys.stderr)
     return execute(running, ctas, on, rows)
 
 

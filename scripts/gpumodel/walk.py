@@ -12,6 +12,7 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
+from itertools import pairwise
 from re import findall, search
 
 from gpumodel.chips import ModelError, kind_of
@@ -34,6 +35,12 @@ class Trace:
     def products(self) -> float:
         """Matrix instructions of a step."""
         return products_of(self.steps) / (len(self.marks) - 1)
+
+    @property
+    def barriers(self) -> tuple[int, ...]:
+        """The barriers of every step."""
+        return tuple(sum(i.name == "BAR" for i in self.code[begin:end])
+                     for begin, end in pairwise(self.marks))
 
 
 def products_of(code: list[Instruction]) -> int:

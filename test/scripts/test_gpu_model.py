@@ -162,6 +162,14 @@ class WalkTest(unittest.TestCase):
         steps = walk(kernel, {1: 40, 2: 40, 3: 20, 4: 40, 9: 2}).steps
         self.assertEqual(sum(i.name == "MUFU" for i in steps), 10)
 
+    def test_warps_that_miss_each_other_at_barriers_are_reported(self):
+        kernel = loop(self.SOMETIMES.replace("MUFU.EX2 R1, R1", "BAR.SYNC 0x0"))
+        traces = [walk(kernel, {1: 40, 2: 40, 3: n, 4: 40}) for n in (10, 20)]
+        for found, expected in ((traces[:1] * 2, "^$"), (traces, "^gpu-model: kernel: expected")):
+            with contextlib.redirect_stderr(io.StringIO()) as printed:
+                predict(kernel, found, 1, A100, {})
+            self.assertRegex(printed.getvalue(), expected)
+
     def test_a_poll_succeeds_at_once(self):
         kernel = loop("HMMA.16816.F32 R0, R4, R6, R0 | line=1\n.L_x_1:\nLDG.E.STRONG.GPU R2, [R4] "
                       "| line=2\n@P1 BRA `(.L_x_1) | line=2\nMOV R1, R2 | line=3")
