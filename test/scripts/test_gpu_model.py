@@ -291,6 +291,8 @@ class ErrorTest(unittest.TestCase):
                     "--why=sideways")
         self.expect("--heads: expected at least 1, found 0", "makespan", "--heads=0")
         self.expect("--step: expected at least 1, found -1", "makespan", "--step=-1")
+        self.expect("--warps: expected at least 1, found 0", "file", self.cubin, "--chip=sm_80",
+                    "--warps=0")
         self.expect("--hand-over: expected at least 0, found -1", "makespan", "--hand-over=-1")
         self.expect("expected --flash-attention and --cutlass together, with --store", "calibrate",
                     "--flash-attention=/none")
