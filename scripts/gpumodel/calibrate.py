@@ -42,8 +42,7 @@ def predict_file(file: Path, name: str, warps: int, ctas: int, kernel: str = "")
     """Returns the share of the matrix pipes that the longest kernel of a file of PTX or machine
     code uses, of those whose names contain `kernel`."""
     on = chip(name)
-    with tempfile.TemporaryDirectory() as directory:
-        found = assemble(file, on.arch, Path(directory)) if file.suffix == ".ptx" else read(file)
+    found = assemble(file, on.arch) if file.suffix == ".ptx" else read(file)
     named = [one for one in found.values() if kernel in one.name]
     if not named:
         raise ModelError(f"{file}: expected a kernel named {kernel}, found {', '.join(found)}")

@@ -140,7 +140,7 @@ def predictions(case: Case, why: str = "") -> Found:
         ptx = directory / "kernels.ptx"
         case.run("compile", "--target=cuda", f"--head-dim={case.dim}", f"--value-dim={case.dim}",
                  "--line-tables", "--emit=ptx", "-o", str(ptx))
-        made, text = assemble(ptx, on.arch, directory), ptx.read_text().splitlines()
+        made, text = assemble(ptx, on.arch), ptx.read_text().splitlines()
     for name, rows in counts.items():
         if name not in launches or not any(row.text.startswith("mma") for row in rows.values()):
             continue

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -119,13 +120,14 @@ def with_lines(ptx: str) -> str:
     return re.sub(r"(\.address_size.*)", r'\1\n.file 1 "kernel.ptx"', "\n".join(rows)) + "\n"
 
 
-def assemble(ptx: Path, arch: str, directory: Path) -> dict[str, Kernel]:
+def assemble(ptx: Path, arch: str) -> dict[str, Kernel]:
     """Assembles PTX with line tables and returns its kernels by name."""
-    source, cubin = directory / f"{ptx.stem}-lines.ptx", directory / f"{ptx.stem}.cubin"
-    source.write_text(with_lines(ptx.read_text()))
-    report = run([tool("ptxas"), f"-arch={arch}", "-lineinfo", "-v", source, "-o", cubin],
-                 f"{ptx}").stderr
-    kernels = read(cubin)
+    with tempfile.TemporaryDirectory() as directory:
+        source, cubin = Path(directory, "lines.ptx"), Path(directory, "lines.cubin")
+        source.write_text(with_lines(ptx.read_text()))
+        report = run([tool("ptxas"), f"-arch={arch}", "-lineinfo", "-v", source, "-o", cubin],
+                     f"{ptx}").stderr
+        kernels = read(cubin)
     for name, spilled, registers in re.findall(
             r"Compiling entry function '(\w+)'.*?(\d+) bytes spill stores.*?Used (\d+) registers",
             report, re.S):
