@@ -130,12 +130,30 @@ def summary(kernel: Kernel, rows: dict[int, Row], traces: list[Trace], ctas: int
             "elsewhere, %": round(100 * extra / max(1, least), 1)}
 
 
+def halves(kernels: Found, products: dict[str, int]) -> Found:
+    """Merges the kernels of a half, which run one after the other. Their products are those of a
+    half with one kernel."""
+    result: Found = {}
+    for half in dict.fromkeys(name.split("_")[0] for name in kernels):
+        names = [name for name in kernels if name.split("_")[0] == half]
+        time = sum(products[name] / kernels[name][0] for name in names)
+        columns = [kernels[name][1] for name in names]
+        result[half] = sum(products[name] for name in names) / time, {
+            column: sum(x[column] for x in columns) if column == "extra wavefronts"
+            else max(x[column] for x in columns) if column in ("spilled", "elsewhere, %")
+            else "; ".join(str(x[column]) for x in columns) for column in columns[0]}
+    return result
+
+
 def predictions(case: Case, why: str = "") -> Found:
-    """Predicts the kernels of a case that have matrix instructions: 1e12 operations per second, and
-    columns. Prints the lines of PTX at which warps of the kernel `why` wait longest."""
+    """Predicts the halves of a case: 1e12 operations of matrix instructions per second, and columns
+    of its kernels with such instructions. Prints the lines of PTX at which warps of the half `why`
+    wait longest."""
     _ = tool("ptxas"), tool("nvdisasm")  # reported before a call is counted
     with tempfile.TemporaryDirectory() as name:
-        directory, on, result = Path(name), chip(case.chip), {}
+        directory, on = Path(name), chip(case.chip)
+        result: Found = {}
+        products: dict[str, int] = {}
         counts, launches = count(case, directory / "counts.tsv")
         ptx = directory / "kernels.ptx"
         case.run("compile", "--target=cuda", f"--head-dim={case.dim}", f"--value-dim={case.dim}",
@@ -153,7 +171,8 @@ def predictions(case: Case, why: str = "") -> Found:
         traces = traces_of(kernel, rows, warps)
         found, short = predict(kernel, traces, ctas, on, rows), name.rpartition("attention_")[2]
         result[short] = on.speed(found.share), summary(kernel, rows, traces, ctas)
-        for line, cycles in found.waited.most_common(30 if short == why else 0):
+        products[short] = sum(x.executions for x in rows.values() if x.text.startswith("mma"))
+        for line, cycles in found.waited.most_common(30 if short.split("_")[0] == why else 0):
             of_all = cycles / found.waited.total()
             print(f"{of_all:.3f} line {line}: {rows[line].text if line in rows else ''}")
-    return result
+    return halves(result, products)

@@ -18,7 +18,7 @@ from support import ROOT, load_script
 import gpumodel.chips
 from gpumodel import machine
 from gpumodel.chips import ModelError, chip
-from gpumodel.kernels import Case, counts_of, predict
+from gpumodel.kernels import Case, counts_of, halves, predict
 from gpumodel.makespan import makespan
 from gpumodel.sass import parse, with_lines
 from gpumodel.walk import walk
@@ -380,6 +380,19 @@ class CommandTest(unittest.TestCase):
               contextlib.redirect_stdout(io.StringIO()) as printed):
             command(pathlib.Path("build"), encodings="nope", chips="sm_80", dims="64", **options)
         return printed.getvalue()
+
+    def test_kernels_of_a_half_are_merged(self):
+        found = halves({"forward": (100.0, self.COLUMNS),
+                        "backward_pairs": (100.0, self.COLUMNS | {"spilled": 0}),
+                        "backward_products": (200.0, self.COLUMNS | {"extra wavefronts": 3})},
+                       {"forward": 7, "backward_pairs": 4, "backward_products": 2})
+        speed, columns = found["forward"]
+        self.assertAlmostEqual(speed, 100.0)
+        self.assertEqual(columns["spilled"], 8)
+        speed, columns = found["backward"]
+        self.assertAlmostEqual(speed, 120.0)  # 6 products in the time of 4 / 100 + 2 / 200
+        self.assertEqual((columns["spilled"], columns["extra wavefronts"]), (8, 3))
+        self.assertEqual(len(found), 2)
 
     def test_stored_predictions_are_checked(self):
         text = self.run_with(lambda _: 203.2, self.module.kernels, store=True)
