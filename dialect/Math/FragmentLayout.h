@@ -206,16 +206,27 @@ template <typename I> MatrixRow<I> rowOfRightTransposed(const I &lane, const I &
 /// same element. In every second group of four rows, columns are exchanged (g with g ^ 5): the
 /// lanes of a warp then write to different banks, and eight threads read eight rows, 16 bytes each,
 /// without a conflict.
+///
+/// The table of the last warp comes first. Diagonal n of the block is then row n + j * step() for
+/// the j-th table, which is a row of another table if that warp does not meet it:
+///
+///   warps of 2 owners, inner block 2:  a0 a1 a2 | b2 b3 b4           (j = 0 is warp 1)
+///   diagonal 2 of 5 is met by both:          ^    ^ rows 2 and 3
 struct SkewedTable {
-  int64_t ownerTiles, innerBlock;
+  int64_t warps, ownerTiles, innerBlock;
 
   int64_t rows() const { return innerBlock + ownerTiles * 16 - 1; }
+  int64_t diagonals() const { return innerBlock + warps * ownerTiles * 16 - 1; }
+  int64_t step() const { return innerBlock - 1; }
+  /// Returns the number of diagonals of the block before those of the j-th table.
+  int64_t before(int64_t j) const { return j * ownerTiles * 16; }
   /// Returns the negated smallest difference.
   int64_t least() const { return ownerTiles * 16 - 1; }
   /// Returns the offset of the lane's element (k = 0, half) in the table of warp `warp`.
   template <typename I> I placeOf(const I &warp, const I &g, const I &t, int half) const {
     const I row = t * I(2) - g + I(least() + half);
-    return warp * I(rows() * 8) + row * I(8) + (g ^ row / I(4) % I(2) * I(5));
+    const I table = (I(warps - 1) - warp) * I(rows() * 8);
+    return table + row * I(8) + (g ^ row / I(4) % I(2) * I(5));
   }
   /// Returns the offset of the four elements in the lower or upper half of the columns of a row.
   template <typename I> static I chunkOf(const I &row, int half) {
@@ -226,10 +237,16 @@ struct SkewedTable {
     return at.innerTile - 2 * at.ownerTile - at.ownerHalf;
   }
   static int64_t distanceOf(int tile) { return tile * 64; }
-  /// Returns the row of the difference `apart` from the block's first owner in the table of warp
-  /// `warp`.
-  template <typename I> I rowOf(const I &apart, int64_t warp) const {
-    return apart + I((warp + 1) * ownerTiles * 16 - 1);
+  /// Returns the number of sums along diagonals of a lane. Sum n belongs to the elements with k =
+  /// n / 2 - tilesBefore() and half = n % 2; numberOf is the inverse.
+  int64_t sums() const { return (innerBlock / 8 + tilesBefore()) * 2; }
+  int64_t tilesBefore() const { return 2 * ownerTiles - 1; }
+  int64_t numberOf(const FragmentElement &at) const {
+    return (tileOf(at) + tilesBefore()) * 2 + at.innerHalf;
+  }
+  /// Returns the number of the diagonal with the difference `apart` from the block's first owner.
+  template <typename I> I diagonalOf(const I &apart) const {
+    return apart + I(warps * ownerTiles * 16 - 1);
   }
 };
 

@@ -48,7 +48,10 @@ void clearUnvisitedBlocks(StageOp stage, const GpuSchedule &schedule, ArrayRef<V
 /// immediately, otherwise in the order of the inner block's ticket.
 void addToLine(Step &step, Value buffer, const SpaceSet &spaces, Registers sums);
 
-/// LineSums.cpp: adds up the lane's sums for its inner elements in the warp, and stores them.
+/// LineSums.cpp: adds `sums` over the lanes whose numbers differ in `masks`. These halve an even
+/// number of sums between them. Returns the number of the first sum that the lane keeps.
+Num sumBetweenLanes(FragmentKernel &k, ArrayRef<int> masks, Registers &sums);
+/// Adds up the lane's sums for its inner elements in the warp, and stores them.
 LineSum stageLine(FragmentKernel &k, Value buffer, const SpaceSet &spaces, Registers sums);
 /// Adds the sums of all warps to the buffer. A barrier must separate the two.
 void addLineSum(Step &step, const LineSum &line);

@@ -3,14 +3,18 @@
 #include "passes/ToGPU/Piecewise.h"
 #include "passes/ToGPU/Sums.h"
 
-#include <limits>
-
 using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
 void mlir::tile::gpu::emitWindowGrad(Step &step, WindowGradOp op) {
-  step.k.sums.addDiagonals(step, op.getTable(), step.registers(op.getValue()), op.getValue());
+  FragmentKernel &k = step.k;
+  Registers sums(k.sums.lineSums(k));
+  for (auto [pair, value] : llvm::enumerate(step.registers(op.getValue()))) {
+    Value &sum = sums[k.sums.sumOfPair(k, pair)];
+    sum = sum ? k.b.add(sum, value) : value;
+  }
+  k.sums.addDiagonals(step, op.getTable(), sums, op.getValue());
 }
 
 namespace {
@@ -18,138 +22,111 @@ namespace {
 class SegmentsGradEmitter {
 public:
   SegmentsGradEmitter(Step &step, SegmentsGradOp op)
-      : step(step), k(step.k), b(k.b), op(op), g(step.registers(op.getValue())),
-        block(findSegmentBlock(step, op.getCoefficients())) {}
+      : step(step), k(step.k), b(k.b), op(op), block(findSegmentBlock(step, op.getCoefficients())),
+        rows(k.registersOf({"r"})) {}
   void emit();
 
 private:
-  Value v(int64_t index) { return block.vOf(k, index); }
-  Value placeOf(const Piece &piece, int64_t index);
-  Registers areInside(const Num &number);
-  Registers addPieces();
-  void addMoments(const Num &number, const Piece &piece, const Registers &inside);
-  Value weightOf(const Piece &piece, int64_t index, Value inside);
-  void addRows(const Registers &weights);
+  Value placeOf(const Piece &piece, int64_t pair);
+  Value slopeAt(const Piece &piece, Value x);
+  Value weightOf(const Piece &piece, int64_t pair, Value g, Registers &moments);
+  void addPiece(const Num &number, llvm::function_ref<Value(int64_t pair)> valueOf,
+                MutableArrayRef<Value> sums);
+  void plus(Value &sum, Value value) { sum = sum ? b.add(sum, value) : value; }
+  void plus(Value &sum, Value x, Value y) { sum = sum ? b.fma(x, y, sum) : b.mul(x, y); }
 
   Step &step;
   FragmentKernel &k;
   KernelBuilder &b;
   SegmentsGradOp op;
-  Registers g;
   SegmentBlock block;
+  const int64_t rows; // of a lane
 };
 
 /// Returns the argument of the piece's polynomial.
-Value SegmentsGradEmitter::placeOf(const Piece &piece, int64_t index) {
-  if (block.degree > 1)
-    return b.fma(block.u[index], v(index), piece.minusCentre);
-  return b.mul(block.u[index], v(index));
+Value SegmentsGradEmitter::placeOf(const Piece &piece, int64_t pair) {
+  return b.fma(block.u[pair], block.vOf(k, pair), piece.minusCentre);
 }
 
-/// Returns, for every pair, whether it is inside a piece. NaN counts as inside, so that it
-/// propagates.
-Registers SegmentsGradEmitter::areInside(const Num &number) {
-  auto is = [&](const Num &other) { return b.compare(arith::CmpIPredicate::eq, number, other); };
-  const float infinity = std::numeric_limits<float>::infinity();
-  Value low = b.select(is(block.firstPiece), b.number(-infinity), block.knot(k, number));
-  Value high = b.select(is(block.lastPiece), b.number(infinity), block.knot(k, number + Num(1)));
-  Registers areInside;
-  for (size_t index = 0; index < g.size(); ++index) {
-    Value t = b.mul(block.u[index], v(index));
-    Value isAbove = b.create<arith::CmpFOp>(arith::CmpFPredicate::UGT, t, low);
-    Value isBelow = b.create<arith::CmpFOp>(arith::CmpFPredicate::ULE, t, high);
-    areInside.push_back(b.both(isAbove, isBelow));
+/// Returns the slope of a polynomial that is not linear.
+Value SegmentsGradEmitter::slopeAt(const Piece &piece, Value x) {
+  Value slope = b.mul(piece.coefficients[block.degree], b.number(block.degree));
+  for (int64_t m = block.degree - 1; m > 0; --m) {
+    Value coefficient = piece.coefficients[m];
+    slope = b.fma(slope, x, m == 1 ? coefficient : b.mul(coefficient, b.number(m)));
   }
-  return areInside;
+  return slope;
 }
 
-/// Adds (sum g, sum g x, ...) over the warp's pairs to moments[piece].
-void SegmentsGradEmitter::addMoments(const Num &number, const Piece &piece,
-                                     const Registers &inside) {
-  SmallVector<Value> sums(block.degree + 1, b.number(0.0));
-  for (auto [index, value] : llvm::enumerate(inside)) {
-    sums[0] = b.add(sums[0], value);
-    if (block.degree == 0)
-      continue;
-    Value x = placeOf(piece, index), power = value;
-    for (int64_t m = 1; m < block.degree; ++m) {
-      power = b.mul(power, x);
-      sums[m] = b.add(sums[m], power);
+/// Adds g x, g x^2, ... of a pair to the moments, and returns g times the slope.
+Value SegmentsGradEmitter::weightOf(const Piece &piece, int64_t pair, Value g, Registers &moments) {
+  Value x = placeOf(piece, pair), power = g;
+  for (int64_t m = 1; m < block.degree; ++m) {
+    power = b.mul(power, x);
+    plus(moments[m], power);
+  }
+  plus(moments[block.degree], power, x);
+  return b.mul(g, slopeAt(piece, x));
+}
+
+/// Adds (sum g, sum g x, ...) over the warp's pairs to moments[piece]. Adds g * p' * u to the
+/// lane's sums by row, which come first in `sums`, and g * p' * v to those by diagonal. The slope
+/// of a linear piece multiplies the sum of g * u of a row, and v; its moment of x is the sum of v
+/// times those of the rows.
+void SegmentsGradEmitter::addPiece(const Num &number,
+                                   llvm::function_ref<Value(int64_t pair)> valueOf,
+                                   MutableArrayRef<Value> sums) {
+  const bool isLinear = block.degree == 1;
+  const Piece piece = block.piece(k, number);
+  SmallVector<SmallVector<int64_t>> pairs(rows);
+  for (int64_t pair = 0, e = block.u.size(); pair < e; ++pair)
+    pairs[k.indexOf({"r"}, k.elementAt({"r", "c"}, pair))].push_back(pair);
+  Registers moments(block.degree + 1);
+  for (int64_t row = 0; row < rows; ++row) {
+    Value v = block.v[row], sum;
+    Value factor = isLinear ? b.mul(v, piece.coefficients[1]) : v;
+    for (int64_t pair : pairs[row]) {
+      Value weight = valueOf(pair);
+      plus(moments[0], weight);
+      if (block.degree > 1)
+        weight = weightOf(piece, pair, weight, moments);
+      plus(sum, weight, block.u[pair]);
+      plus(sums[rows + k.sums.sumOfPair(k, pair)], weight, factor);
     }
-    sums[block.degree] = b.fma(power, x, sums[block.degree]);
-  }
-  for (auto [moment, sum] : llvm::enumerate(sums)) {
-    for (int mask : {16, 8, 4, 2, 1})
-      sum = b.add(sum, b.shuffleXor(sum, mask));
-    k.sums.addToHead(k, op.getMoments(), number * Num(block.degree + 1) + Num(moment), sum);
-  }
-}
-
-/// Returns g times the slope of the piece.
-Value SegmentsGradEmitter::weightOf(const Piece &piece, int64_t index, Value inside) {
-  Value slope = piece.coefficients[block.degree];
-  if (block.degree > 1) {
-    Value x = placeOf(piece, index);
-    slope = b.mul(slope, b.number(block.degree));
-    for (int64_t m = block.degree - 1; m > 0; --m) {
-      Value coefficient = piece.coefficients[m];
-      slope = b.fma(slope, x, m == 1 ? coefficient : b.mul(coefficient, b.number(m)));
+    if (isLinear) {
+      plus(moments[1], sum, v);
+      sum = b.mul(sum, piece.coefficients[1]);
     }
+    plus(sums[row], sum);
   }
-  return b.mul(inside, slope);
+  k.sums.addToHead(k, op.getMoments(), number * Num(block.degree + 1), std::move(moments));
 }
 
-/// Adds the sum over j of g * p' * u to v_grad[i].
-void SegmentsGradEmitter::addRows(const Registers &weights) {
-  Registers sums(k.registersOf({"r"}));
-  for (auto [index, weight] : llvm::enumerate(weights)) {
-    Value &sum = sums[k.indexOf({"r"}, k.elementAt({"r", "c"}, index))];
-    sum = sum ? b.fma(weight, block.u[index], sum) : b.mul(weight, block.u[index]);
-  }
-  addToLine(step, op.getVGrad(), {"r"}, std::move(sums));
-}
-
-/// Adds all pieces of the block to the moments, and returns g * p' at every pair if it is needed.
-/// Most blocks have no kink, and need no test of their pairs. The weight of a pair replaces its g,
-/// which no other piece uses.
-Registers SegmentsGradEmitter::addPieces() {
-  const bool needsWeights = op.getVGrad() || op.getUGrad();
-  auto weigh = [&](const Piece &piece, const Registers &values) {
-    Registers weights;
-    for (auto [index, value] : llvm::enumerate(values))
-      weights.push_back(weightOf(piece, index, value));
-    return weights;
-  };
-  auto addOne = [&] {
-    Piece piece = block.piece(k, block.firstPiece);
-    addMoments(block.firstPiece, piece, g);
-    return needsWeights ? weigh(piece, g) : g;
-  };
-  auto add = [&](const Num &number, ValueRange carried) {
-    Piece piece = block.piece(k, number);
-    Registers isInside = areInside(number), inside, next(carried);
-    for (auto [value, is] : llvm::zip(next, isInside))
-      inside.push_back(b.select(is, value, b.number(0.0)));
-    addMoments(number, piece, inside);
-    if (needsWeights)
-      for (auto [value, is, weight] : llvm::zip(next, isInside, weigh(piece, inside)))
-        value = b.select(is, weight, value);
-    return next;
-  };
-  return b.ifElse(b.compare(arith::CmpIPredicate::eq, block.firstPiece, block.lastPiece),
-                  SmallVector<Type>(g.size(), b.f32()), addOne,
-                  [&] { return b.loop(block.firstPiece, block.lastPiece + Num(1), 1, g, add); });
-}
-
+/// Adds the values up to each kink to the piece before it, and the rest to the last piece. Most
+/// blocks have no kink, and need no test of their pairs. NaN counts as before the kink.
 void SegmentsGradEmitter::emit() {
-  Registers weights = addPieces();
+  const Registers &g = step.registers(op.getValue());
+  const int64_t count = g.size();
+  Registers carried = g;
+  carried.append(rows + k.sums.lineSums(k), b.number(0.0));
+  carried = b.loop(block.firstPiece, block.lastPiece, 1, carried,
+                   [&](const Num &number, ValueRange before) {
+                     Registers after(before);
+                     Value knot = block.knot(k, number + Num(1));
+                     auto takeUpTo = [&](int64_t pair) {
+                       Value isAbove = block.isAbove(k, pair, knot);
+                       after[pair] = b.select(isAbove, before[pair], b.number(0.0));
+                       return b.select(isAbove, b.number(0.0), before[pair]);
+                     };
+                     addPiece(number, takeUpTo, MutableArrayRef(after).drop_front(count));
+                     return after;
+                   });
+  MutableArrayRef<Value> sums = MutableArrayRef(carried).drop_front(count);
+  addPiece(block.lastPiece, [&](int64_t pair) { return carried[pair]; }, sums);
   if (op.getVGrad())
-    addRows(weights);
-  if (!op.getUGrad())
-    return;
-  for (auto [index, weight] : llvm::enumerate(weights))
-    weight = b.mul(weight, v(index));
-  k.sums.addDiagonals(step, op.getUGrad(), weights);
+    addToLine(step, op.getVGrad(), {"r"}, Registers(sums.take_front(rows)));
+  if (op.getUGrad())
+    k.sums.addDiagonals(step, op.getUGrad(), Registers(sums.drop_front(rows)));
 }
 
 } // namespace

@@ -3,7 +3,7 @@
 // A lane has a term for each of its inner elements, and the eight lanes with these elements each
 // have others. They halve the elements between them, so that a sum of 16 elements takes 14 shuffles
 // instead of 48, and a lane keeps two of them. The sums of the warps are added by the thread that
-// adds the element to its buffer.
+// adds the element to its buffer. Sums over all lanes of a warp are halved in the same way.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/ToGPU/Folds.h"
@@ -12,18 +12,17 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
-LineSum mlir::tile::gpu::stageLine(FragmentKernel &k, Value buffer, const SpaceSet &spaces,
-                                   Registers sums) {
+Num mlir::tile::gpu::sumBetweenLanes(FragmentKernel &k, ArrayRef<int> masks, Registers &sums) {
   KernelBuilder &b = k.b;
-  Num first = 0; // the number of the lane's first sum
-  for (int mask : {16, 8, 4}) {
+  Num first = 0;
+  for (int mask : masks) {
     const size_t half = sums.size() / 2;
     if (sums.size() % 2) {
       for (Value &sum : sums)
         sum = b.add(sum, b.shuffleXor(sum, mask));
       continue;
     }
-    Num part = k.g / Num(mask / 4) % Num(2);
+    Num part = k.lane / Num(mask) % Num(2);
     Value isHigh = b.compare(arith::CmpIPredicate::eq, part, 1);
     for (size_t i = 0; i < half; ++i) {
       Value kept = b.select(isHigh, sums[i + half], sums[i]);
@@ -33,6 +32,13 @@ LineSum mlir::tile::gpu::stageLine(FragmentKernel &k, Value buffer, const SpaceS
     sums.truncate(half);
     first = first + part * Num(half);
   }
+  return first;
+}
+
+LineSum mlir::tile::gpu::stageLine(FragmentKernel &k, Value buffer, const SpaceSet &spaces,
+                                   Registers sums) {
+  KernelBuilder &b = k.b;
+  const Num first = sumBetweenLanes(k, {16, 8, 4}, sums);
   const int64_t inner = k.schedule.innerBlock;
   const int64_t offset = k.shared.allocate(k.schedule.warps * inner * 4);
   for (auto [index, sum] : llvm::enumerate(sums)) {

@@ -238,10 +238,7 @@ void MapWriter::addPair(AccumulateOp sum, const Element &at) {
 }
 
 void MapWriter::addToHead(AccumulateOp sum, Value value) {
-  KernelBuilder &b = k.b;
-  for (int mask : {16, 8, 4, 2, 1})
-    value = b.add(value, b.shuffleXor(value, mask));
-  k.sums.addToHead(k, sum.getBuffer(), placeInHead(k, sum, writer), value);
+  k.sums.addToHead(k, sum.getBuffer(), placeInHead(k, sum, writer), {value});
 }
 
 int64_t MapWriter::coordinateOf(unsigned variation, const Element &at) const {

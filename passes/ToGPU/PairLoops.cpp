@@ -225,10 +225,7 @@ void PairLoop::writePair(const Num &pair, ArrayRef<ThreadArray> results) {
 void PairLoop::reduceSums() {
   for (auto &[buffer, sum] : sums)
     b.loop(0, sum.count, 1, [&, buffer = buffer, &s = sum](Num i) {
-      Value value = s.array->load(i);
-      for (int mask : {16, 8, 4, 2, 1})
-        value = b.add(value, b.shuffleXor(value, mask));
-      k.sums.addToHead(k, buffer, i, value);
+      k.sums.addToHead(k, buffer, i, {s.array->load(i)});
     });
 }
 

@@ -3,8 +3,6 @@
 
 #include "passes/ToGPU/Biases.h"
 
-#include "llvm/ADT/SetVector.h"
-
 using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
@@ -129,6 +127,13 @@ Piece SegmentBlock::piece(FragmentKernel &k, const Num &number) const {
   return piece;
 }
 
+Value SegmentBlock::isAbove(FragmentKernel &k, int64_t pair, Value knot) const {
+  KernelBuilder &b = k.b;
+  // A product alone is the same for all knots, and would take a register for each pair.
+  Value above = b.fma(u[pair], vOf(k, pair), b.neg(knot));
+  return b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, above, b.number(0.0));
+}
+
 /// Returns v of the lane's rows.
 static Registers loadRows(Step &step, const SegmentTables &tables) {
   FragmentKernel &k = step.k;
@@ -147,34 +152,56 @@ static Registers loadRows(Step &step, const SegmentTables &tables) {
 static Interval<Num> knotsBelow(FragmentKernel &k, const SegmentBlock &block, const Num &kinks,
                                 Value low, Value high) {
   KernelBuilder &b = k.b;
-  Registers none = {b.integer(0), b.integer(0)};
-  Registers counted = b.loop(0, kinks, 32, none, [&](Num z, ValueRange args) -> Registers {
+  auto count = [&](Num z, ValueRange before) -> Registers {
     Num mine = z + k.lane;
     Value knot = block.knot(k, minOf(mine + Num(1), kinks)), exists = b.less(mine, kinks);
     Registers counts;
-    for (auto [bound, count] : llvm::zip(Registers{low, high}, args)) {
+    for (auto [bound, counted] : llvm::zip(Registers{low, high}, before)) {
       Value below = b.create<arith::CmpFOp>(arith::CmpFPredicate::OLT, knot, bound);
       Value one = b.create<arith::ExtUIOp>(b.i32(), b.both(exists, below));
-      counts.push_back(b.create<arith::AddIOp>(count, one));
+      counts.push_back(b.create<arith::AddIOp>(counted, one));
     }
     return counts;
-  });
+  };
+  const Registers none = {b.integer(0), b.integer(0)};
+  // A table holds a knot before the kinks, and one after them.
+  const Registers counted = numbersOf(block.tables.knots) <= 32 + 2
+                                ? count(0, none)
+                                : Registers(b.loop(0, kinks, 32, none, count));
   return {b.fromValue(b.warpSum(counted[0])), b.fromValue(b.warpSum(counted[1]))};
+}
+
+/// Returns the least and the greatest of `count` numbers in shared memory, which the lanes divide.
+static std::pair<Value, Value> rangeOf(FragmentKernel &k, const Num &first, int64_t count) {
+  KernelBuilder &b = k.b;
+  Value low, high;
+  for (int64_t begin = 0; begin < count; begin += 32) {
+    Num index = k.lane + Num(begin);
+    if (begin + 32 > count)
+      index = minOf(index, Num(count - 1));
+    Value value = b.load(b.f32(), k.shared.at(first + index * Num(4)));
+    low = low ? b.min(low, value) : value, high = high ? b.max(high, value) : value;
+  }
+  return {b.warpMin(low), b.warpMax(high)};
 }
 
 /// Returns the kinks inside the range of the products of the warp's u and v.
 static Interval<Num> findKinks(Step &step, const SegmentBlock &block) {
   FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
-  auto range = [&](ArrayRef<Value> values) {
-    llvm::SmallSetVector<Value, 32> others(values.begin() + 1, values.end());
-    Value low = values[0], high = values[0];
-    for (Value value : others)
-      low = b.min(low, value), high = b.max(high, value);
-    return std::pair(b.warpMin(low), b.warpMax(high));
-  };
-  auto [uLow, uHigh] = range(block.u);
-  auto [vLow, vHigh] = range(block.v);
+  const SegmentTables &tables = block.tables;
+  const Window &window = step.windowOf(tables.u);
+  const int64_t owners = k.layout.ownerTiles * 16, inners = k.schedule.innerBlock;
+  // The window counts from the last column of the block, which is an owner if columns own.
+  const Num warpOwner = k.warp * Num(owners);
+  const Num entry = k.rowsOwn ? warpOwner : Num(k.schedule.ownerBlock() - owners) - warpOwner;
+  const Num row = k.rowsOwn ? warpOwner : Num(0);
+  auto [uLow, uHigh] =
+      rangeOf(k, window.copy * Num(window.copyBytes) + Num(window.offset) + entry * Num(4),
+              owners + inners - 1);
+  auto [vLow, vHigh] =
+      rangeOf(k, (tables.rowsCopy * Num(tables.rows) + row) * Num(4) + Num(tables.rowsOffset),
+              k.rowsOwn ? owners : inners);
   Value low, high;
   for (Value x : {uLow, uHigh})
     for (Value y : {vLow, vHigh}) {
@@ -182,7 +209,7 @@ static Interval<Num> findKinks(Step &step, const SegmentBlock &block) {
       low = low ? b.min(low, product) : product;
       high = high ? b.max(high, product) : product;
     }
-  Value count = read(k, block.tables, block.place, b.i32(), block.tables.count, 0);
+  Value count = read(k, tables, block.place, b.i32(), tables.count, 0);
   return knotsBelow(k, block, b.fromValue(count) - Num(1), low, high);
 }
 
@@ -230,11 +257,8 @@ void mlir::tile::gpu::emitSegments(Step &step, SegmentsOp op) {
   values = b.loop(block.firstPiece, block.lastPiece, 1, values, [&](Num z, ValueRange before) {
     Value knot = block.knot(k, z + Num(1));
     Registers next = emitPiece(k, block, block.piece(k, z + Num(1)));
-    for (auto [index, value] : llvm::enumerate(next)) {
-      Value t = b.mul(block.u[index], block.vOf(k, index));
-      Value isAbove = b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, t, knot);
-      value = b.select(isAbove, value, before[index]);
-    }
+    for (auto [pair, value] : llvm::enumerate(next))
+      value = b.select(block.isAbove(k, pair, knot), value, before[pair]);
     return next;
   });
   step.set(op.getValue(), std::move(values));

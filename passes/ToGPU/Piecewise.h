@@ -42,6 +42,8 @@ struct SegmentBlock {
   }
   Value knot(FragmentKernel &k, const Num &end) const;
   Piece piece(FragmentKernel &k, const Num &number) const;
+  /// Returns true (an i1) if the product of a pair is above a knot; false for NaN.
+  Value isAbove(FragmentKernel &k, int64_t pair, Value knot) const;
 };
 /// Loads the block and determines its range of pieces.
 SegmentBlock findSegmentBlock(Step &step, Value coefficients);

@@ -115,12 +115,18 @@ Turn PairSums::slotTurnOf(Step &step, const Diagonal &diagonal) const {
   return {k.fn.address(diagonal.tickets, ArrayRef<Num>(indices)), b.fromValue(b.warpSum(count))};
 }
 
-void PairSums::addToHead(FragmentKernel &k, Value target, const Num &index, Value value) {
+void PairSums::addToHead(FragmentKernel &k, Value target, const Num &first, Registers values) {
   KernelBuilder &b = k.b;
   const auto *sum = llvm::find_if(heads, [&](HeadSum &s) { return s.slots == target; });
-  b.ifThen(b.compare(arith::CmpIPredicate::eq, k.lane, 0), [&] {
-    Value address = sharedFloat(k, sum->offset, k.warp * Num(sum->count) + index);
-    b.store(b.add(b.load(b.f32(), address), value), address);
+  const int64_t count = values.size();
+  const Num mine = first + sumBetweenLanes(k, {16, 8, 4, 2, 1}, values);
+  // Lanes with different sums are this far apart.
+  const int64_t apart = 32 * static_cast<int64_t>(values.size()) / count;
+  b.ifThen(b.compare(arith::CmpIPredicate::eq, k.lane % Num(apart), 0), [&] {
+    for (auto [index, value] : llvm::enumerate(values)) {
+      Value address = sharedFloat(k, sum->offset, k.warp * Num(sum->count) + mine + Num(index));
+      b.store(b.add(b.load(b.f32(), address), value), address);
+    }
   });
 }
 
@@ -184,37 +190,41 @@ void PairSums::addToSlot(Step &step, const Diagonal &diagonal, const Num &unit, 
   });
 }
 
-/// Sums the lane's elements of each diagonal and stores the sums in the warp's table. Entries that
-/// no lane stores remain zero.
-void PairSums::writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Registers &pairs) {
-  using ::pe::math::SkewedTable;
-  KernelBuilder &b = k.b;
-  llvm::MapVector<std::pair<int, int>, Value> sums; // by tile and half
-  for (auto [index, value] : llvm::enumerate(pairs)) {
-    Element at = k.elementAt({"r", "c"}, index);
-    Value &sum = sums[{SkewedTable::tileOf(at), at.innerHalf}];
-    sum = sum ? b.add(sum, value) : value;
-  }
-  const Num lane[] = {table().placeOf(k.warp, k.g, k.t, 0), table().placeOf(k.warp, k.g, k.t, 1)};
-  for (auto [key, sum] : sums)
-    b.store(sum, sharedFloat(k, diagonal.skewed,
-                             lane[key.second] + Num(SkewedTable::distanceOf(key.first))));
+int64_t PairSums::lineSums(FragmentKernel &k) const {
+  return k.isPermuted ? k.registersOf({"r", "c"}) : table().sums();
 }
 
-/// Returns the sum over all warps of the diagonal with inner - owner = apart.
+int64_t PairSums::sumOfPair(FragmentKernel &k, int64_t pair) const {
+  return k.isPermuted ? pair : table().numberOf(k.elementAt({"r", "c"}, pair));
+}
+
+/// Stores the lane's sums in the warp's table. Entries that no lane stores remain zero.
+void PairSums::writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Registers &sums) {
+  using ::pe::math::SkewedTable;
+  const Num lane[] = {table().placeOf(k.warp, k.g, k.t, 0), table().placeOf(k.warp, k.g, k.t, 1)};
+  for (auto [number, sum] : llvm::enumerate(sums)) {
+    const int tile = static_cast<int>(number / 2) - static_cast<int>(table().tilesBefore());
+    const Num place = lane[number % 2] + Num(SkewedTable::distanceOf(tile));
+    k.b.store(sum, sharedFloat(k, diagonal.skewed, place));
+  }
+}
+
+/// Returns the sum over all warps of the diagonal with inner - owner = apart; another diagonal's if
+/// there is none. All addresses are at constant distances, which takes few registers.
 Value PairSums::sumOfSkewed(FragmentKernel &k, const Diagonal &diagonal, const Num &apart) {
   KernelBuilder &b = k.b;
+  const auto table = this->table();
+  const Num number = maxOf(Num(0), minOf(table.diagonalOf(apart), Num(table.diagonals() - 1)));
   Value total = b.number(0.0);
-  for (int64_t w = 0; w < schedule.warps; ++w) {
-    Num d = table().rowOf(apart, w);
-    Value isMet = b.both(b.less(Num(-1), d), b.less(d, Num(table().rows())));
-    const Num row = maxOf(Num(0), minOf(d, Num(table().rows() - 1)));
+  for (int64_t j = 0; j < schedule.warps; ++j) {
     Value sum;
     for (int half = 0; half < 2; ++half) {
-      const Num chunk = table().chunkOf(row, half) + Num(w * table().rows() * 8);
+      const Num chunk = table.chunkOf(number, half) + Num(j * table.step() * 8);
       for (Value value : b.loadVector(4, sharedFloat(k, diagonal.skewed, chunk)))
         sum = sum ? b.add(sum, value) : value;
     }
+    Value isMet = b.both(b.less(Num(table.before(j) - 1), number),
+                         b.less(number, Num(table.before(j) + table.rows())));
     total = b.add(total, b.select(isMet, sum, b.number(0.0)));
   }
   return total;
@@ -234,7 +244,7 @@ Value PairSums::sumOfPanel(FragmentKernel &k, const Panel &pairs, const Num &apa
   })[0];
 }
 
-void PairSums::addDiagonals(Step &step, Value target, const Registers &pairs, Value value) {
+void PairSums::addDiagonals(Step &step, Value target, const Registers &sums, Value value) {
   FragmentKernel &k = step.k;
   KernelBuilder &b = k.b;
   auto *diagonal = llvm::find_if(diagonals, [&](Diagonal &d) { return d.slots == target; });
@@ -243,9 +253,9 @@ void PairSums::addDiagonals(Step &step, Value target, const Registers &pairs, Va
     panel = step.stagedPairs(value);
     assert(panel.element.isF32() && "adjoints are not rounded");
   } else if (k.isPermuted) {
-    panel = step.pairsOfAll(pairs, b.f32());
+    panel = step.pairsOfAll(sums, b.f32());
   } else {
-    writeSkewed(k, *diagonal, pairs);
+    writeSkewed(k, *diagonal, sums);
     b.barrier();
   }
   passOn(step, *diagonal, [&](const Num &apart) {

@@ -40,12 +40,16 @@ public:
   void declare(FragmentKernel &k);
   /// Sets the sums to zero at the first step of a head.
   void beginStep(Step &step);
-  /// Adds `value`, which is the same in all lanes of the warp, to element `index` of `target` ([b,
-  /// hq, ...]).
-  void addToHead(FragmentKernel &k, Value target, const Num &index, Value value);
-  /// Adds the block of pairs along its diagonals to `target` ([b, hq, t]). `value` is the value of
-  /// the pairs, if any.
-  void addDiagonals(Step &step, Value target, const Registers &pairs, Value value = {});
+  /// Adds the sums of `values` over the lanes of the warp to the elements of `target` ([b, hq,
+  /// ...]) from `first` on.
+  void addToHead(FragmentKernel &k, Value target, const Num &first, Registers values);
+  /// Return the number of the sums of a lane along diagonals, and that of the sum to which a pair
+  /// belongs. Pairs of permuted blocks are added up in memory: each is a sum.
+  int64_t lineSums(FragmentKernel &k) const;
+  int64_t sumOfPair(FragmentKernel &k, int64_t pair) const;
+  /// Adds the lane's sums along the diagonals of the block to `target` ([b, hq, t]). `value` is the
+  /// value of the pairs, if they are sums.
+  void addDiagonals(Step &step, Value target, const Registers &sums, Value value = {});
   /// Replaces the sums of a step whose block has no pairs, and takes its turns.
   void leaveOut(Step &step);
   /// Stores the sums of a head in their slots at its last step.
@@ -66,12 +70,14 @@ private:
   };
   /// Returns element `index` of the sums left by the previous block (`copy` 0) or by this one (1).
   Value carryAt(Step &step, const Diagonal &diagonal, int64_t copy, const Num &index);
-  ::pe::math::SkewedTable table() const { return {schedule.ownerTiles, schedule.innerBlock}; }
+  ::pe::math::SkewedTable table() const {
+    return {schedule.warps, schedule.ownerTiles, schedule.innerBlock};
+  }
   /// Adds the sums left by the previous block to the block's own (null: no pairs), adds complete
   /// sums to the CTA's slot, and keeps the others for the next block.
   void passOn(Step &step, const Diagonal &diagonal,
               llvm::function_ref<Value(const Num &apart)> sumOfBlock);
-  void writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Registers &pairs);
+  void writeSkewed(FragmentKernel &k, const Diagonal &diagonal, const Registers &sums);
   Value sumOfSkewed(FragmentKernel &k, const Diagonal &diagonal, const Num &apart);
   Value sumOfPanel(FragmentKernel &k, const Panel &pairs, const Num &apart);
   /// Returns inner - owner, each relative to its block, of the n-th diagonal that a block meets, in

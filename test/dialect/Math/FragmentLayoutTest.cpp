@@ -114,12 +114,13 @@ TEST(FragmentLayout, MatricesMatchTheOperandsOfMma) {
       }
 }
 
-/// A row of a warp's table holds exactly the pairs of one diagonal, and no element has two writers.
+/// Row n + j * step() of the tables holds the pairs of diagonal n of one warp if it meets the
+/// diagonal, and no element has two writers.
 TEST(FragmentLayout, SkewedTablesHoldDiagonals) {
   for (const FragmentLayout &layout : layouts()) {
     if (layout.isPermuted)
       continue;
-    const SkewedTable table{layout.ownerTiles, layout.innerBlock};
+    const SkewedTable table{layout.warps, layout.ownerTiles, layout.innerBlock};
     std::map<int64_t, int64_t> writers; // offset -> thread
     for (int64_t thread = 0; thread < layout.warps * 32; ++thread) {
       const int64_t warp = thread / 32, g = thread % 32 / 4, t = thread % 4;
@@ -128,12 +129,17 @@ TEST(FragmentLayout, SkewedTablesHoldDiagonals) {
         const int64_t place = table.placeOf(warp, g, t, at.innerHalf) +
                               SkewedTable::distanceOf(SkewedTable::tileOf(at));
         const int64_t apart = layout.innerAt(t, at) - layout.ownerAt<int64_t>(0, warp, g, at);
-        const int64_t row = place / 8 - warp * table.rows();
-        EXPECT_EQ(row, table.rowOf(apart, warp));
-        EXPECT_TRUE(row >= 0 && row < table.rows());
+        const int64_t row = place / 8, diagonal = table.diagonalOf(apart);
+        const int64_t j = layout.warps - 1 - warp, within = diagonal - table.before(j);
+        EXPECT_EQ(row, diagonal + j * table.step());
+        EXPECT_TRUE(within >= 0 && within < table.rows());
         EXPECT_EQ(writers.try_emplace(place, thread).first->second, thread);
+        const int64_t number = table.numberOf(at);
+        EXPECT_TRUE(number >= 0 && number < table.sums() && number % 2 == at.innerHalf);
+        EXPECT_EQ(number / 2 - table.tilesBefore(), SkewedTable::tileOf(at));
       }
     }
+    EXPECT_EQ(table.diagonals() + (layout.warps - 1) * table.step(), layout.warps * table.rows());
   }
 }
 
@@ -143,13 +149,13 @@ TEST(FragmentLayout, SkewedTablesHaveNoBankConflicts) {
   for (const FragmentLayout &layout : layouts()) {
     if (layout.isPermuted)
       continue;
-    const SkewedTable table{layout.ownerTiles, layout.innerBlock};
+    const SkewedTable table{layout.warps, layout.ownerTiles, layout.innerBlock};
     for (int half = 0; half < 2; ++half) {
       std::set<int64_t> written;
       for (int64_t lane = 0; lane < 32; ++lane)
         written.insert(table.placeOf<int64_t>(0, lane / 4, lane % 4, half) % 32);
       EXPECT_EQ(written.size(), 32u);
-      for (int64_t first = 0; first + 8 <= table.rows(); ++first) {
+      for (int64_t first = 0; first + 8 <= table.diagonals(); ++first) {
         std::set<int64_t> read;
         for (int64_t i = 0; i < 32; ++i)
           read.insert((SkewedTable::chunkOf(first + i / 4, half) + i % 4) % 32);
