@@ -98,13 +98,15 @@ def main_loop(graph: Graph, weights: list[float | None], like: float) -> int | N
 
 def counted(graph: Graph, counts: Mapping[int, int]) -> list[float | None]:
     """Returns the executions of every block, the upper median over its lines, or null if they are
-    not known. The lines of control instructions other than barriers are not reliable. A branch that
-    ptxas has turned into predicates leaves lines that were not executed in a block that was, and
-    so does an instruction that it has moved into a loop."""
+    not known. The lines of control instructions other than barriers are not reliable, nor are those
+    of spills and special registers, which ptxas reads again far from their line. A branch that it
+    has turned into predicates leaves lines that were not executed in a block that was, and so does
+    an instruction that it has moved into a loop."""
     result: list[float | None] = []
     for block in graph.blocks:
         known = [counts.get(i.line, 0) for i in block
-                 if i.line and (i.name == "BAR" or kind_of(i.name) != "control")]
+                 if i.line and i.name not in ("S2R", "LDL", "STL")
+                 and (i.name == "BAR" or kind_of(i.name) != "control")]
         result.append(float(statistics.median_high(known)) or None if known else None)
     return result
 
