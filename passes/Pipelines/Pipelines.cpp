@@ -128,6 +128,7 @@ void mlir::pe::buildScheduledToFunctionsPipeline(OpPassManager &pm, const Compil
     if (options.lineTables)
       pm.addPass(createPELocateTileOpsPass());
     pm.addPass(tile::createPETileToGpuPass());
+    pm.addPass(tile::createPEMergeLaunchesPass());
     break;
   }
   pm.addPass(createPEExportPlanPass());

@@ -126,4 +126,28 @@ def PETileToGpuPass : Pass<"pe-tile-to-gpu", "::mlir::ModuleOp"> {
                            "::mlir::math::MathDialect", "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect"];
 }
 
+def PEMergeLaunchesPass : Pass<"pe-merge-launches", "::mlir::ModuleOp"> {
+  let summary = "Merge launches that do not depend on each other";
+  let description = [{
+    A short call costs as much as its launches, which wait for each other. A launch joins the first earlier launch from which on no
+    launch writes a buffer that it uses, or uses a buffer that it writes. The first CTAs of the merged kernel execute one
+    kernel, the others the other, so every thread executes the same instructions in the same order as before.
+
+    Launches are merged if they have as many threads per CTA and no shared memory, and belong to the same calls: both to forward,
+    or both to backward and finish, with the same `when`. Launches of preparation stay apart, because a caller may pass results
+    of an earlier preparation, which must not be computed again.
+
+    ```mlir
+    tile.launch @a_x backward items "b*hq" (%q, %x) {threads = 128, writes = array<i64: 1>, ...} : ...
+    tile.launch @a_y backward items "ceildiv(r,4)" (%q, %y) {threads = 128, writes = array<i64: 1>, ...} : ...
+    ==>
+    llvm.func @a_x_and_y(...) { scf.if (CTA < b * hq) { x } else { y, with CTA - b * hq as its CTA } }
+    tile.launch @a_x_and_y backward items "b*hq+ceildiv(r,4)" (%q, %x, %y) {threads = 128, writes = array<i64: 1, 2>, ...} : ...
+    ```
+    Example: test/passes/ToGPU/merge-launches.mlir
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::tile::TileDialect"];
+}
+
 #endif // PE_PASSES_TOGPU_PASSES
