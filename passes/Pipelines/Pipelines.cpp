@@ -99,6 +99,7 @@ void mlir::pe::buildGpuRewritesPipeline(OpPassManager &pm) {
   pm.addPass(tile::createPESplitSumsPass());
   pm.addPass(tile::createPELayOutTablesPass());
   pm.addPass(tile::createPEDivideLoopsPass());
+  pm.addPass(tile::createPEFuseLoopsPass());
 }
 
 static tile::LoopOptions convert(const ::pe::LoopOptions &loops) {

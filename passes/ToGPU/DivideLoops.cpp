@@ -274,26 +274,103 @@ static Value combine(OpBuilder &builder, Location loc, const Slots &slots, Value
   return workers.getResult(0);
 }
 
-/// Adds a stage after `stage` that combines the workers' elements with their targets.
-static void addSumStage(StageOp stage, ArrayRef<Slots> slots) {
-  OpBuilder builder(stage->getContext());
-  builder.setInsertionPointAfter(stage);
+namespace {
+
+/// The workers' elements that no stage combines yet. Stages whose sums have the same target share
+/// the stage that combines them, which stands before the first stage that uses the target.
+class PendingSums {
+public:
+  /// Combines the sums that must be there when `stage`, which adds to `added`, starts.
+  void finishBefore(StageOp stage, ArrayRef<Slots> added);
+  void add(StageOp stage, ArrayRef<Slots> slots);
+  /// Combines all sums after the last stage that adds to them.
+  void finish();
+
+private:
+  struct Sum {
+    StageOp stage; // the last that adds to the target
+    SmallVector<Slots> parts;
+  };
+  using Sums = llvm::MapVector<Value, Sum>;
+  static void combineAll(OpBuilder &builder, const Sums &sums);
+
+  Sums pending;
+};
+
+} // namespace
+
+void PendingSums::combineAll(OpBuilder &builder, const Sums &sums) {
+  if (sums.empty())
+    return;
+  StageOp stage = sums.front().second.stage;
+  for (const auto &[target, sum] : sums)
+    if (stage->isBeforeInBlock(sum.stage))
+      stage = sum.stage;
   Location loc = stage.getLoc();
-  tile::gpu::enterStage(builder, stage, "_workers");
-  for (const Slots &s : slots) {
+  auto plan = stage->getParentOfType<PlanOp>();
+  std::string suffix = "_workers";
+  while (plan.lookupSymbol((stage.getSymName() + suffix).str()))
+    suffix += "_more";
+  tile::gpu::enterStage(builder, stage, suffix);
+  for (const auto &[target, sum] : sums) {
     OpBuilder::InsertionGuard guard(builder);
-    SmallVector<Value> at = tile::gpu::addElementLoop(builder, loc, s.target);
-    Value sum = combine(builder, loc, s, at);
-    AccumulateOp::create(builder, loc, sum, s.target, at, s.kind);
+    SmallVector<Value> at = tile::gpu::addElementLoop(builder, loc, target);
+    const Reduction kind = sum.parts.front().kind;
+    Value total;
+    for (const Slots &part : sum.parts) {
+      Value value = combine(builder, loc, part, at);
+      total = total ? emitReduction(builder, loc, kind, total, value) : value;
+    }
+    AccumulateOp::create(builder, loc, total, target, at, kind);
     YieldOp::create(builder, loc);
   }
 }
 
-static void divideLoops(StageOp stage) {
-  if (!isScalarStage(stage))
+void PendingSums::finishBefore(StageOp stage, ArrayRef<Slots> added) {
+  llvm::SmallDenseSet<Value> needed;
+  stage.walk([&](Operation *op) { needed.insert_range(op->getOperands()); });
+  Sums ready;
+  for (const auto &[target, sum] : pending) {
+    const Reduction kind = sum.parts.front().kind;
+    const bool differs = llvm::any_of(
+        added, [&, t = target](const Slots &s) { return s.target == t && s.kind != kind; });
+    StageOp last = sum.stage;
+    if (differs || needed.contains(target) || last.getPhase() != stage.getPhase() ||
+        last.getWhenAttr() != stage.getWhenAttr())
+      ready.insert({target, sum});
+  }
+  OpBuilder builder(stage);
+  combineAll(builder, ready);
+  pending.remove_if([&](const auto &entry) { return ready.contains(entry.first); });
+}
+
+void PendingSums::add(StageOp stage, ArrayRef<Slots> slots) {
+  for (const Slots &s : slots) {
+    Sum &sum = pending[s.target];
+    sum.stage = stage;
+    sum.parts.push_back(s);
+  }
+}
+
+void PendingSums::finish() {
+  if (pending.empty())
     return;
-  SmallVector<std::tuple<ForeachOp, llvm::SmallBitVector, SmallVector<Slots>>> divided;
+  StageOp last = pending.front().second.stage;
+  for (const auto &[target, sum] : pending)
+    if (last->isBeforeInBlock(sum.stage))
+      last = sum.stage;
+  OpBuilder builder(last->getContext());
+  builder.setInsertionPointAfter(last);
+  combineAll(builder, pending);
+  pending.clear();
+}
+
+/// Divides the loops of a stage; returns the workers' elements.
+static SmallVector<Slots> divideLoops(StageOp stage) {
   SmallVector<Slots> all;
+  if (!isScalarStage(stage))
+    return all;
+  SmallVector<std::tuple<ForeachOp, llvm::SmallBitVector, SmallVector<Slots>>> divided;
   for (auto loop : stage.getBody().front().getOps<ForeachOp>()) {
     llvm::SmallBitVector parallel = tile::gpu::parallelIndices(loop);
     SmallVector<Slots> slots;
@@ -304,12 +381,12 @@ static void divideLoops(StageOp stage) {
       divided.emplace_back(loop, std::move(parallel), std::move(slots));
   }
   if (divided.empty())
-    return;
+    return all;
   moveItemsIntoLoops(stage);
   for (auto &[loop, parallel, slots] : divided)
     divideLoop(loop, parallel, slots);
   addBeginStage(stage, all);
-  addSumStage(stage, all);
+  return all;
 }
 
 namespace {
@@ -318,10 +395,15 @@ struct PEDivideLoopsPass : tile::impl::PEDivideLoopsPassBase<PEDivideLoopsPass> 
   using Base::Base;
 
   void runOnOperation() override {
-    SmallVector<StageOp> stages;
-    getOperation().walk([&](StageOp stage) { stages.push_back(stage); });
-    for (StageOp stage : stages)
-      divideLoops(stage);
+    for (PlanOp plan : getOperation().getOps<PlanOp>()) {
+      PendingSums sums;
+      for (StageOp stage : llvm::to_vector(plan.getOps<StageOp>())) {
+        const SmallVector<Slots> slots = divideLoops(stage);
+        sums.finishBefore(stage, slots);
+        sums.add(stage, slots);
+      }
+      sums.finish();
+    }
   }
 };
 

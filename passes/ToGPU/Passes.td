@@ -78,8 +78,8 @@ def PEDivideLoopsPass : Pass<"pe-divide-loops", "::mlir::ModuleOp"> {
   let description = [{
     A scalar loop that only adds to a few elements, such as the chain from sums per distance to the parameters of a bias,
     has no index that could be divided among threads without two of them adding to one element. The pass divides it among 256
-    workers: worker w executes every 256th iteration and adds to its own elements, and a stage after the loop adds the
-    workers' elements in order. The number of workers is the same for all sizes and machines, so
+    workers: worker w executes every 256th iteration and adds to its own elements, and a stage before the first use of the sums adds the
+    workers' elements in order, those of all divided loops with the same target. The number of workers is the same for all sizes and machines, so
     results do not depend on it.
 
     Loops stay unchanged if they have enough parallel indices (over rows, columns, distances, or 1024 constant ones), change
@@ -104,6 +104,30 @@ def PEDivideLoopsPass : Pass<"pe-divide-loops", "::mlir::ModuleOp"> {
     Example: test/passes/ToGPU/divide-loops.mlir
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::tile::TileDialect"];
+}
+
+def PEFuseLoopsPass : Pass<"pe-fuse-loops", "::mlir::ModuleOp"> {
+  let summary = "Fuse scalar loops of which an iteration only waits for the same iteration of an earlier one";
+  let description = [{
+    A launch between two loops makes every iteration of the second wait for all of the first. If an iteration uses, of the elements that
+    the other loop changes, only those of the same iteration, one thread can execute both: the second body moves to the end
+    of the first. A stage without loops is removed.
+
+    The loops have the same extents, phase and `when`; both use a buffer that one of them changes at the same element, which belongs
+    to one iteration; and no loop between them, which the second body passes, conflicts with it. Stages with values or a stream are
+    not passed.
+
+    ```mlir
+    tile.stage @a finish over [] { tile.foreach over ["32"] { ^bb0(%i: index): ... tile.accumulate %x, %sums[%i] } }
+    tile.stage @b finish over [] { tile.foreach over ["32"] { ^bb0(%i: index): %s = tile.read %sums[%i] ... tile.write %s, %G[%i] } }
+    ==>
+    tile.stage @a finish over [] {
+      tile.foreach over ["32"] { ^bb0(%i: index): ... tile.accumulate %x, %sums[%i]  %s = tile.read %sums[%i] ... tile.write %s, %G[%i] }
+    }
+    ```
+    Example: test/passes/ToGPU/fuse-loops.mlir
+  }];
+  let dependentDialects = ["::mlir::tile::TileDialect"];
 }
 
 def PETileToGpuPass : Pass<"pe-tile-to-gpu", "::mlir::ModuleOp"> {

@@ -84,6 +84,53 @@ tile.plan @extremes attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   }
 }
 
+// Both stages add to the same target, whose sums no stage between them reads: one stage combines the workers'
+// elements of both, before the first that reads it.
+// CHECK-LABEL: tile.plan @common
+// CHECK: %[[FIRST:[0-9]+]] = tile.buffer {{.*}}one_workers0" temporary {zero} : <[256], f64>
+// CHECK: tile.stage @one finish
+// CHECK: %[[SECOND:[0-9]+]] = tile.buffer {{.*}}two_workers0" temporary {zero} : <[256], f64>
+// CHECK-NEXT: tile.stage @two finish
+// CHECK: tile.stage @two_workers finish over [] {
+// CHECK: %[[A:.*]] = scf.for
+// CHECK: tile.read %[[FIRST]]
+// CHECK: %[[B:.*]] = scf.for
+// CHECK: tile.read %[[SECOND]]
+// CHECK: %[[TOTAL:.*]] = arith.addf %[[A]], %[[B]] : f64
+// CHECK: tile.accumulate %[[TOTAL]], %{{.*}}[] : f64 -> <[], f64>
+// CHECK: tile.stage @three finish
+// CHECK-NOT: tile.stage
+tile.plan @common attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
+  %X = tile.buffer "x" argument : !tile.buffer<[r], f32>
+  %S = tile.buffer "s" temporary {zero} : !tile.buffer<[], f64>
+  %G = tile.buffer "g" gradient : !tile.buffer<[], f32>
+  tile.stage @one finish over [] {
+    tile.foreach over ["r"] {
+    ^bb0(%i: index):
+      %x = tile.read %X[%i] : !tile.buffer<[r], f32> -> f32
+      tile.accumulate %x, %S[] : f32 -> !tile.buffer<[], f64>
+      tile.yield
+    }
+  }
+  tile.stage @two finish over [] {
+    tile.foreach over ["r"] {
+    ^bb0(%i: index):
+      %x = tile.read %X[%i] : !tile.buffer<[r], f32> -> f32
+      %y = arith.mulf %x, %x : f32
+      tile.accumulate %y, %S[] : f32 -> !tile.buffer<[], f64>
+      tile.yield
+    }
+  }
+  tile.stage @three finish over [] {
+    tile.foreach over [] {
+      %s = tile.read %S[] : !tile.buffer<[], f64> -> f64
+      %t = arith.truncf %s : f64 to f32
+      tile.write %t, %G[] : f32 -> !tile.buffer<[], f32>
+      tile.yield
+    }
+  }
+}
+
 // Loops that stay unchanged: enough parallel indices, a read of a buffer that the loop adds to, a
 // write, sums of two kinds in one buffer, more than 4096 elements, sums that a later loop reads,
 // and a constant trip count.

@@ -136,6 +136,7 @@ std::string rewriteForGpu(const std::string &tile) {
     pm.addPass(tile::createPESplitSumsPass());
     pm.addPass(tile::createPELayOutTablesPass());
     pm.addPass(tile::createPEDivideLoopsPass());
+    pm.addPass(tile::createPEFuseLoopsPass());
   });
   std::string text;
   llvm::raw_string_ostream(text) << *module;
