@@ -1,6 +1,7 @@
 //===- ScalarStages.cpp - preparation and reduction stages as kernels -----===//
 #include "passes/ToGPU/ScalarStages.h"
 
+#include "dialect/Tile/SizeNames.h"
 #include "passes/ToGPU/Maps.h"
 #include "passes/ToLoops/ScalarStage.h"
 #include "passes/ToLoops/StageFunction.h"
@@ -18,23 +19,34 @@ using namespace mlir::tile::gpu;
 
 namespace {
 
-/// argument + constant, or a null argument.
+/// argument + constant + a size of the call, or a null argument.
 struct AffineIndex {
   BlockArgument argument;
   int64_t constant = 0;
+  StringRef size = {}; // an expression; empty: zero
 };
 
 AffineIndex affineOf(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
-    return {argument, 0};
+    return {argument};
   auto sum = value.getDefiningOp<arith::AddIOp>();
   if (!sum)
     return {};
-  APInt number;
-  for (auto [a, b] : {std::pair(sum.getLhs(), sum.getRhs()), {sum.getRhs(), sum.getLhs()}})
-    if (auto argument = dyn_cast<BlockArgument>(a);
-        argument && matchPattern(b, m_ConstantInt(&number)))
-      return {argument, number.getSExtValue()};
+  for (auto [a, b] : {std::pair(sum.getLhs(), sum.getRhs()), {sum.getRhs(), sum.getLhs()}}) {
+    APInt number;
+    auto size = b.getDefiningOp<SizeOp>();
+    const bool isConstant = matchPattern(b, m_ConstantInt(&number));
+    if (!size && !isConstant)
+      continue;
+    AffineIndex index = affineOf(a);
+    if (!index.argument || (size && !index.size.empty()))
+      return {};
+    if (size)
+      index.size = size.getExpression();
+    else
+      index.constant += number.getSExtValue();
+    return index;
+  }
   return {};
 }
 
@@ -77,7 +89,8 @@ llvm::SmallBitVector mlir::tile::gpu::parallelIndices(ForeachOp loop) {
   auto isClamped = [&](const AffineIndex &at, StringRef extent) {
     int64_t size = 0;
     return !extent.getAsInteger(10, size) &&
-           (!count(at.argument) || at.constant < 0 || at.constant + count(at.argument) > size);
+           (!count(at.argument) || !at.size.empty() || at.constant < 0 ||
+            at.constant + count(at.argument) > size);
   };
   for (BlockArgument argument : body.getArguments())
     for (const Access &access : accesses) {
@@ -96,7 +109,7 @@ llvm::SmallBitVector mlir::tile::gpu::parallelIndices(ForeachOp loop) {
             return true;
           AffineIndex at = affineOf(other.indices[d]);
           const int64_t distance = std::abs(at.constant - affine.constant);
-          return at.argument == argument &&
+          return at.argument == argument && at.size == affine.size &&
                  (distance == 0 || (count(argument) && distance >= count(argument)));
         });
         if (isApart)
@@ -113,6 +126,9 @@ llvm::SmallBitVector mlir::tile::gpu::parallelIndices(ForeachOp loop) {
 namespace {
 
 constexpr int64_t kThreads = 128;
+
+/// The CTAs of a loop whose number of iterations no grid can have. They fill most chips once.
+constexpr int64_t kConstantGrid = 128;
 
 /// Returns the buffers that an operation uses, in the order of the plan.
 SmallVector<Value> buffersOf(Operation *loop, StageOp stage) {
@@ -144,6 +160,9 @@ public:
   void write(KernelFunction &fn, Value block);
 
 private:
+  /// Returns true if the number of iterations depends on parameters of the call, which a grid
+  /// cannot. Then a constant number of CTAs divides them.
+  bool hasConstantGrid() const;
   void writeFrom(unsigned dim, RegionWriter &writer);
   /// Computes the parallel indices from one i64; the last varies fastest.
   void setIndices(Value number, RegionWriter &writer);
@@ -211,7 +230,16 @@ SmallVector<StringRef> LoopCode::parallelExtents() const {
   return names;
 }
 
+bool LoopCode::hasConstantGrid() const {
+  auto parameters = loop->getParentOfType<PlanOp>().getOps<ParameterOp>();
+  return llvm::any_of(parallelExtents(), [&](StringRef extent) {
+    return llvm::any_of(parameters, [&](ParameterOp p) { return mentions(extent, p.getName()); });
+  });
+}
+
 std::string LoopCode::items() const {
+  if (hasConstantGrid())
+    return std::to_string(kConstantGrid);
   return "ceildiv(" + productOfExtents(parallelExtents()) + "," + std::to_string(kThreads) + ")";
 }
 
@@ -225,6 +253,14 @@ void LoopCode::write(KernelFunction &function, Value block) {
                                         b.wide(b.threadIndex()));
   RegionWriter writer(*fn, loop.getBody().front());
   writer.accumulate = [](AccumulateOp sum, RegionWriter &w) { w.addToMemory(sum); };
+  if (hasConstantGrid()) {
+    auto strides = b.create<scf::ForOp>(index, total, b.wide(kConstantGrid * kThreads));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(strides.getBody());
+    setIndices(strides.getInductionVar(), writer);
+    writeFrom(0, writer);
+    return;
+  }
   b.ifThen(b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, index, total), [&] {
     setIndices(index, writer);
     writeFrom(0, writer);
