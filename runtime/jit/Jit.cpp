@@ -285,13 +285,20 @@ Expected<std::string> emitCode(mlir::ModuleOp module, const CompileRequest &requ
 }
 
 /// Adds the kernels that use shared memory to an explanation: CTAs, threads, bytes of shared
-/// memory, and how many CTAs of a multiprocessor their threads and shared memory allow.
+/// memory, and how many CTAs of a multiprocessor their threads and shared memory allow. The JSON
+/// also lists all launches in order.
 void explainKernels(const plan::Plan &plan, const plan::Machine &chip, std::string &text,
                     std::string &json) {
-  llvm::json::Array kernels;
+  llvm::json::Array kernels, launches;
   text += "kernels for " + std::string(chip.name) + "\n";
   for (const plan::Stage &stage : plan.stages) {
-    if (!stage.launch || stage.launch->sharedBytes == 0)
+    if (!stage.launch)
+      continue;
+    launches.push_back(llvm::json::Object{{"name", stage.symbol},
+                                          {"phase", std::string(nameOf(stage.phase))},
+                                          {"ctas", stage.items},
+                                          {"threads", stage.launch->threads}});
+    if (stage.launch->sharedBytes == 0)
       continue;
     // Of the shared memory of a multiprocessor, each CTA takes 1 KiB more than it asks for.
     constexpr int kReserved = 1024;
@@ -309,6 +316,7 @@ void explainKernels(const plan::Plan &plan, const plan::Machine &chip, std::stri
   }
   addToJson(json, "chip", std::string(chip.name));
   addToJson(json, "kernels", std::move(kernels));
+  addToJson(json, "launches", std::move(launches));
 }
 
 Expected<CompiledCode> MlirJit::compile(const PreparedProgram &program,
