@@ -156,8 +156,11 @@ public:
   bool isIndependentOf(const LoopCode &other) const;
   /// Returns the number of CTAs as a size expression.
   std::string items() const;
+  /// Emits the iterations of a thread: number `first` (an i64) and, unless `step` is zero, every
+  /// `step`th after it.
+  void write(KernelFunction &fn, Value first, int64_t step);
   /// Emits the code of CTA `block` (an i64) of this loop.
-  void write(KernelFunction &fn, Value block);
+  void writeBlock(KernelFunction &fn, Value block);
 
 private:
   /// Returns true if the number of iterations depends on parameters of the call, which a grid
@@ -243,28 +246,34 @@ std::string LoopCode::items() const {
   return "ceildiv(" + productOfExtents(parallelExtents()) + "," + std::to_string(kThreads) + ")";
 }
 
-void LoopCode::write(KernelFunction &function, Value block) {
+void LoopCode::write(KernelFunction &function, Value first, int64_t step) {
   fn = &function;
   KernelBuilder &b = fn->b;
   const LocationScope location(b, loop.getLoc());
-  // A grid has up to 2^31 CTAs of many threads each, so indices are i64.
   Value total = fn->wideProduct(parallelExtents());
-  Value index = b.create<arith::AddIOp>(b.create<arith::MulIOp>(block, b.wide(kThreads)),
-                                        b.wide(b.threadIndex()));
   RegionWriter writer(*fn, loop.getBody().front());
   writer.accumulate = [](AccumulateOp sum, RegionWriter &w) { w.addToMemory(sum); };
-  if (hasConstantGrid()) {
-    auto strides = b.create<scf::ForOp>(index, total, b.wide(kConstantGrid * kThreads));
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(strides.getBody());
-    setIndices(strides.getInductionVar(), writer);
+  auto writeIteration = [&](Value number) {
+    setIndices(number, writer);
     writeFrom(0, writer);
+  };
+  if (step == 0) {
+    b.ifThen(b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, first, total),
+             [&] { writeIteration(first); });
     return;
   }
-  b.ifThen(b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, index, total), [&] {
-    setIndices(index, writer);
-    writeFrom(0, writer);
-  });
+  auto steps = b.create<scf::ForOp>(first, total, b.wide(step));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(steps.getBody());
+  writeIteration(steps.getInductionVar());
+}
+
+void LoopCode::writeBlock(KernelFunction &function, Value block) {
+  KernelBuilder &b = function.b;
+  // A grid has up to 2^31 CTAs of many threads each, so indices are i64.
+  Value first = b.create<arith::AddIOp>(b.create<arith::MulIOp>(block, b.wide(kThreads)),
+                                        b.wide(b.threadIndex()));
+  write(function, first, hasConstantGrid() ? kConstantGrid * kThreads : 0);
 }
 
 /// Emits one kernel with independent loops, each of which has its own CTAs.
@@ -281,9 +290,9 @@ void lowerLoops(StageOp stage, MutableArrayRef<LoopCode> loops, unsigned number)
     Value count = b.wide(fn.size(loop.items()));
     auto isOurs = [&] { return b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, block, count); };
     if (loops.size() == 1)
-      loop.write(fn, block);
+      loop.writeBlock(fn, block);
     else // the comparison is unsigned: a block of an earlier loop is negative here
-      b.ifThen(isOurs(), [&] { loop.write(fn, block); });
+      b.ifThen(isOurs(), [&] { loop.writeBlock(fn, block); });
     block = b.createOrFold<arith::SubIOp>(block, count);
     items += (items.empty() ? "" : "+") + loop.items();
   }
@@ -331,11 +340,11 @@ Value segmentsScratch(StageOp stage, FindSegmentsOp op) {
                           /*slots=*/SlotsAttr(), /*pages=*/StringAttr());
 }
 
-/// Emits a kernel in which one CTA calls `pe_gpu_find_segments`. Every thread has the argument
-/// block in its memory.
+/// Emits a kernel in which one CTA calls `pe_gpu_find_segments` and then executes the loops that
+/// follow in the stage. Every thread has the argument block in its memory.
 void lowerFindSegments(StageOp stage, FindSegmentsOp op) {
   KernelBuilder b(op.getLoc(), stage.getContext());
-  SmallVector<Value> buffers = buffersOf(op, stage);
+  SmallVector<Value> buffers = buffersOf(stage, stage);
   Value scratch = segmentsScratch(stage, op);
   buffers.push_back(scratch);
   KernelFunction fn(stage, "", buffers, kPeGpuSegmentsThreads, b);
@@ -361,12 +370,18 @@ void lowerFindSegments(StageOp stage, FindSegmentsOp op) {
                                     ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)}));
   b.create<LLVM::CallOp>(fn.declare("pe_gpu_find_segments", {pointerType, pointerType, b.i32()}),
                          ValueRange{block, generic(scratch), b.integer(kPeGpuSegmentsThreads)});
+  for (ForeachOp loop : stage.getBody().getOps<ForeachOp>()) {
+    b.barrier();
+    LoopCode(stage, loop).write(fn, b.wide(b.threadIndex()), kPeGpuSegmentsThreads);
+  }
   fn.finish(stage, "1", /*sharedBytes=*/0);
 }
 
 } // namespace
 
 void mlir::tile::gpu::lowerScalarStage(StageOp stage) {
+  if (auto finds = stage.getBody().getOps<FindSegmentsOp>(); !finds.empty())
+    return lowerFindSegments(stage, *finds.begin());
   std::vector<LoopCode> group;
   unsigned number = 0;
   auto lowerGroup = [&] {
@@ -374,14 +389,7 @@ void mlir::tile::gpu::lowerScalarStage(StageOp stage) {
       lowerLoops(stage, group, number++);
     group.clear();
   };
-  for (Operation &op : stage.getBody().front()) {
-    if (auto find = dyn_cast<FindSegmentsOp>(op)) {
-      lowerGroup();
-      lowerFindSegments(stage, find);
-    }
-    auto loop = dyn_cast<ForeachOp>(op);
-    if (!loop)
-      continue;
+  for (auto loop : stage.getBody().getOps<ForeachOp>()) {
     LoopCode code(stage, loop);
     if (!llvm::all_of(group, [&](const LoopCode &other) { return code.isIndependentOf(other); }))
       lowerGroup();

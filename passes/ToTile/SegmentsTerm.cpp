@@ -95,9 +95,8 @@ void SegmentsTerm::prepareFactors() {
 }
 
 /// Converts the coefficients to units of log2 and multiplies them by the output scale.
-void SegmentsTerm::prepareUnits() {
-  TileBuilder t = beginStage(context.plan, name + "_units", Phase::Prepare, {"hq"});
-  t.foreach ({capacity, powers}, [&](Scalar &s, ValueRange at) {
+void SegmentsTerm::prepareUnits(TileBuilder &t) {
+  t.foreach ({"hq", capacity, powers}, [&](Scalar &s, ValueRange at) {
     TileParameters params = parameters(pe::TermPart::Scale);
     IRMapping mapping;
     mapPart(mapping, pe::TermPart::Scale, s.index(0), at[0], {});
@@ -127,7 +126,7 @@ LogicalResult SegmentsTerm::prepare() {
   }
   t.create<FindSegmentsOp>(links, u, v, knots, coefficients, count, t.getStrArrayAttr(functions),
                            APFloat(piecewise.getLogitTolerance()));
-  prepareUnits();
+  prepareUnits(t);
   return success();
 }
 

@@ -43,7 +43,7 @@ private:
   void mapDistance(Scalar &s, IRMapping &mapping, Value head, Value entry);
   void mapRow(Scalar &s, IRMapping &mapping, Value head, Value r);
   void prepareFactors();
-  void prepareUnits();
+  void prepareUnits(TileBuilder &t);
 
   //===- Pairs, if there are no pieces (SegmentsPairs.cpp) ----------------------------===//
   /// The term's value for one pair, computed in `type`, in natural units and without its scale, and

@@ -58,6 +58,13 @@
 // FIRE: tile.launch @[[LOOPS:[a-z_0-9]+_workers]] finish items "ceildiv(hq,128)+ceildiv(hq*32,128)+
 // FIRE-NOT: @[[LOOPS]]_1 finish
 // FIRE: tile.launch {{.*}} finish items "ceildiv(1,128)+ceildiv(1,128)+
+// The CTA that finds kinks converts the coefficients then.
+// FIRE: llvm.func @attention_attention_term0_find(
+// FIRE: llvm.call @pe_gpu_find_segments(
+// FIRE-NEXT: nvvm.barrier
+// FIRE: %[[STEP:.*]] = arith.constant 128 : i64
+// FIRE-NEXT: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %[[STEP]]
+// FIRE: llvm.return
 // FIRE-NOT: tile.launch
 // A loop may have more than 2^31 elements, so they are counted in 64 bits.
 // TABLE: llvm.func @[[ADD]](
