@@ -1,5 +1,6 @@
 //===- StageVerifiers.cpp - Verifiers of plans, stages and streams --------===//
 #include "dialect/Tile/Owner.h"
+#include "dialect/Tile/Place.h"
 #include "dialect/Tile/Verify.h"
 
 #include "mlir/IR/Matchers.h"
@@ -105,10 +106,26 @@ Value mlir::tile::tableOf(Value buffer) {
 SmallVector<StringAttr> mlir::tile::accessedExtents(Value buffer) {
   SmallVector<StringAttr> extents(cast<BufferType>(buffer.getType()).getExtents());
   auto pool = buffer.getDefiningOp<BufferOp>();
-  if (!pool || !pool.getPages())
-    return extents;
   MLIRContext *context = buffer.getContext();
+  if (!pool || !pool.getPages()) {
+    for (StringAttr &extent : extents)
+      if (const PaddedExtent padded = paddedExtentOf(extent); padded.block)
+        extent = StringAttr::get(context, padded.space);
+    return extents;
+  }
   return {StringAttr::get(context, "b"), extents[2], StringAttr::get(context, "c"), extents[3]};
+}
+
+std::optional<PairBlocks> mlir::tile::pairBlocksOf(Value buffer) {
+  ArrayRef<StringAttr> extents = cast<BufferType>(buffer.getType()).getExtents();
+  auto declared = buffer.getDefiningOp<BufferOp>();
+  if (!declared || declared.getRole() != Role::Temporary || extents.size() != 4 ||
+      extents[0] != "b" || extents[1] != "hq")
+    return std::nullopt;
+  const PaddedExtent line = paddedExtentOf(extents[2]), along = paddedExtentOf(extents[3]);
+  if (!line.block || !along.block || line.space == along.space)
+    return std::nullopt;
+  return PairBlocks{line.space == "c" ? Owner::Columns : Owner::Rows, line.block, along.block};
 }
 
 static LogicalResult verifyPages(BufferOp pool) {

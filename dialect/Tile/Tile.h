@@ -86,8 +86,18 @@ inline SlotsAttr slotsOf(Value buffer) {
 Value tableOf(Value buffer);
 
 /// Returns the extents under which stages access a buffer: for a pool of pages b, hkv, c and the
-/// depth.
+/// depth, and r or c for an extent of whole blocks.
 SmallVector<StringAttr> accessedExtents(Value buffer);
+
+/// The blocks of a buffer of pairs.
+struct PairBlocks {
+  Owner lines;         // the side whose elements are lines of memory
+  int64_t line, along; // the elements of a block on that side, and on the other one
+};
+/// Returns the blocks of a temporary [b, hq, ceildiv(c,LINE)*LINE, ceildiv(r,ALONG)*ALONG] or, with
+/// rows as lines, [b, hq, ceildiv(r,LINE)*LINE, ceildiv(c,ALONG)*ALONG]. Returns nothing for any
+/// other buffer.
+std::optional<PairBlocks> pairBlocksOf(Value buffer);
 
 inline const SpaceSet &spacesOf(Value value) { return cast<ValType>(value.getType()).getSpaces(); }
 

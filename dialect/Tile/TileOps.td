@@ -14,9 +14,10 @@ def Tile_LoadOp : Tile_Op<"load", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> 
   let description = [{
     The buffer's extents name the indices: `b`, `hq`, `hkv` come from the stage (the row's head in a
     stage over `hkv`), `kb` from the stream's block, `ks` from the stage or the stream over splits,
-    and `r`, `c`, `d`, `e` from the value. The value is a panel, a vector or a head scalar, never a
-    value over r and c. A load of f32 from a buffer of bf16 or f16 extends every element. The op is
-    pure, because a stage does not store to a buffer that it loads.
+    and `r`, `c`, `d`, `e` from the value. The value is a panel, a vector or a head scalar. In a
+    stream, it may also be pairs that another stage has stored. A load of f32 from a buffer of bf16
+    or f16 extends every element. The op is pure, because a stage does not store to a buffer that it
+    loads.
 
     ```mlir
     %k = tile.load %K : !tile.buffer<[b, hkv, c, d], f32> -> !tile.val<[c, d], f32>
@@ -31,12 +32,15 @@ def Tile_LoadOp : Tile_Op<"load", [ParentOneOf<["StageOp", "StreamOp"]>, Pure]> 
 def Tile_StoreOp : Tile_Op<"store", [ParentOneOf<["StageOp", "StreamOp"]>]> {
   let summary = "writes a value; indices are implied by the names";
   let description = [{
-    Inside a stream, only a value over `r` may be stored, and only to a buffer with `kb`: a snapshot
-    of a carry at the beginning of the block in stream order. A store of f32 to a buffer of bf16 or
-    f16 rounds every element once, to nearest, ties to even.
+    Inside a stream, only a value over `r` may be stored, to a buffer with `kb`, a snapshot of a
+    carry at the beginning of the block in stream order; and pairs, to a temporary of whole blocks.
+    The latter defines every block with at least one pair of the stage; pairs that the stream does
+    not visit become 0. A store of f32 to a buffer of bf16 or f16 rounds every element once, to nearest,
+    ties to even.
 
     ```mlir
     tile.store %o, %O : !tile.val<[r, e], f32> -> !tile.buffer<[b, hq, r, e], f32>
+    tile.store %p, %P : !tile.val<[r, c], bf16> -> !tile.buffer<[b, hq, "ceildiv(c,64)*64", "ceildiv(r,128)*128"], bf16>
     ```
   }];
   let arguments = (ins Tile_ValType:$value, Tile_BufferType:$buffer);

@@ -80,9 +80,12 @@ LogicalResult ValType::verify(llvm::function_ref<InFlightDiagnostic()> emitError
 template <typename Op> static LogicalResult verifyMemory(Op op, StringRef name) {
   ValType value = op.getValue().getType();
   BufferType buffer = op.getBuffer().getType();
-  if (hasPairs(value.getSpaces()))
-    return op.emitOpError("expected a panel, a vector or a head scalar, found a value over ")
-           << value.getSpaces().toString() << ", which is virtual (" << name << "-C1)";
+  if (hasPairs(value.getSpaces()) &&
+      !(isPair(value.getSpaces()) && isInStream(op) && pairBlocksOf(op.getBuffer())))
+    return op.emitOpError("expected a panel, a vector, a head scalar or, in a stream, pairs in a "
+                          "temporary [b, hq, ceildiv(c,LINE)*LINE, ceildiv(r,ALONG)*ALONG] (or "
+                          "with r and c exchanged), found a value over ")
+           << value.getSpaces().toString() << " and " << buffer << " (" << name << "-C1)";
   if (!bufferHolds(op.getBuffer(), value.getSpaces()))
     return op.emitOpError("expected the buffer's extents to hold a value over ")
            << value.getSpaces().toString() << ", found " << buffer << " (" << name << "-C2)";
@@ -128,9 +131,9 @@ LogicalResult StoreOp::verify() {
                "expected a store to a buffer without `pages`, which the caller fills, found ")
            << buffer << " (store-C9)";
   bool inStream = isInStream(*this);
-  if (inStream && !(isRow(spaces) && buffer.has("kb"))) // store-C5
-    return emitOpError("expected a store inside a stream to be a snapshot: a value over r to a "
-                       "buffer with extent kb (store-C5)");
+  if (inStream && !isPair(spaces) && !(isRow(spaces) && buffer.has("kb"))) // store-C5
+    return emitOpError("expected a store inside a stream to be of pairs or a snapshot: a value "
+                       "over r to a buffer with extent kb (store-C5)");
   if (!inStream && buffer.has("kb")) // store-C6
     return emitOpError("expected a buffer with extent kb to be stored only inside a stream "
                        "(store-C6)");
@@ -139,7 +142,7 @@ LogicalResult StoreOp::verify() {
     return emitOpError("expected extent ks in every store of a stage over ks, and in no other, "
                        "found ")
            << buffer << " (store-C8)";
-  StringRef head = hasColumns(spaces) && isOverKeyHeads(*this) ? "hkv" : "hq";
+  StringRef head = hasColumns(spaces) && !isPair(spaces) && isOverKeyHeads(*this) ? "hkv" : "hq";
   StringRef otherHead = head == "hq" ? "hkv" : "hq";
   if (!buffer.has("b") || !buffer.has(head) || buffer.has(otherHead)) // store-C7
     return emitOpError("expected extents b and ")

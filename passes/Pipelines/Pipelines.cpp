@@ -77,6 +77,14 @@ static PassOptions scheduleOptions(const mlir::pe::CompileOptions &options) {
   return schedule;
 }
 
+static tile::PESpillPairsPassOptions spillOptions(const mlir::pe::CompileOptions &options) {
+  tile::PESpillPairsPassOptions spill;
+  spill.memory = options.pairsMemory;
+  if (!options.machine.empty())
+    spill.machine = options.machine;
+  return spill;
+}
+
 void mlir::pe::buildSchedulePipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addNestedPass<tile::PlanOp>(tile::createPETileDefineIntegersPass());
   switch (options.lowering) {
@@ -85,6 +93,7 @@ void mlir::pe::buildSchedulePipeline(OpPassManager &pm, const CompileOptions &op
         tile::createPEScheduleCpuPass(scheduleOptions<tile::PEScheduleCpuPassOptions>(options)));
     break;
   case Lowering::Gpu:
+    pm.addPass(tile::createPESpillPairsPass(spillOptions(options)));
     pm.addPass(
         tile::createPEScheduleGpuPass(scheduleOptions<tile::PEScheduleGpuPassOptions>(options)));
     break;
@@ -157,6 +166,9 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   Option<bool> grad{*this, "grad", llvm::cl::desc("Also compute gradients"), llvm::cl::init(false)};
   Option<bool> earlyExit{*this, "early-exit", llvm::cl::desc("Let stick-breaking stop early"),
                          llvm::cl::init(true)};
+  Option<int64_t> pairsMemory{*this, "pairs-memory",
+                              llvm::cl::desc("The most memory for pairs, in MiB"),
+                              llvm::cl::init(1024)};
   Option<bool> materialize{*this, "materialize",
                            llvm::cl::desc("Compute the bias and the rotation's tables only"),
                            llvm::cl::init(false)};
@@ -178,6 +190,7 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
     options.dtype = dtype;
     options.grad = grad;
     options.earlyExit = earlyExit;
+    options.pairsMemory = pairsMemory;
     options.materialize = materialize;
     options.lowering = lowering;
     options.lineTables = lineTables;

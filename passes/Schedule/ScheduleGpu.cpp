@@ -14,6 +14,16 @@ namespace mlir::tile {
 #include "passes/Schedule/Passes.h.inc"
 } // namespace mlir::tile
 
+/// Returns true if the sums for a piecewise function take more registers or shared memory than
+/// those of a linear one of 64 pieces.
+static bool isManySegments(Value coefficients) {
+  auto extents = cast<BufferType>(coefficients.getType()).getExtents();
+  int64_t pieces = 0;
+  const bool isKnown =
+      extents.size() >= 2 && !extents[extents.size() - 2].getValue().getAsInteger(10, pieces);
+  return !isKnown || pieces > 64 || degreeOfSegments(coefficients) != 1;
+}
+
 namespace {
 
 /// The traits that determine a stage's block sizes.
@@ -26,12 +36,15 @@ struct StageTraits {
   bool sumsColumns = false;  // sums over rows, such as gradients of keys
   bool isLong = false;       // long scalar code, which is repeated for every pair of a thread
 
-  bool hasLoops = false;   // scalar code with loops, which keeps pairs in memory
-  bool hasBounds = false;  // rows with bounds of their columns
-  bool readsPairs = false; // a read for every pair, whose addresses take registers
+  bool hasLoops = false;    // scalar code with loops, which keeps pairs in memory
+  bool hasBounds = false;   // rows with bounds of their columns
+  bool storesPairs = false; // its products with owners are another stage's
+  bool readsPairs = false;  // a read for every pair, whose addresses take registers
 
-  unsigned carried = 0; // values carried from block to block
-  unsigned pairs = 0;   // values over pairs, and sums of them by row or column
+  bool hasManySegments = false; // piecewise functions that are not linear, or have many pieces
+  unsigned carried = 0;         // values carried from block to block
+  unsigned pairs = 0;           // values over pairs, and sums of them by row or column
+  unsigned vectors = 0;         // tables with a vector for each distance
 
   /// Returns true if a stage keeps no more values per pair than softmax without a bias.
   bool hasFewValues() const {
@@ -46,6 +59,7 @@ struct StageTraits {
         for (Value result : op.getResults())
           pairs += isa<ValType>(result.getType()) && isPair(spacesOf(result));
     }
+    llvm::SmallDenseSet<Value> tables;
     isLong = hasLongScalarCode(stage);
     hasSnapshots = tile::hasSnapshots(stage);
     hasBounds = static_cast<bool>(stage.getLowColumns());
@@ -54,9 +68,16 @@ struct StageTraits {
       hasLoops |= isa<scf::ForOp>(op) && op->getParentOfType<MapOp>();
       readsPairs |=
           (isa<ReadOp>(op) && op->getParentOfType<MapOp>()) || isa<NearOp, NearGradOp>(op);
+      if (auto store = dyn_cast<StoreOp>(op))
+        storesPairs |= isPair(spacesOf(store.getValue()));
+      if (auto grad = dyn_cast<SegmentsGradOp>(op))
+        hasManySegments |= isManySegments(grad.getCoefficients());
       hasSegments |= isa<SegmentsOp, SegmentsGradOp>(op);
       hasDiagonals |= isa<SegmentsGradOp, WindowGradOp, WindowOuterOp>(op);
-      hasVectors |= isa<WindowDotOp, WindowSumOp>(op);
+      if (auto dot = dyn_cast<WindowDotOp>(op))
+        tables.insert(dot.getTable());
+      if (auto sum = dyn_cast<WindowSumOp>(op))
+        tables.insert(sum.getTable());
       if (auto load = dyn_cast<LoadOp>(op)) {
         auto type = cast<ValType>(load.getValue().getType());
         isWide |= hasDepth(type.getSpaces()) && type.getElementType().isF32();
@@ -64,6 +85,8 @@ struct StageTraits {
       if (auto dot = dyn_cast<DotOp>(op))
         sumsColumns |= dot.getAxis() == "r";
     });
+    vectors = tables.size();
+    hasVectors = vectors > 0;
   }
 };
 
@@ -103,8 +126,10 @@ int64_t mlir::tile::chooseGpuKeyBlock(PlanOp plan) {
 /// usage).
 static int64_t chooseInnerBlock(const StageTraits &traits, int64_t depth) {
   const bool isDeep = depth > (traits.isWide ? 32 : 64), isVeryDeep = traits.isWide && depth > 64;
-  if (traits.sumsColumns && traits.hasSegments)
-    return isDeep || traits.hasLoops ? 16 : 32;
+  if (traits.sumsColumns && traits.hasSegments) {
+    const bool fits = traits.storesPairs && !traits.hasManySegments && !traits.hasBounds;
+    return (isDeep && !fits) || traits.hasLoops ? 16 : 32;
+  }
   if (isVeryDeep || traits.isLong)
     return 16;
   return isDeep || traits.readsPairs || (traits.hasVectors && traits.sumsColumns) ? 32
@@ -145,8 +170,9 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage, const Machine &machine)
     schedule.ownerTiles = 2, schedule.innerBlock = 32;
   // Chips with less shared memory than sm_80 fit half as many f32 owners.
   const bool isSmall = machine.sharedBytes < ::pe::plan::findMachine("sm_80")->sharedBytes;
-  if (traits.hasVectors && depth > (traits.isWide ? 32 : 64))
-    return chooseForVectors(schedule, traits, depth, isSmall);
+  if (traits.hasVectors && depth > (traits.isWide ? 32 : 64)) // two panels of vectors are large
+    return chooseForVectors(schedule, traits, depth,
+                            isSmall || (!traits.isWide && traits.vectors > 1));
   const bool isLarge =
       depth > (traits.hasSnapshots || (traits.hasSegments && traits.sumsColumns) ? 32 : 64);
   const bool needsSquares = traits.hasDiagonals && schedule.innerBlock > 32;

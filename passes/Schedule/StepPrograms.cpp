@@ -92,7 +92,8 @@ static LoadOp loadOf(Value value) {
 
 bool Deriver::isInnerPanel(Value value) const {
   auto load = value.getDefiningOp<LoadOp>();
-  return load && hasDepth(spacesOf(value)) && spacesOf(value).has(inner);
+  const SpaceSet &spaces = spacesOf(value);
+  return load && (hasDepth(spaces) || isPair(spaces)) && spaces.has(inner);
 }
 
 /// Returns true if a contraction reads only panels that are in shared memory once they have been

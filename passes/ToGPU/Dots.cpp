@@ -127,9 +127,11 @@ void DotEmitter::exactOverDepth(Registers &sums, const Panel &owner, const Panel
 
 void DotEmitter::overInner() {
   const Panel &panel = here.panelOf(dot.getRhs());
-  const Registers &pairs = here.registers(dot.getLhs());
+  const Panel *loaded = here.isPanel(dot.getLhs()) ? &here.panelOf(dot.getLhs()) : nullptr;
+  const Registers pairs = loaded ? Registers() : here.registers(dot.getLhs());
   Registers sums = start();
   const int64_t tiles = k.depthOf(result) / 8;
+  const Num column = k.warp * Num(k.layout.ownerTiles * 16);
   if (!isMatrixType()) {
     // Pairs pass through memory of the warp, because a lane needs all pairs of its owners.
     exactProduct(sums, here.pairsOfWarp(pairs), panel, k.schedule.innerBlock / 4,
@@ -141,7 +143,8 @@ void DotEmitter::overInner() {
   for (int64_t step = 0; step < k.schedule.innerBlock / stepSize(); ++step) {
     SmallVector<SmallVector<Value>> a;
     for (int64_t tile = 0; tile < k.layout.ownerTiles; ++tile)
-      a.push_back(fragmentOf(pairs, tile, step));
+      a.push_back(loaded ? loadATransposed(*loaded, step * 16, column, tile * 16)
+                         : fragmentOf(pairs, tile, step));
     for (int64_t pair = 0; pair < (tiles + 1) / 2; ++pair) {
       SmallVector<Value> bPair = loadBTransposed(panel, step * stepSize(), 0, pair * 2, 0);
       for (int64_t tile = 0; tile < k.layout.ownerTiles; ++tile)

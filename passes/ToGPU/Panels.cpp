@@ -8,10 +8,11 @@ using namespace mlir::tile::gpu;
 
 namespace {
 
-/// Copies a panel: every thread copies chunks of 16 bytes. If the threads are whole rows, a thread
-/// has the same chunk of each of its rows, and one pointer moves from row to row, so that no offset
-/// occupies a register across the loop. Offsets of a constant pitch are immediates. If columns own,
-/// the head changes in the loop, and such pointers would take more registers than offsets.
+/// Copies a panel: every thread copies chunks of 16 bytes. Pairs are a panel of the inner columns
+/// by the rows of the CTA. If the threads are whole rows, a thread has the same chunk of each of
+/// its rows, and one pointer moves from row to row, so that no offset occupies a register across
+/// the loop. Offsets of a constant pitch are immediates. If columns own, the head changes in the
+/// loop, and such pointers would take more registers than offsets.
 class PanelCopy {
 public:
   PanelCopy(FragmentKernel &k, const Panel &panel, LoadOp load, const Place &place, const Num &base)
@@ -20,8 +21,11 @@ public:
         pitch(k.fn.rowPitch(load.getBuffer()) * Num(panel.elementBytes)),
         hasPointer(k.rowsOwn && threads % chunks == 0 && !pitch.isConstant()),
         firstRow(k.thread / Num(chunks)), chunk(k.thread % Num(chunks)) {
+    Place first = place;
+    if (isPair(spaces))
+      (k.rowsOwn ? first.r : first.c) = k.item.ownerBase;
     // Use 64 bits up to the block's first row and 32 inside: the host has checked the row pitch.
-    source = b.moved(k.fn.address(load.getBuffer(), place),
+    source = b.moved(k.fn.address(load.getBuffer(), first),
                      b.createOrFold<arith::MulIOp>(b.wide(base), b.wide(pitch)));
     if (hasPointer)
       source = b.global(source, firstRow * pitch + chunk * Num(16));
@@ -42,7 +46,10 @@ public:
   }
 
 private:
-  const Num &limit() const { return hasRows(spaces) ? k.rows : k.reach.end; }
+  /// Returns the end of the rows of the panel that exist. A block of pairs is whole.
+  Num limit() const {
+    return isPair(spaces) ? base + Num(panel.rows) : hasRows(spaces) ? k.rows : k.reach.end;
+  }
 
   /// Copies the chunk of this thread among those from `first` on.
   void copy(int64_t first) {
@@ -57,9 +64,10 @@ private:
   }
   void copy(const Num &row, const Num &at, Value from, Value exists) {
     // Columns that no row keeps may hold any value, even NaN, so they are replaced by zeros.
-    if (hasColumns(spaces) && !k.reach.begin.isConstant(0))
+    const bool isOfCaller = hasColumns(spaces) && !isPair(spaces);
+    if (isOfCaller && !k.reach.begin.isConstant(0))
       exists = b.both(exists, b.compare(arith::CmpIPredicate::sge, base + row, k.reach.begin));
-    if (Value taken = k.getStage().getTakenColumns(); taken && hasColumns(spaces)) {
+    if (Value taken = k.getStage().getTakenColumns(); taken && isOfCaller) {
       const Num indices[] = {k.item.batch, minOf(base + row, k.columns - Num(1))};
       Value isTaken = b.load(b.i32(), k.fn.address(taken, ArrayRef<Num>(indices)));
       exists = b.both(exists, b.compare(arith::CmpIPredicate::ne, b.fromValue(isTaken), 0));
@@ -197,10 +205,42 @@ static void storePanel(Scope &scope, StoreOp store, const SpaceSet &spaces) {
   }
 }
 
+/// Stores the pairs of a block. Each owner is a line; a lane holds two consecutive elements of it
+/// or, in a permuted block, all of its elements one after the other.
+static void storePairs(Step &step, StoreOp store) {
+  FragmentKernel &k = step.k;
+  KernelBuilder &b = k.b;
+  const Registers &values = step.registers(store.getValue());
+  Place place = step.place();
+  (k.rowsOwn ? place.r : place.c) = k.ownerAt(Element());
+  (k.rowsOwn ? place.c : place.r) = step.at.base + k.layout.innerAt(k.t, Element());
+  Value first = k.fn.address(store.getBuffer(), place);
+  const Num pitch = k.fn.rowPitch(store.getBuffer()) * Num(2);
+  const Num lines = k.fn.extents(store.getBuffer())[2];
+  const bool isWhole = k.schedule.ownerBlock() <= pairBlocksOf(store.getBuffer())->line;
+  const int64_t words = k.isPermuted ? std::min<int64_t>(4, k.layout.innerTiles()) : 1;
+  for (int64_t i = 0, e = values.size(); i < e; i += 4 * words)
+    for (int64_t half = 0; half < 2; ++half) {
+      const Element at = k.elementAt({"r", "c"}, i + half * 2);
+      auto put = [&] {
+        Registers packed;
+        for (int64_t word = 0; word < words; ++word)
+          packed.push_back(
+              b.pack(values[i + word * 4 + half * 2], values[i + word * 4 + half * 2 + 1]));
+        const Num offset = Num(at.ownerTile * 16 + at.ownerHalf * 8) * pitch +
+                           (k.layout.innerAt(Num(0), at) * Num(2));
+        b.storeVector(packed, b.global(first, offset));
+      };
+      isWhole ? put() : b.ifThen(b.less(k.ownerAt(at), lines), put);
+    }
+}
+
 void mlir::tile::gpu::emitStore(Scope &scope, StoreOp store) {
   FragmentKernel &k = scope.k;
   KernelBuilder &b = k.b;
   const SpaceSet &spaces = spacesOf(store.getValue());
+  if (isPair(spaces))
+    return storePairs(scope.step(), store);
   if (hasDepth(spaces))
     return storePanel(scope, store, spaces);
   const Registers &values = scope.registers(store.getValue());

@@ -29,6 +29,38 @@ def PEHoistRowValuesPass : Pass<"pe-hoist-row-values", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::tile::TileDialect"];
 }
 
+def PESpillPairsPass : Pass<"pe-spill-pairs", "::mlir::ModuleOp"> {
+  let summary = "Keep pairs in memory for products that CTAs would add up in turns";
+  let description = [{
+    The CTAs of a head that own columns add their products over columns (dQ = dS K) in memory, one after the other; if rows
+    own, it is the products over rows. If all such sums of a backward stage are products of pairs of `bits` and a depth is at
+    least `depth`, the pass adds two stages. The first one, `_pairs`, computes everything else and stores the pairs; the
+    second one, `_products`, with the other owner, loads them and adds up the products in registers. Both run if the pairs of
+    the call need at most `memory` MiB, and the stage itself otherwise. The pass runs before `pe-schedule-gpu`, which schedules
+    all three.
+
+    ```mlir
+    tile.stage @backward backward over ["b", "hkv"] { %dq, %dk = tile.stream { ... %ds ... yield %ds_k, %ds_q } store %dq ... }
+    ==>
+    tile.stage @backward_pairs backward over ["b", "hkv"] when "65537-b*hq*ceildiv(c,64)*ceildiv(r,128)" {
+      %dk = tile.stream { ... tile.store %ds, %pairs  yield %ds_q } ...
+    }
+    tile.stage @backward_products backward over ["b", "hq"] when "65537-b*hq*ceildiv(c,64)*ceildiv(r,128)" {
+      %dq = tile.stream { %ds = tile.load %pairs  %ds_k = tile.dot %ds, %k over c  yield %ds_k } store %dq ...
+    }
+    tile.stage @backward backward over ["b", "hkv"] when "b*hq*ceildiv(c,64)*ceildiv(r,128)-65536" { ... }
+    ```
+    Example: test/passes/ToGPU/spill-pairs.mlir
+  }];
+  let options = [
+    Option<"memory", "memory", "int64_t", "1024", "the most memory for pairs, in MiB; 0: never">,
+    Option<"depth", "depth", "int64_t", "72", "the least head or value dim">,
+    Option<"bits", "bits", "int64_t", "16", "the width of pairs, which is 16 in kernels">,
+    Option<"machine", "machine", "std::string", "\"sm_86\"", "a GPU of runtime/plan/Machine.h">
+  ];
+  let dependentDialects = ["::mlir::tile::TileDialect"];
+}
+
 def PESplitSumsPass : Pass<"pe-split-sums", "::mlir::ModuleOp"> {
   let summary = "Give sums that work items share a slot per block";
   let description = [{

@@ -14,10 +14,10 @@ using namespace mlir::tile::gpu;
 
 /// Returns true (an i1, the same in all threads) if any row of the CTA has a value that is NaN or
 /// at least `bound`.
-Value StreamStage::isAnyAtLeast(const Scope &scope, const Registers &values, double bound) {
+Value StreamStage::isAnyAtLeast(const Step &step, const Registers &values, double bound) {
   Value zero = b.number(0.0), largest = zero; // 1 if there is such a row
   for (auto [index, value] : llvm::enumerate(values)) {
-    Num row = scope.rowAt(k.elementAt({"r"}, index));
+    Num row = step.rowAt(k.elementAt({"r"}, index));
     Value exists =
         b.both(b.less(row, k.rows), b.compare(arith::CmpIPredicate::sge, row, k.mask.rows.begin));
     Value isLarge = b.create<arith::CmpFOp>(arith::CmpFPredicate::UGE, value, b.number(bound));
@@ -25,9 +25,11 @@ Value StreamStage::isAnyAtLeast(const Scope &scope, const Registers &values, dou
   }
   for (int mask : {4, 8, 16}) // the lanes of a quad have the same rows
     largest = b.max(largest, b.shuffleXor(largest, mask));
-  auto slot = [&](const Num &warp) { return k.shared.at(warp * Num(4) + Num(stopSlots)); };
+  // Steps alternate between two copies: a step that is left out may have no other barrier.
+  const Num copy = step.at.block % Num(2) * Num(k.schedule.warps);
+  auto slot = [&](const Num &warp) { return k.shared.at((copy + warp) * Num(4) + Num(stopSlots)); };
   b.ifThen(b.compare(arith::CmpIPredicate::eq, k.lane, 0), [&] { b.store(largest, slot(k.warp)); });
-  b.barrier(); // the first barrier of the next step precedes the next store
+  b.barrier();
   for (int64_t w = 0; w < k.schedule.warps; ++w)
     largest = b.max(largest, b.load(b.f32(), slot(Num(w))));
   return b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, largest, zero);
@@ -64,6 +66,7 @@ SmallVector<Value> StreamStage::leaveOut(const Num &n, ValueRange carried) {
   SmallVector<Value> yielded;
   for (const Registers &registers : setCarried(step, carried))
     llvm::append_range(yielded, registers);
+  storeZeros(n);
   k.sums.leaveOut(step);
   vectorSums.endStep(step, yielded);
   llvm::append_range(yielded, trip.passed);
@@ -81,17 +84,18 @@ SmallVector<Value> StreamStage::emitStepOrSkip(const Num &n, ValueRange carried)
   return b.ifElse(
       isActive, types, [&] { return emitStep(n, carried.drop_back()); },
       [&] {
-        storeZeroSnapshots(n);
+        storeZeros(n);
         return SmallVector<Value>(carried);
       });
 }
 
-/// Stores zeros as the snapshots of a skipped step's block.
-void StreamStage::storeZeroSnapshots(const Num &n) {
+/// Stores zeros as the snapshots and pairs of a skipped step's block.
+void StreamStage::storeZeros(const Num &n) {
   Step step(around, placeOf(n));
   for (auto store : stream.getBody().front().getOps<StoreOp>()) {
     const SpaceSet &s = spacesOf(store.getValue());
-    step.set(store.getValue(), Registers(k.registersOf(s), b.number(0.0)));
+    const auto zero = cast<TypedAttr>(b.getZeroAttr(elementOf(store.getValue())));
+    step.set(store.getValue(), Registers(k.registersOf(s), b.create<arith::ConstantOp>(zero)));
     emitStore(step, store);
   }
 }
@@ -128,9 +132,7 @@ SmallVector<Value> StreamStage::emitStepUnlessEmpty(const Num &n, ValueRange car
       [&] {
         if (role.first == 0)
           b.barrier(); // all threads have read the copy that is overwritten next
-        SmallVector<Value> yielded = leaveOut(n, carried);
-        storeZeroSnapshots(n);
-        return yielded;
+        return leaveOut(n, carried);
       },
       [&] { return emitStepAtAll(n, carried); });
 }

@@ -52,16 +52,18 @@ void StreamStage::loadOwners() {
 /// Allocates inner panels, and collects the ops that must be repeated for each block.
 void StreamStage::declareInner() {
   auto declare = [&](Value panel) {
-    innerPanels[panel] =
-        k.shared.makePanel(k.schedule.innerBlock, k.depthOf(spacesOf(panel)), elementOf(panel),
-                           steps.program.rings[ringOf(panel)].slots);
+    const SpaceSet &s = spacesOf(panel);
+    innerPanels[panel] = k.shared.makePanel(
+        k.schedule.innerBlock, isPair(s) ? k.schedule.ownerBlock() : k.depthOf(s), elementOf(panel),
+        steps.program.rings[ringOf(panel)].slots);
   };
   auto slotsOf = [&](Value value) { return steps.program.rings[ringOf(value)].slots; };
   const int64_t entries = placeInVector(k, k.schedule.innerBlock).getConstant();
   auto place = [&](Operation &op, bool inStream) {
     auto load = dyn_cast<LoadOp>(op);
     const bool isPanel = load && hasDepth(spacesOf(load.getValue()));
-    if (isPanel && k.isInnerSide(spacesOf(load.getValue())))
+    if ((isPanel && k.isInnerSide(spacesOf(load.getValue()))) ||
+        (load && isPair(spacesOf(load.getValue()))))
       return declare(load.getValue());
     if (isPanel)
       return;
@@ -438,10 +440,13 @@ void StreamStage::run() {
   k.sums.declare(k);
   for (const Action &action : role.before)
     fill(action.subject, action.ahead);
+  for (StoreOp store : stream.getBody().front().getOps<StoreOp>())
+    if (isPair(spacesOf(store.getValue())))
+      clearPairs(store.getBuffer());
   if (k.rowsOwn)
     ownBounds = loadRowBounds(around);
   if (mayStop || maySkip)
-    stopSlots = k.shared.allocate(k.schedule.warps * 4);
+    stopSlots = k.shared.allocate(2 * k.schedule.warps * 4);
   Trip first{role.first, {}};
   if (role.first < 0)
     walk(role.trip, first);

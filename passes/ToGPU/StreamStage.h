@@ -37,6 +37,7 @@ private:
   void findRange();
   void loadOwners();
   void declareInner();
+  void clearPairs(Value buffer);
   Registers startValues(ArrayRef<Value> passed);
   void setResults(ArrayRef<Value> results);
 
@@ -98,8 +99,8 @@ private:
   };
   /// Returns the smallest and the largest state (tile.pairs) of the step's block.
   States statesOf(const StepPlace &at);
-  void storeZeroSnapshots(const Num &n);
-  Value isAnyAtLeast(const Scope &scope, const Registers &values, double bound);
+  void storeZeros(const Num &n);
+  Value isAnyAtLeast(const Step &step, const Registers &values, double bound);
   SmallVector<Value> leaveOut(const Num &n, ValueRange carried);
 
   FragmentKernel k;

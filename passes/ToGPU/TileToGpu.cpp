@@ -102,6 +102,47 @@ static bool convertsInMemory(Operation *op) {
   return store && converts(store);
 }
 
+/// Emits an error at the first load or store of pairs that no kernel can do. Owners store lines,
+/// and another stage, with the other owner, loads parts of their blocks.
+static LogicalResult checkPairs(StageOp stage, const GpuSchedule &schedule) {
+  const Owner owner = getOwner(stage);
+  const StringRef sides[] = {owner == Owner::Rows ? "rows" : "columns",
+                             owner == Owner::Rows ? "columns" : "rows"};
+  const int64_t owners = schedule.ownerBlock(), inners = schedule.innerBlock;
+  WalkResult walked = stage.getStream().getBody().walk([&](Operation *op) -> WalkResult {
+    auto load = dyn_cast<LoadOp>(op);
+    auto store = dyn_cast<StoreOp>(op);
+    Value value = load ? load.getValue() : store ? store.getValue() : Value();
+    if (!value || !isPair(spacesOf(value)))
+      return WalkResult::advance();
+    const PairBlocks blocks = *pairBlocksOf(load ? load.getBuffer() : store.getBuffer());
+    if (elementOf(value).getIntOrFloatBitWidth() != 16)
+      return refuse(op, "expected pairs of 16 bits in memory");
+    if (load && !llvm::all_of(value.getUsers(), [&](Operation *user) {
+          auto dot = dyn_cast<DotOp>(user);
+          return dot && dot.getLhs() == value &&
+                 dot.getAxis() == (owner == Owner::Rows ? "c" : "r");
+        }))
+      return refuse(op, "expected pairs from memory as the left operand of contractions over the "
+                        "inner side");
+    if ((blocks.lines == owner) != bool(store))
+      return refuse(op, "expected pairs stored by the owners of lines and loaded by the others, "
+                        "found a stage whose " +
+                            sides[0] + " own");
+    const bool fits = load ? blocks.line % inners == 0 && blocks.along % owners == 0
+                           : owners % blocks.line == 0 && blocks.along % inners == 0;
+    if (!fits)
+      return refuse(
+          op, "expected pairs in blocks of " + Twine(blocks.line) + " x " + Twine(blocks.along) +
+                  (load ? " to be multiples of those of the stage that loads them, found "
+                        : " to be a divisor and a multiple of those of the stage that "
+                          "stores them, found ") +
+                  Twine(owners) + " " + sides[0] + " and " + Twine(inners) + " " + sides[1]);
+    return WalkResult::advance();
+  });
+  return failure(walked.wasInterrupted());
+}
+
 LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &schedule) {
   if (failed(checkValues(stage)) || failed(checkFits(stage, schedule)))
     return failure();
@@ -131,7 +172,7 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
         return refuse(&op, "expected values of the buffer's element type");
   if (unknown)
     return refuse(unknown, "'" + unknown->getName().getStringRef() + "' has no GPU form");
-  if (failed(checkSums(stage, schedule)))
+  if (failed(checkSums(stage, schedule)) || failed(checkPairs(stage, schedule)))
     return failure();
   const bool rows = getOwner(stage) == Owner::Rows;
   StringRef over = cast<StringAttr>(stage.getOver().getValue().back()).getValue();

@@ -7,7 +7,7 @@
 // positions.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/ToGPU/Folds.h"
+#include "passes/ToGPU/StreamStage.h"
 
 #include "dialect/Tile/Owner.h"
 
@@ -55,4 +55,35 @@ void mlir::tile::gpu::clearUnvisitedBlocks(StageOp stage, const GpuSchedule &sch
   fn.finish(stage,
             "ceildiv(b*" + headName.str() + "*" + perHead + "," + std::to_string(kWarps) + ")",
             /*sharedBytes=*/0);
+}
+
+/// A reader of pairs visits whole blocks of their buffer, this stage possibly only a part of one.
+/// Stores zeros in the rest of the first and the last block of each line.
+void StreamStage::clearPairs(Value buffer) {
+  const int64_t along = pairBlocksOf(buffer)->along;
+  const Num inner(k.schedule.innerBlock), perBlock(along / k.schedule.innerBlock);
+  const Num end = firstInner + innerCount;
+  const Interval<Num> rests[] = {{firstInner / perBlock * Num(along), firstInner * inner},
+                                 {end * inner, ceilDiv(end, perBlock) * Num(along)}};
+  const Num pitch = k.fn.rowPitch(buffer) * Num(2);
+  const Num lines = k.fn.extents(buffer)[2];
+  auto clear = [&](const Num &queryHead) {
+    Place place = around.place();
+    place.hq = queryHead, (k.rowsOwn ? place.r : place.c) = k.item.ownerBase;
+    Value block = k.fn.address(buffer, place);
+    b.loop(k.warp, minOf(Num(k.schedule.ownerBlock()), lines - k.item.ownerBase), k.schedule.warps,
+           [&](Num line) {
+             Value first =
+                 b.moved(block, b.createOrFold<arith::MulIOp>(b.wide(line), b.wide(pitch)));
+             for (const auto &[begin, stop] : rests)
+               b.loop(begin + k.lane * Num(8), stop, 32 * 8, [&](Num at) {
+                 b.storeVector(Registers(4, b.integer(0)), b.global(first, at * Num(2)));
+               });
+           });
+  };
+  b.ifThen(b.less(0, innerCount), [&] {
+    if (k.rowsOwn)
+      return clear(*k.item.queryHead);
+    b.loop(0, k.item.group, 1, [&](Num head) { clear(k.item.keyHead * k.item.group + head); });
+  });
 }

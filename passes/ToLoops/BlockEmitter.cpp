@@ -1,6 +1,8 @@
 //===- BlockEmitter.cpp - points, loops and memory of a block -------------===//
 #include "passes/ToLoops/BlockEmitter.h"
 
+#include "dialect/Tile/Place.h"
+
 using namespace mlir;
 using namespace mlir::tile;
 
@@ -148,6 +150,8 @@ SmallVector<Value> BlockEmitter::bufferIndices(Value buffer, const Point &point,
   const Value table = tableOf(buffer);
   for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents()) {
     StringRef name = extent.getValue();
+    if (const PaddedExtent padded = paddedExtentOf(name); padded.block)
+      name = padded.space;
     if (slots && indices.size() == 2) {
       indices.push_back(slotOf(slots, name, point));
     } else if (name == "b") {

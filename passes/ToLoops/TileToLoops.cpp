@@ -312,7 +312,7 @@ Value StageToLoops::emitIsSkipped() {
   return skipped;
 }
 
-/// Emits one block. If it is skipped, carries stay unchanged and snapshots become zero.
+/// Emits one block. If it is skipped, carries stay unchanged and stored values become zero.
 void StageToLoops::emitBlock() {
   Value skipped = emitIsSkipped();
   if (!skipped)
@@ -321,9 +321,9 @@ void StageToLoops::emitBlock() {
   auto branch = scf::IfOp::create(builder, skipped, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
-  for (StoreOp snapshot : stream.getBody().front().getOps<StoreOp>())
-    emitter->forEachPoint({"r"}, [&](const Point &point) {
-      emitter->writeBuffer(emitter->number(0.0), snapshot.getBuffer(), point);
+  for (StoreOp store : stream.getBody().front().getOps<StoreOp>())
+    emitter->forEachPoint(spacesOf(store.getValue()), [&](const Point &point) {
+      emitter->writeBuffer(emitter->number(0.0), store.getBuffer(), point);
     });
   builder.setInsertionPointToStart(branch.elseBlock());
   emitBody();

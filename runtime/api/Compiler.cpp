@@ -163,6 +163,7 @@ Expected<std::string> Compiler::requestKey(const jit::CompileRequest &request) {
       " value=" + std::to_string(request.valueDim) +
       " dtype=" + std::string(nameOf(request.dtype)) + " grad=" + std::to_string(request.grad) +
       " early-exit=" + std::to_string(request.earlyExit) +
+      " pairs-memory=" + std::to_string(request.pairsMemory) +
       " lowering=" + std::string(nameOf(request.lowering)) +
       " materialize=" + std::to_string(request.materialize) + " loops=" + textOf(request.loops) +
       " line-tables=" + std::to_string(request.lineTables) + " schedule=" + request.schedule;

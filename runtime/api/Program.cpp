@@ -38,6 +38,7 @@ jit::CompileRequest api::requestOf(const ProgramState &state, const CompileOptio
   request.dtype = options.dtype;
   request.grad = options.grad;
   request.earlyExit = options.earlyExit;
+  request.pairsMemory = options.pairsMemory;
   request.lowering = plan::findCpuLowering(options.lowering).value_or(plan::Lowering::Cpu);
   request.loops = options.loops;
   request.lineTables = options.lineTables;

@@ -98,6 +98,10 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
                      nameOf(request.target));
   if (!request.schedule.empty() && isLoops)
     return makeError("expected lowering cpu or a GPU with fields of schedules, found loops");
+  constexpr int64_t kMostMemory = int64_t(1) << 24; // 16 TiB
+  if (request.pairsMemory < 0 || request.pairsMemory > kMostMemory)
+    return makeError("expected memory for pairs from 0 to ", kMostMemory, " MiB, found ",
+                     request.pairsMemory);
   mlir::pe::CompileOptions options{request, request.source.entry};
   if (isGpu) {
     auto chip = chipOf(request);
@@ -202,8 +206,14 @@ void explainSchedules(mlir::ModuleOp module, Explanation &explanation) {
       return;
     std::string schedule;
     llvm::raw_string_ostream(schedule) << stage.getScheduleAttr();
-    text += "  " + stage.getSymName().str() + ": " + schedule + "\n";
-    schedules.push_back(llvm::json::Object{{"stage", stage.getSymName()}, {"schedule", schedule}});
+    text += "  " + stage.getSymName().str() + ": " + schedule;
+    llvm::json::Object entry{{"stage", stage.getSymName()}, {"schedule", schedule}};
+    if (std::optional<llvm::StringRef> when = stage.getWhen()) {
+      text += " if " + when->str() + " > 0";
+      entry["when"] = *when;
+    }
+    text += "\n";
+    schedules.push_back(std::move(entry));
   });
   if (schedules.empty())
     return;

@@ -21,7 +21,7 @@
 
 namespace pe::jit {
 
-inline constexpr int kJitAbiVersion = 16;
+inline constexpr int kJitAbiVersion = 17;
 
 /// Names of the results of a function compiled with `materialize`.
 inline constexpr const char *kBias = "pe.bias", *kCosine = "pe.cosine", *kSine = "pe.sine";

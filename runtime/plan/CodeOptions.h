@@ -23,6 +23,8 @@ struct CodeOptions {
   bool grad = false;
   /// Allows stick-breaking to skip keys that cannot change the result.
   bool earlyExit = true;
+  /// GPUs: the most memory for pairs that one kernel stores and another one reads, in MiB.
+  int64_t pairsMemory = 1024;
   /// Computes the inputs of the attention kernel instead of attention: results kBias [b, hq, r, c]
   /// and, for a rotation, kCosine and kSine [r, pairs] (runtime/jit/JitInterface.h).
   bool materialize = false;

@@ -156,6 +156,11 @@ void addFileOptions(CLI::App &app, FileOptions &options) {
   app.add_option("--schedule", options.schedule,
                  "Fields of schedules to set, for measurements: NAME=VALUE, forward.NAME=VALUE or "
                  "backward.NAME=VALUE, separated by commas; pe compile --emit=step lists them");
+  app.add_option(
+         "--pairs-memory", options.pairsMemory,
+         "GPUs: the most memory of a backward call for the adjoints of scores, in MiB; with "
+         "more pairs, or 0, thread blocks add the gradients of queries in turns")
+      ->capture_default_str();
 }
 
 void addEarlyExit(CLI::App &app, FileOptions &options) {
@@ -174,6 +179,10 @@ Status checkTarget(const FileOptions &options) {
   const bool isGpu = plan::isGpu(*target);
   if (!options.chip.empty() && !isGpu)
     return makeError("--chip: expected it with --target=cuda or gpu-emulator, found --target=",
+                     options.target);
+  if (!isGpu && options.pairsMemory != FileOptions().pairsMemory)
+    return makeError("--pairs-memory: expected it with --target=cuda or gpu-emulator, found "
+                     "--target=",
                      options.target);
   if (isGpu && !options.features.empty())
     return makeError("--features: expected it with --target=cpu, found --target=", options.target);
@@ -203,6 +212,7 @@ CompileOptions compileOptionsOf(const FileOptions &options) {
   result.valueDim = options.valueDim;
   result.grad = options.grad;
   result.earlyExit = options.earlyExit;
+  result.pairsMemory = options.pairsMemory;
   result.lowering = options.lowering;
   result.lineTables = options.lineTables;
   result.schedule = options.schedule;

@@ -21,6 +21,7 @@ struct FileOptions {
   int64_t headDim = 64, valueDim = 64;
   bool grad = false;
   bool earlyExit = true;
+  int64_t pairsMemory = 1024; // in MiB
   bool lineTables = false;
   std::string schedule; // fields, separated by commas
 

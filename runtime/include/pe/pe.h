@@ -72,6 +72,10 @@ struct CompileOptions {
   bool grad = false;
   /// Lets stick-breaking attention stop at keys that cannot change the result.
   bool earlyExit = true;
+  /// GPUs: the most memory of a backward call, in MiB, for the adjoints of the scores. With more
+  /// pairs, thread blocks add the gradients of queries in turns, which takes longer
+  /// (docs/numerics.md). 0: always in turns.
+  int64_t pairsMemory = 1024;
   /// "cpu": tuned kernels. "loops": the unoptimized definition, for comparison.
   std::string lowering = "cpu";
   /// Options of the lowering "loops".

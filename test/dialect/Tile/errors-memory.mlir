@@ -5,7 +5,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   %L = tile.buffer "l" residual : !tile.buffer<[b, hq, r], f32>
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
-      // expected-error-re @below {{a panel, a vector or a head scalar,{{.*}}over [r, c], which is virtual (load-C1)}}
+      // expected-error-re @below {{a head scalar or, in a stream, pairs{{.*}}over [r, c] and {{.*}} (load-C1)}}
       %x = tile.load %L : !tile.buffer<[b, hq, r], f32> -> !tile.val<[r, c], f32>
       tile.yield
     }
@@ -90,7 +90,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
       %w = tile.constant 1.0 : !tile.val<[r, c], f32>
-      // expected-error @below {{a head scalar, found a value over [r, c], which is virtual (store-C1)}}
+      // expected-error-re @below {{found a value over [r, c] and '!tile.buffer<[b, hq, r], f32>' (store-C1)}}
       tile.store %w, %L : !tile.val<[r, c], f32> -> !tile.buffer<[b, hq, r], f32>
       tile.yield
     }
@@ -137,7 +137,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     tile.stream any {
       %x = tile.constant 1.0 : !tile.val<[r, e], f32>
-      // expected-error @below {{a stream to be a snapshot: a value over r to a buffer with extent kb (store-C5)}}
+      // expected-error @below {{to be of pairs or a snapshot: a value over r to a buffer with extent kb (store-C5)}}
       tile.store %x, %O : !tile.val<[r, e], f32> -> !tile.buffer<[b, hq, r, e], f32>
       tile.yield
     }

@@ -131,6 +131,9 @@ std::string rewriteForGpu(const std::string &tile) {
   runPasses(*module, [](PassManager &pm) {
     tile::PEScheduleGpuPassOptions schedule;
     schedule.set = {"warps=1", "owner_tiles=1"};
+    tile::PESpillPairsPassOptions spill;
+    spill.depth = 0, spill.bits = 32, spill.memory = 1;
+    pm.addPass(tile::createPESpillPairsPass(spill));
     pm.addPass(tile::createPEScheduleGpuPass(schedule));
     pm.addPass(tile::createPEHoistRowValuesPass());
     pm.addPass(tile::createPESplitSumsPass());

@@ -130,7 +130,7 @@ TEST_F(CompilerTest, KernelsAreCompiledOnceForAllProcesses) {
 TEST_F(CompilerTest, EveryFieldOfTheRequestIsInTheKey) {
   Compiler compiler = start();
   ASSERT_TRUE(compiler.compile(request));
-  std::vector<jit::CompileRequest> others(15, request);
+  std::vector<jit::CompileRequest> others(16, request);
   others[0].source.text += " ";
   others[1].source.entry = "double";
   others[2].features = "x86-64-v3";
@@ -146,6 +146,7 @@ TEST_F(CompilerTest, EveryFieldOfTheRequestIsInTheKey) {
   others[12].loops.useStop = true;
   others[13].loops.useSkip = true;
   others[14].materialize = true;
+  others[15].pairsMemory = 0;
   for (size_t i = 0; i < others.size(); ++i) {
     ASSERT_TRUE(compiler.compile(others[i]));
     EXPECT_EQ(counts.compiles, static_cast<int>(i) + 2);
