@@ -211,7 +211,7 @@ struct PESpillPairsPass : tile::impl::PESpillPairsPassBase<PESpillPairsPass> {
     for (StageOp stage : stages) {
       auto plan = stage->getParentOfType<PlanOp>();
       if (!stage.getStream() || stage.getScheduleAttr() || !stage.isOver("hkv") ||
-          std::max(plan.getHeadDim(), plan.getValueDim()) < depth ||
+          static_cast<int64_t>(std::max(plan.getHeadDim(), plan.getValueDim())) < depth ||
           stage.getPhase() != Phase::Backward)
         continue;
       PairSpiller spiller(stage, chooseOwner(stage, *gpu), bits, memory);

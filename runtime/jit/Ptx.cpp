@@ -6,6 +6,7 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
@@ -191,6 +192,25 @@ static void joinExclusiveOrs(llvm::Module &module) {
       op->eraseFromParent();
 }
 
+/// Replaces `or disjoint` by `add` if its operands are disjoint only after a branch, such as n |
+/// -64 for n - 64 where n < 64. LLVM 22 computes it before the branch (speculative-execution) and
+/// then reuses it as n - 64 for every n (slsr).
+static void replaceGuardedOrs(llvm::Module &module) {
+  const llvm::SimplifyQuery everywhere(module.getDataLayout());
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction :
+         llvm::make_early_inc_range(llvm::instructions(function))) {
+      auto *disjoint = llvm::dyn_cast<llvm::PossiblyDisjointInst>(&instruction);
+      if (!disjoint || !disjoint->isDisjoint())
+        continue;
+      llvm::Value *left = disjoint->getOperand(0), *right = disjoint->getOperand(1);
+      if (llvm::haveNoCommonBitsSet(left, right, everywhere))
+        continue;
+      disjoint->replaceAllUsesWith(llvm::IRBuilder<>(disjoint).CreateAdd(left, right));
+      disjoint->eraseFromParent();
+    }
+}
+
 /// Returns the tile program that the line tables refer to as comments, one per line; empty if there
 /// are no line tables.
 static std::string listingOf(mlir::ModuleOp module) {
@@ -222,6 +242,7 @@ Expected<std::string> emitPtx(mlir::ModuleOp module, const Chip &chip) {
     return linked.takeError();
   if (Status optimised = optimise(*translated, *machine); !optimised)
     return optimised.takeError();
+  replaceGuardedOrs(*translated);
   joinExclusiveOrs(*translated);
   LongKernels longKernels(*translated);
   context.setOptPassGate(longKernels);
