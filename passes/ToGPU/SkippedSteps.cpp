@@ -25,11 +25,11 @@ Value StreamStage::isAnyAtLeast(const Step &step, const Registers &values, doubl
   }
   for (int mask : {4, 8, 16}) // the lanes of a quad have the same rows
     largest = b.max(largest, b.shuffleXor(largest, mask));
-  // Steps alternate between two copies: a step that is left out may have no other barrier.
-  const Num copy = step.at.block % Num(2) * Num(k.schedule.warps);
+  // Steps alternate between two copies if one that is left out may have no other barrier.
+  const Num copy = maySkip ? step.at.block % Num(2) * Num(k.schedule.warps) : Num(0);
   auto slot = [&](const Num &warp) { return k.shared.at((copy + warp) * Num(4) + Num(stopSlots)); };
   b.ifThen(b.compare(arith::CmpIPredicate::eq, k.lane, 0), [&] { b.store(largest, slot(k.warp)); });
-  b.barrier();
+  b.barrier(); // otherwise, the first barrier of the next step precedes the next store
   for (int64_t w = 0; w < k.schedule.warps; ++w)
     largest = b.max(largest, b.load(b.f32(), slot(Num(w))));
   return b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, largest, zero);

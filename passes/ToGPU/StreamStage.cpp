@@ -446,7 +446,7 @@ void StreamStage::run() {
   if (k.rowsOwn)
     ownBounds = loadRowBounds(around);
   if (mayStop || maySkip)
-    stopSlots = k.shared.allocate(2 * k.schedule.warps * 4);
+    stopSlots = k.shared.allocate((maySkip ? 2 : 1) * k.schedule.warps * 4);
   Trip first{role.first, {}};
   if (role.first < 0)
     walk(role.trip, first);

@@ -104,10 +104,11 @@ def counted(graph: Graph, counts: Mapping[int, int]) -> list[float | None]:
     an instruction that it has moved into a loop."""
     result: list[float | None] = []
     for block in graph.blocks:
-        known = [counts.get(i.line, 0) for i in block
-                 if i.line and i.name not in ("S2R", "LDL", "STL")
+        known = [i for i in block if i.line and i.name not in ("S2R", "LDL", "STL")
                  and (i.name == "BAR" or kind_of(i.name) != "control")]
-        result.append(float(statistics.median_high(known)) or None if known else None)
+        found = float(statistics.median_high(counts.get(i.line, 0) for i in known) if known else 0)
+        is_known = found or (known and not any(i.predicate for i in known))
+        result.append(found if is_known else None)
     return result
 
 

@@ -21,7 +21,7 @@ from gpumodel.chips import ModelError, chip
 from gpumodel.kernels import Case, counts_of, halves, predict
 from gpumodel.makespan import makespan
 from gpumodel.sass import parse, with_lines
-from gpumodel.walk import walk
+from gpumodel.walk import Graph, counted, walk
 
 A100 = chip("sm_80")
 
@@ -161,6 +161,15 @@ class WalkTest(unittest.TestCase):
         kernel = loop(self.SOMETIMES.replace("| line=3", "| line=3\nMOV R3, R4 | line=9"))
         steps = walk(kernel, {1: 40, 2: 40, 3: 20, 4: 40, 9: 2}).steps
         self.assertEqual(sum(i.name == "MUFU" for i in steps), 10)
+
+    def test_a_block_without_executions_is_unknown_if_it_is_predicated(self):
+        counts = {1: 40, 2: 40, 4: 40}
+        for text, expected in ((self.SOMETIMES, 0.0),
+                               (self.SOMETIMES.replace("MUFU", "@P1 MUFU"), None)):
+            graph = Graph(loop(text).code)
+            found = [counted(graph, counts)[b] for b, block in enumerate(graph.blocks)
+                     if any(i.name == "MUFU" for i in block)]
+            self.assertEqual(found, [expected])
 
     def test_warps_that_miss_each_other_at_barriers_are_reported(self):
         kernel = loop(self.SOMETIMES.replace("MUFU.EX2 R1, R1", "BAR.SYNC 0x0"))
