@@ -132,12 +132,13 @@ static LogicalResult checkPairs(StageOp stage, const GpuSchedule &schedule) {
     const bool fits = load ? blocks.line % inners == 0 && blocks.along % owners == 0
                            : owners % blocks.line == 0 && blocks.along % inners == 0;
     if (!fits)
-      return refuse(
-          op, "expected pairs in blocks of " + Twine(blocks.line) + " x " + Twine(blocks.along) +
-                  (load ? " to be multiples of those of the stage that loads them, found "
-                        : " to be a divisor and a multiple of those of the stage that "
-                          "stores them, found ") +
-                  Twine(owners) + " " + sides[0] + " and " + Twine(inners) + " " + sides[1]);
+      return refuse(op, "expected pairs in blocks of " + Twine(blocks.line) + " x " +
+                            Twine(blocks.along) +
+                            (load ? " to be multiples of those of the stage that loads them, found "
+                                  : " to be a divisor and a multiple of those of the stage that "
+                                    "stores them, found ") +
+                            Twine(owners) + " " + sides[0] + " and " + Twine(inners) + " " +
+                            sides[1] + "; --pairs-memory=0 keeps no pairs in memory");
     return WalkResult::advance();
   });
   return failure(walked.wasInterrupted());
