@@ -231,6 +231,44 @@ def Tile_ScanOp : Tile_Op<"scan", [
   let hasVerifier = 1;
 }
 
+def Tile_RescaleOp : Tile_Op<"rescale", [
+    HasParent<"StreamOp">, Pure, TypesMatchWith<"differences like scores", "scores", "difference", "$_self">,
+    TypesMatchWith<"offsets like maxima", "maximum", "offset", "$_self">,
+    TypesMatchWith<"raised like maxima", "maximum", "raised", "$_self">,
+    RangedTypesMatchWith<"scaled like sums", "sums", "scaled", "$_self">]> {
+  let summary = "a running maximum that rises only if scores exceed it by more than `slack`";
+  let description = [{
+    A softmax over blocks of keys keeps sums relative to 2^(m unit) for a maximum m of every row. They stay correct for any m
+    near the largest score, so m does not have to rise with every larger one; FlashAttention-4 has the same rule. Let n be the
+    largest unmasked score of a row in the block. If (n - m) unit exceeds `slack`, n is NaN, or |m unit| is not below 256
+    while `unit` is not 1, `raised` is max(m, n) and `scaled` the sums times 2^((m - raised) unit). Other rows keep m and
+    the sums.
+
+    In every row, difference · unit + offset = (s - raised) unit, which is the exponent of a weight. It needs one rounding if
+    |raised unit| is below 256: `difference` is the score. Otherwise, the score minus `raised`, so that the largest weight is
+    exactly 1 at any magnitude. Results of a row do not depend on other rows.
+
+    ```mlir
+    %x, %offset, %m1, %l1, %o1 = tile.rescale %s from %m (%l, %o) unit 0.18 slack 8.0
+        : !tile.val<[r, c], f32>, !tile.val<[r], f32>, !tile.val<[r], f32>, !tile.val<[r, e], f32>
+    ```
+  }];
+  let arguments = (ins Tile_ValType:$scores, Tile_ValType:$maximum, Variadic<Tile_ValType>:$sums,
+                       F32Attr:$unit, F32Attr:$slack);
+  let results = (outs Tile_ValType:$difference, Tile_ValType:$offset, Tile_ValType:$raised,
+                      Variadic<Tile_ValType>:$scaled);
+  let assemblyFormat =
+      "$scores `from` $maximum `(` $sums `)` `unit` $unit `slack` $slack attr-dict `:` type($scores) `,` "
+      "type($maximum) (`,` type($sums)^)?";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The size of a scaled maximum from which differences are taken first.
+    static constexpr float kLarge = 256;
+    /// Returns true if products with the unit round, so that large maxima need differences.
+    bool mayBeLarge() { return getUnit().convertToFloat() != 1; }
+  }];
+}
+
 //===- Streams -----------------------------------------------------------------===//
 
 def Tile_StreamOp : Tile_Op<"stream", [

@@ -334,3 +334,19 @@ LogicalResult ScanOp::verify() {
     return emitOpError("expected ascending or descending, found any (scan-C4)");
   return success();
 }
+
+LogicalResult RescaleOp::verify() {
+  const SpaceSet &scores = spacesOf(getScores()), &maximum = spacesOf(getMaximum());
+  if (!isPair(scores) || maximum != scores.without("c")) // rescale-C1
+    return emitOpError("expected scores over [r, c] and a maximum over [r], found ")
+           << getScores().getType() << " and " << getMaximum().getType() << " (rescale-C1)";
+  for (Value sum : getSums())
+    if (!hasRows(spacesOf(sum)) || hasColumns(spacesOf(sum))) // rescale-C2
+      return emitOpError("expected sums over r and not c, found ")
+             << sum.getType() << " (rescale-C2)";
+  if (!(getUnit().convertToFloat() > 0 && getSlack().convertToFloat() >= 0)) // rescale-C3
+    return emitOpError("expected a positive unit and a slack of at least 0, found ")
+           << getUnit().convertToFloat() << " and " << getSlack().convertToFloat()
+           << " (rescale-C3)";
+  return success();
+}

@@ -93,6 +93,7 @@ void mlir::pe::buildSchedulePipeline(OpPassManager &pm, const CompileOptions &op
         tile::createPEScheduleCpuPass(scheduleOptions<tile::PEScheduleCpuPassOptions>(options)));
     break;
   case Lowering::Gpu:
+    pm.addPass(tile::createPERescaleRarelyPass());
     pm.addPass(tile::createPESpillPairsPass(spillOptions(options)));
     pm.addPass(
         tile::createPEScheduleGpuPass(scheduleOptions<tile::PEScheduleGpuPassOptions>(options)));

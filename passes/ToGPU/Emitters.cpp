@@ -20,6 +20,7 @@ void mlir::tile::gpu::emitOp(Scope &scope, Operation *op) {
       .Case([&](MaskOp o) { emitMask(scope.step(), o); })
       .Case([&](RandomOp o) { emitRandom(scope.step(), o); })
       .Case([&](ReduceOp o) { emitReduce(scope.step(), o); })
+      .Case([&](RescaleOp o) { emitRescale(scope.step(), o); })
       .Case([&](ScanOp o) { emitScan(scope.step(), o); })
       .Case([&](WindowOp o) { emitWindow(scope.step(), o); })
       .Case([&](WindowDotOp o) { emitWindowDot(scope.step(), o); })

@@ -62,6 +62,7 @@ MapOp mapOfCondition(StreamOp stream);
 void emitReduce(Step &step, ReduceOp op);
 /// Combines a vector's registers over the lanes and warps that hold parts of the same element.
 void reduceAcrossLanes(FragmentKernel &k, const SpaceSet &to, Reduction kind, Registers &values);
+void emitRescale(Step &step, RescaleOp op);
 void emitScan(Step &step, ScanOp op);
 /// Return true (an i1) if the pair exists and is inside the mask.
 Value isInside(Step &step, const Num &row, const Num &column);

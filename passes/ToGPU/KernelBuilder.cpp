@@ -104,6 +104,10 @@ Value KernelBuilder::shuffleXor(Value value, int mask) {
   return shuffle(value, integer(mask), NVVM::ShflKind::bfly);
 }
 
+Value KernelBuilder::warpAny(Value condition) {
+  return create<NVVM::VoteSyncOp>(getI1Type(), integer(-1), condition, NVVM::VoteSyncKind::any);
+}
+
 Value KernelBuilder::shuffleFrom(Value value, const Num &lane) {
   return shuffle(value, toValue(lane), NVVM::ShflKind::idx);
 }

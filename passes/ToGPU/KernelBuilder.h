@@ -91,6 +91,8 @@ public:
   Value warpSum(Value i32);
   Value warpMin(Value f32) { return warpExtreme(f32, NVVM::ReduxKind::MIN); }
   Value warpMax(Value f32) { return warpExtreme(f32, NVVM::ReduxKind::MAX); }
+  /// Returns true (an i1) in all lanes of the warp if the condition holds in one of them.
+  Value warpAny(Value condition);
   /// Returns the value of lane `lane` of the warp.
   Value shuffleFrom(Value value, const Num &lane);
   /// Loads four 8 x 8 matrices of 16-bit elements; each lane passes the address of one row of 16

@@ -50,6 +50,13 @@ static std::optional<unsigned> carryOf(ReduceOp op) {
       index >= stream.getCarries().size() || stream.getStopCarry() == index)
     return std::nullopt;
   Value carry = stream.getBody().getArgument(index);
+  // The map may read the carry multiplied by a factor of the row.
+  if (auto rescale = carry.hasOneUse() ? dyn_cast<RescaleOp>(*carry.getUsers().begin()) : nullptr)
+    for (auto [sum, scaled] : llvm::zip_equal(rescale.getSums(), rescale.getScaled()))
+      if (sum == carry) {
+        carry = scaled;
+        break;
+      }
   if (!carry.hasOneUse() || *carry.getUsers().begin() != map ||
       !isLinear(map.getBody().front().getTerminator()->getOperand(0), map, {carry, op.getOutput()}))
     return std::nullopt;

@@ -29,6 +29,31 @@ def PEHoistRowValuesPass : Pass<"pe-hoist-row-values", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::tile::TileDialect"];
 }
 
+def PERescaleRarelyPass : Pass<"pe-rescale-rarely", "::mlir::ModuleOp"> {
+  let summary = "Raise the running maximum of a softmax only if scores exceed it by more than `slack`";
+  let description = [{
+    A softmax over blocks of keys raises a maximum per row with every block and multiplies the sums that it carries, which at
+    depth 128 costs more instructions than the exponents of the block. If the products of weights have operands of 16 bits, the
+    pass replaces this by `tile.rescale`: weights are at most 2^slack instead of 1, and most steps multiply nothing. With a
+    unit, such as the scale of products, the exponent is one fused multiply-add.
+
+    The maximum must be used in differences from the scores or the maximum before it, and the power of the latter in products
+    with carries. Others stay, such as those of softpick, which also subtracts 2^-m.
+
+    ```mlir
+    %n = tile.reduce max over c %s ...      %m1 = tile.map(%m, %n) { max }
+    %a = tile.map(%m, %m1) { exp2((m - m1) * 0.18) }
+    %p = tile.map(%s, %m1) { exp2((s - m1) * 0.18) }      %l1 = tile.map(%l, %a, %sum) { l * a + sum }
+    ==>
+    %x, %offset, %m1, %l0 = tile.rescale %s from %m (%l) unit 0.18 slack 8.0 ...
+    %p = tile.map(%x, %offset) { exp2(fma(x, 0.18, offset)) }      %l1 = tile.map(%l0, %sum) { l0 + sum }
+    ```
+    Example: test/passes/ToGPU/rescale-rarely.mlir
+  }];
+  let options = [Option<"slack", "slack", "double", "8.0", "the most, in units of log2, by which a score may exceed the maximum">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::tile::TileDialect"];
+}
+
 def PESpillPairsPass : Pass<"pe-spill-pairs", "::mlir::ModuleOp"> {
   let summary = "Keep pairs in memory for products that CTAs would add up in turns";
   let description = [{

@@ -162,8 +162,8 @@ LogicalResult mlir::tile::gpu::checkStage(StageOp stage, const GpuSchedule &sche
   Operation *unknown = nullptr;
   auto isKnown = [](Operation *op) {
     return isa<ConstantOp, PositionOp, IndexOp, LoadOp, StoreOp, MapOp, DotOp, MaskOp, RandomOp,
-               ReduceOp, ScanOp, WindowOp, WindowDotOp, WindowSumOp, WindowOuterOp, SegmentsOp,
-               NearOp, WindowGradOp, SegmentsGradOp, NearGradOp, StreamOp, YieldOp>(op);
+               ReduceOp, RescaleOp, ScanOp, WindowOp, WindowDotOp, WindowSumOp, WindowOuterOp,
+               SegmentsOp, NearOp, WindowGradOp, SegmentsGradOp, NearGradOp, StreamOp, YieldOp>(op);
   };
   for (Block *block : {&stage.getBody().front(), &stage.getStream().getBody().front()})
     for (Operation &op : *block)

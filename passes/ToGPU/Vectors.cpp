@@ -198,6 +198,124 @@ void mlir::tile::gpu::emitReduce(Step &step, ReduceOp op) {
   step.set(op.getOutput(), std::move(result));
 }
 
+//===- Running maxima --------------------------------------------------------------===//
+
+namespace {
+
+/// Emits a tile.rescale. The warp branches around the rows that raise their maximum, which is rare.
+class RescaleWriter {
+public:
+  RescaleWriter(Step &step, RescaleOp op)
+      : step(step), op(op), k(step.k), b(k.b), scores(step.registers(op.getScores())),
+        maxima(step.registers(op.getMaximum())), unit(op.getUnit().convertToFloat()) {}
+
+  void run();
+
+private:
+  Value scaled(Value x) { return op.mayBeLarge() ? b.mul(x, b.number(unit)) : x; }
+  Value isLarge(Value scaledMaximum) {
+    return b.compare(arith::CmpFPredicate::UGE, b.abs(scaledMaximum), b.number(RescaleOp::kLarge));
+  }
+  int64_t ownerOf(const SpaceSet &spaces, int64_t index) {
+    return k.indexOf(spacesOf(op.getMaximum()), k.elementAt(spaces, index));
+  }
+  Registers largestOfLane();
+  Registers raise(Registers largest);
+  Registers keep();
+
+  Step &step;
+  RescaleOp op;
+  FragmentKernel &k;
+  KernelBuilder &b;
+  const Registers &scores, &maxima;
+  const double unit;
+  Registers limits, offsets; // by row: the largest score that does not raise it
+};
+
+} // namespace
+
+Registers RescaleWriter::largestOfLane() {
+  Registers largest(maxima.size());
+  for (auto [index, score] : llvm::enumerate(scores)) {
+    Value &slot = largest[ownerOf(spacesOf(op.getScores()), index)];
+    slot = slot ? b.max(slot, score) : score;
+  }
+  return largest;
+}
+
+/// Returns the results of a warp whose maxima stay.
+Registers RescaleWriter::keep() {
+  Registers results = maxima;
+  llvm::append_range(results, offsets);
+  if (op.mayBeLarge())
+    llvm::append_range(results, scores);
+  for (Value sum : op.getSums())
+    llvm::append_range(results, step.registers(sum));
+  return results;
+}
+
+/// Returns the results of a warp in which a maximum rises. The rows that keep theirs get the same
+/// bits as in `keep`.
+Registers RescaleWriter::raise(Registers largest) {
+  reduceAcrossLanes(k, spacesOf(op.getMaximum()), Reduction::Max, largest);
+  Registers results, factors, taken;
+  for (auto [row, m] : llvm::enumerate(maxima)) {
+    Value rises = b.compare(arith::CmpFPredicate::UGT, largest[row], limits[row]);
+    results.push_back(b.select(rises, b.max(m, largest[row]), m));
+    factors.push_back(b.exp2(scaled(b.sub(m, results[row]))));
+  }
+  for (size_t row = 0; row < maxima.size(); ++row) {
+    Value offset = b.neg(scaled(results[row]));
+    if (op.mayBeLarge()) {
+      Value large = isLarge(offset);
+      taken.push_back(b.select(large, results[row], b.number(0.0)));
+      offset = b.select(large, b.number(0.0), offset);
+    }
+    results.push_back(offset);
+  }
+  if (op.mayBeLarge())
+    for (auto [index, score] : llvm::enumerate(scores))
+      results.push_back(b.sub(score, taken[ownerOf(spacesOf(op.getScores()), index)]));
+  for (Value sum : op.getSums())
+    for (auto [index, value] : llvm::enumerate(step.registers(sum)))
+      results.push_back(b.mul(value, factors[ownerOf(spacesOf(sum), index)]));
+  return results;
+}
+
+void RescaleWriter::run() {
+  const Registers largest = largestOfLane();
+  Value rises;
+  for (auto [row, m] : llvm::enumerate(maxima)) {
+    offsets.push_back(b.neg(scaled(m)));
+    Value limit = b.add(m, b.number(op.getSlack().convertToFloat() / unit));
+    if (op.mayBeLarge())
+      limit = b.select(isLarge(offsets[row]), b.number(-INFINITY), limit);
+    limits.push_back(limit);
+    Value risesHere = b.compare(arith::CmpFPredicate::UGT, largest[row], limit);
+    rises = rises ? b.create<arith::OrIOp>(rises, risesHere) : risesHere;
+  }
+  const Registers kept = keep();
+  Registers results = b.ifElse(
+      b.warpAny(rises), SmallVector<Type>(kept.size(), b.f32()), [&] { return raise(largest); },
+      [&] { return kept; });
+  ArrayRef<Value> rest = results;
+  auto take = [&](Value value) {
+    const size_t count = k.registersOf(spacesOf(value));
+    step.set(value, Registers(rest.take_front(count)));
+    rest = rest.drop_front(count);
+  };
+  take(op.getRaised());
+  take(op.getOffset());
+  if (op.mayBeLarge())
+    take(op.getDifference());
+  else
+    step.set(op.getDifference(), Registers(scores));
+  for (Value sum : op.getScaled())
+    take(sum);
+}
+
+void mlir::tile::gpu::emitRescale(Step &step, RescaleOp op) { RescaleWriter(step, op).run(); }
+
 //===- Scans -----------------------------------------------------------------------===//
 
 namespace {

@@ -124,6 +124,7 @@ private:
   Value distanceFrom(int64_t first, const Point &point);
   void emitReduce(ReduceOp op);
   void emitDot(DotOp op);
+  void emitRescale(RescaleOp op);
   void emitScan(ScanOp op);
   void emitSegments(SegmentsOp op);
   void emitSegmentsGrad(SegmentsGradOp op);

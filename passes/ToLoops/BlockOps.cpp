@@ -41,6 +41,7 @@ void BlockEmitter::emit(Operation &op) {
       .Case([&](RandomOp random) { emitRandom(random); })
       .Case([&](ReduceOp reduce) { emitReduce(reduce); })
       .Case([&](DotOp dot) { emitDot(dot); })
+      .Case([&](RescaleOp rescale) { emitRescale(rescale); })
       .Case([&](ScanOp scan) { emitScan(scan); })
       .Case([&](WindowOp window) { defineInBuffer(window.getValue(), window.getTable()); })
       .Case([&](WindowGradOp grad) {
@@ -181,6 +182,56 @@ void BlockEmitter::emitDot(DotOp op) {
           return arith::AddFOp::create(builder, sum, product);
         });
   });
+}
+
+void BlockEmitter::emitRescale(RescaleOp op) {
+  Type type = computationType(elementOf(op.getMaximum()));
+  auto wide = [&](Value value, const Point &point) { return convert(at(value, point), type); };
+  auto constant = [&](double value) { return number(value, type); };
+  auto select = [&](Value condition, Value yes, Value no) -> Value {
+    return arith::SelectOp::create(builder, condition, yes, no);
+  };
+  auto compare = [&](arith::CmpFPredicate predicate, Value x, Value y) -> Value {
+    return arith::CmpFOp::create(builder, predicate, x, y);
+  };
+  auto scaled = [&](Value x) -> Value {
+    return arith::MulFOp::create(builder, x, constant(op.getUnit().convertToFloat()));
+  };
+  auto isLarge = [&](Value maximum) -> Value {
+    if (!op.mayBeLarge())
+      return arith::ConstantOp::create(builder, builder.getBoolAttr(false));
+    return compare(arith::CmpFPredicate::UGE, math::AbsFOp::create(builder, scaled(maximum)),
+                   constant(RescaleOp::kLarge));
+  };
+  forEachPoint({"r"}, [&](const Point &row) {
+    Value m = wide(op.getMaximum(), row);
+    Value largest =
+        contract("c", /*masked=*/true, constant(kEmptyMaximum), row,
+                 [&](Value sum, const Point &here) -> Value {
+                   return arith::MaximumFOp::create(builder, sum, wide(op.getScores(), here));
+                 });
+    const double slack = op.getSlack().convertToFloat() / op.getUnit().convertToFloat();
+    Value limit = arith::AddFOp::create(builder, m, constant(slack));
+    Value rises = arith::OrIOp::create(builder, isLarge(m),
+                                       compare(arith::CmpFPredicate::UGT, largest, limit));
+    Value raised = select(rises, arith::MaxNumFOp::create(builder, m, largest), m);
+    writeScratch(raised, op.getRaised(), row);
+    Value offset = arith::NegFOp::create(builder, scaled(raised));
+    writeScratch(select(isLarge(raised), constant(0.0), offset), op.getOffset(), row);
+  });
+  defineInScratch(op.getRaised());
+  defineInScratch(op.getOffset());
+  compute(op.getDifference(), [&](const Point &point) -> Value {
+    Value score = wide(op.getScores(), point), raised = wide(op.getRaised(), point);
+    return select(isLarge(raised), arith::SubFOp::create(builder, score, raised), score);
+  });
+  for (auto [sum, result] : llvm::zip_equal(op.getSums(), op.getScaled()))
+    compute(result, [&, sum = sum](const Point &point) -> Value {
+      Value fall =
+          arith::SubFOp::create(builder, wide(op.getMaximum(), point), wide(op.getRaised(), point));
+      return arith::MulFOp::create(builder, wide(sum, point),
+                                   math::Exp2Op::create(builder, scaled(fall)));
+    });
 }
 
 void BlockEmitter::emitScan(ScanOp op) {

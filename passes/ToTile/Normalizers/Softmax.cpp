@@ -64,6 +64,7 @@ public:
         t.map({m, blockMax}, {"r"}, [](Scalar &x, ValueRange in) { return x.max(in[0], in[1]); });
     auto exp2OfDifference = [&](Scalar &x, ValueRange in) {
       // Subtracting first makes the weight of the largest score exactly 1, however large it is.
+      // pe-rescale-rarely matches this form.
       return x.exp2Below127(inUnits(x, x.sub(in[0], in[1])));
     };
     Value alpha = t.map({m, newMax}, {"r"}, exp2OfDifference);

@@ -1,4 +1,4 @@
-// One case per constraint of reductions, products and scans (docs/spec-tile.md).
+// One case per constraint of reductions, products, running maxima and scans (docs/spec-tile.md).
 // RUN: pe-opt %s --split-input-file --verify-diagnostics
 
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
@@ -159,6 +159,62 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
       %k = tile.constant 1.0 : !tile.val<[c, d], f32>
       // expected-error-re @below {{c in both{{.*}}'!tile.val<[c, d], f32>' to '!tile.val<[r, d], f32>' (dot-C1)}}
       %s = tile.dot %q, %k over c : !tile.val<[r, d], f32>, !tile.val<[c, d], f32> -> !tile.val<[r, d], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %s = tile.constant 1.0 : !tile.val<[r, c], f32>
+      %m = tile.constant 1.0 : !tile.val<[r], f32>
+      // expected-error-re @below {{scores over [r, c] and a maximum over [r], found{{.*}}'!tile.val<[r, c], f32>' (rescale-C1)}}
+      %x, %o, %n, %l = tile.rescale %s from %s(%m) unit 1.0 slack 8.0 : <[r, c], f32>, <[r, c], f32>, !tile.val<[r], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %s = tile.constant 1.0 : !tile.val<[r, c], f32>
+      %m = tile.constant 1.0 : !tile.val<[r], f32>
+      // expected-error @below {{expected sums over r and not c, found '!tile.val<[r, c], f32>' (rescale-C2)}}
+      %x, %o, %n, %l = tile.rescale %s from %m(%s) unit 1.0 slack 8.0 : <[r, c], f32>, <[r], f32>, !tile.val<[r, c], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %s = tile.constant 1.0 : !tile.val<[r, c], f32>
+      %m = tile.constant 1.0 : !tile.val<[r], f32>
+      // expected-error @below {{expected a positive unit and a slack of at least 0, found 0.000000e+00 and 8.000000e+00 (rescale-C3)}}
+      %x, %o, %n, %l = tile.rescale %s from %m(%m) unit 0.0 slack 8.0 : <[r, c], f32>, <[r], f32>, !tile.val<[r], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %s = tile.constant 1.0 : !tile.val<[r, c], f32>
+      %m = tile.constant 1.0 : !tile.val<[r], f32>
+      // expected-error @below {{expected a positive unit and a slack of at least 0, found 1.000000e+00 and -1.000000e+00 (rescale-C3)}}
+      %x, %o, %n, %l = tile.rescale %s from %m(%m) unit 1.0 slack -1.0 : <[r, c], f32>, <[r], f32>, !tile.val<[r], f32>
       tile.yield
     }
   }

@@ -325,6 +325,101 @@ TEST_P(Execution, scans) {
   }
 }
 
+//===- Running maxima --------------------------------------------------------------===//
+
+/// Returns a plan that computes the maximum of x_i y_j up to a slack of 2, and the sum of
+/// 2^((x_i y_j - maximum) unit), over the keys of every row.
+std::string rescalePlan(double unit) {
+  return std::string(R"mlir(
+!r = !tile.val<[r], f32>
+!c = !tile.val<[c], f32>
+!rc = !tile.val<[r, c], f32>
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.parameter "k_start" default "0"
+  tile.parameter "q_start" default "k_start + c - r"
+  %X = tile.buffer "x" argument : !tile.buffer<[b, hq, r], f32>
+  %Y = tile.buffer "y" argument : !tile.buffer<[b, hq, c], f32>
+  %MAX = tile.buffer "max" result : !tile.buffer<[b, hq, r], f32>
+  %SUM = tile.buffer "sum" result : !tile.buffer<[b, hq, r], f32>
+)mlir") + kPairs +
+         R"mlir(  tile.stage @rescale forward over ["b", "hq"] pairs %pairs {
+    %x = tile.load %X : !tile.buffer<[b, hq, r], f32> -> !r
+    %none = tile.constant -1.0e29 : !r
+    %zero = tile.constant 0.0 : !r
+    %max, %sum = tile.stream ascending carry(%none, %zero : !r, !r) {
+    ^bb0(%m: !r, %l: !r):
+      %y = tile.load %Y : !tile.buffer<[b, hq, c], f32> -> !c
+      %product = tile.map(%x, %y) : (!r, !c) -> !rc {
+      ^bb0(%a: f32, %e: f32):
+        %0 = arith.mulf %a, %e : f32
+        tile.yield %0 : f32
+      }
+      %s = tile.mask %product fill -1.0e30 : !rc
+      %d, %offset, %raised, %scaled = tile.rescale %s from %m(%l) unit )mlir" +
+         std::to_string(unit) + R"mlir( slack 2.0 : !rc, !r, !r
+      %p = tile.map(%d, %offset) : (!rc, !r) -> !rc {
+      ^bb0(%a: f32, %e: f32):
+        %unit = arith.constant )mlir" +
+         std::to_string(unit) + R"mlir( : f32
+        %0 = math.fma %a, %unit, %e : f32
+        %1 = math.exp2 %0 : f32
+        tile.yield %1 : f32
+      }
+      %block = tile.reduce add over c %p : !rc -> !r
+      %next = tile.map(%scaled, %block) : (!r, !r) -> !r {
+      ^bb0(%a: f32, %e: f32):
+        %0 = arith.addf %a, %e : f32
+        tile.yield %0 : f32
+      }
+      tile.yield %raised, %next : !r, !r
+    } : !r, !r
+    tile.store %max, %MAX : !r -> !tile.buffer<[b, hq, r], f32>
+    tile.store %sum, %SUM : !r -> !tile.buffer<[b, hq, r], f32>
+  }
+}
+)mlir";
+}
+
+/// The maximum is at most the largest product and at least that minus the slack, and the sum is
+/// relative to it. Large maxima are exact.
+TEST_P(Execution, runningMaxima) {
+  constexpr double kSlack = 2.0;
+  for (const auto &[unit, size] : {std::pair(1.0, 4.0), {0.125, 30.0}, {0.125, 1e6}}) {
+    TilePlan plan(rescalePlan(unit), GetParam());
+    for (const plan::CallSizes &s : kSizes) {
+      SCOPED_TRACE(std::to_string(size) + ": " + describe(s));
+      const int64_t rows = s.batch * s.queryHeads * s.queries;
+      const std::vector<float> x = normals(rows, 4);
+      std::vector<float> y = normals(s.batch * s.queryHeads * s.keys, 5);
+      for (float &value : y)
+        value *= float(size);
+      Tensors tensors;
+      tensors.set("x", std::span(x));
+      tensors.set("y", std::span(std::as_const(y)));
+      plan.run(tensors, s);
+      std::vector<double> sums(rows);
+      for (int64_t row = 0; row < rows; ++row) {
+        const double maximum = tensors["max"][row];
+        double largest = -INFINITY;
+        for (int64_t key = 0; key < s.keys; ++key) {
+          if (!isInMask(row % s.queries + s.queryStart, key + s.keyStart))
+            continue;
+          const double score = x[row] * y[row / s.queries * s.keys + key];
+          largest = std::max(largest, score);
+          sums[row] += std::exp2((score - maximum) * unit);
+        }
+        if (largest == -INFINITY)
+          continue;
+        EXPECT_LE(maximum, largest);
+        EXPECT_GE(maximum, largest - (size > 1e3 ? 0.0 : kSlack / unit + 1e-4)) << row;
+      }
+      if (size < 1e3) // otherwise, the products round
+        expectClose(tensors, "sum", sums);
+      EXPECT_TRUE(tensors.guardsStand());
+    }
+  }
+}
+
 //===- Plans of ToTile -----------------------------------------------------------------===//
 
 /// Plans with every class of terms and both normalizers read only initialized memory and write only
