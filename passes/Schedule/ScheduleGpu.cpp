@@ -40,6 +40,8 @@ struct StageTraits {
   bool hasBounds = false;   // rows with bounds of their columns
   bool storesPairs = false; // its products with owners are another stage's
   bool readsPairs = false;  // a read for every pair, whose addresses take registers
+  bool loadsPairs = false;  // another stage has stored them
+  bool hasWindows = false;  // tables of the distance in shared memory
 
   bool hasManySegments = false; // piecewise functions that are not linear, or have many pieces
   unsigned carried = 0;         // values carried from block to block
@@ -74,6 +76,7 @@ struct StageTraits {
         hasManySegments |= isManySegments(grad.getCoefficients());
       hasSegments |= isa<SegmentsOp, SegmentsGradOp>(op);
       hasDiagonals |= isa<SegmentsGradOp, WindowGradOp, WindowOuterOp>(op);
+      hasWindows |= isa<WindowOp>(op);
       if (auto dot = dyn_cast<WindowDotOp>(op))
         tables.insert(dot.getTable());
       if (auto sum = dyn_cast<WindowSumOp>(op))
@@ -81,6 +84,7 @@ struct StageTraits {
       if (auto load = dyn_cast<LoadOp>(op)) {
         auto type = cast<ValType>(load.getValue().getType());
         isWide |= hasDepth(type.getSpaces()) && type.getElementType().isF32();
+        loadsPairs |= isPair(type.getSpaces());
       }
       if (auto dot = dyn_cast<DotOp>(op))
         sumsColumns |= dot.getAxis() == "r";
@@ -168,6 +172,10 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage, const Machine &machine)
   // CTAs then take half as many turns per pair (docs/benchmarks/gpu.md).
   if (traits.sumsColumns && traits.hasFewValues() && depth > 32 && depth <= 64)
     schedule.ownerTiles = 2, schedule.innerBlock = 32;
+  // Without a bias or a window, blocks of 48 keys fit the registers too, and have fewer barriers.
+  if (!traits.sumsColumns && traits.hasFewValues() && traits.pairs <= 5 && !traits.hasWindows &&
+      !traits.loadsPairs && !stage.getBand().lower && depth > 64 && depth <= 128)
+    schedule.innerBlock = 48;
   // Chips with less shared memory than sm_80 fit half as many f32 owners.
   const bool isSmall = machine.sharedBytes < ::pe::plan::findMachine("sm_80")->sharedBytes;
   if (traits.hasVectors && depth > (traits.isWide ? 32 : 64)) // two panels of vectors are large

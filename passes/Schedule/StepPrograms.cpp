@@ -28,7 +28,8 @@ public:
   Deriver(StageOp stage, const GpuSchedule &schedule)
       : stage(stage), stream(stage.getStream()), schedule(schedule),
         inner(getOwner(stage) == Owner::Rows ? "c" : "r"),
-        isDivided(schedule.ahead > 0 || schedule.slots == 1 ||
+        copiesLater(inner == "c" && stream.getBody().front().getOps<ScanOp>().empty()),
+        isDivided(copiesLater || schedule.ahead > 0 || schedule.slots == 1 ||
                   schedule.slots != schedule.lateSlots) {}
 
   StageProgram derive();
@@ -56,6 +57,9 @@ private:
   StreamOp stream;
   const GpuSchedule &schedule;
   StringRef inner;
+  /// The next blocks are copied after the scores, whose first operands would otherwise wait for the
+  /// copies of all warps. Scans leave no registers for their addresses.
+  const bool copiesLater;
   const bool isDivided;
   StageProgram result;
   llvm::MapVector<Value, std::pair<int, int>> readers; // the first and last phase, by panel
@@ -247,15 +251,21 @@ void Deriver::buildTrip() {
     trip[i].isJoined = true;
   if (trip.empty())
     add(Action::Sync, -1, 0);
-  for (bool late : {true, false})
+  auto fillAll = [&](bool late) {
     for (auto [ring, group] : llvm::enumerate(groups))
       if (isLate(group) == late)
         add(Action::Fill, ring, filledBy(group));
+  };
+  fillAll(/*late=*/true);
+  if (!copiesLater)
+    fillAll(/*late=*/false);
   for (size_t phase = 0; phase < result.program.phases.size(); ++phase) {
     for (auto [ring, group] : llvm::enumerate(groups))
       if (isLate(group) && group.first == static_cast<int>(phase))
         add(Action::Take, ring, takenBy(group));
     add(Action::Run, phase, isDivided ? aheadOf(phase) : 0);
+    if (phase == kScores && copiesLater)
+      fillAll(/*late=*/false);
   }
 }
 

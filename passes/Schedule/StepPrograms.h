@@ -5,17 +5,18 @@
 // (dialect/Math/StepProgram.h). Lowerings walk the program; `pe compile --emit=step` prints it.
 //
 // The ops of a stream are one phase, `step`, unless the schedule runs part of it ahead or keeps a
-// single block of some panels. Then they are three: `scores`, the contractions of loaded panels
-// over a depth, with everything before them unless they run ahead; `outputs`, from the first
-// contraction with pairs to the end; `weights`, everything between. A ring is filled as
-// many trips before its first reader as it has slots to spare, or in the trip that reads it.
+// single block of some panels, or the next blocks are copied after the scores, as for rows without
+// a scan. Then they are three: `scores`, the contractions of loaded panels over a depth, with
+// everything before them unless they run ahead; `outputs`, from the first contraction with pairs to
+// the end; `weights`, everything between. A ring is filled as many trips before its first reader as
+// it has slots to spare, or in the trip that reads it.
 //
 // Example: `ahead = 1, slots = 2, late_slots = 1` for softmax attention gives
 //
 //   rings: k 2, v 1
 //   math, from trip -1:
 //     before: fill k[0]
-//     trip: take k[n+1] (in flight 0)  fill v[n]  fill k[n+2]  run scores[n+1]  run weights[n]
+//     trip: take k[n+1] (in flight 0)  fill v[n]  run scores[n+1]  fill k[n+2]  run weights[n]
 //           take v[n] (in flight 1)  run outputs[n]
 //
 //===----------------------------------------------------------------------===//
