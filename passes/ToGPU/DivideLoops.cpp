@@ -1,8 +1,10 @@
 //===- DivideLoops.cpp - the pass pe-divide-loops -------------------------===//
 #include "passes/ToGPU/ToGPU.h"
 
+#include "dialect/Tile/SizeNames.h"
 #include "passes/ToGPU/KernelFunction.h"
-#include "passes/ToGPU/ScalarStages.h"
+#include "passes/ToGPU/LoopIndices.h"
+#include "passes/ToGPU/PartialSums.h"
 #include "passes/ToLoops/ScalarStage.h"
 #include "passes/ToLoops/StageFunction.h"
 
@@ -10,7 +12,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
-#include <cmath>
+#include "llvm/Support/FormatVariadic.h"
 
 #define DEBUG_TYPE "pe-divide-loops"
 
@@ -22,45 +24,51 @@ namespace mlir::tile {
 #include "passes/ToGPU/Passes.h.inc"
 } // namespace mlir::tile
 
-/// The number of workers is the same for all sizes and machines, so results do not depend on it.
-static constexpr int64_t kWorkers = 256;
+using tile::gpu::addLoop;
+using tile::gpu::extentsOf;
+using tile::gpu::kLanes;
+using tile::gpu::PartialSums;
+using tile::gpu::Slots;
+
+/// The most iterations of a worker. A lane that combines the groups of 2^24 iterations adds 64.
+static constexpr int64_t kMostIterations = 256;
 
 //===- Analysis ---------------------------------------------------------------------===//
 
 /// Returns the constant value of an extent, or std::nullopt if it is known only at run time.
-static std::optional<int64_t> constantOf(StringRef extent) {
+static std::optional<int64_t> constantOf(StringRef extent, PlanOp plan) {
   int64_t size;
-  return extent.getAsInteger(10, size) ? std::nullopt : std::optional(size);
+  if (!extent.getAsInteger(10, size))
+    return size;
+  if (plan.getHeadDim() != 0 && (extent == "d" || extent == "e"))
+    return extent == "d" ? plan.getHeadDim() : plan.getValueDim();
+  return std::nullopt;
 }
 
 /// Returns true for constants and numbers of heads or batch entries, but not for rows, columns and
 /// distances.
-static bool isFew(StringRef extent) {
-  return constantOf(extent) || extent == "hq" || extent == "hkv" || extent == "b";
+static bool areFew(ArrayRef<StringRef> extents, PlanOp plan) {
+  return llvm::all_of(extents, [&](StringRef extent) {
+    return constantOf(extent, plan) || extent == "hq" || extent == "hkv" || extent == "b";
+  });
 }
 
 /// Returns the product of the constant extents; the others are ignored.
-static int64_t constantProduct(ArrayRef<StringRef> extents) {
+static int64_t constantProduct(ArrayRef<StringRef> extents, PlanOp plan) {
   int64_t product = 1;
   for (StringRef extent : extents)
-    product *= constantOf(extent).value_or(1);
+    product *= constantOf(extent, plan).value_or(1);
   return product;
-}
-
-static SmallVector<StringRef> extentsOf(Value buffer) {
-  SmallVector<StringRef> extents;
-  for (StringAttr extent : cast<BufferType>(buffer.getType()).getExtents())
-    extents.push_back(extent.getValue());
-  return extents;
 }
 
 namespace {
 
-/// The buffer that a loop adds to, and the buffer with the workers' elements that replaces it:
-/// [workers, extents of the target...].
-struct Slots {
-  Value target, buffer;
-  Reduction kind;
+/// A loop to divide.
+struct DividedLoop {
+  ForeachOp loop;
+  llvm::SmallBitVector parallel; // its indices that threads divide already
+  std::string groups;            // the number of warps of workers, a size expression
+  SmallVector<Slots> slots;
 };
 
 } // namespace
@@ -89,7 +97,8 @@ static std::optional<Targets> findTargets(ForeachOp loop) {
 static bool canDivide(Value target, StageOp stage, ForeachOp loop) {
   constexpr int64_t kManyElements = 4096;
   SmallVector<StringRef> slot = extentsOf(target);
-  if (!llvm::all_of(slot, isFew) || constantProduct(slot) > kManyElements)
+  auto plan = stage->getParentOfType<PlanOp>();
+  if (!areFew(slot, plan) || constantProduct(slot, plan) > kManyElements)
     return false;
   return llvm::none_of(target.getUsers(), [&](Operation *user) {
     auto other = user->getParentOfType<ForeachOp>();
@@ -98,23 +107,27 @@ static bool canDivide(Value target, StageOp stage, ForeachOp loop) {
   });
 }
 
-/// Returns the buffers that a loop adds to if it is long, has too few parallel indices, and can be
-/// divided. Otherwise returns no buffers.
-static Targets targetsOfLongSum(StageOp stage, ForeachOp loop,
-                                const llvm::SmallBitVector &parallel) {
-  constexpr int64_t kManyThreads = 1024;
-  SmallVector<StringRef> divided;
-  bool isLong = false;
-  auto extents = getStrings(stage.getOver());
+/// Returns the extents of a loop and its stage's items whose indices are parallel, or the others.
+static SmallVector<StringRef> loopExtents(ForeachOp loop, const llvm::SmallBitVector &parallel,
+                                          bool areParallel) {
+  auto extents = getStrings(loop->getParentOfType<StageOp>().getOver());
   llvm::append_range(extents, getStrings(loop.getOver()));
-  for (auto [index, extent] : llvm::enumerate(extents)) {
-    if (parallel[index])
-      divided.push_back(extent);
-    else
-      isLong |= !constantOf(extent);
-  }
-  const bool hasThreads = !llvm::all_of(divided, isFew) || constantProduct(divided) >= kManyThreads;
-  if (!isLong || hasThreads)
+  SmallVector<StringRef> found;
+  for (auto [index, extent] : llvm::enumerate(extents))
+    if (parallel[index] == areParallel)
+      found.push_back(extent);
+  return found;
+}
+
+/// Returns the buffers that a loop adds to if it is long, has few parallel indices, and can be
+/// divided. Otherwise returns no buffers.
+static Targets targetsOfLongSum(ForeachOp loop, const llvm::SmallBitVector &parallel) {
+  auto stage = loop->getParentOfType<StageOp>();
+  auto plan = stage->getParentOfType<PlanOp>();
+  const bool isShort =
+      llvm::all_of(loopExtents(loop, parallel, /*areParallel=*/false),
+                   [&](StringRef extent) { return constantOf(extent, plan).has_value(); });
+  if (isShort || !areFew(loopExtents(loop, parallel, /*areParallel=*/true), plan))
     return {};
   std::optional<Targets> targets = findTargets(loop);
   if (!targets ||
@@ -123,21 +136,78 @@ static Targets targetsOfLongSum(StageOp stage, ForeachOp loop,
   return std::move(*targets);
 }
 
+/// Returns the arguments of the loop's region that are the same index of all its sums to the
+/// target, by dimension, and null values in the other dimensions.
+static SmallVector<Value> fixedIndices(ForeachOp loop, Value target) {
+  std::optional<SmallVector<Value>> fixed;
+  loop.walk([&](AccumulateOp sum) {
+    if (sum.getBuffer() != target)
+      return;
+    if (!fixed)
+      fixed.emplace(sum.getIndices());
+    for (auto [known, index] : llvm::zip(*fixed, sum.getIndices())) {
+      auto argument = dyn_cast<BlockArgument>(index);
+      if (known != index || !argument || argument.getOwner() != &loop.getBody().front())
+        known = Value();
+    }
+  });
+  return *fixed;
+}
+
+/// Removes the indices that are not a fixed index of every target, so that a worker's elements
+/// differ from those of other indices.
+static void keepFixed(llvm::SmallBitVector &parallel, ForeachOp loop, const Targets &targets) {
+  for (Value target : llvm::make_first_range(targets)) {
+    const SmallVector<Value> fixed = fixedIndices(loop, target);
+    for (BlockArgument argument : loop.getBody().front().getArguments())
+      if (!llvm::is_contained(fixed, argument))
+        parallel.reset(argument.getArgNumber());
+  }
+}
+
+/// Returns the number of warps of workers as a size expression: a worker an iteration until their
+/// elements are many, then as few as add at most kMostIterations. It depends on the sizes alone, so
+/// results are the same on every machine.
+static std::string groupsOf(ForeachOp loop, const llvm::SmallBitVector &parallel,
+                            const Targets &targets) {
+  constexpr int64_t kElements = 8192, kFewWorkers = 256, kManyThreads = 1024;
+  auto plan = loop->getParentOfType<PlanOp>();
+  SmallVector<StringRef> extents = loopExtents(loop, parallel, /*areParallel=*/false);
+  // Only ranges of distances depend on a parameter of the call, which extents of buffers cannot.
+  for (StringRef &extent : extents)
+    if (llvm::any_of(plan.getOps<ParameterOp>(),
+                     [&](ParameterOp p) { return mentions(extent, p.getName()); }))
+      extent = "t";
+  int64_t elements = 1;
+  for (Value target : llvm::make_first_range(targets))
+    elements = std::max(elements, constantProduct(extentsOf(target), plan));
+  const bool hasThreads =
+      constantProduct(loopExtents(loop, parallel, /*areParallel=*/true), plan) >= kManyThreads;
+  const int64_t many = std::max(hasThreads ? kLanes : kFewWorkers, kElements / elements);
+  const std::string count = productOfExtents(extents);
+  return llvm::formatv("ceildiv(max(1,min({0},max({1},ceildiv({0},{2})))),{3})", count, many,
+                       kMostIterations, kLanes);
+}
+
 //===- Rewriting --------------------------------------------------------------------===//
 
-static Slots makeSlots(StageOp stage, Value target, Reduction kind) {
-  SmallVector<std::string> extents = {std::to_string(kWorkers)};
+static Slots makeSlots(StageOp stage, Value target, Reduction kind, const std::string &groups) {
+  SmallVector<std::string> extents = {groups};
   for (StringRef extent : extentsOf(target))
     extents.push_back(extent.str());
   // The index follows the buffers that previous loops of the stage have added.
   auto plan = stage->getParentOfType<PlanOp>();
-  const std::string name = (plan.getSymName() + "_" + stage.getSymName() + "_workers").str();
-  const int64_t number = llvm::count_if(
-      plan.getOps<BufferOp>(), [&](BufferOp buffer) { return buffer.getName().starts_with(name); });
-  Value buffer =
-      tile::gpu::addTemporary(stage, "_workers" + Twine(number), extents, elementOf(target),
-                              /*zero=*/kind == Reduction::Add);
-  return {target, buffer, kind};
+  auto add = [&](const std::string &suffix) {
+    const std::string name = (plan.getSymName() + "_" + stage.getSymName() + suffix).str();
+    const int64_t number = llvm::count_if(plan.getOps<BufferOp>(), [&](BufferOp buffer) {
+      return buffer.getName().starts_with(name);
+    });
+    return tile::gpu::addTemporary(stage, suffix + Twine(number), extents, elementOf(target),
+                                   /*zero=*/kind == Reduction::Add);
+  };
+  Value ofGroups = add("_groups");
+  extents.insert(extents.begin() + 1, std::to_string(kLanes));
+  return {target, kind, add("_workers"), ofGroups};
 }
 
 /// Turns the indices of a stage's items into indices of its loops, which are divided like the
@@ -159,233 +229,135 @@ static Value wideSize(OpBuilder &builder, Location loc, StringRef extent) {
   return arith::IndexCastOp::create(builder, loc, builder.getI64Type(), size);
 }
 
-/// Replaces the loop by one over its parallel indices and a worker, which executes every 256th of
-/// the other iterations and adds to its own elements.
-static void divideLoop(ForeachOp loop, const llvm::SmallBitVector &parallel,
-                       ArrayRef<Slots> slots) {
-  OpBuilder builder(loop);
+static Value wideConstant(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIntOp::create(builder, loc, builder.getI64Type(), value);
+}
+
+/// Emits the loop over a worker's iterations, number `worker` and every `step`th after it, and
+/// clones the body of `old` into it. The parallel arguments of `old` are in `mapping`; the last of
+/// the others varies fastest.
+static void writeIterations(OpBuilder &builder, const DividedLoop &old, Value worker, Value step,
+                            IRMapping &mapping) {
+  ForeachOp loop = old.loop;
   Location loc = loop.getLoc();
   const auto extents = getStrings(loop.getOver());
-  const std::string workers = std::to_string(kWorkers);
-  SmallVector<StringRef> divided;
-  for (auto [index, extent] : llvm::enumerate(extents))
-    if (parallel[index])
-      divided.push_back(extent);
-  divided.push_back(workers);
-  auto made = ForeachOp::create(builder, loc, builder.getStrArrayAttr(divided));
-  Block &body = made.getBody().emplaceBlock();
-  for (size_t i = 0; i < divided.size(); ++i)
-    body.addArgument(builder.getIndexType(), loc);
-  builder.setInsertionPointToStart(&body);
-  Type i64 = builder.getI64Type();
   SmallVector<Value> sizes(extents.size());
-  Value count = arith::ConstantIntOp::create(builder, loc, i64, 1);
+  Value count = wideConstant(builder, loc, 1);
   for (auto [index, extent] : llvm::enumerate(extents))
-    if (!parallel[index]) {
+    if (!old.parallel[index]) {
       sizes[index] = wideSize(builder, loc, extent);
       count = arith::MulIOp::create(builder, loc, count, sizes[index]);
     }
-  Value worker = body.getArguments().back();
-  Value first = arith::IndexCastOp::create(builder, loc, i64, worker);
-  Value step = arith::ConstantIntOp::create(builder, loc, i64, kWorkers);
-  auto share = scf::ForOp::create(builder, loc, first, count, step);
-  YieldOp::create(builder, loc);
+  auto share = scf::ForOp::create(builder, loc, worker, count, step);
+  OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(share.getBody());
-  // The last index varies fastest.
-  Block &old = loop.getBody().front();
-  IRMapping mapping;
+  Block &body = loop.getBody().front();
   Value number = share.getInductionVar();
-  for (size_t i = extents.size(), next = divided.size() - 1; i-- > 0;) {
-    if (parallel[i]) {
-      mapping.map(old.getArgument(i), body.getArgument(--next));
+  for (size_t i = extents.size(); i-- > 0;) {
+    if (old.parallel[i])
       continue;
-    }
     Value index = arith::RemUIOp::create(builder, loc, number, sizes[i]);
     mapping.map(
-        old.getArgument(i),
+        body.getArgument(i),
         arith::IndexCastOp::create(builder, loc, builder.getIndexType(), index).getResult());
     number = arith::DivUIOp::create(builder, loc, number, sizes[i]);
   }
-  for (Operation &op : old.without_terminator())
+  for (Operation &op : body.without_terminator())
     builder.clone(op, mapping);
+}
+
+/// Adds the elements of a worker to those of its group: the lanes of a warp add them as a tree.
+static void addToGroup(OpBuilder &builder, Location loc, const Slots &slots, SmallVector<Value> at,
+                       Value group, Value lane) {
+  OpBuilder::InsertionGuard guard(builder);
+  for (auto [index, extent] : llvm::zip(at, extentsOf(slots.target))) {
+    if (index)
+      continue;
+    auto elements =
+        scf::ForOp::create(builder, loc, arith::ConstantIndexOp::create(builder, loc, 0),
+                           SizeOp::create(builder, loc, builder.getIndexType(), extent),
+                           arith::ConstantIndexOp::create(builder, loc, 1));
+    index = elements.getInductionVar();
+    builder.setInsertionPointToStart(elements.getBody());
+  }
+  SmallVector<Value> ofWorker = {group, lane}, ofGroup = {group};
+  llvm::append_range(ofWorker, at);
+  llvm::append_range(ofGroup, at);
+  Value part = ReadOp::create(builder, loc, elementOf(slots.workers), slots.workers, ofWorker,
+                              /*inbounds=*/true);
+  AccumulateOp::create(builder, loc, part, slots.groups, ofGroup, slots.kind);
+}
+
+/// Replaces the loop by one over its parallel indices and a worker, lane `lane` of group `group`,
+/// which executes a part of the other iterations and adds to its own elements.
+static void divideLoop(const DividedLoop &old) {
+  ForeachOp loop = old.loop;
+  OpBuilder builder(loop);
+  Location loc = loop.getLoc();
+  SmallVector<StringRef> extents = loopExtents(loop, old.parallel, /*areParallel=*/true);
+  const std::string lanes = std::to_string(kLanes);
+  extents.append({old.groups, lanes});
+  ForeachOp made = addLoop(builder, loc, extents);
+  IRMapping mapping;
+  ArrayRef<BlockArgument> arguments = made.getBody().front().getArguments();
+  Value group = arguments.drop_back().back(), lane = arguments.back();
+  for (BlockArgument argument : loop.getBody().front().getArguments())
+    if (old.parallel[argument.getArgNumber()]) {
+      mapping.map(argument, arguments.front());
+      arguments = arguments.drop_front();
+    }
+  Type i64 = builder.getI64Type();
+  Value size = wideConstant(builder, loc, kLanes);
+  Value worker = arith::AddIOp::create(
+      builder, loc,
+      arith::MulIOp::create(builder, loc, arith::IndexCastOp::create(builder, loc, i64, group),
+                            size),
+      arith::IndexCastOp::create(builder, loc, i64, lane));
+  Value step = arith::MulIOp::create(builder, loc, wideSize(builder, loc, old.groups), size);
+  writeIterations(builder, old, worker, step, mapping);
+  for (const Slots &slots : old.slots)
+    addToGroup(builder, loc, slots, fixedIndices(made, slots.target), group, lane);
   made.walk([&](AccumulateOp sum) {
     const Slots *own =
-        llvm::find_if(slots, [&](const Slots &s) { return s.target == sum.getBuffer(); });
-    SmallVector<Value> at = {worker};
+        llvm::find_if(old.slots, [&](const Slots &s) { return s.target == sum.getBuffer(); });
+    if (own == old.slots.end())
+      return;
+    SmallVector<Value> at = {group, lane};
     llvm::append_range(at, sum.getIndices());
-    sum.getBufferMutable().set(own->buffer);
+    sum.getBufferMutable().set(own->workers);
     sum.getIndicesMutable().assign(at);
   });
   loop.erase();
 }
 
-//===- Added stages -----------------------------------------------------------------===//
+//===- The pass -------------------------------------------------------------------===//
 
-/// Returns the neutral value of `kind`.
-static TypedAttr neutralOf(Type type, Reduction kind) {
-  Builder builder(type.getContext());
-  if (auto integer = dyn_cast<IntegerType>(type)) {
-    const unsigned width = integer.getWidth();
-    return builder.getIntegerAttr(type, kind == Reduction::Add   ? APInt::getZero(width)
-                                        : kind == Reduction::Max ? APInt::getSignedMinValue(width)
-                                                                 : APInt::getSignedMaxValue(width));
-  }
-  return builder.getFloatAttr(type, kind == Reduction::Add   ? 0.0
-                                    : kind == Reduction::Max ? -INFINITY
-                                                             : INFINITY);
-}
-
-static Value neutral(OpBuilder &builder, Location loc, const Slots &slots) {
-  return arith::ConstantOp::create(builder, loc, neutralOf(elementOf(slots.buffer), slots.kind));
-}
-
-/// Adds a stage before `stage` that initializes maxima and minima. The plan clears sums.
-static void addBeginStage(StageOp stage, ArrayRef<Slots> slots) {
-  auto isSum = [](const Slots &s) { return s.kind == Reduction::Add; };
-  if (llvm::all_of(slots, isSum))
-    return;
-  OpBuilder builder(stage);
-  Location loc = stage.getLoc();
-  tile::gpu::enterStage(builder, stage, "_begin");
-  for (const Slots &s : llvm::make_filter_range(slots, std::not_fn(isSum))) {
-    OpBuilder::InsertionGuard guard(builder);
-    SmallVector<Value> at = tile::gpu::addElementLoop(builder, loc, s.buffer);
-    WriteOp::create(builder, loc, neutral(builder, loc, s), s.buffer, at);
-    YieldOp::create(builder, loc);
-  }
-}
-
-/// Combines the workers' elements at `at` in order.
-static Value combine(OpBuilder &builder, Location loc, const Slots &slots, ValueRange at) {
-  auto constant = [&](int64_t value) {
-    return arith::ConstantIndexOp::create(builder, loc, value).getResult();
-  };
-  Value begin = neutral(builder, loc, slots);
-  auto workers = scf::ForOp::create(builder, loc, constant(0), constant(kWorkers), constant(1),
-                                    ValueRange{begin});
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(workers.getBody());
-  SmallVector<Value> place = {workers.getInductionVar()};
-  llvm::append_range(place, at);
-  Value part = ReadOp::create(builder, loc, begin.getType(), slots.buffer, place,
-                              /*inbounds=*/true);
-  Value sum = emitReduction(builder, loc, slots.kind, workers.getRegionIterArg(0), part);
-  scf::YieldOp::create(builder, loc, sum);
-  return workers.getResult(0);
-}
-
-namespace {
-
-/// The workers' elements that no stage combines yet. Stages whose sums have the same target share
-/// the stage that combines them, which stands before the first stage that uses the target.
-class PendingSums {
-public:
-  /// Combines the sums that must be there when `stage`, which adds to `added`, starts.
-  void finishBefore(StageOp stage, ArrayRef<Slots> added);
-  void add(StageOp stage, ArrayRef<Slots> slots);
-  /// Combines all sums after the last stage that adds to them.
-  void finish();
-
-private:
-  struct Sum {
-    StageOp stage; // the last that adds to the target
-    SmallVector<Slots> parts;
-  };
-  using Sums = llvm::MapVector<Value, Sum>;
-  static void combineAll(OpBuilder &builder, const Sums &sums);
-
-  Sums pending;
-};
-
-} // namespace
-
-void PendingSums::combineAll(OpBuilder &builder, const Sums &sums) {
-  if (sums.empty())
-    return;
-  StageOp stage = sums.front().second.stage;
-  for (const auto &[target, sum] : sums)
-    if (stage->isBeforeInBlock(sum.stage))
-      stage = sum.stage;
-  Location loc = stage.getLoc();
-  auto plan = stage->getParentOfType<PlanOp>();
-  std::string suffix = "_workers";
-  while (plan.lookupSymbol((stage.getSymName() + suffix).str()))
-    suffix += "_more";
-  tile::gpu::enterStage(builder, stage, suffix);
-  for (const auto &[target, sum] : sums) {
-    OpBuilder::InsertionGuard guard(builder);
-    SmallVector<Value> at = tile::gpu::addElementLoop(builder, loc, target);
-    const Reduction kind = sum.parts.front().kind;
-    Value total;
-    for (const Slots &part : sum.parts) {
-      Value value = combine(builder, loc, part, at);
-      total = total ? emitReduction(builder, loc, kind, total, value) : value;
-    }
-    AccumulateOp::create(builder, loc, total, target, at, kind);
-    YieldOp::create(builder, loc);
-  }
-}
-
-void PendingSums::finishBefore(StageOp stage, ArrayRef<Slots> added) {
-  llvm::SmallDenseSet<Value> needed;
-  stage.walk([&](Operation *op) { needed.insert_range(op->getOperands()); });
-  Sums ready;
-  for (const auto &[target, sum] : pending) {
-    const Reduction kind = sum.parts.front().kind;
-    const bool differs = llvm::any_of(
-        added, [&, t = target](const Slots &s) { return s.target == t && s.kind != kind; });
-    StageOp last = sum.stage;
-    if (differs || needed.contains(target) || last.getPhase() != stage.getPhase() ||
-        last.getWhenAttr() != stage.getWhenAttr())
-      ready.insert({target, sum});
-  }
-  OpBuilder builder(stage);
-  combineAll(builder, ready);
-  pending.remove_if([&](const auto &entry) { return ready.contains(entry.first); });
-}
-
-void PendingSums::add(StageOp stage, ArrayRef<Slots> slots) {
-  for (const Slots &s : slots) {
-    Sum &sum = pending[s.target];
-    sum.stage = stage;
-    sum.parts.push_back(s);
-  }
-}
-
-void PendingSums::finish() {
-  if (pending.empty())
-    return;
-  StageOp last = pending.front().second.stage;
-  for (const auto &[target, sum] : pending)
-    if (last->isBeforeInBlock(sum.stage))
-      last = sum.stage;
-  OpBuilder builder(last->getContext());
-  builder.setInsertionPointAfter(last);
-  combineAll(builder, pending);
-  pending.clear();
-}
-
-/// Divides the loops of a stage; returns the workers' elements.
+/// Divides the loops of a stage; returns the partial sums.
 static SmallVector<Slots> divideLoops(StageOp stage) {
   SmallVector<Slots> all;
   if (!isScalarStage(stage))
     return all;
-  SmallVector<std::tuple<ForeachOp, llvm::SmallBitVector, SmallVector<Slots>>> divided;
+  SmallVector<DividedLoop> divided;
   for (auto loop : stage.getBody().front().getOps<ForeachOp>()) {
     llvm::SmallBitVector parallel = tile::gpu::parallelIndices(loop);
-    SmallVector<Slots> slots;
-    for (auto [target, kind] : targetsOfLongSum(stage, loop, parallel))
-      slots.push_back(makeSlots(stage, target, kind));
-    llvm::append_range(all, slots);
-    if (!slots.empty())
-      divided.emplace_back(loop, std::move(parallel), std::move(slots));
+    const Targets targets = targetsOfLongSum(loop, parallel);
+    if (targets.empty())
+      continue;
+    keepFixed(parallel, loop, targets);
+    DividedLoop &made = divided.emplace_back();
+    made.groups = groupsOf(loop, parallel, targets);
+    made.loop = loop;
+    made.parallel = std::move(parallel);
+    for (auto [target, kind] : targets)
+      made.slots.push_back(makeSlots(stage, target, kind, made.groups));
+    llvm::append_range(all, made.slots);
   }
   if (divided.empty())
     return all;
   moveItemsIntoLoops(stage);
-  for (auto &[loop, parallel, slots] : divided)
-    divideLoop(loop, parallel, slots);
-  addBeginStage(stage, all);
+  for (const DividedLoop &loop : divided)
+    divideLoop(loop);
+  tile::gpu::addBeginStage(stage, all);
   return all;
 }
 
@@ -396,7 +368,7 @@ struct PEDivideLoopsPass : tile::impl::PEDivideLoopsPassBase<PEDivideLoopsPass> 
 
   void runOnOperation() override {
     for (PlanOp plan : getOperation().getOps<PlanOp>()) {
-      PendingSums sums;
+      PartialSums sums;
       for (StageOp stage : llvm::to_vector(plan.getOps<StageOp>())) {
         const SmallVector<Slots> slots = divideLoops(stage);
         sums.finishBefore(stage, slots);

@@ -1,9 +1,11 @@
 //===- FuseLoops.cpp - the pass pe-fuse-loops -----------------------------===//
 #include "passes/ToGPU/ToGPU.h"
 
+#include "passes/ToGPU/LoopIndices.h"
 #include "passes/ToLoops/ScalarStage.h"
 
-#include "mlir/IR/IRMapping.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -29,7 +31,8 @@ struct Loop {
 
   StageOp stage;
   ForeachOp op;
-  SmallVector<StringRef> extents;
+  bool isOfLanes;                 // a warp executes an iteration; its last lane has the sums
+  SmallVector<StringRef> extents; // without the lanes
   llvm::SetVector<Value> used;
   llvm::SmallDenseSet<Value> changed;
 };
@@ -45,8 +48,11 @@ static OperandRange indicesOf(Operation *access) {
 }
 
 Loop::Loop(StageOp stage, ForeachOp op)
-    : stage(stage), op(op), extents(getStrings(stage.getOver())) {
+    : stage(stage), op(op), isOfLanes(!tile::gpu::laneSums(op).empty()),
+      extents(getStrings(stage.getOver())) {
   llvm::append_range(extents, getStrings(op.getOver()));
+  if (isOfLanes)
+    extents.pop_back();
   op.walk([&](Operation *inner) {
     for (Value operand : inner->getOperands())
       if (isa<BufferType>(operand.getType())) {
@@ -74,6 +80,7 @@ std::optional<SmallVector<unsigned>> Loop::ownElement(Value buffer) {
       auto argument = dyn_cast<BlockArgument>(index);
       // A smaller axis would clamp several indices to its last element.
       if (!argument || argument.getOwner() != &op.getBody().front() ||
+          argument.getArgNumber() >= extents.size() ||
           extents[argument.getArgNumber()] != extent.getValue())
         return WalkResult::interrupt();
       indices.push_back(argument.getArgNumber());
@@ -92,7 +99,7 @@ std::optional<SmallVector<unsigned>> Loop::ownElement(Value buffer) {
 /// Returns true if an iteration of `second` uses only those changed elements that the same
 /// iteration of `first` uses.
 static bool canFuse(Loop &first, Loop &second) {
-  if (first.stage.getPhase() != second.stage.getPhase() ||
+  if (second.isOfLanes || first.stage.getPhase() != second.stage.getPhase() ||
       first.stage.getWhenAttr() != second.stage.getWhenAttr() || first.extents != second.extents ||
       first.op.getIndependent() != second.op.getIndependent())
     return false;
@@ -102,13 +109,22 @@ static bool canFuse(Loop &first, Loop &second) {
   });
 }
 
-/// Moves the body of `second` to the end of that of `first`.
+/// Moves the body of `second` to the end of that of `first`, where the last lane has the sums.
 static void fuse(Loop &first, Loop &second) {
   Block &to = first.op.getBody().front();
   Block &from = second.op.getBody().front();
   for (auto [old, made] : llvm::zip(from.getArguments(), to.getArguments()))
     old.replaceAllUsesWith(made);
   Operation *end = to.getTerminator();
+  if (first.isOfLanes) {
+    OpBuilder builder(end);
+    Location loc = second.op.getLoc();
+    Value last = arith::ConstantIndexOp::create(builder, loc, tile::gpu::kLanes - 1);
+    Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                         to.getArguments().back(), last);
+    auto branch = scf::IfOp::create(builder, loc, isLast, /*withElseRegion=*/false);
+    end = branch.thenBlock()->getTerminator();
+  }
   for (Operation &op : llvm::make_early_inc_range(from.without_terminator()))
     op.moveBefore(end);
   first.used.insert_range(second.used);

@@ -96,6 +96,17 @@ void KernelBuilder::copyAsync(Value sharedTo, Value globalFrom, Value exists, in
 void KernelBuilder::syncWarp() { create<NVVM::SyncWarpOp>(integer(-1)); }
 
 Value KernelBuilder::shuffle(Value value, Value lane, NVVM::ShflKind kind) {
+  if (Type type = value.getType(); type.getIntOrFloatBitWidth() == 64) {
+    Type i64 = getI64Type();
+    Value bits = type == i64 ? value : create<LLVM::BitcastOp>(i64, value).getResult();
+    Value half = create<arith::ConstantOp>(getI64IntegerAttr(32));
+    auto move = [&](Value word) {
+      return create<arith::ExtUIOp>(i64, shuffle(create<arith::TruncIOp>(i32(), word), lane, kind));
+    };
+    Value high = create<arith::ShLIOp>(move(create<arith::ShRUIOp>(bits, half)), half);
+    bits = create<arith::OrIOp>(high, move(bits));
+    return type == i64 ? bits : create<LLVM::BitcastOp>(type, bits).getResult();
+  }
   return create<NVVM::ShflOp>(value.getType(), integer(-1), value, lane, integer(31), kind,
                               /*return_value_and_is_valid=*/nullptr);
 }

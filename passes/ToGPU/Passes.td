@@ -134,28 +134,35 @@ def PEDivideLoopsPass : Pass<"pe-divide-loops", "::mlir::ModuleOp"> {
   let summary = "Divide long sums to few elements among workers";
   let description = [{
     A scalar loop that only adds to a few elements, such as the chain from sums per distance to the parameters of a bias,
-    has no index that could be divided among threads without two of them adding to one element. The pass divides it among 256
-    workers: worker w executes every 256th iteration and adds to its own elements, and a stage before the first use of the sums adds the
-    workers' elements in order, those of all divided loops with the same target. The number of workers is the same for all sizes and machines, so
-    results do not depend on it.
+    has no index that could be divided among threads without two of them adding to one element. The pass divides it among workers,
+    the lanes of warps: a worker executes every n-th iteration and adds to its own elements, the lanes of a warp add theirs as a tree
+    to the elements of their group, and a stage before the first use of the sums combines the groups of all divided loops with the
+    same target, with a warp per element.
 
-    Loops stay unchanged if they have enough parallel indices (over rows, columns, distances, or 1024 constant ones), change
-    memory other than by adding (or by one of maximum and minimum per buffer), add to more than 4096 elements, or have sums
-    that a later loop of the same stage reads. Maxima and minima are divided in the same way; a stage before the loop
-    initializes their elements with the neutral value.
+    The number of workers is a function of the extents alone, so results are the same on every machine: one per iteration until all
+    have 8192 elements, but at least 256 workers (32 if 1024 threads exist without them), then as few as execute at most 256 iterations
+    each. Thus no thread adds more than 256 numbers in a row for up to 2^26 iterations (test/passes/ToGPU/additions-in-a-row.test).
+
+    Loops stay unchanged if rows, columns or distances are parallel indices, or if they change memory other than by adding (or by one
+    of maximum and minimum per buffer), add to more than 4096 elements, or have sums that a later loop of the same stage reads. Maxima
+    and minima are divided in the same way; a stage before the loop initializes their elements with the neutral value.
 
     ```mlir
     tile.stage @finish finish over [] {
       tile.foreach over ["hq", "r + c - 1"] { ^bb0(%h: index, %t: index): ... tile.accumulate %x, %G[%bucket, %h] ... }
     }
-    ==>
+    ==> with n groups, "ceildiv(max(1,min(r+c-1,max(256,ceildiv(r+c-1,256)))),32)"
     tile.stage @finish finish over [] {
-      tile.foreach over ["hq", "256"] { ^bb0(%h: index, %w: index):
-        scf.for %n = %w to r + c - 1 step 256 { ... tile.accumulate %x, %workers[%w, %bucket, %h] ... }
+      tile.foreach over ["hq", "n", "32"] { ^bb0(%h: index, %g: index, %lane: index):
+        scf.for %i = 32 g + lane to r + c - 1 step 32 n { ... tile.accumulate %x, %workers[%g, %lane, %bucket, %h] ... }
+        scf.for %e = 0 to 32 { %x = tile.read %workers[%g, %lane, %e, %h] ... tile.accumulate %x, %groups[%g, %e, %h] ... }
       }
     }
     tile.stage @finish_workers finish over [] {
-      tile.foreach over ["32", "hq"] { ^bb0(%n: index, %h: index): G[n, h] += workers[0, n, h] + workers[1, n, h] + ... }
+      tile.foreach over ["32", "hq", "32"] { ^bb0(%e: index, %h: index, %lane: index):
+        %sum = scf.for %g = lane to n step 32 { ... + groups[%g, %e, %h] }
+        tile.accumulate %sum, %G[%e, %h] ...
+      }
     }
     ```
     Example: test/passes/ToGPU/divide-loops.mlir
@@ -170,7 +177,8 @@ def PEFuseLoopsPass : Pass<"pe-fuse-loops", "::mlir::ModuleOp"> {
     the other loop changes, only those of the same iteration, one thread can execute both: the second body moves to the end
     of the first. A stage without loops is removed.
 
-    The loops have the same extents, phase and `when`; both use a buffer that one of them changes at the same element, which belongs
+    If the lanes of a warp add the sums of the first loop (LoopIndices.h), the second body becomes code of the last lane.
+    The loops have otherwise the same extents, phase and `when`; both use a buffer that one of them changes at the same element, which belongs
     to one iteration; and no loop between them, which the second body passes, conflicts with it. Stages with values or a stream are
     not passed.
 
@@ -184,7 +192,7 @@ def PEFuseLoopsPass : Pass<"pe-fuse-loops", "::mlir::ModuleOp"> {
     ```
     Example: test/passes/ToGPU/fuse-loops.mlir
   }];
-  let dependentDialects = ["::mlir::tile::TileDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::tile::TileDialect"];
 }
 
 def PETileToGpuPass : Pass<"pe-tile-to-gpu", "::mlir::ModuleOp"> {

@@ -2,124 +2,18 @@
 #include "passes/ToGPU/ScalarStages.h"
 
 #include "dialect/Tile/SizeNames.h"
+#include "passes/ToGPU/LoopIndices.h"
 #include "passes/ToGPU/Maps.h"
 #include "passes/ToLoops/ScalarStage.h"
 #include "passes/ToLoops/StageFunction.h"
 #include "runtime/device/library/FindSegments.h"
 
-#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 #include <vector>
 
 using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
-
-//===- Analysis ---------------------------------------------------------------===//
-
-namespace {
-
-/// argument + constant + a size of the call, or a null argument.
-struct AffineIndex {
-  BlockArgument argument;
-  int64_t constant = 0;
-  StringRef size = {}; // an expression; empty: zero
-};
-
-AffineIndex affineOf(Value value) {
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return {argument};
-  auto sum = value.getDefiningOp<arith::AddIOp>();
-  if (!sum)
-    return {};
-  for (auto [a, b] : {std::pair(sum.getLhs(), sum.getRhs()), {sum.getRhs(), sum.getLhs()}}) {
-    APInt number;
-    auto size = b.getDefiningOp<SizeOp>();
-    const bool isConstant = matchPattern(b, m_ConstantInt(&number));
-    if (!size && !isConstant)
-      continue;
-    AffineIndex index = affineOf(a);
-    if (!index.argument || (size && !index.size.empty()))
-      return {};
-    if (size)
-      index.size = size.getExpression();
-    else
-      index.constant += number.getSExtValue();
-    return index;
-  }
-  return {};
-}
-
-/// One write, read or sum of a buffer that the loop changes.
-struct Access {
-  Operation *op;
-  Value buffer;
-  OperandRange indices;
-};
-
-} // namespace
-
-llvm::SmallBitVector mlir::tile::gpu::parallelIndices(ForeachOp loop) {
-  Block &body = loop.getBody().front();
-  llvm::SmallBitVector result(body.getNumArguments(), true);
-  if (loop.getIndependent())
-    return result;
-  SmallVector<Access> accesses;
-  llvm::SmallDenseSet<Value> changed;
-  loop.getBody().walk([&](Operation *op) {
-    if (auto write = dyn_cast<WriteOp>(op))
-      accesses.push_back({op, write.getBuffer(), write.getIndices()});
-    else if (auto sum = dyn_cast<AccumulateOp>(op))
-      accesses.push_back({op, sum.getBuffer(), sum.getIndices()});
-    else if (auto read = dyn_cast<ReadOp>(op))
-      accesses.push_back({op, read.getBuffer(), read.getIndices()});
-    if (!accesses.empty() && accesses.back().op == op && !isa<ReadOp>(op))
-      changed.insert(accesses.back().buffer);
-  });
-  SmallVector<StringRef> extents = getStrings(loop->getParentOfType<StageOp>().getOver());
-  llvm::append_range(extents, getStrings(loop.getOver()));
-  // The number of values of an argument, or 0 if it is not constant.
-  auto count = [&](BlockArgument argument) -> int64_t {
-    int64_t number = 0;
-    extents[argument.getArgNumber()].getAsInteger(10, number);
-    return number;
-  };
-  // Clamping maps several indices to one element, such as all indices of an axis of extent 1. Named
-  // extents are those that the loop covers.
-  auto isClamped = [&](const AffineIndex &at, StringRef extent) {
-    int64_t size = 0;
-    return !extent.getAsInteger(10, size) &&
-           (!count(at.argument) || !at.size.empty() || at.constant < 0 ||
-            at.constant + count(at.argument) > size);
-  };
-  for (BlockArgument argument : body.getArguments())
-    for (const Access &access : accesses) {
-      if (!changed.contains(access.buffer))
-        continue;
-      // Every access to a changed buffer has only the argument in one dimension, and the constants
-      // of two accesses are equal there or differ by at least the argument's range.
-      bool isApart = false;
-      auto bufferExtents = cast<BufferType>(access.buffer.getType()).getExtents();
-      for (auto [dim, index] : llvm::enumerate(access.indices)) {
-        AffineIndex affine = affineOf(index);
-        if (affine.argument != argument || isClamped(affine, bufferExtents[dim].getValue()))
-          continue;
-        isApart = llvm::all_of(accesses, [&, d = dim](const Access &other) {
-          if (other.buffer != access.buffer)
-            return true;
-          AffineIndex at = affineOf(other.indices[d]);
-          const int64_t distance = std::abs(at.constant - affine.constant);
-          return at.argument == argument && at.size == affine.size &&
-                 (distance == 0 || (count(argument) && distance >= count(argument)));
-        });
-        if (isApart)
-          break;
-      }
-      if (!isApart)
-        result.reset(argument.getArgNumber());
-    }
-  return result;
-}
 
 //===- Kernels --------------------------------------------------------------------===//
 
@@ -167,11 +61,14 @@ private:
   /// cannot. Then a constant number of CTAs divides them.
   bool hasConstantGrid() const;
   void writeFrom(unsigned dim, RegionWriter &writer);
+  /// Adds the terms of a warp as a tree; the last lane adds the result to memory.
+  void addLanes(AccumulateOp sum, RegionWriter &writer);
   /// Computes the parallel indices from one i64; the last varies fastest.
   void setIndices(Value number, RegionWriter &writer);
   SmallVector<StringRef> parallelExtents() const;
 
   ForeachOp loop;
+  llvm::SmallDenseSet<Operation *> sumsOfLanes;
   llvm::SmallBitVector parallel;
   SmallVector<StringRef> extents;
   SmallVector<Value> buffers;
@@ -180,7 +77,10 @@ private:
 };
 
 LoopCode::LoopCode(StageOp stage, ForeachOp loop)
-    : loop(loop), parallel(parallelIndices(loop)), extents(getStrings(stage.getOver())) {
+    : loop(loop), sumsOfLanes(laneSums(loop)), parallel(parallelIndices(loop)),
+      extents(getStrings(stage.getOver())) {
+  if (!sumsOfLanes.empty())
+    parallel.set(parallel.size() - 1);
   llvm::append_range(extents, getStrings(loop.getOver()));
   buffers = buffersOf(loop, stage);
   loop.walk([&](Operation *op) {
@@ -210,6 +110,24 @@ void LoopCode::writeFrom(unsigned dim, RegionWriter &writer) {
     writer.mapping[loop.getBody().front().getArgument(dim)] = fn->b.toValue(index);
     writeFrom(dim + 1, writer);
   });
+}
+
+void LoopCode::addLanes(AccumulateOp sum, RegionWriter &writer) {
+  KernelBuilder &b = fn->b;
+  const Value term = writer.lookup(sum.getValue());
+  Value value = term;
+  Type type = cast<BufferType>(sum.getBuffer().getType()).getElementType();
+  if (value.getType().getIntOrFloatBitWidth() < type.getIntOrFloatBitWidth())
+    value = b.create<arith::ExtFOp>(type, value);
+  for (int64_t mask = kLanes / 2; mask > 0; mask /= 2)
+    value = emitReduction(b, b.getLoc(), sum.getKind(), value, b.shuffleXor(value, mask));
+  writer.mapping[sum.getValue()] = value;
+  for (Value index : sum.getIndices())
+    writer.lookup(index); // before the branch, so that later code may use it
+  Value lane = writer.lookup(loop.getBody().front().getArguments().back());
+  b.ifThen(b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, lane, b.integer(kLanes - 1)),
+           [&] { writer.addToMemory(sum); });
+  writer.mapping[sum.getValue()] = term; // other sums may have the same term
 }
 
 void LoopCode::setIndices(Value number, RegionWriter &writer) {
@@ -252,7 +170,12 @@ void LoopCode::write(KernelFunction &function, Value first, int64_t step) {
   const LocationScope location(b, loop.getLoc());
   Value total = fn->wideProduct(parallelExtents());
   RegionWriter writer(*fn, loop.getBody().front());
-  writer.accumulate = [](AccumulateOp sum, RegionWriter &w) { w.addToMemory(sum); };
+  writer.accumulate = [&](AccumulateOp sum, RegionWriter &w) {
+    if (sumsOfLanes.contains(sum))
+      addLanes(sum, w);
+    else
+      w.addToMemory(sum);
+  };
   auto writeIteration = [&](Value number) {
     setIndices(number, writer);
     writeFrom(0, writer);

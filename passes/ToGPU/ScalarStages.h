@@ -15,13 +15,7 @@
 
 #include "dialect/Tile/Tile.h"
 
-#include "llvm/ADT/SmallBitVector.h"
-
 namespace mlir::tile::gpu {
-
-/// Returns the arguments of the loop's region (spaces of the stage, then extents) that can be
-/// divided among threads: different values of them never access the same written element.
-llvm::SmallBitVector parallelIndices(ForeachOp loop);
 
 /// Creates the kernels and launches of a stage of loops; the stage remains.
 void lowerScalarStage(StageOp stage);

@@ -3,28 +3,38 @@
 // The loop over distances adds to 32 elements per head, which no two threads may share. The head is
 // an index of the written element, so it remains an index of the loop.
 // CHECK-LABEL: tile.plan @sums
-// CHECK: %[[SLOTS:[0-9]+]] = tile.buffer {{.*}} temporary {zero} : <[256, 32, hq], f64>
+// CHECK: %[[GROUPS:[0-9]+]] = tile.buffer {{.*}}groups0" temporary {zero}
+// CHECK-SAME: <["[[COUNT:ceildiv.max.1,min..r . c - 1.,max.256,ceildiv..r . c - 1.,256....,32.]]", 32, hq], f64>
+// CHECK: %[[WORKERS:[0-9]+]] = tile.buffer {{.*}}workers0" temporary {zero} : <["[[COUNT]]", 32, 32, hq], f64>
 // CHECK-NOT: tile.stage
 // CHECK: tile.stage @finish finish over [] {
-// CHECK-NEXT: tile.foreach over ["hq", "256"] {
-// CHECK-NEXT: ^bb0(%[[H:.*]]: index, %[[W:.*]]: index):
+// CHECK-NEXT: tile.foreach over ["hq", "[[COUNT]]", "32"] {
+// CHECK-NEXT: ^bb0(%[[H:.*]]: index, %[[G:.*]]: index, %[[L:.*]]: index):
+// CHECK: %[[BEGIN:.*]] = arith.muli %{{.*}}, %{{.*}} : i64
+// CHECK: %[[LANE:.*]] = arith.index_cast %[[L]] : index to i64
+// CHECK: %[[FIRST:.*]] = arith.addi %[[BEGIN]], %[[LANE]] : i64
+// CHECK: tile.size "[[COUNT]]" : index
+// CHECK: %[[STEP:.*]] = arith.muli %{{.*}}, %{{.*}} : i64
 // CHECK: %[[SIZE:.*]] = tile.size "r + c - 1" : index
-// CHECK: %[[COUNT:.*]] = arith.muli %{{.*}}, %{{.*}} : i64
-// CHECK: %[[FIRST:.*]] = arith.index_cast %[[W]] : index to i64
-// CHECK: %[[STEP:.*]] = arith.constant 256 : i64
-// CHECK: scf.for %[[N:.*]] = %[[FIRST]] to %[[COUNT]] step %[[STEP]]  : i64 {
-// CHECK: %[[REST:.*]] = arith.remui %[[N]], %{{.*}} : i64
+// CHECK: %[[N:.*]] = arith.muli %{{.*}}, %{{.*}} : i64
+// CHECK: scf.for %[[I:.*]] = %[[FIRST]] to %[[N]] step %[[STEP]]  : i64 {
+// CHECK: %[[REST:.*]] = arith.remui %[[I]], %{{.*}} : i64
 // CHECK: %[[T:.*]] = arith.index_cast %[[REST]] : i64 to index
 // CHECK: %[[X:.*]] = tile.read %{{.*}}[%[[H]], %[[T]]]
 // CHECK: %[[BUCKET:.*]] = arith.divui %[[T]], %{{.*}} : index
-// CHECK: tile.accumulate %[[X]], %[[SLOTS]][%[[W]], %[[BUCKET]], %[[H]]] : f32 -> <[256, 32, hq], f64>
-// The workers' sums are added in order.
+// CHECK: tile.accumulate %[[X]], %[[WORKERS]][%[[G]], %[[L]], %[[BUCKET]], %[[H]]] : f32
+// The lanes of a warp add their elements, except the dimension of the head, which is the worker's own.
+// CHECK: scf.for %[[E:.*]] = %
+// CHECK-NEXT: %[[OWN:.*]] = tile.read %[[WORKERS]][%[[G]], %[[L]], %[[E]], %[[H]]] inbounds
+// CHECK-NEXT: tile.accumulate %[[OWN]], %[[GROUPS]][%[[G]], %[[E]], %[[H]]] : f64
+// A warp combines the groups of an element.
 // CHECK: tile.stage @finish_workers finish over [] {
-// CHECK-NEXT: tile.foreach over ["32", "hq"] {
-// CHECK-NEXT: ^bb0(%[[E:.*]]: index, %[[HEAD:.*]]: index):
+// CHECK-NEXT: tile.foreach over ["32", "hq", "32"] {
+// CHECK-NEXT: ^bb0(%[[E:.*]]: index, %[[HEAD:.*]]: index, %[[L:.*]]: index):
 // CHECK: %[[ZERO:.*]] = arith.constant 0.000000e+00 : f64
-// CHECK: %[[SUM:.*]] = scf.for %[[WORKER:.*]] = %{{.*}} to %c256{{.*}} iter_args(%[[SO:.*]] = %[[ZERO]])
-// CHECK: %[[PART:.*]] = tile.read %[[SLOTS]][%[[WORKER]], %[[E]], %[[HEAD]]] inbounds
+// CHECK: %[[ALL:.*]] = tile.size "[[COUNT]]" : index
+// CHECK: %[[SUM:.*]] = scf.for %[[GROUP:.*]] = %[[L]] to %[[ALL]] step %c32{{.*}} iter_args(%[[SO:.*]] = %[[ZERO]])
+// CHECK: %[[PART:.*]] = tile.read %[[GROUPS]][%[[GROUP]], %[[E]], %[[HEAD]]] inbounds
 // CHECK: arith.addf %[[SO]], %[[PART]] : f64
 // CHECK: tile.accumulate %[[SUM]], %{{.*}}[%[[E]], %[[HEAD]]] : f64 -> <[32, hq], f64>
 tile.plan @sums attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
@@ -45,13 +55,17 @@ tile.plan @sums attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
 // Two indices become one linear index, the last fastest. A maximum starts at the lowest value, a
 // minimum at infinity, and the plan does not clear their slots.
 // CHECK-LABEL: tile.plan @extremes
-// CHECK: %[[MOST:[0-9]+]] = tile.buffer {{.*}} temporary : <[256], i32>
-// CHECK: %[[LEAST:[0-9]+]] = tile.buffer {{.*}} temporary : <[256], f32>
+// CHECK: %[[ALLMOST:[0-9]+]] = tile.buffer {{.*}}groups0" temporary : <["{{.*}}"], i32>
+// CHECK: %[[MOST:[0-9]+]] = tile.buffer {{.*}}workers0" temporary : <["{{.*}}", 32], i32>
+// CHECK: %[[ALLLEAST:[0-9]+]] = tile.buffer {{.*}}groups1" temporary : <["{{.*}}"], f32>
+// CHECK: %[[LEAST:[0-9]+]] = tile.buffer {{.*}}workers1" temporary : <["{{.*}}", 32], f32>
 // CHECK: tile.stage {{.*}} prepare over [] {
 // CHECK: arith.constant -2147483648 : i32
 // CHECK-NEXT: tile.write %{{.*}}, %[[MOST]]
+// CHECK: tile.write %{{.*}}, %[[ALLMOST]]
 // CHECK: arith.constant 0x7F800000 : f32
 // CHECK-NEXT: tile.write %{{.*}}, %[[LEAST]]
+// CHECK: tile.write %{{.*}}, %[[ALLLEAST]]
 // CHECK: tile.stage @reach prepare over [] {
 // CHECK: scf.for %[[N:.*]] =
 // CHECK: %[[FAST:.*]] = arith.remui %[[N]], %{{.*}} : i64
@@ -62,6 +76,8 @@ tile.plan @sums attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
 // CHECK: tile.read %{{.*}}[%[[I]], %[[J]]]
 // CHECK: tile.accumulate %{{.*}}, %[[MOST]][%{{.*}}] by max : i32
 // CHECK: tile.accumulate %{{.*}}, %[[LEAST]][%{{.*}}] by min : f32
+// CHECK: tile.accumulate %{{.*}}, %[[ALLMOST]][%{{.*}}] by max : i32
+// CHECK: tile.accumulate %{{.*}}, %[[ALLLEAST]][%{{.*}}] by min : f32
 // CHECK: tile.stage @reach_workers prepare over [] {
 // CHECK: arith.maxsi
 // CHECK: tile.accumulate %{{.*}} by max : i32
@@ -84,13 +100,13 @@ tile.plan @extremes attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   }
 }
 
-// Both stages add to the same target, whose sums no stage between them reads: one stage combines the workers'
-// elements of both, before the first that reads it.
+// Both stages add to the same target, whose sums no stage between them reads: one stage combines the partial
+// sums of both, before the first that reads it.
 // CHECK-LABEL: tile.plan @common
-// CHECK: %[[FIRST:[0-9]+]] = tile.buffer {{.*}}one_workers0" temporary {zero} : <[256], f64>
+// CHECK: %[[FIRST:[0-9]+]] = tile.buffer {{.*}}one_groups0" temporary {zero} : <["{{.*}}"], f64>
 // CHECK: tile.stage @one finish
-// CHECK: %[[SECOND:[0-9]+]] = tile.buffer {{.*}}two_workers0" temporary {zero} : <[256], f64>
-// CHECK-NEXT: tile.stage @two finish
+// CHECK: %[[SECOND:[0-9]+]] = tile.buffer {{.*}}two_groups0" temporary {zero} : <["{{.*}}"], f64>
+// CHECK: tile.stage @two finish
 // CHECK: tile.stage @two_workers finish over [] {
 // CHECK: %[[A:.*]] = scf.for
 // CHECK: tile.read %[[FIRST]]
@@ -131,11 +147,11 @@ tile.plan @common attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   }
 }
 
-// Loops that stay unchanged: enough parallel indices, a read of a buffer that the loop adds to, a
+// Loops that stay unchanged: parallel rows, a read of a buffer that the loop adds to, a
 // write, sums of two kinds in one buffer, more than 4096 elements, sums that a later loop reads,
 // and a constant trip count.
 // CHECK-LABEL: tile.plan @others
-// CHECK-NOT: 256
+// CHECK-NOT: ceildiv
 // CHECK-NOT: scf.for
 tile.plan @others attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %X = tile.buffer "x" argument : !tile.buffer<[b, r], f32>
