@@ -126,9 +126,12 @@ Status findMistake(const CLI::App &command, const std::string &name,
       return makeError(given, " is given twice");
     const bool hasValue = given.size() < argument.size();
     if (option->get_items_expected_max() == 0) { // a flag
-      if (hasValue && (option->get_disable_flag_override() || given.size() + 1 == argument.size()))
+      if (hasValue && option->get_disable_flag_override())
         return makeError(given, ": expected no value, found '", argument.substr(given.size() + 1),
                          "'");
+      if (hasValue && given.size() + 1 == argument.size())
+        return makeError(given, ": expected a value after '=', found none; write ", given, " or ",
+                         given, "=VALUE");
       continue;
     }
     if (!hasValue && (n + 1 == arguments.size() || arguments[n + 1].starts_with("--")))
