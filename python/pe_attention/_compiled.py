@@ -102,7 +102,8 @@ class Compiled:
                 array = arrays.get(operand)
                 options[name] = array.shape[-1] if array is not None and array.shape else 64
         return get_function(self._source, options["target"], options["head_dim"],
-                            options["value_dim"], options["dtype"], options["grad"], self._name)
+                            options["value_dim"], options["dtype"], options["grad"], self._name,
+                            pairs_memory=options["pairs_memory"])
 
     @property
     def signature(self) -> dict[str, Any]:
@@ -180,6 +181,8 @@ class Compiled:
                        f"--value-dim={options['value_dim'] or head}", f"--dtype={options['dtype']}"]
             command += ["--grad"] if options["grad"] else []
             command += [f"--chip={','.join(chips)}"] if chips else []
+            if options["pairs_memory"] is not None:
+                command.append(f"--pairs-memory={options['pairs_memory']}")
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             message = done.stderr.strip().removeprefix("pe: ").removeprefix("error: ")
@@ -197,14 +200,18 @@ def _read(source: str | os.PathLike[str]) -> tuple[str, str]:
                          f"{getattr(error, 'strerror', None) or error}") from None
 
 
-@checked(least={"head_dim": 1, "value_dim": 1})
+@checked(least={"head_dim": 1, "value_dim": 1, "pairs_memory": 0})
 def compile(source: str | os.PathLike[str], *, target: str = "cpu", head_dim: int | None = None,
-            value_dim: int | None = None, dtype: str = "f32", grad: bool = True) -> Compiled:
+            value_dim: int | None = None, dtype: str = "f32", grad: bool = True,
+            pairs_memory: int | None = None) -> Compiled:
     """Compiles a program, given as text or a file, to a function of arrays. `head_dim` and
     `value_dim` default to the depths of q and v. `dtype` is the type of queries, keys, values,
     outputs and their gradients: f32, bf16 or f16; CPU kernels compute in f32 and round results
     once, except that processors with `vdpbf16ps` multiply bf16.
-    GPU kernels also support tf32, whose tensors are f32. "reference" supports f32 and f64."""
+    GPU kernels also support tf32, whose tensors are f32. "reference" supports f32 and f64.
+    `pairs_memory` is for GPUs: the most memory of a backward call for the adjoints of the scores,
+    in MiB; the default is 1024. With more pairs, or 0, thread blocks add the gradients of queries
+    in turns."""
     text, name = _read(source)
     if target not in _library.TARGETS:
         raise InputError(f"target: expected one of {', '.join(_library.TARGETS)}, found {target!r}")
@@ -212,8 +219,11 @@ def compile(source: str | os.PathLike[str], *, target: str = "cpu", head_dim: in
     if dtype not in types:
         raise InputError(f"dtype: expected one of {', '.join(types)} for target {target}, found "
                          f"{dtype!r}")
+    if pairs_memory is not None and target not in ("cuda", "gpu-emulator"):
+        raise InputError(f"pairs_memory: expected it with target cuda or gpu-emulator, found "
+                         f"{target!r}")
     options = {"target": target, "head_dim": head_dim, "value_dim": value_dim, "dtype": dtype,
-               "grad": grad}
+               "grad": grad, "pairs_memory": pairs_memory}
     # Reports errors of the source now: the reference checks it without generating code.
     checked = {"target": "reference", "head_dim": head_dim or 64,
                "value_dim": value_dim or head_dim or 64}

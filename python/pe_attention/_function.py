@@ -291,10 +291,11 @@ _lock = threading.RLock()
 
 
 def get_function(text: str, target: str, head_dim: int, value_dim: int, dtype: str, grad: bool,
-                 name: str = "program", device: int = 0) -> Function:
+                 name: str = "program", device: int = 0,
+                 pairs_memory: int | None = None) -> Function:
     """Returns the compiled function of a program, for the chip of GPU `device` if the target is
     "cuda". It is compiled once per process; libpe's cache on disk serves later processes."""
-    key = (text, target, head_dim, value_dim, dtype, device)
+    key = (text, target, head_dim, value_dim, dtype, device, pairs_memory)
     found = _functions.get((*key, True)) or (None if grad else _functions.get((*key, False)))
     if found is not None:
         return found
@@ -302,7 +303,8 @@ def get_function(text: str, target: str, head_dim: int, value_dim: int, dtype: s
         found = _functions.get((*key, grad))
         if found is None:
             options = {"target": target, "head_dim": head_dim, "value_dim": value_dim,
-                       "dtype": dtype, "grad": int(grad), "device": device}
+                       "dtype": dtype, "grad": int(grad), "device": device,
+                       "pairs_memory": pairs_memory}
             found = Function(_library.open_function(text, False, name, options))
             _functions[*key, grad] = found
         return found

@@ -26,7 +26,7 @@ PREPARE, FORWARD, BACKWARD = 1, 2, 4
 class _Options(ctypes.Structure):
     _fields_ = [("size", c_uint64), ("entry", c_char_p), ("target", c_char_p), ("chip", c_char_p),
                 ("head_dim", c_int64), ("value_dim", c_int64), ("dtype", c_int32),
-                ("grad", c_int32), ("device", c_int32)]
+                ("grad", c_int32), ("device", c_int32), ("pairs_memory", c_int64)]
 
 
 class _ErrorInfo(ctypes.Structure):
@@ -148,13 +148,16 @@ def last_error() -> Error | MemoryError:
 
 def open_function(source: str, is_file: bool, name: str, options: dict[str, object]) -> int:
     """Returns the handle of a compiled function. `options` are the fields entry, target, chip,
-    head_dim, value_dim, dtype, grad and device of pe_options; None selects the default."""
+    head_dim, value_dim, dtype, grad, device and pairs_memory (0: no memory) of pe_options; None
+    selects the default."""
     given = _Options(size=ctypes.sizeof(_Options))
     for key, value in options.items():
         if value is None:
             continue
         if key == "dtype":
             value = CODES[str(value)]
+        elif key == "pairs_memory":
+            value = value or -1
         elif isinstance(value, str):
             value = value.encode()
         setattr(given, key, value)

@@ -91,6 +91,8 @@ Expected<pe::CompileOptions> optionsOf(const pe_options &given,
   if (dtype != PE_F32)
     options.dtype = static_cast<pe::DType>(dtype);
   options.grad = given.grad != 0;
+  if (given.pairs_memory)
+    options.pairsMemory = given.pairs_memory == -1 ? 0 : given.pairs_memory;
   return options;
 }
 

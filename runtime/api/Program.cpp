@@ -148,9 +148,10 @@ static Status checkPackage(const plan::Plan &plan, const CompileOptions &options
     if (Status s = check("features", plan.features, options.features); !s)
       return s;
   if (options.lowering != nameOf(plan::Lowering::Cpu) || !options.earlyExit ||
-      !options.schedule.empty())
-    return makeError("expected the default lowering, schedule and early exit, because a package is "
-                     "already compiled; compile the source with these options");
+      options.pairsMemory != CompileOptions().pairsMemory || !options.schedule.empty())
+    return makeError(
+        "expected the default lowering, schedule, memory for pairs and early exit, "
+        "because a package is already compiled; compile the source with these options");
   if (options.grad && !plan.hasBackward())
     return makeError(
         "expected a package with gradients, found one without; compile it with --grad");

@@ -102,6 +102,9 @@ Expected<mlir::pe::CompileOptions> optionsOf(const CompileRequest &request) {
   if (request.pairsMemory < 0 || request.pairsMemory > kMostMemory)
     return makeError("expected memory for pairs from 0 to ", kMostMemory, " MiB, found ",
                      request.pairsMemory);
+  if (!isGpu && request.pairsMemory != CompileRequest().pairsMemory)
+    return makeError("expected target cuda or gpu-emulator with memory for pairs, found ",
+                     nameOf(request.target));
   mlir::pe::CompileOptions options{request, request.source.entry};
   if (isGpu) {
     auto chip = chipOf(request);

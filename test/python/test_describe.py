@@ -65,6 +65,18 @@ def test_defaults():
                          "head_start": "0", "heads_total": "hq"}, target
 
 
+def test_pairs_memory():
+    """The limit decides which stages the backward call of a GPU has."""
+    def found(limit: int | None) -> str:
+        made = pe.compile(EXAMPLES / "nope.mlir", target="gpu-emulator", dtype="bf16",
+                          head_dim=128, pairs_memory=limit)
+        return str(made.signature["explain"])
+
+    assert "backward_products" in found(None)
+    assert found(1024) == found(None) != found(2)
+    assert "backward_products" not in found(0)
+
+
 def test_sizes_of_a_call():
     """Scalars that a call does not give, and sizes that no argument has, have their defaults."""
     function = _function("nope")

@@ -115,6 +115,10 @@ typedef struct pe_options {
   pe_dtype dtype; /* PE_F32, PE_BF16, PE_F16 or PE_TF32; for "reference" PE_F32 or PE_F64 */
   int32_t grad;
   int32_t device; /* for cuda without a chip: the number of the GPU */
+  /* For sources and GPUs: the most memory of a backward call for the adjoints of the scores, in
+     MiB. With more pairs, thread blocks add the gradients of queries in turns, which takes longer.
+     0: 1024 MiB; -1: always in turns. */
+  int64_t pairs_memory;
 } pe_options;
 
 /* Opens a file: a source (compiled by libpe-jit.so) or a package. `options` may be NULL. */

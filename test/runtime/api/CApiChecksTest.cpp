@@ -6,6 +6,7 @@
 
 #include "CApiCalls.h"
 
+#include <cstddef>
 #include <limits>
 #include <utility>
 
@@ -187,8 +188,45 @@ TEST(CApiOptions, AreChecked) {
   has(errorOf([](pe_options &o) { o.value_dim = INT64_MAX; }), "value dim");
   has(errorOf([](pe_options &o) { o.target = "tpu"; }), "unknown target 'tpu'");
   has(errorOf([](pe_options &o) { o.entry = "none"; }), "none");
+  const auto onGpu = [](pe_options &o, int64_t memory) {
+    o.target = "gpu-emulator";
+    o.pairs_memory = memory;
+  };
+  has(errorOf([&](pe_options &o) { onGpu(o, -2); }),
+      "expected memory for pairs from 0 to 16777216 MiB, found -2");
+  has(errorOf([&](pe_options &o) { onGpu(o, int64_t(1) << 25); }), "found 33554432");
+  has(errorOf([](pe_options &o) { o.pairs_memory = 1; }),
+      "expected target cuda or gpu-emulator with memory for pairs, found cpu");
   has(errorOf([](pe_options &o) { o.size = 0; }), "argument 'options': expected a size of");
   has(errorOf([](pe_options &o) { o.size = sizeof(o) + 8; }), "which is sizeof(pe_options)");
+}
+
+// A caller that was compiled before the field existed passes a smaller struct, which means the
+// default.
+TEST(CApiOptions, PairsMemory) {
+  const auto explanationOf = [](int64_t memory, uint64_t size) {
+    pe_options options = optionsOf(true, 128);
+    options.target = "gpu-emulator";
+    options.dtype = PE_BF16;
+    options.pairs_memory = memory;
+    options.size = size;
+    pe_function *function = openExample("nope", options);
+    const char *json = nullptr;
+    EXPECT_EQ(pe_describe(function, &json), 0) << pe_last_error();
+    std::string text = json;
+    pe_close(function);
+    return text;
+  };
+  const uint64_t size = sizeof(pe_options), before = offsetof(pe_options, pairs_memory);
+  const auto hasPairs = [](const std::string &text) {
+    return text.find("backward_products") != std::string::npos;
+  };
+  const std::string usual = explanationOf(0, size);
+  EXPECT_TRUE(hasPairs(usual));
+  EXPECT_EQ(explanationOf(1024, size), usual);
+  EXPECT_EQ(explanationOf(3, before), usual);
+  EXPECT_NE(explanationOf(2, size), usual);
+  EXPECT_FALSE(hasPairs(explanationOf(-1, size)));
 }
 
 } // namespace
