@@ -115,12 +115,12 @@ template <typename I> struct KeptPairs {
   }
 
   /// Return the rank of a block among the blocks of rows that visit a block of columns, or vice
-  /// versa. The last block has rank 0.
-  Visit<I> visitOfRowBlock(const I &rowBlock, const I &columnBlock) const {
-    return visitAmong(rowBlocksOf(columnBlock), rowBlock);
+  /// versa. The first block has rank 0, or the last one if `descends`.
+  Visit<I> visitOfRowBlock(const I &rowBlock, const I &columnBlock, bool descends) const {
+    return visitAmong(rowBlocksOf(columnBlock), rowBlock, descends);
   }
-  Visit<I> visitOfColumnBlock(const I &columnBlock, const I &rowBlock) const {
-    return visitAmong(columnBlocksOf(rowBlock), columnBlock);
+  Visit<I> visitOfColumnBlock(const I &columnBlock, const I &rowBlock, bool descends) const {
+    return visitAmong(columnBlocksOf(rowBlock), columnBlock, descends);
   }
 
 private:
@@ -132,8 +132,9 @@ private:
     return end ? std::optional<I>(I(1) - *end) : std::nullopt;
   }
 
-  static Visit<I> visitAmong(const Interval<I> &visitors, const I &block) {
-    return {visitors.end - I(1) - block, visitors.end - visitors.begin};
+  static Visit<I> visitAmong(const Interval<I> &visitors, const I &block, bool descends) {
+    return {descends ? visitors.end - I(1) - block : block - visitors.begin,
+            visitors.end - visitors.begin};
   }
 
   Interval<I> blocksMeeting(const I &number, const BlockedSide<I> &from, const BlockedSide<I> &to,

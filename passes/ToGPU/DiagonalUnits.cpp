@@ -9,7 +9,7 @@ using namespace mlir::tile::gpu;
 
 DiagonalUnits::DiagonalUnits(StageOp stage, const GpuSchedule &schedule)
     : schedule(schedule), rows(getOwner(stage) == Owner::Rows),
-      descends(stage.getStream().getOrder() == Order::Descending) {}
+      descends(blockOrderOf(stage).innersDescend) {}
 
 SmallVector<std::string> DiagonalUnits::ticketExtents() const {
   const std::string owners =
@@ -32,13 +32,13 @@ Num DiagonalUnits::unitOf(const Step &step, int64_t n) const {
 Num DiagonalUnits::orderOf(FragmentKernel &k, const Num &unit) const {
   KernelBuilder &b = k.b;
   Value count =
-      b.loop(k.item.ownerBlock + k.lane + Num(1), k.item.ownerBlocks, 32, b.integer(0),
-             [&](Num other, ValueRange args) -> Registers {
-               Interval<Num> units = diagonalUnitsOf(k.innerBlocksOf(other), perOwner());
-               Num inner = unit + (descends ? other + Num(1) : other) * Num(perOwner());
-               Value adds = b.both(b.less(units.begin - Num(1), inner), b.less(inner, units.end));
-               return {b.create<arith::AddIOp>(args[0], b.create<arith::ExtUIOp>(b.i32(), adds))};
-             })[0];
+      b.loop(k.lane, k.item.rank, 32, b.integer(0), [&](Num rank, ValueRange args) -> Registers {
+        const Num other = k.ownerBlockAt(rank);
+        Interval<Num> units = diagonalUnitsOf(k.innerBlocksOf(other), perOwner());
+        Num inner = unit + (descends ? other + Num(1) : other) * Num(perOwner());
+        Value adds = b.both(b.less(units.begin - Num(1), inner), b.less(inner, units.end));
+        return {b.create<arith::AddIOp>(args[0], b.create<arith::ExtUIOp>(b.i32(), adds))};
+      })[0];
   return b.fromValue(b.warpSum(count));
 }
 

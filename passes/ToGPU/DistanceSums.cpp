@@ -125,8 +125,7 @@ public:
         across(k.layout.foldDepthTiles(depth)), firstTile(k.layout.foldedTile(k.warp)),
         depthTile(k.layout.foldedDepthTile(k.warp, Element(), depth)),
         blocks(k.schedule.ownerBlock() / k.schedule.innerBlock + 1),
-        sums(step.registers(op.getTable())),
-        isLowFirst(k.rowsOwn == (k.getStream().getOrder() == Order::Descending)) {}
+        sums(step.registers(op.getTable())), isLowFirst(k.rowsOwn == k.order.innersDescend) {}
 
   void emit() {
     if (isMatrixType())

@@ -187,8 +187,8 @@ void OuterFolds::emitStep(Step &step) {
     return;
   FragmentKernel &k = step.k;
   Visit<Num> visit = k.visitOf(k.item.ownerBlock, step.at.block);
-  if (k.rowsOwn) { // query heads of the key head in order
-    visit.number = visit.number + step.queryHead() % k.item.group * visit.total;
+  if (k.rowsOwn) { // for each row block, the query heads of the key head
+    visit.number = visit.number * k.item.group + step.queryHead() % k.item.group;
     visit.total = visit.total * k.item.group;
   }
   const Num indices[] = {k.item.batch, k.rowsOwn ? k.item.keyHead : step.queryHead(),

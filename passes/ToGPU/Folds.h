@@ -1,9 +1,8 @@
 //===- Folds.h - sums over the owner side, across CTAs --------------------===//
 //
 // A fold over the inner side stays in registers. A fold over the owner side (dQ if columns own, dK
-// and dV if rows own) adds the sums of different CTAs for one inner block in turns (Turns.h): owner
-// blocks in descending order, query heads of a key head in ascending order. The last CTA evaluates
-// the stage's ops on the sum.
+// and dV if rows own) adds the sums of different CTAs for one inner block in turns (Turns.h), in
+// the order of their items. The last CTA evaluates the stage's ops on the sum.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_FOLDS_H

@@ -8,6 +8,21 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
+/// The bytes that the CTAs of heads that alternate may stream, about the L2 cache of a large chip.
+/// A smaller cache suffices, because CTAs of a head that run at the same time share the blocks
+/// between them.
+static constexpr int64_t kStreamedBytes = 32 << 20;
+
+BlockOrder mlir::tile::gpu::blockOrderOf(StageOp stage) {
+  // The last rows and the first columns keep the most pairs, unless only the lower end of a band
+  // cuts pairs.
+  const MaskBand band = stage.getBand();
+  const bool isReversed = band.lower && !band.upper;
+  const bool ownersDescend = (getOwner(stage) == Owner::Rows) != isReversed;
+  const Order order = stage.getStream().getOrder();
+  return {ownersDescend, order == Order::Any ? !ownersDescend : order == Order::Descending};
+}
+
 static bool hasScan(StageOp stage) {
   return stage.walk([](ScanOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
@@ -15,7 +30,8 @@ static bool hasScan(StageOp stage) {
 FragmentKernel::FragmentKernel(StageOp stage, const GpuSchedule &schedule, KernelFunction &function,
                                PairSums &sums, Value itemCounter)
     : stage(stage), stream(stage.getStream()), schedule(schedule), fn(function), b(function.b),
-      rowsOwn(getOwner(stage) == Owner::Rows), isPermuted(hasScan(stage)),
+      rowsOwn(getOwner(stage) == Owner::Rows), order(blockOrderOf(stage)),
+      isPermuted(hasScan(stage)),
       layout{schedule.ownerTiles, schedule.innerBlock, schedule.warps, isPermuted}, sums(sums),
       shared(function), thread(b.threadIndex()), lane(thread % Num(32)), warp(thread / Num(32)),
       g(lane / Num(4)), t(lane % Num(4)), rows(fn.size("r")), columns(fn.size("c")),
@@ -75,22 +91,43 @@ Num FragmentKernel::takeItem(Value itemCounter) {
   return b.fromValue(b.load(b.i32(), slot));
 }
 
-/// Returns the heads and the owner block of an item. Later items have less work under a causal
-/// mask, and the order of a fold starts with the lowest items.
+/// Returns the number of heads whose owner blocks alternate: as many key heads, with all their
+/// query heads, as stream at most `kStreamedBytes`, and at least one.
+Num FragmentKernel::headsTogether(const Num &group) const {
+  int64_t bytes = 0; // of an inner row or column
+  stage->walk([&](LoadOp load) {
+    const SpaceSet &s = spacesOf(load.getValue());
+    if (hasDepth(s) && isInnerSide(s))
+      bytes += depthOf(s) * elementOf(load.getBuffer()).getIntOrFloatBitWidth() / 8;
+  });
+  const Num streamed = maxOf(Num(1), rowsOwn ? columns : rows * group);
+  const Num keyHeads = maxOf(Num(1), Num(kStreamedBytes / std::max<int64_t>(bytes, 16)) / streamed);
+  return rowsOwn ? keyHeads * group : keyHeads;
+}
+
+/// Returns the heads and the owner block of an item: the first block of each of a few heads, then
+/// the second ones. Blocks with many pairs thus come before those with few, in all these heads. A
+/// block only waits for blocks of the same head with lower ranks, or, if rows own, of another query
+/// head of the key head with the same or a lower rank, all of which have lower items.
 WorkItem FragmentKernel::decode(const Num &number) const {
   WorkItem decoded;
   decoded.ownerBlocks = ceilDiv(rowsOwn ? rows : columns, Num(schedule.ownerBlock()));
-  decoded.ownerBlock = decoded.ownerBlocks - Num(1) - number % decoded.ownerBlocks;
-  decoded.ownerBase = decoded.ownerBlock * Num(schedule.ownerBlock());
-  Num rest = number / decoded.ownerBlocks;
   decoded.group = fn.size("hq") / fn.size("hkv");
-  Num heads = fn.size(rowsOwn ? "hq" : "hkv");
-  decoded.batch = rest / heads;
+  const Num heads = fn.size(rowsOwn ? "hq" : "hkv"), all = fn.size("b") * heads;
+  const Num together = minOf(headsTogether(decoded.group), all);
+  const Num items = together * decoded.ownerBlocks;
+  const Num first = number / items * together, count = minOf(together, all - first);
+  const Num within = number % items, head = first + within % count;
+  decoded.rank = within / count;
+  decoded.ownerBlock =
+      order.ownersDescend ? decoded.ownerBlocks - Num(1) - decoded.rank : decoded.rank;
+  decoded.ownerBase = decoded.ownerBlock * Num(schedule.ownerBlock());
+  decoded.batch = head / heads;
   if (rowsOwn) {
-    decoded.queryHead = rest % heads;
+    decoded.queryHead = head % heads;
     decoded.keyHead = *decoded.queryHead / decoded.group;
   } else {
-    decoded.keyHead = rest % heads;
+    decoded.keyHead = head % heads;
   }
   return decoded;
 }

@@ -34,9 +34,19 @@ struct CallPairs : KeptPairs<Num> {
   Num rowStart, columnStart;
 };
 
+/// The orders of the blocks of a head. Owner blocks with the most pairs have the lowest items,
+/// because a CTA that starts late and has many steps delays the end of the grid. A CTA visits inner
+/// blocks in the opposite direction, unless the stage requires an order. Owners of a causal mask
+/// then begin at the same block: they share what they copy, and wait for turns only at their start.
+struct BlockOrder {
+  bool ownersDescend, innersDescend;
+};
+BlockOrder blockOrderOf(StageOp stage);
+
 /// The work of a CTA: an owner block of a query head if rows own, otherwise of a key head.
 struct WorkItem {
   Num ownerBlocks;           // of a head
+  Num rank;                  // the owner blocks of the head with lower items
   Num ownerBlock, ownerBase; // its index and first owner
   Num group;                 // query heads of a key head
   Num batch, keyHead;
@@ -64,6 +74,7 @@ public:
   KernelFunction &fn;
   KernelBuilder &b;
   const bool rowsOwn;
+  const BlockOrder order;
   const bool isPermuted;
   const ::pe::math::FragmentLayout layout;
   PairSums &sums;
@@ -104,9 +115,15 @@ public:
   Interval<Num> innerBlocksOf(const Num &owner) const {
     return rowsOwn ? mask.columnBlocksOf(owner) : mask.rowBlocksOf(owner);
   }
-  /// Returns the rank of an owner block among the visitors of an inner block, and their number.
+  /// Returns the owner block of a rank.
+  Num ownerBlockAt(const Num &rank) const {
+    return order.ownersDescend ? item.ownerBlocks - Num(1) - rank : rank;
+  }
+  /// Returns the rank of an owner block among the visitors of an inner block, in the order of their
+  /// items, and their number.
   Visit<Num> visitOf(const Num &owner, const Num &inner) const {
-    return rowsOwn ? mask.visitOfRowBlock(owner, inner) : mask.visitOfColumnBlock(owner, inner);
+    return rowsOwn ? mask.visitOfRowBlock(owner, inner, order.ownersDescend)
+                   : mask.visitOfColumnBlock(owner, inner, order.ownersDescend);
   }
 
   /// Emits `body` for every index in [0, count), divided among the threads, without a loop.
@@ -115,6 +132,7 @@ public:
 private:
   Interval<Num> findReach() const;
   Num takeItem(Value itemCounter);
+  Num headsTogether(const Num &group) const;
   WorkItem decode(const Num &number) const;
 };
 

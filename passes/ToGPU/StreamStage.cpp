@@ -122,8 +122,8 @@ StepPlace StreamStage::placeOf(const Num &n) {
   StepPlace place;
   const auto [at, head, within] = find(n);
   place.queryHead = k.rowsOwn ? *k.item.queryHead : k.item.keyHead * k.item.group + head;
-  const bool descending = stream.getOrder() == Order::Descending;
-  place.block = descending ? firstInner + innerCount - Num(1) - within : firstInner + within;
+  place.block =
+      k.order.innersDescend ? firstInner + innerCount - Num(1) - within : firstInner + within;
   place.base = place.block * Num(k.schedule.innerBlock);
   return place;
 }

@@ -95,7 +95,7 @@ void PairSums::beginStep(Step &step) {
 
 /// Returns true (an i1) if CTAs of earlier items may have the same slot.
 Value PairSums::isLater(FragmentKernel &k, const Diagonal &diagonal) const {
-  return k.b.less(k.item.ownerBlock + diagonal.slotCount, k.item.ownerBlocks);
+  return k.b.less(diagonal.slotCount - Num(1), k.item.rank);
 }
 
 /// Returns the CTA's turn at its slot. Those before it are of the CTAs with the same slot that have
@@ -105,9 +105,9 @@ Turn PairSums::slotTurnOf(Step &step, const Diagonal &diagonal) const {
   KernelBuilder &b = k.b;
   const Num &slots = diagonal.slotCount;
   Value count =
-      b.loop(k.item.ownerBlock + (k.lane + Num(1)) * slots, k.item.ownerBlocks, slots * Num(32),
-             b.integer(0), [&](Num other, ValueRange args) -> Registers {
-               Interval<Num> visited = k.innerBlocksOf(other);
+      b.loop((k.lane + Num(1)) * slots, k.item.rank + Num(1), slots * Num(32), b.integer(0),
+             [&](Num before, ValueRange args) -> Registers {
+               Interval<Num> visited = k.innerBlocksOf(k.ownerBlockAt(k.item.rank - before));
                Value adds = b.less(visited.begin, visited.end);
                return {b.create<arith::AddIOp>(args[0], b.create<arith::ExtUIOp>(b.i32(), adds))};
              })[0];

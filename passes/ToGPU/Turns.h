@@ -2,10 +2,10 @@
 //
 // Sums across CTAs are added in a fixed order, so that they are bitwise equal in every run. A
 // ticket counts the CTAs that have added; a CTA waits for its number, adds to an f32 buffer, and
-// increments the ticket. The order follows the items, which CTAs take from a counter (StreamStage),
-// so that a CTA only waits for CTAs that are running or have finished, regardless of the order in
-// which the device starts them. A step waits for all its turns together and passes them on
-// together.
+// increments the ticket. The order follows the items, which CTAs take from a counter
+// (FragmentKernel), so that a CTA only waits for CTAs that are running or have finished, regardless
+// of the order in which the device starts them, and how many run at once. A step waits for all its
+// turns together and passes them on together.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_TURNS_H

@@ -1,42 +1,37 @@
-"""Places the CTAs of a grid on a chip, step by step, with their turns.
+"""Places the CTAs of a grid on a chip.
 
-    makespan(heads=16, owners=64, inners=64, places=216, step=5600)
+    makespan(heads=16, owners=32, inners=128, places=216, hand_over=0.3)
 """
 
 import heapq
+from collections import defaultdict
 
-from gpumodel.chips import ModelError
 
+def makespan(heads: int, owners: int, inners: int, places: int, hand_over: float = 0.0,
+             causal: bool = True, together: int = 0) -> tuple[float, float]:
+    """Returns the time of a grid, and a lower bound for every order of its CTAs, both over the
+    time of all steps divided by the places.
 
-def makespan(heads: int, owners: int, inners: int, places: int, step: float,
-             hand_over: float = 1500.0, causal: bool = True, rotated: bool = False) -> float:
-    """Returns the time of a grid over that of the same steps without any waiting.
-
-    A head has `owners` blocks of keys, of a CTA each, and `inners` blocks of queries, which every
-    CTA visits; `places` CTAs run at once, and the last keys start first. A step takes `step`
-    cycles. It adds to its queries after the CTA of the next keys has, which is seen `hand_over`
-    cycles later. If `rotated`, CTAs without a mask start at different queries.
+    A head has `owners` blocks, of a CTA each, which visit `inners` blocks in steps; under a causal
+    mask the last owner visits all of them, the first one the fewest. `places` CTAs run at once. As
+    in passes/ToGPU/FragmentKernel.cpp, `together` heads (0: all) start their last owners, then
+    those before. A step adds to its block after the CTA of the next owner has, which is seen
+    `hand_over` steps later; without a hand-over, no CTA waits.
     """
-    is_ring = rotated and not causal  # the CTAs of a head wait for each other
-    if is_ring and places < owners:
-        raise ModelError(f"expected places for the {owners} CTAs of a head, which wait for each "
-                         f"other, found {places}")
-    first = [owner * inners // owners if causal or rotated else 0 for owner in range(owners)]
-    order = list(reversed(range(owners)))
+    steps = [-(-(owner + 1) * inners // owners) if causal else inners for owner in range(owners)]
+    together = together or heads
     free = [0.0] * places  # the times from which places are free
-    for _ in range(heads):
-        ended: dict[int, float] = {}  # the last addition to a block of queries
-        for started in [order] if is_ring else [[owner] for owner in order]:
-            times = {owner: heapq.heappop(free) for owner in started}
-            for visit in range(inners):  # an addition that another waits for comes before it
-                for owner in started:
-                    inner = first[owner] + visit
-                    if causal and inner >= inners:
-                        continue
-                    inner %= inners
-                    done = max(times[owner] + step, ended.get(inner, -hand_over) + hand_over)
-                    ended[inner] = times[owner] = done
-            for time in times.values():
+    ended: dict[tuple[int, int], float] = defaultdict(lambda: -hand_over)  # the last additions
+    for first in range(0, heads, together):
+        for owner in reversed(range(owners)):
+            for head in range(first, min(heads, first + together)):
+                time = heapq.heappop(free)
+                for block in ((head, inner) for inner in range(steps[owner])):
+                    time = ended[block] = max(time + 1, ended[block] + hand_over)
                 heapq.heappush(free, time)
-    visits = sum(inners - start if causal else inners for start in first)
-    return max(free) / (heads * visits * step / places)
+    longest = sorted(steps * heads, reverse=True)
+    # Of n * places + 1 CTAs, one place has n + 1.
+    bound = max(sum(longest[n * (places - 1):n * places + 1])
+                for n in range(-(-len(longest) // places)))
+    ideal = sum(longest) / places
+    return max(free) / ideal, max(bound / ideal, 1.0)

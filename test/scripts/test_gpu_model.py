@@ -229,30 +229,28 @@ class WalkTest(unittest.TestCase):
 
 
 class MakespanTest(unittest.TestCase):
-    """Steps of 10 cycles; the time without waiting is steps * 10 / places."""
-
     def test_one_place_never_waits(self):
-        self.assertEqual(makespan(2, 3, 3, 1, 10, hand_over=0), 1.0)
+        self.assertEqual(makespan(2, 3, 3, 1), (1.0, 1.0))
 
     def test_causal_blocks_end_unequally(self):
-        self.assertEqual(makespan(1, 2, 2, 2, 10, hand_over=5), 20 / 15)
+        self.assertEqual(makespan(1, 2, 2, 2, hand_over=0.5), (2 / 1.5, 2 / 1.5))
 
     def test_a_turn_seen_late(self):
-        self.assertEqual(makespan(1, 2, 2, 2, 10, hand_over=25), 35 / 15)
+        self.assertEqual(makespan(1, 2, 2, 2, hand_over=2.5), (3.5 / 1.5, 2 / 1.5))
 
     def test_without_a_mask_the_second_waits_at_its_start(self):
-        self.assertEqual(makespan(1, 2, 2, 2, 10, hand_over=5, causal=False), 25 / 20)
+        self.assertEqual(makespan(1, 2, 2, 2, hand_over=0.5, causal=False), (2.5 / 2, 1.0))
 
-    def test_rotated_starts_do_not_wait(self):
-        self.assertEqual(makespan(1, 2, 2, 2, 10, hand_over=5, causal=False, rotated=True), 1.0)
+    def test_a_place_too_few_doubles_the_time(self):
+        self.assertEqual(makespan(3, 1, 1, 2), (2 / 1.5, 2 / 1.5))
+
+    def test_long_blocks_of_all_heads_come_first(self):
+        self.assertEqual(makespan(3, 2, 2, 3), (1.0, 1.0))
+        self.assertEqual(makespan(3, 2, 2, 3, together=1), (4 / 3, 1.0))
 
     def test_blocks_of_different_sizes(self):
-        # CTAs 3 and 2 visit block 1, CTAs 1 and 0 both blocks; each adds after the next one.
-        self.assertEqual(makespan(1, 4, 2, 4, 10, hand_over=0), 20 / 15)
-
-    def test_a_ring_without_places_for_all_is_refused(self):
-        with self.assertRaisesRegex(ModelError, "expected places for the 2 CTAs .* found 1"):
-            makespan(1, 2, 2, 1, 10, causal=False, rotated=True)
+        # The last two of four owners visit both blocks, the first two one.
+        self.assertEqual(makespan(1, 4, 2, 4), (2 / 1.5, 2 / 1.5))
 
 
 class ErrorTest(unittest.TestCase):
@@ -299,10 +297,9 @@ class ErrorTest(unittest.TestCase):
         self.expect("--why: expected forward or backward, found sideways", "kernels", "build",
                     "--why=sideways")
         self.expect("--heads: expected at least 1, found 0", "makespan", "--heads=0")
-        self.expect("--step: expected at least 1, found -1", "makespan", "--step=-1")
         self.expect("--warps: expected at least 1, found 0", "file", self.cubin, "--chip=sm_80",
                     "--warps=0")
-        self.expect("--hand-over: expected at least 0, found -1", "makespan", "--hand-over=-1")
+        self.expect("--hand-over: expected at least 0, found -1.0", "makespan", "--hand-over=-1")
         self.expect("expected --flash-attention and --cutlass together, with --store", "calibrate",
                     "--flash-attention=/none")
 

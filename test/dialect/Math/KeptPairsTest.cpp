@@ -47,23 +47,28 @@ template <typename Pairs> void expectExact(const Pairs &blocks) {
   }
 }
 
-/// Expects that the visitors of a block are numbered from the last one without gaps, so that no
-/// visitor waits forever.
+/// Expects that the visitors of a block are numbered from an end without gaps, so that no visitor
+/// waits forever.
 template <typename Pairs> void expectTurns(const Pairs &blocks) {
   const int64_t rowBlocks = blocksOf(blocks.rows), columnBlocks = blocksOf(blocks.columns);
-  for (int64_t column = 0; column < columnBlocks; ++column) {
-    int64_t turn = 0;
-    for (int64_t row = rowBlocks; row-- > 0;)
-      if (meet(blocks, row, column))
-        EXPECT_EQ(blocks.visitOfRowBlock(row, column).number, turn++) << row << ", " << column;
-    EXPECT_EQ(blocks.visitOfRowBlock(0, column).total, turn) << column;
-  }
-  for (int64_t row = 0; row < rowBlocks; ++row) {
-    int64_t turn = 0;
-    for (int64_t column = columnBlocks; column-- > 0;)
-      if (meet(blocks, row, column))
-        EXPECT_EQ(blocks.visitOfColumnBlock(column, row).number, turn++) << row << ", " << column;
-    EXPECT_EQ(blocks.visitOfColumnBlock(0, row).total, turn) << row;
+  for (const bool descends : {false, true}) {
+    auto nth = [&](int64_t n, int64_t count) { return descends ? count - 1 - n : n; };
+    for (int64_t column = 0; column < columnBlocks; ++column) {
+      int64_t turn = 0;
+      for (int64_t n = 0; n < rowBlocks; ++n)
+        if (const int64_t row = nth(n, rowBlocks); meet(blocks, row, column))
+          EXPECT_EQ(blocks.visitOfRowBlock(row, column, descends).number, turn++)
+              << row << ", " << column;
+      EXPECT_EQ(blocks.visitOfRowBlock(0, column, descends).total, turn) << column;
+    }
+    for (int64_t row = 0; row < rowBlocks; ++row) {
+      int64_t turn = 0;
+      for (int64_t n = 0; n < columnBlocks; ++n)
+        if (const int64_t column = nth(n, columnBlocks); meet(blocks, row, column))
+          EXPECT_EQ(blocks.visitOfColumnBlock(column, row, descends).number, turn++)
+              << row << ", " << column;
+      EXPECT_EQ(blocks.visitOfColumnBlock(0, row, descends).total, turn) << row;
+    }
   }
 }
 
@@ -259,14 +264,14 @@ struct WideColumns : Blocks {
   }
 };
 struct DroppedTurn : Blocks {
-  Visit<int64_t> visitOfRowBlock(int64_t row, int64_t column) const {
-    auto [number, total] = Blocks::visitOfRowBlock(row, column);
+  Visit<int64_t> visitOfRowBlock(int64_t row, int64_t column, bool descends) const {
+    auto [number, total] = Blocks::visitOfRowBlock(row, column, descends);
     return {number, std::max<int64_t>(total - 1, 0)};
   }
 };
 struct TurnsFromOne : Blocks {
-  Visit<int64_t> visitOfColumnBlock(int64_t column, int64_t row) const {
-    auto [number, total] = Blocks::visitOfColumnBlock(column, row);
+  Visit<int64_t> visitOfColumnBlock(int64_t column, int64_t row, bool descends) const {
+    auto [number, total] = Blocks::visitOfColumnBlock(column, row, descends);
     return {number + 1, total};
   }
 };
