@@ -30,7 +30,7 @@ using tile::gpu::kLanes;
 using tile::gpu::PartialSums;
 using tile::gpu::Slots;
 
-/// The most iterations of a worker. A lane that combines the groups of 2^24 iterations adds 64.
+/// The most iterations of a worker.
 static constexpr int64_t kMostIterations = 256;
 
 //===- Analysis ---------------------------------------------------------------------===//
@@ -191,8 +191,12 @@ static std::string groupsOf(ForeachOp loop, const llvm::SmallBitVector &parallel
 
 //===- Rewriting --------------------------------------------------------------------===//
 
-static Slots makeSlots(StageOp stage, Value target, Reduction kind, const std::string &groups) {
-  SmallVector<std::string> extents = {groups};
+/// Adds the partial sums of a loop. The lanes of a warp add theirs only if a worker has one
+/// element: a tree per element would take longer than to combine the elements of all workers.
+static Slots makeSlots(const DividedLoop &divided, Value target, Reduction kind) {
+  ForeachOp loop = divided.loop;
+  auto stage = loop->getParentOfType<StageOp>();
+  SmallVector<std::string> extents = {divided.groups};
   for (StringRef extent : extentsOf(target))
     extents.push_back(extent.str());
   // The index follows the buffers that previous loops of the stage have added.
@@ -205,8 +209,11 @@ static Slots makeSlots(StageOp stage, Value target, Reduction kind, const std::s
     return tile::gpu::addTemporary(stage, suffix + Twine(number), extents, elementOf(target),
                                    /*zero=*/kind == Reduction::Add);
   };
-  Value ofGroups = add("_groups");
-  extents.insert(extents.begin() + 1, std::to_string(kLanes));
+  const bool isOne = llvm::all_of(fixedIndices(loop, target), [&](Value index) {
+    return index && divided.parallel[cast<BlockArgument>(index).getArgNumber()];
+  });
+  Value ofGroups = isOne ? add("_groups") : Value();
+  extents.push_back(std::to_string(kLanes));
   return {target, kind, add("_workers"), ofGroups};
 }
 
@@ -266,23 +273,13 @@ static void writeIterations(OpBuilder &builder, const DividedLoop &old, Value wo
     builder.clone(op, mapping);
 }
 
-/// Adds the elements of a worker to those of its group: the lanes of a warp add them as a tree.
-static void addToGroup(OpBuilder &builder, Location loc, const Slots &slots, SmallVector<Value> at,
+/// Adds the element of a worker to that of its group: the lanes of a warp add them as a tree.
+static void addToGroup(OpBuilder &builder, Location loc, const Slots &slots, ValueRange at,
                        Value group, Value lane) {
-  OpBuilder::InsertionGuard guard(builder);
-  for (auto [index, extent] : llvm::zip(at, extentsOf(slots.target))) {
-    if (index)
-      continue;
-    auto elements =
-        scf::ForOp::create(builder, loc, arith::ConstantIndexOp::create(builder, loc, 0),
-                           SizeOp::create(builder, loc, builder.getIndexType(), extent),
-                           arith::ConstantIndexOp::create(builder, loc, 1));
-    index = elements.getInductionVar();
-    builder.setInsertionPointToStart(elements.getBody());
-  }
-  SmallVector<Value> ofWorker = {group, lane}, ofGroup = {group};
-  llvm::append_range(ofWorker, at);
+  SmallVector<Value> ofGroup = {group};
   llvm::append_range(ofGroup, at);
+  SmallVector<Value> ofWorker = ofGroup;
+  ofWorker.push_back(lane);
   Value part = ReadOp::create(builder, loc, elementOf(slots.workers), slots.workers, ofWorker,
                               /*inbounds=*/true);
   AccumulateOp::create(builder, loc, part, slots.groups, ofGroup, slots.kind);
@@ -316,14 +313,16 @@ static void divideLoop(const DividedLoop &old) {
   Value step = arith::MulIOp::create(builder, loc, wideSize(builder, loc, old.groups), size);
   writeIterations(builder, old, worker, step, mapping);
   for (const Slots &slots : old.slots)
-    addToGroup(builder, loc, slots, fixedIndices(made, slots.target), group, lane);
+    if (slots.groups)
+      addToGroup(builder, loc, slots, fixedIndices(made, slots.target), group, lane);
   made.walk([&](AccumulateOp sum) {
     const Slots *own =
         llvm::find_if(old.slots, [&](const Slots &s) { return s.target == sum.getBuffer(); });
     if (own == old.slots.end())
       return;
-    SmallVector<Value> at = {group, lane};
+    SmallVector<Value> at = {group};
     llvm::append_range(at, sum.getIndices());
+    at.push_back(lane);
     sum.getBufferMutable().set(own->workers);
     sum.getIndicesMutable().assign(at);
   });
@@ -349,7 +348,7 @@ static SmallVector<Slots> divideLoops(StageOp stage) {
     made.loop = loop;
     made.parallel = std::move(parallel);
     for (auto [target, kind] : targets)
-      made.slots.push_back(makeSlots(stage, target, kind, made.groups));
+      made.slots.push_back(makeSlots(made, target, kind));
     llvm::append_range(all, made.slots);
   }
   if (divided.empty())

@@ -58,6 +58,8 @@ void mlir::tile::gpu::addBeginStage(StageOp stage, ArrayRef<Slots> slots) {
   tile::gpu::enterStage(builder, stage, "_begin");
   for (const Slots &s : llvm::make_filter_range(slots, std::not_fn(isSum)))
     for (Value buffer : {s.workers, s.groups}) {
+      if (!buffer)
+        continue;
       OpBuilder::InsertionGuard guard(builder);
       SmallVector<Value> at = tile::gpu::addElementLoop(builder, loc, buffer);
       WriteOp::create(builder, loc, neutral(builder, loc, s), buffer, at);
@@ -65,23 +67,45 @@ void mlir::tile::gpu::addBeginStage(StageOp stage, ArrayRef<Slots> slots) {
     }
 }
 
-/// Combines every 32nd group's element at `at`, from number `lane` on.
+/// Returns the part at `at` that lane `lane` adds: its worker's of a group, or that of a group.
+static Value readPart(OpBuilder &builder, Location loc, const Slots &slots, Value group, Value lane,
+                      ValueRange at) {
+  SmallVector<Value> place = {group};
+  llvm::append_range(place, at);
+  if (!slots.groups)
+    place.push_back(lane);
+  return ReadOp::create(builder, loc, elementOf(slots.target),
+                        slots.groups ? slots.groups : slots.workers, place, /*inbounds=*/true);
+}
+
+/// Combines the parts at `at` of a lane: those of its worker in each group, or every 32nd group.
+/// Blocks of 256 parts are combined first, so that no row of additions is longer.
 static Value combine(OpBuilder &builder, Location loc, const Slots &slots, ValueRange at,
                      Value lane) {
+  constexpr int64_t kBlock = 256;
+  const int64_t step = slots.groups ? kLanes : 1;
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  auto loop = [&](Value from, Value to, int64_t by, Value start) {
+    auto made = scf::ForOp::create(builder, loc, from, to, constant(by), ValueRange{start});
+    builder.setInsertionPointToStart(made.getBody());
+    return made;
+  };
+  auto finish = [&](scf::ForOp made, Value part) {
+    Value sum = emitReduction(builder, loc, slots.kind, made.getRegionIterArg(0), part);
+    scf::YieldOp::create(builder, loc, sum);
+    builder.setInsertionPointAfter(made);
+    return made.getResult(0);
+  };
   Value begin = neutral(builder, loc, slots);
-  Value count = SizeOp::create(builder, loc, builder.getIndexType(), extentsOf(slots.groups)[0]);
-  auto groups =
-      scf::ForOp::create(builder, loc, lane, count,
-                         arith::ConstantIndexOp::create(builder, loc, kLanes), ValueRange{begin});
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(groups.getBody());
-  SmallVector<Value> place = {groups.getInductionVar()};
-  llvm::append_range(place, at);
-  Value part = ReadOp::create(builder, loc, begin.getType(), slots.groups, place,
-                              /*inbounds=*/true);
-  Value sum = emitReduction(builder, loc, slots.kind, groups.getRegionIterArg(0), part);
-  scf::YieldOp::create(builder, loc, sum);
-  return groups.getResult(0);
+  Value count = SizeOp::create(builder, loc, builder.getIndexType(), extentsOf(slots.workers)[0]);
+  scf::ForOp blocks = loop(slots.groups ? lane : constant(0), count, kBlock * step, begin);
+  Value first = blocks.getInductionVar();
+  Value end = arith::AddIOp::create(builder, loc, first, constant(kBlock * step));
+  scf::ForOp groups = loop(first, arith::MinUIOp::create(builder, loc, end, count), step, begin);
+  Value part = readPart(builder, loc, slots, groups.getInductionVar(), lane, at);
+  return finish(blocks, finish(groups, part));
 }
 
 void PartialSums::combineAll(OpBuilder &builder, const Sums &sums) {

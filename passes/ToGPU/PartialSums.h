@@ -1,8 +1,8 @@
 //===- PartialSums.h - sums that workers hold in parts ----------*- C++ -*-===//
 //
 // pe-divide-loops divides a sum among workers. A worker is a lane of a warp and adds to its own
-// elements; the lanes of a warp add theirs as a tree to those of their group; and a later stage
-// adds the groups to the target, with a warp per element.
+// elements. If it has only one, the lanes of a warp add theirs as a tree to that of their group. A
+// later stage adds the groups, or all workers' elements, to the target, with a warp per element.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_PASSES_TOGPU_PARTIALSUMS_H
@@ -18,8 +18,8 @@ namespace mlir::tile::gpu {
 struct Slots {
   Value target;
   Reduction kind;
-  Value workers; // [groups, lanes, extents of the target...]: sums of a worker
-  Value groups;  // [groups, extents of the target...]: sums of the workers of a warp
+  Value workers; // [groups, extents of the target..., lanes]: sums of a worker
+  Value groups;  // [groups, extents of the target...]: sums of the workers of a warp, or null
 };
 
 /// Returns the extents of a buffer.

@@ -135,13 +135,14 @@ def PEDivideLoopsPass : Pass<"pe-divide-loops", "::mlir::ModuleOp"> {
   let description = [{
     A scalar loop that only adds to a few elements, such as the chain from sums per distance to the parameters of a bias,
     has no index that could be divided among threads without two of them adding to one element. The pass divides it among workers,
-    the lanes of warps: a worker executes every n-th iteration and adds to its own elements, the lanes of a warp add theirs as a tree
-    to the elements of their group, and a stage before the first use of the sums combines the groups of all divided loops with the
-    same target, with a warp per element.
+    the lanes of warps: a worker executes every n-th iteration and adds to its own elements. If it has one element of a sum, the lanes of
+    a warp add theirs as a tree to that of their group. A stage before the first use of the sums combines the groups, or the elements of
+    all workers, of all divided loops with the same target; a warp combines an element.
 
     The number of workers is a function of the extents alone, so results are the same on every machine: one per iteration until all
     have 8192 elements, but at least 256 workers (32 if 1024 threads exist without them), then as few as execute at most 256 iterations
-    each. Thus no thread adds more than 256 numbers in a row for up to 2^26 iterations (test/passes/ToGPU/additions-in-a-row.test).
+    each. A lane that combines more than 256 parts combines blocks of 256 first. Thus no thread adds more than 256 numbers in a row
+    for up to 2^24 iterations (test/passes/ToGPU/additions-in-a-row.test).
 
     Loops stay unchanged if rows, columns or distances are parallel indices, or if they change memory other than by adding (or by one
     of maximum and minimum per buffer), add to more than 4096 elements, or have sums that a later loop of the same stage reads. Maxima
@@ -154,13 +155,12 @@ def PEDivideLoopsPass : Pass<"pe-divide-loops", "::mlir::ModuleOp"> {
     ==> with n groups, "ceildiv(max(1,min(r+c-1,max(256,ceildiv(r+c-1,256)))),32)"
     tile.stage @finish finish over [] {
       tile.foreach over ["hq", "n", "32"] { ^bb0(%h: index, %g: index, %lane: index):
-        scf.for %i = 32 g + lane to r + c - 1 step 32 n { ... tile.accumulate %x, %workers[%g, %lane, %bucket, %h] ... }
-        scf.for %e = 0 to 32 { %x = tile.read %workers[%g, %lane, %e, %h] ... tile.accumulate %x, %groups[%g, %e, %h] ... }
+        scf.for %i = 32 g + lane to r + c - 1 step 32 n { ... tile.accumulate %x, %workers[%g, %bucket, %h, %lane] ... }
       }
     }
     tile.stage @finish_workers finish over [] {
       tile.foreach over ["32", "hq", "32"] { ^bb0(%e: index, %h: index, %lane: index):
-        %sum = scf.for %g = lane to n step 32 { ... + groups[%g, %e, %h] }
+        %sum = scf.for %g = 0 to n { ... + workers[%g, %e, %h, %lane] }
         tile.accumulate %sum, %G[%e, %h] ...
       }
     }

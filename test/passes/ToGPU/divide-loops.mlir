@@ -3,9 +3,8 @@
 // The loop over distances adds to 32 elements per head, which no two threads may share. The head is
 // an index of the written element, so it remains an index of the loop.
 // CHECK-LABEL: tile.plan @sums
-// CHECK: %[[GROUPS:[0-9]+]] = tile.buffer {{.*}}groups0" temporary {zero}
-// CHECK-SAME: <["[[COUNT:ceildiv.max.1,min..r . c - 1.,max.256,ceildiv..r . c - 1.,256....,32.]]", 32, hq], f64>
-// CHECK: %[[WORKERS:[0-9]+]] = tile.buffer {{.*}}workers0" temporary {zero} : <["[[COUNT]]", 32, 32, hq], f64>
+// CHECK: %[[WORKERS:[0-9]+]] = tile.buffer {{.*}}workers0" temporary {zero}
+// CHECK-SAME: <["[[COUNT:ceildiv.max.1,min..r . c - 1.,max.256,ceildiv..r . c - 1.,256....,32.]]", 32, hq, 32], f64>
 // CHECK-NOT: tile.stage
 // CHECK: tile.stage @finish finish over [] {
 // CHECK-NEXT: tile.foreach over ["hq", "[[COUNT]]", "32"] {
@@ -22,20 +21,19 @@
 // CHECK: %[[T:.*]] = arith.index_cast %[[REST]] : i64 to index
 // CHECK: %[[X:.*]] = tile.read %{{.*}}[%[[H]], %[[T]]]
 // CHECK: %[[BUCKET:.*]] = arith.divui %[[T]], %{{.*}} : index
-// CHECK: tile.accumulate %[[X]], %[[WORKERS]][%[[G]], %[[L]], %[[BUCKET]], %[[H]]] : f32
-// The lanes of a warp add their elements, except the dimension of the head, which is the worker's own.
-// CHECK: scf.for %[[E:.*]] = %
-// CHECK-NEXT: %[[OWN:.*]] = tile.read %[[WORKERS]][%[[G]], %[[L]], %[[E]], %[[H]]] inbounds
-// CHECK-NEXT: tile.accumulate %[[OWN]], %[[GROUPS]][%[[G]], %[[E]], %[[H]]] : f64
-// A warp combines the groups of an element.
+// CHECK: tile.accumulate %[[X]], %[[WORKERS]][%[[G]], %[[BUCKET]], %[[H]], %[[L]]] : f32
+// A warp combines the workers' elements, a lane those of its worker in each group.
 // CHECK: tile.stage @finish_workers finish over [] {
 // CHECK-NEXT: tile.foreach over ["32", "hq", "32"] {
 // CHECK-NEXT: ^bb0(%[[E:.*]]: index, %[[HEAD:.*]]: index, %[[L:.*]]: index):
 // CHECK: %[[ZERO:.*]] = arith.constant 0.000000e+00 : f64
 // CHECK: %[[ALL:.*]] = tile.size "[[COUNT]]" : index
-// CHECK: %[[SUM:.*]] = scf.for %[[GROUP:.*]] = %[[L]] to %[[ALL]] step %c32{{.*}} iter_args(%[[SO:.*]] = %[[ZERO]])
-// CHECK: %[[PART:.*]] = tile.read %[[GROUPS]][%[[GROUP]], %[[E]], %[[HEAD]]] inbounds
+// CHECK: %[[SUM:.*]] = scf.for %[[BLOCK:.*]] = %{{.*}} to %[[ALL]] step %c256{{.*}} iter_args(%[[OLD:.*]] = %[[ZERO]])
+// CHECK: %[[END:.*]] = arith.minui %{{.*}}, %[[ALL]] : index
+// CHECK: %[[ROW:.*]] = scf.for %[[GROUP:.*]] = %[[BLOCK]] to %[[END]] step %c1{{.*}} iter_args(%[[SO:.*]] = %[[ZERO]])
+// CHECK: %[[PART:.*]] = tile.read %[[WORKERS]][%[[GROUP]], %[[E]], %[[HEAD]], %[[L]]] inbounds
 // CHECK: arith.addf %[[SO]], %[[PART]] : f64
+// CHECK: arith.addf %[[OLD]], %[[ROW]] : f64
 // CHECK: tile.accumulate %[[SUM]], %{{.*}}[%[[E]], %[[HEAD]]] : f64 -> <[32, hq], f64>
 tile.plan @sums attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %T = tile.buffer "t" temporary : !tile.buffer<[hq, t], f32>

@@ -50,13 +50,12 @@
 // TABLE: tile.launch @attention_attention_backward backward {{.*}} %[[SLOTS]],
 // TABLE: tile.launch @[[ADD:[a-z_0-9]+]] backward {{.*}}(%{{[0-9]+}}, %[[SLOTS]])
 
-// The chain from distances to buckets is divided among workers. The lanes of a warp add their sums, which a stage
-// adds up.
-// TABLE: %[[GROUPS:[0-9]+]] = tile.buffer {{.*}}finish_groups0" temporary {zero}
+// The chain from distances to buckets is divided among workers, whose sums a stage adds up.
+// TABLE: %[[WORKERS:[0-9]+]] = tile.buffer {{.*}}finish_workers0" temporary {zero}
 // TABLE: tile.launch @attention_attention_term0_finish finish items "ceildiv(hq*({{.*}})*32,128)"
-// TABLE-SAME: ({{.*}}, %[[GROUPS]],
+// TABLE-SAME: ({{.*}}, %[[WORKERS]])
 // TABLE: tile.launch @attention_attention_term0_finish_workers finish items "ceildiv(32*hq*32,128)"
-// TABLE-SAME: (%{{[0-9]+}}, %[[GROUPS]])
+// TABLE-SAME: (%{{[0-9]+}}, %[[WORKERS]])
 // Independent loops are one kernel; the CTAs of the second loop follow those of the first.
 // FIRE: tile.launch @[[LOOPS:[a-z_0-9]+_workers]] finish items "ceildiv(hq*32,128)+ceildiv(hq*32*32,128)+
 // FIRE-NOT: @[[LOOPS]]_1 finish

@@ -1,8 +1,9 @@
 """Counts how many numbers a thread adds in a row, in the tile program after pe-divide-loops.
 
 A worker of a divided loop executes the loop's iterations divided by the number of workers; a lane
-of the stage that combines them adds its part of the groups. Both are evaluated for calls of up to
-2^24 iterations, from the expressions in the program on standard input.
+of the stage that combines them adds blocks of 256 groups of workers, every 32nd group if the lanes
+of a warp added theirs. These numbers are evaluated for calls of up to 2^24 iterations, from the
+expressions in the program on standard input.
 """
 
 import math
@@ -10,7 +11,7 @@ import re
 import sys
 
 FUNCTIONS = {"ceildiv": lambda x, y: -(-x // y), "min": min, "max": max}
-LANES = 32
+LANES, BLOCK = 32, 256
 CALLS = [(1, 1, 16), (16, 1, 300), (16, 1, 4096), (16, 2, 131072), (8, 1, 1 << 20), (1, 1, 1 << 23)]
 
 
@@ -34,8 +35,10 @@ def divided_loops(text: str) -> list[tuple[str, list[str]]]:
     return loops
 
 
-loops = divided_loops(sys.stdin.read())
-most_iterations = most_groups = most_calls = 0
+program = sys.stdin.read()
+loops = divided_loops(program)
+added = set(re.findall(r'_groups\d+" .* : <\["([^"]*)"', program))  # by the lanes of a warp
+most_iterations = most_groups = most_blocks = most_calls = 0
 for groups, sizes in loops:
     for heads, batch, length in CALLS:
         count = math.prod(evaluate(size, heads, batch, length) for size in sizes)
@@ -43,7 +46,10 @@ for groups, sizes in loops:
             continue
         warps = evaluate(groups, heads, batch, length)
         most_iterations = max(most_iterations, -(-count // (warps * LANES)))
-        most_groups = max(most_groups, -(-warps // LANES))
+        parts = -(-warps // LANES) if groups in added else warps
+        most_groups = max(most_groups, min(parts, BLOCK))
+        most_blocks = max(most_blocks, -(-parts // BLOCK))
         most_calls = max(most_calls, count)
 print(f"{len(loops)} divided loops, up to {most_calls} iterations")
-print(f"a worker executes at most {most_iterations}, a lane adds at most {most_groups} groups")
+print(f"a worker executes at most {most_iterations}")
+print(f"a lane adds at most {most_groups} groups in a row, and {most_blocks} blocks")
