@@ -153,6 +153,23 @@ static GpuSchedule chooseForVectors(GpuSchedule schedule, const StageTraits &tra
   return schedule;
 }
 
+/// Chooses the blocks of a stage whose rows own two tiles per warp and sum nothing over rows.
+static GpuSchedule chooseForRows(GpuSchedule schedule, const StageTraits &traits, int64_t depth,
+                                 bool isSmall, bool hasWindow) {
+  const bool isDeep = depth > 64;
+  const bool keepsBlock = traits.hasSegments || traits.readsPairs || traits.hasLoops;
+  if (isSmall && isDeep) { // a single CTA fits, and with eight warps it has two per scheduler
+    schedule.warps = 8, schedule.ownerTiles = 1;
+    schedule.innerBlock = keepsBlock ? schedule.innerBlock : 48;
+  } else if (isSmall && depth > 32 && !keepsBlock) {
+    schedule.innerBlock = 32; // another CTA fits
+  } else if (isDeep && traits.hasFewValues() && traits.pairs <= 5 && !traits.hasWindows &&
+             !hasWindow) {
+    schedule.innerBlock = 48; // fits the registers without a bias, and has fewer barriers
+  }
+  return schedule;
+}
+
 GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage, const Machine &machine) {
   auto plan = stage->getParentOfType<PlanOp>();
   const StageTraits traits(stage);
@@ -172,18 +189,17 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage, const Machine &machine)
   // CTAs then take half as many turns per pair (docs/benchmarks/gpu.md).
   if (traits.sumsColumns && traits.hasFewValues() && depth > 32 && depth <= 64)
     schedule.ownerTiles = 2, schedule.innerBlock = 32;
-  // Without a bias or a window, blocks of 48 keys fit the registers too, and have fewer barriers.
-  if (!traits.sumsColumns && traits.hasFewValues() && traits.pairs <= 5 && !traits.hasWindows &&
-      !traits.loadsPairs && !stage.getBand().lower && depth > 64 && depth <= 128)
-    schedule.innerBlock = 48;
-  // Chips with less shared memory than sm_80 fit half as many f32 owners.
   const bool isSmall = machine.sharedBytes < ::pe::plan::findMachine("sm_80")->sharedBytes;
+  if (schedule.ownerTiles == 2 && !traits.sumsColumns && !traits.hasSnapshots && !traits.loadsPairs)
+    schedule = chooseForRows(schedule, traits, depth, isSmall,
+                             /*hasWindow=*/stage.getBand().lower.has_value());
   if (traits.hasVectors && depth > (traits.isWide ? 32 : 64)) // two panels of vectors are large
     return chooseForVectors(schedule, traits, depth,
                             isSmall || (!traits.isWide && traits.vectors > 1));
   const bool isLarge =
       depth > (traits.hasSnapshots || (traits.hasSegments && traits.sumsColumns) ? 32 : 64);
   const bool needsSquares = traits.hasDiagonals && schedule.innerBlock > 32;
+  // Chips with less shared memory than sm_80 fit half as many f32 owners.
   if (traits.isWide && isLarge && !needsSquares && isSmall)
     schedule.warps = 2;
   return schedule;
