@@ -89,30 +89,25 @@ def traces_of(kernel: Kernel, rows: dict[int, Row], warps: int) -> list[Trace]:
     """Returns the traces of the warps of a CTA. Those with the same counts share one."""
     polls, counts = polls_of(rows), counts_of(rows, warps)
     keys = [tuple(n for line, n in each.items() if line not in polls) for each in counts]
-    traces = {key: walk(kernel, counts[keys.index(key)], polls) for key in keys}
-    steps = max(trace.runs for trace in traces.values())
-    return [traces[key] if traces[key].code else walk(kernel, each, polls, like=steps)
-            for key, each in zip(keys, counts)]
+    traces = {key: walk(kernel, each, polls) for key, each in zip(keys, counts)}
+    return [traces[key] for key in keys]
 
 
 def predict(kernel: Kernel, traces: list[Trace], ctas: int, on: Chip,
             rows: dict[int, Row]) -> Result:
     """Executes the traces of a CTA's warps."""
-    running = [trace for trace in traces if trace.code]
     if kernel.chip not in (on.name, on.arch):
         raise ModelError(f"{kernel.name}: expected code for {on.arch}, found {kernel.chip}")
-    if not any(trace.products for trace in running):
-        raise ModelError(f"{kernel.name}: expected a loop with matrix instructions, found none")
-    if len({trace.barriers for trace in running if trace.products}) > 1:
+    if len({trace.barriers for trace in traces}) > 1:
         print(f"gpu-model: {kernel.name}: expected warps with the same barriers in a step, found "
               "others; the speed is a lower bound", file=sys.stderr)
-    return execute(running, ctas, on, rows)
+    return execute(traces, ctas, on, rows)
 
 
 def summary(kernel: Kernel, rows: dict[int, Row], traces: list[Trace], ctas: int) -> dict[str, Any]:
     """Returns the columns of a kernel. Slots are issued instructions: of its main loop, and of the
     call without blocks that wait for a turn."""
-    code, polls = [i for trace in traces if trace.code for i in trace.steps], polls_of(rows)
+    code, polls = [i for trace in traces for i in trace.steps], polls_of(rows)
     matrix, products = products_of(code), sum(
         row.executions for row in rows.values() if row.text.startswith("mma"))
     slots = sum(rows[i.line].executions for block in blocks_of(kernel.code)

@@ -44,7 +44,7 @@ class Cost:
     stall: int
     wavefronts: float = 0.0  # of shared memory
     bytes: float = 0.0  # of the L2 cache
-    limit: int = 0  # of a barrier: the warps that arrive, 0 for all; of a wait: groups of copies
+    limit: int = 0  # of a wait: groups of copies
 
 
 def cost_of(i: Instruction, chip: Chip, counted: Row | None) -> Cost:
@@ -61,14 +61,11 @@ def cost_of(i: Instruction, chip: Chip, counted: Row | None) -> Cost:
         "uniform": (2, 4), "control": (0, 4), "load": (2, from_device), "store": (2, 20),
     }.get(kind, (2, 24 if i.name == "SHFL" else chip.shared_latency))
     cost = Cost(i, "memory" if is_access else kind, busy, latency, i.stall)
-    numbers = [int(x, 16) for x in re.findall(r"0x[0-9a-f]+", i.operands)]
     if i.name in ("MEMBAR", "FENCE"):
         cost.latency = chip.fence if re.search("GPU|SYS", i.opcode) else 20
         cost.stall = max(i.stall, cost.latency)
     elif i.name == "DEPBAR":
-        cost.limit = sum(numbers[:1])
-    elif i.name == "BAR":
-        cost.limit = sum(numbers[1:2]) // 32
+        cost.limit = sum(int(x, 16) for x in re.findall(r"0x[0-9a-f]+", i.operands)[:1])
     elif is_access:
         words = 4.0 if ".128" in i.opcode else 1.0
         words = 2.0 if ".64" in i.opcode or i.name == "REDUX" else words
@@ -100,7 +97,7 @@ class Multiprocessor:
 
     def __init__(self, chip: Chip, warps_of_cta: int, seed: int) -> None:
         self.chip, self.warps_of_cta, self.chance = chip, warps_of_cta, random.Random(seed)
-        self.barriers: dict[tuple[int, str], Barrier] = defaultdict(Barrier)  # by CTA and name
+        self.barriers: dict[int, Barrier] = defaultdict(Barrier)  # by CTA
         self.shared = self.l2 = 0.0  # the cycles from which they are free
         self.time, self.waited = 0, Counter[int]()  # as in the result
 
@@ -146,12 +143,10 @@ class Multiprocessor:
                 groups.append(max(copies, default=0.0))
                 copies = []
             elif i.name == "BAR":
-                key = cta, i.operands.split(",")[0]
-                met = self.barriers[key]
-                met.arrived += 1
-                if met.arrived >= (cost.limit or self.warps_of_cta):
-                    self.barriers.pop(key).opens = self.time + BARRIER_LATENCY
-                barrier = barrier if ".ARV" in i.opcode else met
+                barrier = self.barriers[cta]
+                barrier.arrived += 1
+                if barrier.arrived == self.warps_of_cta:
+                    self.barriers.pop(cta).opens = self.time + BARRIER_LATENCY
             yield self.time
         while True:
             yield ENDED
@@ -186,18 +181,18 @@ def execute(traces: Sequence[Trace], ctas: int, chip: Chip, rows: Mapping[int, R
         machine = Multiprocessor(chip, len(traces), seed)
         schedulers: list[list[Iterator[int]]] = [[] for _ in range(4)]
         pipes: list[dict[str, int]] = [defaultdict(int) for _ in schedulers]
-        math: list[tuple[Trace, list[int]]] = []  # warps with matrix instructions
+        warps: list[tuple[Trace, list[int]]] = []
         for cta in range(ctas):
             start = machine.chance.randrange(max(len(trace.code) // 4 for trace in traces))
             for number, trace in enumerate(traces, cta * len(traces)):
                 times: list[int] = []
                 schedulers[number % 4].insert(0, machine.warp(
                     cta, [costs[id(i)] for i in trace.code], start, pipes[number % 4], times))
-                math += [(trace, times)] if trace.products else []
+                warps.append((trace, times))
         machine.run(schedulers)
-        low, high = len(math[0][0].marks) // 4, len(math[0][0].marks) - 4
+        low, high = len(traces[0].marks) // 4, len(traces[0].marks) - 4
         cycles.append(fmean((times[trace.marks[high]] - times[trace.marks[low]]) / (high - low)
-                            for trace, times in math))
+                            for trace, times in warps))
         waited += machine.waited
     products = ctas * sum(trace.products for trace in traces)
     return Result(fmean(cycles), fmean(products * chip.matrix / 4 / x for x in cycles), waited)

@@ -25,7 +25,6 @@ Ways = dict[int, list[tuple[int, float]]]  # the successors of a block, with the
 class Trace:
     code: list[Instruction]
     marks: list[int]  # the indices in `code` at which a step begins
-    runs: float = 0.0  # executions of the loop that were counted
 
     @property
     def steps(self) -> list[Instruction]:
@@ -82,14 +81,13 @@ class Graph:
             self.exits.append(exits)
 
 
-def main_loop(graph: Graph, weights: list[float | None], like: float) -> int | None:
+def main_loop(graph: Graph, weights: list[float | None]) -> int | None:
     """Returns the first block of the smallest loop with the most matrix instructions, or null if
-    there is none. Blocks with no weight do not count. Of a warp without matrix instructions, it is
-    the largest loop that executes `like` times."""
-    def worth(loop: tuple[int, int]) -> tuple[float, int]:
+    there is none. Blocks with no weight do not count."""
+    def worth(loop: tuple[int, int]) -> tuple[int, int]:
         first, last = loop
         body = [i for b in range(first, last + 1) if weights[b] for i in graph.blocks[b]]
-        return products_of(body) or (weights[first] == like) * 1e-6 * len(body), first - last
+        return products_of(body), first - last
 
     loops = [(to, b) for b, exits in enumerate(graph.exits) for to in exits if to <= b]
     best = max(loops, key=worth, default=None)
@@ -190,21 +188,19 @@ def follow(graph: Graph, head: int, ways: Ways, steps: int) -> Trace:
 
 
 def walk(kernel: Kernel, counts: Mapping[int, int] | None = None, polls: Set[int] = frozenset(),
-         like: float = 0.0, steps: int = 20) -> Trace:
-    """Returns what a warp executes in `steps` steps of the main loop, which runs `like` times if it
-    has no matrix instructions. The trace is empty if there is no such loop. `counts` are executions
-    of lines, and `polls` the lines that repeat until another CTA has stored. Refuses a path with
-    too many unknown instructions."""
+         steps: int = 20) -> Trace:
+    """Returns what a warp executes in `steps` steps of the main loop. `counts` are executions of
+    lines, and `polls` the lines that repeat until another CTA has stored. Refuses a kernel without
+    such a loop, and a path with too many unknown instructions."""
     graph = Graph(kernel.code)
     weights: list[float | None] = [1.0] * len(graph.blocks)
     if counts:
         weights = counted(graph, counts)
-    head = main_loop(graph, weights, like)
+    head = main_loop(graph, weights)
     if head is None:
-        return Trace([], [])
+        raise ModelError(f"{kernel.name}: expected a loop with matrix instructions, found none")
     ways = flows(graph, weights, head, polls) if counts else steady(graph, head)
     trace = follow(graph, head, ways, steps)
-    trace.runs = weights[head] or 0.0
     if len(trace.marks) <= steps:
         raise ModelError(f"{kernel.name}: expected {steps} steps of the main loop, found "
                          f"{max(0, len(trace.marks) - 1)} in {len(trace.code)} instructions")

@@ -198,19 +198,6 @@ class WalkTest(unittest.TestCase):
         steps = walk(parse(sass(text))["kernel"], dict.fromkeys(range(1, 6), 30)).steps
         self.assertEqual(" ".join(i.name for i in steps[:6]), "HMMA CALL POPC RET MOV BRA")
 
-    def test_a_warp_without_products_has_the_loop_of_the_same_steps(self):
-        text = """.L_x_0:
-            MOV R1, R2 | line=1
-            @P0 BRA `(.L_x_0) | line=1
-            .L_x_1:
-            LDG.E R1, [R2] | line=2
-            STG.E [R2], R1 | line=2
-            @P0 BRA `(.L_x_1) | line=2
-            EXIT"""
-        kernel = parse(sass(text))["kernel"]
-        self.assertEqual(walk(kernel, {1: 99, 2: 16}).code, [])
-        self.assertEqual(walk(kernel, {1: 99, 2: 16}, like=16).steps[0].name, "LDG")
-
     def test_warps_of_a_role_share_the_mean_of_the_rest(self):
         rows = {1: machine.Row(20, 0, 0, 0, "mma.sync", [10, 10, 0]),
                 2: machine.Row(9, 0, 0, 0, "add.s32", [2, 4, 3])}
