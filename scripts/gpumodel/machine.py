@@ -8,6 +8,7 @@ hits in their cache.
 
 import random
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -190,9 +191,16 @@ def execute(traces: Sequence[Trace], ctas: int, chip: Chip, rows: Mapping[int, R
                     cta, [costs[id(i)] for i in trace.code], start, pipes[number % 4], times))
                 warps.append((trace, times))
         machine.run(schedulers)
-        low, high = len(traces[0].marks) // 4, len(traces[0].marks) - 4
-        cycles.append(fmean((times[trace.marks[high]] - times[trace.marks[low]]) / (high - low)
-                            for trace, times in warps))
+        # A warp that competes with fewer others is faster, so only the time of all warps counts: the
+        # whole run if some end before others begin.
+        begin = max(times[trace.marks[1]] for trace, times in warps)
+        end = min(times[trace.marks[-1]] for trace, times in warps)
+        if end <= begin:
+            begin, end = (f(times[mark] for trace, times in warps for mark in trace.marks)
+                          for f in (min, max))
+        steps = fmean((bisect_left(times, end) - bisect_left(times, begin))
+                      / len(trace.steps) * (len(trace.marks) - 1) for trace, times in warps)
+        cycles.append((end - begin) / steps)
         waited += machine.waited
     products = ctas * sum(trace.products for trace in traces)
     return Result(fmean(cycles), fmean(products * chip.matrix / 4 / x for x in cycles), waited)
