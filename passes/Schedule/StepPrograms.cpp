@@ -28,7 +28,8 @@ public:
   Deriver(StageOp stage, const GpuSchedule &schedule)
       : stage(stage), stream(stage.getStream()), schedule(schedule),
         inner(getOwner(stage) == Owner::Rows ? "c" : "r"),
-        copiesLater(inner == "c" && stream.getBody().front().getOps<ScanOp>().empty()),
+        copiesLater(inner == "c" && stream.getBody().front().getOps<ScanOp>().empty() &&
+                    stream.getBody().front().getOps<SegmentsOp>().empty()),
         isDivided(copiesLater || schedule.ahead > 0 || schedule.slots == 1 ||
                   schedule.slots != schedule.lateSlots) {}
 
@@ -58,7 +59,7 @@ private:
   const GpuSchedule &schedule;
   StringRef inner;
   /// The next blocks are copied after the scores, whose first operands would otherwise wait for the
-  /// copies of all warps. Scans leave no registers for their addresses.
+  /// copies of all warps. Scans and piecewise functions leave no registers for their addresses.
   const bool copiesLater;
   const bool isDivided;
   StageProgram result;

@@ -191,8 +191,8 @@ def execute(traces: Sequence[Trace], ctas: int, chip: Chip, rows: Mapping[int, R
                     cta, [costs[id(i)] for i in trace.code], start, pipes[number % 4], times))
                 warps.append((trace, times))
         machine.run(schedulers)
-        # A warp that competes with fewer others is faster, so only the time of all warps counts: the
-        # whole run if some end before others begin.
+        # A warp that competes with fewer others is faster, so only the time of all warps counts:
+        # the whole run if some end before others begin.
         begin = max(times[trace.marks[1]] for trace, times in warps)
         end = min(times[trace.marks[-1]] for trace, times in warps)
         if end <= begin:

@@ -171,8 +171,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     tile.stream any {
       %s = tile.constant 1.0 : !tile.val<[r, c], f32>
       %m = tile.constant 1.0 : !tile.val<[r], f32>
-      // expected-error-re @below {{scores over [r, c] and a maximum over [r], found{{.*}}'!tile.val<[r, c], f32>' (rescale-C1)}}
-      %x, %o, %n, %l = tile.rescale %s from %s(%m) unit 1.0 slack 8.0 : <[r, c], f32>, <[r, c], f32>, !tile.val<[r], f32>
+      // expected-error-re @below {{scores over [r, c] and a maximum over [r], found{{.*}} (rescale-C1)}}
+      %x, %o, %n, %l = tile.rescale %s from %s(%m) unit 1.0 slack 8.0
+          : <[r, c], f32>, <[r, c], f32>, !tile.val<[r], f32>
       tile.yield
     }
   }
@@ -186,7 +187,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
       %s = tile.constant 1.0 : !tile.val<[r, c], f32>
       %m = tile.constant 1.0 : !tile.val<[r], f32>
       // expected-error @below {{expected sums over r and not c, found '!tile.val<[r, c], f32>' (rescale-C2)}}
-      %x, %o, %n, %l = tile.rescale %s from %m(%s) unit 1.0 slack 8.0 : <[r, c], f32>, <[r], f32>, !tile.val<[r, c], f32>
+      %x, %o, %n, %l = tile.rescale %s from %m(%s) unit 1.0 slack 8.0
+          : <[r, c], f32>, <[r], f32>, !tile.val<[r, c], f32>
       tile.yield
     }
   }
@@ -199,7 +201,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     tile.stream any {
       %s = tile.constant 1.0 : !tile.val<[r, c], f32>
       %m = tile.constant 1.0 : !tile.val<[r], f32>
-      // expected-error @below {{expected a positive unit and a slack of at least 0, found 0.000000e+00 and 8.000000e+00 (rescale-C3)}}
+      // expected-error @below {{unit and a slack of at least 0, found 0.000000e+00 and 8.000000e+00 (rescale-C3)}}
       %x, %o, %n, %l = tile.rescale %s from %m(%m) unit 0.0 slack 8.0 : <[r, c], f32>, <[r], f32>, !tile.val<[r], f32>
       tile.yield
     }
@@ -213,7 +215,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     tile.stream any {
       %s = tile.constant 1.0 : !tile.val<[r, c], f32>
       %m = tile.constant 1.0 : !tile.val<[r], f32>
-      // expected-error @below {{expected a positive unit and a slack of at least 0, found 1.000000e+00 and -1.000000e+00 (rescale-C3)}}
+      // expected-error @below {{unit and a slack of at least 0, found 1.000000e+00 and -1.000000e+00 (rescale-C3)}}
       %x, %o, %n, %l = tile.rescale %s from %m(%m) unit 1.0 slack -1.0 : <[r, c], f32>, <[r], f32>, !tile.val<[r], f32>
       tile.yield
     }

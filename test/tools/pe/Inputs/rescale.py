@@ -1,4 +1,4 @@
-"""Writes queries and keys whose scores rise along the keys, or compares the first rows of two results.
+"""Writes queries and keys whose scores rise along the keys, or compares first rows of two results.
 
 usage: rescale.py write FILE SLOPE...   the slopes of the rows after the first, which has slope 0
        rescale.py compare FILE FILE
