@@ -185,8 +185,9 @@ static std::string groupsOf(ForeachOp loop, const llvm::SmallBitVector &parallel
       constantProduct(loopExtents(loop, parallel, /*areParallel=*/true), plan) >= kManyThreads;
   const int64_t many = std::max(hasThreads ? kLanes : kFewWorkers, kElements / elements);
   const std::string count = productOfExtents(extents);
-  return llvm::formatv("ceildiv(max(1,min({0},max({1},ceildiv({0},{2})))),{3})", count, many,
-                       kMostIterations, kLanes);
+  // Without rows and columns, the number of distances r + c - 1 is negative.
+  return llvm::formatv("ceildiv(min({0},max({1},ceildiv({0},{2}))),{3})", "max(1," + count + ")",
+                       many, kMostIterations, kLanes);
 }
 
 //===- Rewriting --------------------------------------------------------------------===//

@@ -152,7 +152,7 @@ def PEDivideLoopsPass : Pass<"pe-divide-loops", "::mlir::ModuleOp"> {
     tile.stage @finish finish over [] {
       tile.foreach over ["hq", "r + c - 1"] { ^bb0(%h: index, %t: index): ... tile.accumulate %x, %G[%bucket, %h] ... }
     }
-    ==> with n groups, "ceildiv(max(1,min(r+c-1,max(256,ceildiv(r+c-1,256)))),32)"
+    ==> with n groups, "ceildiv(min(max(1,r+c-1),max(256,ceildiv(max(1,r+c-1),256))),32)"
     tile.stage @finish finish over [] {
       tile.foreach over ["hq", "n", "32"] { ^bb0(%h: index, %g: index, %lane: index):
         scf.for %i = 32 g + lane to r + c - 1 step 32 n { ... tile.accumulate %x, %workers[%g, %bucket, %h, %lane] ... }

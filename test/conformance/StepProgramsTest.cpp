@@ -133,7 +133,7 @@ TEST(StepProgram, IsRefusedIfItDoesNotFit) {
       << errorOf("colour=2");
   EXPECT_NE(errorOf("ahead=1,owner_tiles=4")
                 .find("expected at most 255 registers of a thread for sums and scores with ahead = "
-                      "1, found 400"),
+                      "1, found 464"),
             std::string::npos)
       << errorOf("ahead=1,owner_tiles=4");
   EXPECT_NE(errorOf("slots=4,late_slots=4,inner_block=256").find("bytes of shared memory"),
