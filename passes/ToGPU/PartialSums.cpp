@@ -108,13 +108,18 @@ static Value combine(OpBuilder &builder, Location loc, const Slots &slots, Value
   return finish(blocks, finish(groups, part));
 }
 
+StageOp PartialSums::lastStageOf(const Sums &sums) {
+  StageOp last = sums.front().second.stage;
+  for (const auto &[target, sum] : sums)
+    if (last->isBeforeInBlock(sum.stage))
+      last = sum.stage;
+  return last;
+}
+
 void PartialSums::combineAll(OpBuilder &builder, const Sums &sums) {
   if (sums.empty())
     return;
-  StageOp stage = sums.front().second.stage;
-  for (const auto &[target, sum] : sums)
-    if (stage->isBeforeInBlock(sum.stage))
-      stage = sum.stage;
+  StageOp stage = lastStageOf(sums);
   Location loc = stage.getLoc();
   auto plan = stage->getParentOfType<PlanOp>();
   std::string suffix = "_workers";
@@ -168,10 +173,7 @@ void PartialSums::add(StageOp stage, ArrayRef<Slots> slots) {
 void PartialSums::finish() {
   if (pending.empty())
     return;
-  StageOp last = pending.front().second.stage;
-  for (const auto &[target, sum] : pending)
-    if (last->isBeforeInBlock(sum.stage))
-      last = sum.stage;
+  StageOp last = lastStageOf(pending);
   OpBuilder builder(last->getContext());
   builder.setInsertionPointAfter(last);
   combineAll(builder, pending);

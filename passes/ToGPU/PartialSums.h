@@ -47,6 +47,7 @@ private:
     SmallVector<Slots> parts;
   };
   using Sums = llvm::MapVector<Value, Sum>;
+  static StageOp lastStageOf(const Sums &sums);
   static void combineAll(OpBuilder &builder, const Sums &sums);
 
   Sums pending;

@@ -25,6 +25,11 @@ public:
 
 private:
   bool findRaise();
+  /// Returns true if all differences so far have this unit.
+  bool hasUnit(float own) {
+    unit = unit == 0 ? own : unit;
+    return own > 0 && own == unit;
+  }
   bool readsDifference(MapOp map);
   bool findFactor(MapOp map);
   bool isScaledSum(MapOp map);
@@ -48,7 +53,7 @@ private:
 
 } // namespace
 
-/// Returns the arguments of the map's region for an input that the map has once, or null.
+/// Returns the argument of the map's region for an input that the map has once, or null.
 static Value argumentOf(MapOp map, Value input) {
   if (llvm::count(map.getInputs(), input) != 1)
     return {};
@@ -115,8 +120,7 @@ bool RunningMaximum::readsDifference(MapOp map) {
   if (!found)
     return false;
   weights.push_back(*found);
-  const float own = unitOf(found->product, found->difference);
-  return own == std::exchange(unit, own) || weights.size() == 1;
+  return hasUnit(unitOf(found->product, found->difference));
 }
 
 /// Sets the map of the factor by which sums fall when the maximum rises, and the maps of its users.
@@ -136,8 +140,7 @@ bool RunningMaximum::findFactor(MapOp map) {
       return false;
     sums.push_back(sum);
   }
-  const float own = unitOf(found->product, found->difference);
-  return own > 0 && (weights.empty() || own == unit) && (unit = own, true);
+  return hasUnit(unitOf(found->product, found->difference));
 }
 
 /// Returns the carry that a map over rows multiplies by `factor`, if it reads both only there.

@@ -7,6 +7,9 @@
 // OTHER-USE-LABEL: tile.plan @unit
 // OTHER-USE-NOT: tile.rescale
 // OTHER-USE: tile.plan @one
+// So do those with two units.
+// RUN: sed 's|0.125 : f32 // P|0.25 : f32|' %s | pe-opt --split-input-file --pe-rescale-rarely \
+// RUN:   | FileCheck %s --check-prefix=OTHER-USE
 
 // The exponent of a weight is one multiply-add, and the sums are multiplied only if a maximum rises.
 // CHECK-LABEL: tile.plan @unit
@@ -60,7 +63,7 @@ tile.plan @unit attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
       }
       %p = tile.map(%s, %m1) : (!rc, !r) -> !rc {
       ^bb0(%x: f32, %y: f32):
-        %c = arith.constant 0.125 : f32
+        %c = arith.constant 0.125 : f32 // P
         %d = arith.subf %x, %y : f32
         %z = arith.mulf %d, %c : f32
         %w = math.exp2 %z : f32
