@@ -115,6 +115,15 @@ Value KernelBuilder::shuffleXor(Value value, int mask) {
   return shuffle(value, integer(mask), NVVM::ShflKind::bfly);
 }
 
+Value KernelBuilder::barrierAny(Value condition) {
+  Value wide = create<arith::ExtUIOp>(i32(), condition);
+  Value any = create<NVVM::BarrierOp>(
+                  TypeRange{i32()}, /*barrierId=*/Value(), /*numberOfThreads=*/Value(),
+                  NVVM::BarrierReductionAttr::get(getContext(), NVVM::BarrierReduction::OR), wide)
+                  .getResult(0);
+  return create<arith::CmpIOp>(arith::CmpIPredicate::ne, any, integer(0));
+}
+
 Value KernelBuilder::warpAny(Value condition) {
   return create<NVVM::VoteSyncOp>(getI1Type(), integer(-1), condition, NVVM::VoteSyncKind::any);
 }

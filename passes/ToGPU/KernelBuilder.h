@@ -84,6 +84,9 @@ public:
 
   //===- Cooperation -----------------------------------------------------------------===//
   void barrier() { create<NVVM::BarrierOp>(); }
+  /// Is a barrier, and returns true (an i1) in all threads of the CTA if the condition holds in one
+  /// of them.
+  Value barrierAny(Value condition);
   void syncWarp();
   Value shuffleXor(Value value, int mask);
   /// Reduce over the lanes of the warp; all lanes get the result. They use redux.sync on integers,

@@ -10,29 +10,34 @@ using namespace mlir;
 using namespace mlir::tile;
 using namespace mlir::tile::gpu;
 
+using ::pe::math::Action;
+
 //===- Stopping early ---------------------------------------------------------------===//
 
-/// Returns true (an i1, the same in all threads) if any row of the CTA has a value that is NaN or
-/// at least `bound`.
+/// Returns true (an i1) if a row of the lane has a value that is NaN or at least `bound`.
 Value StreamStage::isAnyAtLeast(const Step &step, const Registers &values, double bound) {
-  Value zero = b.number(0.0), largest = zero; // 1 if there is such a row
+  Value any = b.create<arith::ConstantOp>(b.getBoolAttr(false));
   for (auto [index, value] : llvm::enumerate(values)) {
     Num row = step.rowAt(k.elementAt({"r"}, index));
     Value exists =
         b.both(b.less(row, k.rows), b.compare(arith::CmpIPredicate::sge, row, k.mask.rows.begin));
-    Value isLarge = b.create<arith::CmpFOp>(arith::CmpFPredicate::UGE, value, b.number(bound));
-    largest = b.select(b.both(exists, isLarge), b.number(1.0), largest);
+    Value isLarge = b.compare(arith::CmpFPredicate::UGE, value, b.number(bound));
+    any = b.create<arith::OrIOp>(any, b.both(exists, isLarge));
   }
-  for (int mask : {4, 8, 16}) // the lanes of a quad have the same rows
-    largest = b.max(largest, b.shuffleXor(largest, mask));
-  // Steps alternate between two copies if one that is left out may have no other barrier.
-  const Num copy = maySkip ? step.at.block % Num(2) * Num(k.schedule.warps) : Num(0);
-  auto slot = [&](const Num &warp) { return k.shared.at((copy + warp) * Num(4) + Num(stopSlots)); };
-  b.ifThen(b.compare(arith::CmpIPredicate::eq, k.lane, 0), [&] { b.store(largest, slot(k.warp)); });
-  b.barrier(); // otherwise, the first barrier of the next step precedes the next store
-  for (int64_t w = 0; w < k.schedule.warps; ++w)
-    largest = b.max(largest, b.load(b.f32(), slot(Num(w))));
-  return b.create<arith::CmpFOp>(arith::CmpFPredicate::OGT, largest, zero);
+  return any;
+}
+
+/// Returns whether the condition holds in a thread of the CTA, and the number of the trip's actions
+/// that have been emitted: if the trip begins with a barrier, it is the vote.
+std::pair<Value, size_t> StreamStage::vote(Value condition) {
+  const auto first = llvm::find_if(role.trip, [](const Action &action) {
+    return action.kind != Action::Take || !action.isJoined;
+  });
+  const bool takes = first->kind == Action::Take && innerRoundings.empty();
+  if (takes)
+    b.waitForCopies(first->inFlight);
+  const bool isBarrier = takes || first->kind == Action::Sync;
+  return {b.barrierAny(condition), isBarrier ? first - role.trip.begin() + 1 : 0};
 }
 
 /// The snapshot of the step's block decides whether it is skipped. Its terms for sums of other CTAs
@@ -45,15 +50,17 @@ SmallVector<Value> StreamStage::emitStepUnlessSmall(const Num &n, ValueRange car
     place.r = minOf(step.rowAt(k.elementAt({"r"}, i)), k.rows - Num(1));
     snapshot.push_back(b.load(b.f32(), k.fn.address(stream.getSkipBuffer(), place)));
   }
-  Value matters = isAnyAtLeast(step, snapshot, stream.getSkipBelow()->convertToDouble());
+  const auto [matters, taken] =
+      vote(isAnyAtLeast(step, snapshot, stream.getSkipBelow()->convertToDouble()));
   return b.ifElse(
-      matters, SmallVector<Type>(carried.getTypes()), [&] { return emitStep(n, carried); },
+      matters, SmallVector<Type>(carried.getTypes()),
+      [&, taken = taken] { return emitStep(n, carried, taken); },
       [&] { return leaveOut(n, carried); });
 }
 
 SmallVector<Value> StreamStage::leaveOut(const Num &n, ValueRange carried) {
-  // All threads have completed the previous step (isAnyAtLeast has a barrier). This thread must not
-  // have two copies to the same place in flight.
+  // All threads have completed the previous step (emitStepUnlessSmall has a barrier). This thread
+  // must not have two copies to the same place in flight.
   Trip trip{n, carried, /*isLeftOut=*/true};
   walk(role.trip, trip);
   Step step(around, placeOf(n));
@@ -80,9 +87,10 @@ SmallVector<Value> StreamStage::leaveOut(const Num &n, ValueRange carried) {
 
 SmallVector<Value> StreamStage::emitStepOrSkip(const Num &n, ValueRange carried) {
   SmallVector<Type> types(carried.getTypes());
-  Value isActive = b.compare(arith::CmpIPredicate::ne, b.fromValue(carried.back()), 0);
+  const auto [isActive, taken] =
+      vote(b.compare(arith::CmpIPredicate::ne, b.fromValue(carried.back()), 0));
   return b.ifElse(
-      isActive, types, [&] { return emitStep(n, carried.drop_back()); },
+      isActive, types, [&, taken = taken] { return emitStep(n, carried.drop_back(), taken); },
       [&] {
         storeZeros(n);
         return SmallVector<Value>(carried);

@@ -354,9 +354,9 @@ SmallVector<Registers> StreamStage::setCarried(Step &step, ValueRange carried) {
   return carriedSums;
 }
 
-SmallVector<Value> StreamStage::emitStep(const Num &n, ValueRange carried) {
+SmallVector<Value> StreamStage::emitStep(const Num &n, ValueRange carried, size_t taken) {
   Trip trip{n, carried};
-  walk(role.trip, trip);
+  walk(ArrayRef(role.trip).drop_front(taken), trip);
   Step &step = *trip.step;
   SmallVector<Value> yielded;
   for (auto [index, result] : llvm::enumerate(stream.getResults())) {
@@ -373,9 +373,9 @@ SmallVector<Value> StreamStage::emitStep(const Num &n, ValueRange carried) {
   step.finish();
   k.sums.endStep(step);
   if (mayStop) {
-    Value goesOn = isAnyAtLeast(step, step.registers(stream.getYielded(*stream.getStopCarry())),
-                                stream.getStopBelow()->convertToDouble());
-    yielded.push_back(b.create<arith::ExtUIOp>(b.i32(), goesOn));
+    Value holdsMass = isAnyAtLeast(step, step.registers(stream.getYielded(*stream.getStopCarry())),
+                                   stream.getStopBelow()->convertToDouble());
+    yielded.push_back(b.create<arith::ExtUIOp>(b.i32(), holdsMass));
   }
   return yielded;
 }
@@ -445,8 +445,6 @@ void StreamStage::run() {
       clearPairs(store.getBuffer());
   if (k.rowsOwn)
     ownBounds = loadRowBounds(around);
-  if (mayStop || maySkip)
-    stopSlots = k.shared.allocate((maySkip ? 2 : 1) * k.schedule.warps * 4);
   Trip first{role.first, {}};
   if (role.first < 0)
     walk(role.trip, first);

@@ -81,7 +81,8 @@ private:
   void findEnds(StepFacts &facts, const Num &n);
   void beginStep(Step &step, const Num &n);
   SmallVector<Registers> setCarried(Step &step, ValueRange carried);
-  SmallVector<Value> emitStep(const Num &n, ValueRange carried);
+  /// Emits a step whose first `taken` actions have been emitted.
+  SmallVector<Value> emitStep(const Num &n, ValueRange carried, size_t taken = 0);
   Value isFullBlock(const StepPlace &at, const RowBounds &bounds);
   SmallVector<Value> loopOverBlocks(Registers starts, LoopBody body);
   std::string items();
@@ -100,6 +101,7 @@ private:
   /// Returns the smallest and the largest state (tile.pairs) of the step's block.
   States statesOf(const StepPlace &at);
   void storeZeros(const Num &n);
+  std::pair<Value, size_t> vote(Value condition);
   Value isAnyAtLeast(const Step &step, const Registers &values, double bound);
   SmallVector<Value> leaveOut(const Num &n, ValueRange carried);
 
@@ -117,7 +119,6 @@ private:
   // Set before the loop.
   Num firstInner, innerCount, count; // count: the steps of the CTA
   BlockAt current{0, 0, 0}; // the block of the trip that is emitted, block 0 before the loop
-  int64_t stopSlots = 0;    // in shared memory: a value per warp
   RowBounds ownBounds;      // if rows own
   llvm::MapVector<Value, Panel> innerPanels;
   llvm::MapVector<Value, Window> windows;         // by table

@@ -36,7 +36,7 @@ void Counts::add(const Counts &line) {
   const auto has = [&](const char *opcode) {
     return line.instruction.find(opcode) != std::string::npos;
   };
-  barriers += has("bar.sync") || has("barrier.") ? line.executions : 0;
+  barriers += has("bar.sync") || has("bar.red") || has("barrier.") ? line.executions : 0;
   if (has("ld.acquire")) // how often depends on the schedule
     polls += line.executions;
   else
