@@ -214,9 +214,11 @@ def Tile_ScanOp : Tile_Op<"scan", [
     TypesMatchWith<"carry kept", "carry_in", "carry_out", "$_self">]> {
   let summary = "a recurrence along the keys of the block, in position order, with a row carry";
   let description = [{
-    `mul`: x <- a_j * x.  `linear`: x <- a_j * x + b_j. `result` at j is x after key j (`exclusive`:
-    before it). `carry_out` is x after the last key of the block. Masked keys leave x unchanged;
-    `tile.mask` defines their results.
+    `mul`: x <- a_j * x.  `linear`: x <- a_j * x + b_j.  `odds`: x <- x / (1 + a_j), with a_j in
+    [0, 2^30] or NaN: a target may divide by the product of four keys, which the bound keeps finite.
+    Then x below 2^-96 may become 0, and a NaN may reach x at the three keys before it. `result` at
+    j is x after key j (`exclusive`: before it). `carry_out` is x after the last key of the block.
+    Masked keys leave x unchanged; `tile.mask` defines their results.
 
     ```mlir
     %x, %carry = tile.scan mul descending %a carry %x0 : !tile.val<[r, c], f32>, !tile.val<[r], f32>

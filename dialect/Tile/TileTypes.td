@@ -45,7 +45,8 @@ def Tile_SlotsAttr : AttrDef<Tile_Dialect, "Slots"> {
 }
 
 def Tile_ScanKind : Tile_Enum<"ScanKind", "a scan over keys in position order", [
-  I32EnumAttrCase<"Mul", 0, "mul">, I32EnumAttrCase<"Linear", 1, "linear">]>;
+  I32EnumAttrCase<"Mul", 0, "mul">, I32EnumAttrCase<"Linear", 1, "linear">,
+  I32EnumAttrCase<"Odds", 2, "odds">]>;
 def Tile_ScanKindAttr : EnumAttr<Tile_Dialect, Tile_ScanKind, "scan_kind">;
 
 class Tile_Type<string name, string typeMnemonic> : TypeDef<Tile_Dialect, name> {

@@ -25,7 +25,7 @@ LogicalResult mlir::tile::cpu::checkFewRows(StageOp stage, std::string &why) {
   WalkResult result = stage.walk([&](Operation *op) {
     auto scan = dyn_cast<ScanOp>(op);
     if (!isa<WindowSumOp, WindowGradOp, WindowOuterOp, SegmentsGradOp, AccumulateOp>(op) &&
-        !(scan && scan.getKind() != ScanKind::Mul))
+        !(scan && scan.getKind() == ScanKind::Linear))
       return WalkResult::advance();
     why = ("'" + op->getName().getStringRef() + "' has no form with lanes along keys").str();
     return WalkResult::interrupt();

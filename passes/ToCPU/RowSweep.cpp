@@ -109,7 +109,7 @@ static Value movedLanes(Emitter &e, Value vector, Value fill, int64_t by, bool d
 Value SweepEmitter::emitRowScan(ScanOp scan, int64_t key) {
   const bool descending = scan.getOrder() == Order::Descending;
   Value ones = e.splat(1.0), &state = carryOf(scan).vectors[0];
-  Value product = inside(element(scan.getA(), key, 0), key, 0, 1.0);
+  Value product = scanFactor(scan, key, 0);
   for (int64_t by = 1; by < e.lanes; by *= 2)
     product = e.mul(product, movedLanes(e, product, ones, by, descending));
   Value result =

@@ -310,16 +310,23 @@ Value SweepEmitter::vectorOfRow(Value value, int64_t vector) {
   return context.cpu.isAlongKeys() ? e.broadcast(row) : row;
 }
 
+Value SweepEmitter::scanFactor(ScanOp scan, int64_t key, int64_t vector) {
+  Value a = element(scan.getA(), key, vector);
+  if (scan.getKind() == ScanKind::Odds)
+    a = e.div(e.splat(1.0), e.add(a, e.splat(1.0)));
+  return inside(a, key, vector, 1.0);
+}
+
 void SweepEmitter::emitScan(ScanOp scan, int64_t key, int64_t vector) {
   if (context.cpu.isAlongKeys())
     return define(scan.getResult(), key, vector, emitRowScan(scan, key));
-  Value a = inside(element(scan.getA(), key, vector), key, vector, 1.0);
+  Value a = scanFactor(scan, key, vector);
   Value &state = carryOf(scan).vectors[vector];
   Value next;
-  if (scan.getKind() == ScanKind::Mul)
-    next = e.mul(a, state);
-  else
+  if (scan.getKind() == ScanKind::Linear)
     next = e.fma(a, state, inside(element(scan.getB(), key, vector), key, vector, 0.0));
+  else
+    next = e.mul(a, state);
   define(scan.getResult(), key, vector, scan.getExclusive() ? state : next);
   state = next;
 }

@@ -44,6 +44,8 @@ private:
   void addLanes(AccumulateOp op, Value reg, int64_t vector);
   void addTo(AccumulateOp op, Value scalar, llvm::function_ref<Value(Value)> indexOf);
   void emitScan(ScanOp scan, int64_t key, int64_t vector);
+  /// Returns the factor of the scan's state, 1 outside the mask.
+  Value scanFactor(ScanOp scan, int64_t key, int64_t vector);
   void emitReduce(ReduceOp reduce, int64_t key, int64_t vector);
   void emitDot(DotOp dot);
   void emitWindowDot(WindowDotOp dot);

@@ -63,7 +63,6 @@ void emitReduce(Step &step, ReduceOp op);
 /// Combines a vector's registers over the lanes and warps that hold parts of the same element.
 void reduceAcrossLanes(FragmentKernel &k, const SpaceSet &to, Reduction kind, Registers &values);
 void emitRescale(Step &step, RescaleOp op);
-void emitScan(Step &step, ScanOp op);
 /// Return true (an i1) if the pair exists and is inside the mask.
 Value isInside(Step &step, const Num &row, const Num &column);
 Value isInside(Step &step, const Element &at);
@@ -72,6 +71,9 @@ RowBounds loadRowBounds(Scope &scope);
 /// Returns true (an i1) if the bounds include all columns of [column, columnEnd).
 Value areBoundsFull(KernelBuilder &b, const RowBounds &bounds, const Num &column,
                     const Num &columnEnd);
+
+/// Scans.cpp
+void emitScan(Step &step, ScanOp op);
 
 /// Biases.cpp: allocates the windows of all tables that the stream reads, by table.
 llvm::MapVector<Value, Window> makeWindows(FragmentKernel &k,

@@ -1,4 +1,4 @@
-//===- Vectors.cpp - constants, masks, reductions, scans ------------------===//
+//===- Vectors.cpp - constants, masks, reductions, running maxima ---------===//
 #include "passes/ToGPU/Emitters.h"
 #include "passes/ToGPU/LaneSums.h"
 
@@ -315,68 +315,3 @@ void RescaleWriter::run() {
 }
 
 void mlir::tile::gpu::emitRescale(Step &step, RescaleOp op) { RescaleWriter(step, op).run(); }
-
-//===- Scans -----------------------------------------------------------------------===//
-
-namespace {
-
-/// The map x -> a * x + b, or x -> a * x if b is null.
-struct Affine {
-  Value a, b;
-};
-
-Value apply(KernelBuilder &b, const Affine &f, Value x) {
-  return f.b ? b.fma(f.a, x, f.b) : b.mul(f.a, x);
-}
-
-/// Returns the composition: first `first`, then `second`.
-Affine then(KernelBuilder &b, const Affine &first, const Affine &second) {
-  return {b.mul(second.a, first.a), second.b ? b.fma(second.a, first.b, second.b) : Value()};
-}
-
-} // namespace
-
-void mlir::tile::gpu::emitScan(Step &step, ScanOp op) {
-  FragmentKernel &k = step.k;
-  KernelBuilder &b = k.b;
-  const bool ascending = op.getOrder() == Order::Ascending;
-  const Registers &a = step.registers(op.getA());
-  const Registers *plus = op.getB() ? &step.registers(op.getB()) : nullptr;
-  const Registers &carries = step.registers(op.getCarryIn());
-  Registers result(a.size()), carryOut(carries.size());
-  const int64_t perLane = 2 * k.layout.innerTiles();
-  for (int64_t owner = 0; owner < static_cast<int64_t>(carries.size()); ++owner) {
-    Element at = k.elementAt({k.rowsOwn ? "r" : "c"}, owner);
-    // Registers of this owner in the order of the scan.
-    SmallVector<int64_t> order;
-    for (int64_t n = 0; n < perLane; ++n) {
-      const int64_t inner = ascending ? n : perLane - 1 - n;
-      at.innerTile = inner / 2, at.innerHalf = inner % 2;
-      order.push_back(k.indexOf({"r", "c"}, at));
-    }
-    auto affineOf = [&](int64_t index) {
-      return Affine{a[index], plus ? (*plus)[index] : Value()};
-    };
-    Affine whole = affineOf(order.front());
-    for (int64_t index : ArrayRef(order).drop_front())
-      whole = then(b, whole, affineOf(index));
-    // The four lanes of the quad in the order of the scan; every lane computes the same values.
-    Num quad = k.lane - k.t;
-    Value x = carries[owner], before = x;
-    for (int n = 0; n < 4; ++n) {
-      const int64_t from = ascending ? n : 3 - n;
-      Affine lane{b.shuffleFrom(whole.a, quad + Num(from)),
-                  whole.b ? b.shuffleFrom(whole.b, quad + Num(from)) : Value()};
-      before = b.select(b.compare(arith::CmpIPredicate::eq, k.t, Num(from)), x, before);
-      x = apply(b, lane, x);
-    }
-    carryOut[owner] = x;
-    for (int64_t index : order) {
-      Value after = apply(b, affineOf(index), before);
-      result[index] = op.getExclusive() ? before : after;
-      before = after;
-    }
-  }
-  step.set(op.getResult(), std::move(result));
-  step.set(op.getCarryOut(), std::move(carryOut));
-}

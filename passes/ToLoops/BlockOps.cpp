@@ -245,7 +245,12 @@ void BlockEmitter::emitScan(ScanOp op) {
         column = arith::SubIOp::create(builder, end, step);
       }
       Point point = row.with("c", column);
-      Value after = arith::MulFOp::create(builder, wide(op.getA(), point), x);
+      Value factor = wide(op.getA(), point);
+      if (op.getKind() == ScanKind::Odds) {
+        Value one = number(1.0, type);
+        factor = arith::DivFOp::create(builder, one, arith::AddFOp::create(builder, factor, one));
+      }
+      Value after = arith::MulFOp::create(builder, factor, x);
       if (op.getB())
         after = arith::AddFOp::create(builder, after, wide(op.getB(), point));
       after = arith::SelectOp::create(builder, insideMask(point), after, x);

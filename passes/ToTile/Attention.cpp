@@ -79,8 +79,8 @@ Value mlir::tile::emitSubtrahend(TileBuilder &t, const Attention &a) {
   });
 }
 
-Value mlir::tile::emitOdds(Scalar &s, Value z) {
-  return s.exp2Below127(s.minimum(z, s.number(120.0)));
+Value mlir::tile::emitOdds(Scalar &s, Value z, double most) {
+  return s.exp2Below127(s.minimum(z, s.number(most)));
 }
 
 SmallVector<Type> mlir::tile::backwardFolds(TileBuilder &t, const Attention &attention) {

@@ -222,9 +222,9 @@ Value emitRowConstant(TileBuilder &t, const Attention &attention, Value dO);
 /// minus it is 0.
 Value emitSubtrahend(TileBuilder &t, const Attention &attention);
 
-/// Emits exp2(z), the odds of the sigmoid of z, or 2^120: the sigmoid is exactly 1 in f32 long
-/// before, and the power is finite.
-Value emitOdds(Scalar &s, Value z);
+/// Emits exp2(z), the odds of the sigmoid of z, or the odds of `most`: the sigmoid is exactly 1 in
+/// f32 long before 2^120, which is finite.
+Value emitOdds(Scalar &s, Value z, double most = 120.0);
 
 /// Creates a stage in the plan and returns a builder inside it. Calls run the stage if the size
 /// expression `when` is empty or positive.

@@ -30,6 +30,10 @@ namespace {
 Order nearestFirst(const Attention &a) { return a.isAfter ? Order::Ascending : Order::Descending; }
 Order farthestFirst(const Attention &a) { return a.isAfter ? Order::Descending : Order::Ascending; }
 
+/// The largest score of the forward pass, in units of log2: a key leaves at least 2^-30 of the mass
+/// before it (ScanOp, docs/numerics.md).
+constexpr double kMostOdds = 30.0;
+
 /// Emits log2(1 + x) for x in [0, 1]. The factor x / (u - 1) compensates the rounding of u = 1 + x
 /// (Kahan 1983, cited in Goldberg 1991, theorem 4); the many tiny x of far keys add up.
 Value log2OfOnePlus(Scalar &s, Value x) {
@@ -59,12 +63,10 @@ public:
   }
   ForwardWeights emit(TileBuilder &t, Value score, ValueRange state) override {
     z = masked(t, a, score, kMasked);
-    SmallVector<Value> odds = t.mapMany({z}, {"r", "c"}, 2, [](Scalar &s, ValueRange in) {
-      Value u = emitOdds(s, in[0]);
-      return SmallVector<Value>{u, s.approximateReciprocal(s.add(u, s.number(1.0)))};
-    });
-    auto [after, left] = t.scan(ScanKind::Mul, order(), odds[1], Value(), state[0], false);
-    return {{pairProduct(t, after, odds[0]), odds[0]}, {left}, {}, z};
+    Value odds = t.map({z}, {"r", "c"},
+                       [](Scalar &s, ValueRange in) { return emitOdds(s, in[0], kMostOdds); });
+    auto [after, left] = t.scan(ScanKind::Odds, order(), odds, Value(), state[0], false);
+    return {{pairProduct(t, after, odds), odds}, {left}, {}, z};
   }
   SmallVector<Value> emitSums(TileBuilder &t, ValueRange sums) override {
     if (sums.empty())

@@ -101,6 +101,21 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     tile.stream any {
       %a = tile.constant 1.0 : !tile.val<[r, c], f32>
       %x0 = tile.constant 1.0 : !tile.val<[r], f32>
+      // expected-error @below {{expected `plus` if and only if the scan is linear (scan-C1)}}
+      %x, %n = tile.scan odds ascending %a plus %a : !tile.val<[r, c], f32> carry %x0
+          : !tile.val<[r, c], f32>, !tile.val<[r], f32>
+      tile.yield
+    }
+  }
+}
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  tile.stage @s forward over ["b", "hq"] {
+    tile.stream any {
+      %a = tile.constant 1.0 : !tile.val<[r, c], f32>
+      %x0 = tile.constant 1.0 : !tile.val<[r], f32>
       // expected-error-re @below {{a value over [r, c] and a carry over [r],{{.*}}'!tile.val<[r], f32>' (scan-C2)}}
       %x, %n = tile.scan mul ascending %x0 carry %x0 : !tile.val<[r], f32>, !tile.val<[r], f32>
       tile.yield

@@ -228,7 +228,8 @@ TEST_P(Execution, valuesOverAnySet) {
 //===- Scans ---------------------------------------------------------------------===//
 
 struct Scan {
-  bool isLinear, isDescending, isExclusive;
+  std::string kind;
+  bool isDescending, isExclusive;
 };
 
 /// Returns a plan that computes the sum of the scan's values, weighted by key position, and its
@@ -271,9 +272,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
         tile.yield %5, %6 : f32, f32
       }
       %y, %next = tile.scan )mlir" +
-         (scan.isLinear ? "linear " : "mul ") + order + " %a " +
-         (scan.isLinear ? "plus %e : !rc " : "") + "carry %carry " +
-         (scan.isExclusive ? "exclusive" : "") + R"mlir( : !rc, !r
+         scan.kind + " " + order + " %a " + (scan.kind == "linear" ? "plus %e : !rc " : "") +
+         "carry %carry " + (scan.isExclusive ? "exclusive" : "") + R"mlir( : !rc, !r
       %z = tile.map(%y, %column) : (!rc, !tile.val<[c], index>) -> !rc {
       ^bb0(%v: f32, %j: index):
         %0 = arith.index_cast %j : index to i64
@@ -303,7 +303,8 @@ void expectScan(const TilePlan &plan, const Scan &scan, const plan::CallSizes &s
         continue;
       const double a = double((j * 7 + i + 70) % 11) * 0.125;
       const double before = last[row];
-      last[row] = a * before + (scan.isLinear ? a - 1.0 : 0.0);
+      last[row] = scan.kind == "odds" ? before / (1.0 + a)
+                                      : a * before + (scan.kind == "linear" ? a - 1.0 : 0.0);
       sum[row] += double(j) * (scan.isExclusive ? before : last[row]);
     }
   Tensors tensors;
@@ -315,14 +316,15 @@ void expectScan(const TilePlan &plan, const Scan &scan, const plan::CallSizes &s
 }
 
 TEST_P(Execution, scans) {
-  for (int form = 0; form < 8; ++form) {
-    const Scan scan = {(form & 1) != 0, (form & 2) != 0, (form & 4) != 0};
-    TilePlan plan(scanPlan(scan), GetParam());
-    for (const plan::CallSizes &sizes : kSizes) {
-      SCOPED_TRACE(std::to_string(form) + ": " + describe(sizes));
-      expectScan(plan, scan, sizes);
+  for (const char *kind : {"mul", "linear", "odds"})
+    for (int form = 0; form < 4; ++form) {
+      const Scan scan = {kind, (form & 1) != 0, (form & 2) != 0};
+      TilePlan plan(scanPlan(scan), GetParam());
+      for (const plan::CallSizes &sizes : kSizes) {
+        SCOPED_TRACE(std::string(kind) + " " + std::to_string(form) + ": " + describe(sizes));
+        expectScan(plan, scan, sizes);
+      }
     }
-  }
 }
 
 //===- Running maxima --------------------------------------------------------------===//

@@ -8,7 +8,11 @@
 // CHECK:      tile.stage @attention_forward  forward over ["b", "hq"] pairs %
 // CHECK:      tile.stream descending
 // CHECK-SAME: stop_below
-// CHECK:      tile.scan mul descending
+// The scan takes the odds, bounded so that a product of four is finite; no reciprocal per key.
+// CHECK:      %[[MOST:.*]] = arith.constant 3.000000e+01 : f32
+// CHECK:      arith.minimumf %{{.*}}, %[[MOST]]
+// CHECK-NOT:  arith.divf
+// CHECK:      tile.scan odds descending
 // CHECK:      tile.stage @attention_backward
 // CHECK:      tile.stream ascending
 // CHECK-SAME: skip(
