@@ -22,14 +22,20 @@ struct Group {
   int first, last; // the first and the last phase that reads them
 };
 
+/// Returns true for piecewise functions, and for scans that keep a factor of every key. They leave
+/// no registers for the addresses of copies.
+bool holdsManyRegisters(Operation &op) {
+  auto scan = dyn_cast<ScanOp>(op);
+  return isa<SegmentsOp>(op) || (scan && scan.getKind() != ScanKind::Odds);
+}
+
 /// Derives the program of a stage.
 class Deriver {
 public:
   Deriver(StageOp stage, const GpuSchedule &schedule)
       : stage(stage), stream(stage.getStream()), schedule(schedule),
         inner(getOwner(stage) == Owner::Rows ? "c" : "r"),
-        copiesLater(inner == "c" && stream.getBody().front().getOps<ScanOp>().empty() &&
-                    stream.getBody().front().getOps<SegmentsOp>().empty()),
+        copiesLater(inner == "c" && llvm::none_of(stream.getBody().front(), holdsManyRegisters)),
         isDivided(copiesLater || schedule.ahead > 0 || schedule.slots == 1 ||
                   schedule.slots != schedule.lateSlots) {}
 
@@ -59,7 +65,7 @@ private:
   const GpuSchedule &schedule;
   StringRef inner;
   /// The next blocks are copied after the scores, whose first operands would otherwise wait for the
-  /// copies of all warps. Scans and piecewise functions leave no registers for their addresses.
+  /// copies of all warps.
   const bool copiesLater;
   const bool isDivided;
   StageProgram result;
