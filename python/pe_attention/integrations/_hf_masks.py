@@ -36,24 +36,32 @@ PLAIN = _Plain()
 @dataclass(frozen=True)
 class Pattern:
     """The meaning of a mask function: causal or not, keys fewer than `left` positions before the
-    query and `right` after it, and the document number of each token if sequences are packed."""
+    query and `right` after it, the document number of each token if sequences are packed, and
+    chunks of `chunk` tokens, which are counted from the `start` [batch] of each sequence."""
 
     causal: bool = False
     left: int | None = None
     right: int | None = None
     documents: torch.Tensor | None = None
     positions: torch.Tensor | None = None
+    chunk: int | None = None
+    start: torch.Tensor | None = None
+
+
+# Numbers of queries and of keys [batch, tokens]: a query attends to the keys with its number.
+Group = tuple[torch.Tensor, torch.Tensor]
 
 
 class PatternMask(Mask):
-    """A pattern with the tensors of a call: `keep` [batch, keys] is 0 for padding."""
+    """A pattern with the tensors of a call: `keep` [batch, keys] is 0 for padding, and `groups` are
+    documents and chunks."""
 
-    def __init__(self, pattern: Pattern, keep: torch.Tensor | None) -> None:
+    def __init__(self, pattern: Pattern, keep: torch.Tensor | None,
+                 groups: tuple[Group, ...] = ()) -> None:
         self.structure = _structure(pattern.causal, pattern.left, pattern.right, keep is not None,
-                                    pattern.documents is not None)
-        documents = pattern.documents
+                                    len(groups))
         self.tensors = (() if keep is None else (keep.to(torch.int32),)) + \
-            (() if documents is None else (documents.to(torch.int32),) * 2)
+            tuple(numbers.to(torch.int32) for group in groups for numbers in group)
 
     def arguments(self) -> tuple[torch.Tensor, ...]:
         return self.tensors
@@ -67,21 +75,21 @@ class PatternMask(Mask):
 
 @constant_in_graphs
 def _structure(is_causal: bool, left: int | None, right: int | None, keep: bool,
-               documents: bool) -> str:
-    return _joined(is_causal, left, right, keep, documents)
+               groups: int) -> str:
+    return _joined(is_causal, left, right, keep, groups)
 
 
 @lru_cache(maxsize=256)
 def _joined(is_causal: bool, left: int | None, right: int | None, keep: bool,
-            documents: bool) -> str:
+            groups: int) -> str:
     pieces: list[Piece] = [causal.piece()] if is_causal else []
     if left is not None or right is not None:
         pieces.append(sliding_window(left, right).piece())
     if keep:
         pieces.append(_formula("${keep}[b, j] > 0", {"keep": "key"}))
-    if documents:
-        pieces.append(_formula("${q_document}[b, i] == ${k_document}[b, j]",
-                               {"q_document": "query", "k_document": "key"}))
+    for _ in range(groups):
+        pieces.append(_formula("${q_group}[b, i] == ${k_group}[b, j]",
+                               {"q_group": "query", "k_group": "key"}))
     return dump(intersect(pieces))
 
 
@@ -205,11 +213,29 @@ def _make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int | t
         if bool(keep.to(torch.int32).argmax(-1).any()):
             positions = _positions(keep, q_start, q_length, k_start, used)
         keep = keep[:, k_start:k_start + used]
+    groups = _groups(pattern, q_start, q_length, k_start, used)
     everything = not pattern.causal and pattern.left is None and pattern.right is None \
-        and pattern.documents is None and keep is None
-    mask = None if everything else PatternMask(pattern, keep)
+        and not groups and keep is None
+    mask = None if everything else PatternMask(pattern, keep, groups)
     rule = Rule(mask, q_length, kv_length, q_start, k_start, pattern.causal, positions, used)
     return AttentionMask.of(rule, batch_size, device)
+
+
+def _groups(pattern: Pattern, q_start: int, q_length: int, k_start: int,
+            k_length: int) -> tuple[Group, ...]:
+    groups = []
+    if pattern.documents is not None:
+        groups.append((pattern.documents, pattern.documents))
+    if pattern.chunk is not None and pattern.start is not None:
+        def number(first: int, length: int) -> torch.Tensor:
+            columns = torch.arange(first, first + length, device=start.device)
+            places = columns if pattern.positions is None else pattern.positions
+            return (places - start).div(size, rounding_mode="floor")
+
+        start, size = pattern.start[:, None], pattern.chunk
+        if pattern.positions is not None or q_start + q_length > size:
+            groups.append((number(q_start, q_length), number(k_start, k_length)))
+    return tuple(groups)
 
 
 def _padding(mask: torch.Tensor | None, q_end: int, k_end: int,
@@ -256,6 +282,9 @@ def _add(pattern: Pattern, part: Callable[..., Any]) -> Pattern:
     if name == "sliding_window_bidirectional_overlay":
         size = int(_inside(part)["sliding_window"]) + 1
         return _narrowed(pattern, size, size)
+    if name == "chunked_overlay":
+        inside = _inside(part)
+        return replace(pattern, chunk=int(inside["chunk_size"]), start=inside["left_padding"])
     if name == "packed_sequence_mask_function":
         return replace(pattern, documents=_inside(part)["packed_sequence_mask"])
     if name == "remap_positions_for_packed_sequence":
@@ -266,8 +295,8 @@ def _add(pattern: Pattern, part: Callable[..., Any]) -> Pattern:
             pattern = _add(pattern, inner)
         return replace(pattern, positions=inside["position_ids"])
     raise InputError(f"attention mask: expected causal or bidirectional attention, a sliding "
-                     f"window, padding and packed position_ids, found {name}; pe.attention takes "
-                     f"any mask by pe.mask, but not through transformers")
+                     f"window, chunks, padding and packed position_ids, found {name}; "
+                     f"pe.attention takes any mask by pe.mask, but not through transformers")
 
 
 def _narrowed(pattern: Pattern, left: int, right: int | None) -> Pattern:
