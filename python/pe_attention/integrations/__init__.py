@@ -1,5 +1,5 @@
-"""Integrations with other libraries. Submodules such as `pe.integrations.transformers` are imported
-on first use, and the library itself when one of their functions is called."""
+"""Integrations with other libraries. A submodule such as `pe.integrations.transformers` is imported
+on first use, and it imports the library if it is installed."""
 
 from __future__ import annotations
 

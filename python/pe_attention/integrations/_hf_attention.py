@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -14,9 +15,12 @@ from .._attention import attention
 from .._errors import InputError
 from .._masks import causal
 from .._module import Bound, Encoding, Sum
+from ._hf_bias import AXES, OwnBias, PairBias, pairs_of
 from ._hf_masks import AttentionMask, Rule
 
 NAME = "pe_attention"
+# The names of the attention in transformers.
+NAMES = ("pe", NAME)
 # The attribute of a layer that holds the data of `use`.
 PLACE = "_pe_layer"
 
@@ -34,17 +38,8 @@ _INSTEAD = {
 }
 
 
-class OwnBias(Encoding):
-    """The relative bias of a T5 model, computed from its table [buckets, heads], which each call
-    provides."""
-
-    def __init__(self, buckets: int, max_distance: int, bidirectional: bool) -> None:
-        super().__init__()
-        both = ", bidirectional = true" if bidirectional else ""
-        self.define(f"%{{bucket}} = pe.bucket {{buckets = {buckets}, "
-                    f"max_distance = {max_distance}{both}}}\n"
-                    f"%{{bias}} = pe.table %{{bucket}}, %{{table}} : tensor<{buckets}x?xf32>",
-                    "bias(%{bias})", data={"table": (f"tensor<{buckets}x?xf32>", "")})
+# The softcap of a call, whether it has explicit positions, and the axes of its bias per pair.
+_Key = tuple[float | None, bool, tuple[str, ...]]
 
 
 @dataclass
@@ -52,7 +47,7 @@ class Attached:
     """The data of `use` for a layer. It is in the layer's `__dict__`, so that it is copied and
     pickled with the layer."""
 
-    name: str
+    name: str = ""
     encoding: Encoding | None = None
     # The model's relative bias, or None if pe does not compute it.
     own: OwnBias | None = None
@@ -60,7 +55,7 @@ class Attached:
     hides_rotation: bool = False
     # True if an encoding depends on absolute positions.
     reads_positions: bool = False
-    _sums: dict[tuple[float | None, bool], Encoding | None] = field(default_factory=dict)
+    _sums: dict[_Key, Encoding | None] = field(default_factory=dict)
 
     def parts(self) -> list[Encoding]:
         return [part for part in (self.own, self.encoding) if part is not None]
@@ -71,18 +66,32 @@ class Attached:
         for placed in (False, True):
             self.whole(softcap, placed)
 
-    def whole(self, softcap: float | None, placed: bool) -> Encoding | None:
+    def whole(self, softcap: float | None, placed: bool,
+              axes: tuple[str, ...] = ()) -> Encoding | None:
         """Returns the encoding combined with the model's bias, softcap and the positions of a
         call."""
-        key = (softcap, placed)
+        key = (softcap, placed, axes)
         if key not in self._sums:
             parts = self.parts()
+            if axes:
+                parts.append(PairBias(axes))
             if softcap is not None:
                 parts.append(encodings.Softcap(cap=softcap))
             if placed:
                 parts.append(encodings.Positions())
             self._sums[key] = Sum(*parts) if len(parts) > 1 else parts[0] if parts else None
         return self._sums[key]
+
+
+# The data of layers without `use`.
+_BARE = Attached()
+
+
+def settle_bare() -> None:
+    """Creates the encodings of layers without `use` for every shape of a bias."""
+    for count in range(5):
+        for axes in combinations(AXES, count):
+            _BARE.whole(None, False, axes)
 
 
 def attached(layer: torch.nn.Module) -> Attached | None:
@@ -97,24 +106,38 @@ def attend(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, valu
            s_aux: torch.Tensor | None = None, **others: Any) -> tuple[torch.Tensor, None]:
     """The function for transformers' `AttentionInterface`. Takes query [B, H, Sq, D], key and value
     [B, Hkv, Sk, D]; returns o [B, Sq, H, D] and None for the weights."""
-    here = attached(module) or Attached(type(module).__name__)
-    _check_others(module, here.name, others)
-    rule = _rule(module, here, query, key, attention_mask, is_causal)
-    data = _own_table(here, position_bias, query)
+    here = attached(module) or _BARE
+    name = here.name or _described(module)
+    _check_others(module, name, others)
+    rule = _rule(module, here, name, query, key, attention_mask, is_causal)
+    used = key.shape[2] if rule.k_used is None else rule.k_used
+    axes: tuple[str, ...] = ()
+    data = {}
+    if here.own is not None:
+        data["table"] = _own_table(name, position_bias, query)
+    elif position_bias is not None and not here.drops_bias:
+        sizes = (query.shape[0], query.shape[1], query.shape[2], key.shape[2])
+        axes, data["position_bias"] = pairs_of(name, position_bias, sizes, used)
     placed = rule.positions is not None and here.reads_positions
     if placed and rule.positions is not None:
-        _check_placed(here, here.parts())
+        _check_placed(name, here.parts())
         data["q_pos"], data["k_pos"] = rule.positions
-    encoding: Encoding | Bound | None = here.whole(softcap, placed)
+    encoding: Encoding | Bound | None = here.whole(softcap, placed, axes)
     if data and encoding is not None:
         assert isinstance(encoding, Encoding)
         encoding = encoding(**data)
-    if rule.k_used is not None and rule.k_used < rule.k_length:
-        key, value = key.narrow(2, 0, rule.k_used), value.narrow(2, 0, rule.k_used)
+    if used < rule.k_length:
+        key, value = key.narrow(2, 0, used), value.narrow(2, 0, used)
     o = attention(query, key, value, encoding, mask=rule.mask, scale=scaling,
                   q_start=_start(rule, query, key), k_start=rule.k_start, dropout_p=dropout,
                   sink=s_aux)
     return o.transpose(1, 2).contiguous(), None
+
+
+def _described(module: torch.nn.Module) -> str:
+    """Returns the name of a layer without `use`."""
+    index = getattr(module, "layer_idx", None)
+    return type(module).__name__ if index is None else f"{type(module).__name__} {index}"
 
 
 def _start(rule: Rule, query: torch.Tensor, key: torch.Tensor) -> int | None:
@@ -140,13 +163,13 @@ def _shown(value: Any) -> str:
     return f"a tensor {list(value.shape)}" if isinstance(value, torch.Tensor) else repr(value)
 
 
-def _rule(module: torch.nn.Module, here: Attached, query: torch.Tensor, key: torch.Tensor,
-          mask: torch.Tensor | Rule | None, is_causal: bool | None) -> Rule:
+def _rule(module: torch.nn.Module, here: Attached, name: str, query: torch.Tensor,
+          key: torch.Tensor, mask: torch.Tensor | Rule | None, is_causal: bool | None) -> Rule:
     q_length, k_length = query.shape[2], key.shape[2]
     if mask is None:
         own = getattr(module, "is_causal", True) if is_causal is None else is_causal
         if own and q_length != k_length:
-            raise InputError(f"{here.name}: expected the mask that the model makes, found none for "
+            raise InputError(f"{name}: expected the mask that the model makes, found none for "
                              f"{q_length} queries and {k_length} keys")
         return Rule(causal if own else None, q_length, k_length, is_causal=bool(own))
     rule: Rule | None = None
@@ -156,34 +179,27 @@ def _rule(module: torch.nn.Module, here: Attached, query: torch.Tensor, key: tor
         rule = getattr(mask, "rule", None)
     if rule is None:
         assert isinstance(mask, torch.Tensor)
-        raise InputError(f"{here.name}: attention_mask: expected 0s and 1s [batch, tokens], found "
+        raise InputError(f"{name}: attention_mask: expected 0s and 1s [batch, tokens], found "
                          f"a mask {list(mask.shape)}; pe's kernels do not support masks with a "
                          f"value per pair")
     if (rule.q_length, rule.k_length) != (q_length, k_length):
-        raise InputError(f"{here.name}: expected {rule.q_length} queries and {rule.k_length} keys, "
+        raise InputError(f"{name}: expected {rule.q_length} queries and {rule.k_length} keys, "
                          f"the sizes of the mask, found {q_length} and {k_length}")
     if here.encoding is not None and not rule.is_causal and q_length != k_length:
-        raise InputError(f"{here.name}: expected self-attention, because its encoding needs "
+        raise InputError(f"{name}: expected self-attention, because its encoding needs "
                          f"positions; found {q_length} queries and {k_length} keys. Return None "
                          f"for this layer")
     return rule
 
 
-def _own_table(here: Attached, bias: torch.Tensor | None,
-               query: torch.Tensor) -> dict[str, torch.Tensor]:
+def _own_table(name: str, bias: torch.Tensor | None, query: torch.Tensor) -> torch.Tensor:
     """Returns the table of the model's relative bias, which its first layer passes on instead of
     the bias."""
-    if here.own is None:
-        if bias is not None and not here.drops_bias:
-            raise InputError(f"{here.name}: position_bias: expected none, found "
-                             f"{list(bias.shape)}; pe.integrations.transformers.use(model) "
-                             f"computes the relative bias of T5 models")
-        return {}
     if bias is None or bias.shape[:2] != (1, 1) or bias.shape[3] != query.shape[1]:
-        raise InputError(f"{here.name}: position_bias: expected the table of the first layer's "
+        raise InputError(f"{name}: position_bias: expected the table of the first layer's "
                          f"bias for {query.shape[1]} heads, found "
                          f"{None if bias is None else list(bias.shape)}")
-    return {"table": bias[0, 0]}
+    return bias[0, 0]
 
 
 # --- Explicit positions ------------------------------------------------------
@@ -212,11 +228,11 @@ def by_difference(encoding: Encoding) -> bool:
     return True
 
 
-def _check_placed(here: Attached, parts: list[Encoding]) -> None:
+def _check_placed(name: str, parts: list[Encoding]) -> None:
     for clause in (clause for part in parts for clause in part.piece().clauses):
         kind = clause.partition("(")[0].partition(" ")[0]
         if kind in ("prologue", "content", "value_content", "normalizer"):
-            raise InputError(f"{here.name}: expected sequences that start in the first column, "
+            raise InputError(f"{name}: expected sequences that start in the first column, "
                              f"found left padding or packed sequences: the encoding depends on "
                              f"the start of a sequence, and its {kind} does not support explicit "
                              f"positions; pad on the right")

@@ -1,6 +1,8 @@
-"""Runs Hugging Face transformers models on pe's kernels and encodings: `use`.
+"""Runs Hugging Face transformers models on pe's kernels and encodings.
 
-Tested with transformers 5.23.0, which is not imported before `use` is called.
+Importing this module registers pe with transformers, if a supported version is installed, so that
+`attn_implementation="pe"` selects pe's kernels. `use` also adds encodings. Tested with transformers
+5.23.0.
 """
 
 from __future__ import annotations
@@ -18,10 +20,12 @@ from torch import nn
 
 from .._errors import InputError
 from .._module import Encoding
-from ._hf_attention import NAME, PLACE, Attached, OwnBias, attached, attend
+from ._hf_attention import (NAME, NAMES, PLACE, Attached, attached, attend,
+                            settle_bare)
+from ._hf_bias import OwnBias
 from ._hf_masks import PLAIN, make_mask
 
-__all__ = ["Layer", "Replaced", "use"]
+__all__ = ["Layer", "Replaced", "register", "use"]
 
 TESTED = ("5.23.0",)
 _OLDEST = (5, 23)
@@ -112,7 +116,7 @@ def use(model: nn.Module, encoding: Encoding | Make | None = None, *, replace_ro
     Example: `pe.integrations.transformers.use(model, lambda layer: pe.nn.FIRE(heads=8),
     replace_rope=True)`
     """
-    _register()
+    register()
     found = _attentions(model)
     old: Replaced | None = model.__dict__.get(_HANDLE)
     plans = [_plan(name, layer, is_cross, encoding, replace_rope, replace_bias)
@@ -135,25 +139,44 @@ def use(model: nn.Module, encoding: Encoding | Make | None = None, *, replace_ro
 # --- Registration ------------------------------------------------------------
 
 
-def _register() -> None:
-    """Registers pe's functions with transformers. Raises an error if it is missing or too old."""
+def register() -> None:
+    """Registers pe's attention and masks with transformers as "pe" and "pe_attention", so that
+    `attn_implementation="pe"` of `from_config`, `from_pretrained` and configurations and
+    `model.set_attn_implementation("pe")` run a model on pe's kernels. Importing
+    `pe_attention.integrations.transformers` does this if it can. Raises an error if transformers is
+    missing or too old.
+
+    A model keeps its own positional parts. A tensor `position_bias` that it passes to its attention
+    is added to the scaled scores, with its gradient.
+    """
+    problem = _problem()
+    if problem:
+        raise InputError(problem)
+    library = importlib.import_module("transformers.modeling_utils")
+    masks = importlib.import_module("transformers.masking_utils")
+    PLAIN.causal, PLAIN.bidirectional = (masks.causal_mask_function,
+                                         masks.bidirectional_mask_function)
+    settle_bare()
+    for name in NAMES:
+        library.AttentionInterface.register(name, attend)
+        masks.AttentionMaskInterface.register(name, make_mask)
+
+
+def _problem() -> str:
+    """Returns the reason why pe cannot be registered, or ""."""
     wanted = f"{_OLDEST[0]}.{_OLDEST[1]}"
     try:
         library = importlib.import_module("transformers")
     except ModuleNotFoundError:
-        raise InputError(f"pe.integrations.transformers: expected transformers {wanted} or newer, "
-                         f"found none; pip install 'transformers>={wanted}'") from None
+        return (f"pe.integrations.transformers: expected transformers {wanted} or newer, "
+                f"found none; pip install 'transformers>={wanted}'")
     version = str(library.__version__)
     numbers = [int(n) for n in re.findall(r"\d+", version)[:2]]
     if tuple(numbers) < _OLDEST:
-        raise InputError(f"pe.integrations.transformers: expected transformers {wanted} or newer "
-                         f"(tested with {', '.join(TESTED)}), found {version}; pip install -U "
-                         f"transformers")
-    importlib.import_module("transformers.modeling_utils").AttentionInterface.register(NAME, attend)
-    masks = importlib.import_module("transformers.masking_utils")
-    PLAIN.causal, PLAIN.bidirectional = (masks.causal_mask_function,
-                                         masks.bidirectional_mask_function)
-    masks.AttentionMaskInterface.register(NAME, make_mask)
+        return (f"pe.integrations.transformers: expected transformers {wanted} or newer "
+                f"(tested with {', '.join(TESTED)}), found {version}; pip install -U "
+                f"transformers")
+    return ""
 
 
 def _attentions(model: nn.Module) -> list[tuple[str, nn.Module, bool]]:
@@ -307,3 +330,7 @@ def _table_of(table: nn.Embedding, is_replaced: bool, *_: Any, **__: Any) -> tor
     if is_replaced:
         return table.weight.new_zeros(1, 1, 1, 1)
     return table.weight.clone()[None, None]
+
+
+if not _problem():
+    register()

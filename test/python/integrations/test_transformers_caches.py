@@ -8,7 +8,7 @@ import torch
 
 import pe_attention as pe
 
-from tiny_models import HEADS, TOKENS, close, llama, padded, use
+from tiny_models import HEADS, TOKENS, close, generated, llama, make_cache, padded, use
 
 # RoPE is applied by the models, outside the attention. Windows are shorter than the prompt.
 MODELS = {
@@ -20,30 +20,8 @@ MODELS = {
 CACHES = ["dynamic", "static", "sliding", "none"]
 
 
-def make_cache(kind, model):
-    """Returns a new cache. "sliding" is a static cache whose layers keep a window, like those of
-    dynamic caches, if the model has one; "static" keeps all tokens in every layer."""
-    import transformers
-
-    if kind == "dynamic":
-        return transformers.DynamicCache(config=model.config)
-    if kind == "sliding":
-        return transformers.StaticCache(config=model.config, max_cache_len=48)
-    from transformers.cache_utils import StaticLayer
-
-    layers = [StaticLayer(max_cache_len=48) for _ in range(model.config.num_hidden_layers)]
-    return transformers.Cache(layers=layers)
-
-
 def layer_kinds(cache):
     return {type(layer).__name__ for layer in cache.layers}
-
-
-def generated(model, kind, tokens, mask, **settings):
-    given = {"attention_mask": mask, "max_new_tokens": 16, "do_sample": False, **settings}
-    if kind == "none":
-        return model.generate(tokens, use_cache=False, **given)
-    return model.generate(tokens, past_key_values=make_cache(kind, model), **given)
 
 
 @pytest.mark.parametrize("name", MODELS)

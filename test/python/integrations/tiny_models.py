@@ -15,6 +15,8 @@ TOKENS = torch.randint(3, 60, (2, 13), generator=torch.Generator().manual_seed(1
 
 
 def llama(**settings):
+    """Returns a model of the family `model`. `config` and `kind` are the names of its configuration
+    and class if they do not follow from it."""
     import transformers
 
     torch.manual_seed(0)
@@ -23,8 +25,43 @@ def llama(**settings):
              "max_position_embeddings": 64, "pad_token_id": 0, "bos_token_id": 1,
              "eos_token_id": None, "initializer_range": 0.2, "attn_implementation": "eager"}
     name = settings.pop("model", "Llama")
-    config = getattr(transformers, f"{name}Config")(**{**sizes, **settings})
-    return getattr(transformers, f"{name}ForCausalLM")(config).eval()
+    config = settings.pop("config", f"{name}Config")
+    kind = settings.pop("kind", f"{name}ForCausalLM")
+    made = getattr(transformers, config)(**{**sizes, **settings})
+    return getattr(transformers, kind)(made).eval()
+
+
+def inkling(**settings):
+    """Two layers with a window and one without; the bias ends at a distance of 9."""
+    sizes = {"num_hidden_layers": 3, "local_layer_ids": [0, 1], "sliding_window_size": 5,
+             "head_dim": 16, "swa_num_attention_heads": HEADS, "swa_num_key_value_heads": 2,
+             "swa_head_dim": 16, "d_rel": 4, "rel_extent": 9, "log_scaling_n_floor": 4,
+             "moe_intermediate_size": 16, "n_routed_experts": 4, "num_experts_per_tok": 2,
+             "n_shared_experts": 1}
+    model = llama(model="Inkling", config="InklingTextConfig", **{**sizes, **settings})
+    for name, parameter in model.named_parameters():
+        if "rel_logits_proj" in name:
+            parameter.data.normal_(0, 1)
+    return model
+
+
+def qwen3_vl():
+    import transformers
+
+    torch.manual_seed(0)
+    text = {"vocab_size": 61, "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2,
+            "num_attention_heads": HEADS, "num_key_value_heads": 2, "head_dim": 16,
+            "initializer_range": 0.2, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": None,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 1e4,
+                                "mrope_section": [4, 2, 2]}}
+    vision = {"depth": 2, "hidden_size": 32, "intermediate_size": 32, "num_heads": 2,
+              "out_hidden_size": 64, "patch_size": 4, "spatial_merge_size": 2,
+              "temporal_patch_size": 1, "num_position_embeddings": 16,
+              "deepstack_visual_indexes": [0], "initializer_range": 0.2}
+    config = transformers.Qwen3VLConfig(
+        text_config=text, vision_config=vision, image_token_id=58, video_token_id=59,
+        vision_start_token_id=57, vision_end_token_id=56, attn_implementation="eager")
+    return transformers.Qwen3VLForConditionalGeneration(config).eval()
 
 
 def t5(**settings):
@@ -88,3 +125,29 @@ class still:
 
     def __exit__(self, *_):
         del self.rotary.forward
+
+
+# --- Generation ----------------------------------------------------------------------
+
+
+def make_cache(kind, model):
+    """Returns a new cache. "sliding" is a static cache whose layers keep a window, like those of
+    dynamic caches, if the model has one; "static" keeps all tokens in every layer."""
+    import transformers
+
+    config = model.config.get_text_config(decoder=True)
+    if kind == "dynamic":
+        return transformers.DynamicCache(config=config)
+    if kind == "sliding":
+        return transformers.StaticCache(config=config, max_cache_len=48)
+    from transformers.cache_utils import StaticLayer
+
+    layers = [StaticLayer(max_cache_len=48) for _ in range(config.num_hidden_layers)]
+    return transformers.Cache(layers=layers)
+
+
+def generated(model, kind, tokens, mask, **settings):
+    given = {"attention_mask": mask, "max_new_tokens": 16, "do_sample": False, **settings}
+    if kind == "none":
+        return model.generate(tokens, use_cache=False, **given)
+    return model.generate(tokens, past_key_values=make_cache(kind, model), **given)

@@ -1,0 +1,57 @@
+"""The biases that models of transformers pass to their attention as `position_bias`."""
+
+from __future__ import annotations
+
+import torch
+
+from .._errors import InputError
+from .._module import Encoding
+
+# The dimensions of a bias, and their indices in formulas.
+AXES = {"batch": "b", "head": "h", "query": "i", "key": "j"}
+
+
+class OwnBias(Encoding):
+    """The relative bias of a T5 model, computed from its table [buckets, heads], which each call
+    provides."""
+
+    def __init__(self, buckets: int, max_distance: int, bidirectional: bool) -> None:
+        super().__init__()
+        both = ", bidirectional = true" if bidirectional else ""
+        self.define(f"%{{bucket}} = pe.bucket {{buckets = {buckets}, "
+                    f"max_distance = {max_distance}{both}}}\n"
+                    f"%{{bias}} = pe.table %{{bucket}}, %{{table}} : tensor<{buckets}x?xf32>",
+                    "bias(%{bias})", data={"table": (f"tensor<{buckets}x?xf32>", "")})
+
+
+class PairBias(Encoding):
+    """A bias per pair, which each call provides with the dimensions `axes`; it is constant along
+    all others, so a broadcast tensor is neither expanded nor copied."""
+
+    def __init__(self, axes: tuple[str, ...]) -> None:
+        super().__init__()
+        kind = f"tensor<{'?x' * len(axes)}f32>"
+        words = ", ".join(f'"{axis}"' for axis in axes)
+        indices = ", ".join(AXES[axis] for axis in axes)
+        self.define(f"%{{pairs}} = pe.bias_fn(%{{position_bias}} : {kind}) "
+                    f'expr "${{position_bias}}[{indices}]"', "bias(%{pairs})",
+                    data={"position_bias": (kind, f"pe.axes = [{words}]")})
+
+
+def pairs_of(name: str, bias: torch.Tensor, sizes: tuple[int, int, int, int],
+             used: int) -> tuple[tuple[str, ...], torch.Tensor]:
+    """Returns the axes of a bias that broadcasts to `sizes` (batch, heads, queries, keys), and the
+    bias with these dimensions only. Keys from `used` on are unused rows of a cache."""
+    shape = (1,) * (4 - bias.dim()) + tuple(bias.shape)
+    if len(shape) > 4 or any(n not in (1, size) for n, size in zip(shape, sizes, strict=True)):
+        raise InputError(f"{name}: position_bias: expected a shape that broadcasts to "
+                         f"{list(sizes)} (batch, heads, queries, keys), found {list(bias.shape)}")
+    if not bias.dtype.is_floating_point:
+        raise InputError(f"{name}: position_bias: expected a floating type, found {bias.dtype}; "
+                         f"pass a mask as attention_mask")
+    kept = [n == size for n, size in zip(shape, sizes, strict=True)]
+    bias = bias.reshape(shape)[..., :used]
+    if not any(kept):
+        bias, kept[3] = bias.expand(-1, -1, -1, used), True
+    bias = bias.reshape([n for n, keep in zip(bias.shape, kept, strict=True) if keep])
+    return tuple(axis for axis, keep in zip(AXES, kept, strict=True) if keep), bias
