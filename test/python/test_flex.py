@@ -84,6 +84,46 @@ def test_negative_indices(name):
     compare(pe.attention(q, k, v, mask), weigh(scores(q, k), v, allowed), [q, k, v], d_o, 2e-5)
 
 
+def test_any_and_all_of_a_row():
+    """Conditions on a row of a tensor: any and all of its elements, and of numbers in it."""
+    chosen = torch.tensor([[0, 2], [1, 0], [2, 2]])
+    below = torch.tensor([[9.0, 30.0], [30.0, 30.0], [4.0, 1.0]], requires_grad=True)
+
+    def mask_mod(b, h, q, k):
+        some = (chosen[q // 8] == (k // 8).unsqueeze(-1)).any(dim=-1)
+        return some & chosen[h].any() | (chosen[q // 8] <= k).all()
+
+    def score_mod(score, b, h, q, k):
+        return torch.where((below[q // 8] > k).all(-1), score, -INFINITY)
+
+    q, k, v, d_o = inputs(2, 3, 19, 23, 16)
+    i, j = torch.arange(4, 23)[:, None], torch.arange(23)
+    rows = chosen[i[:, 0] // 8]
+    some = (rows[:, None] == (j // 8)[None, :, None]).any(-1)
+    every = (rows[:, None] <= j[None, :, None]).all(-1)
+    allowed = (some & chosen.any(-1).reshape(1, -1, 1, 1)) | every
+    mask = pe.from_flex(mask_mod=mask_mod)
+    compare(pe.attention(q, k, v, mask), weigh(scores(q, k), v, allowed), [q, k, v], d_o, 2e-5)
+    allowed = (below[i[:, 0] // 8][:, None] > j[None, :, None]).all(-1)
+    compare(pe.attention(q, k, v, pe.from_flex(score_mod)), weigh(scores(q, k), v, allowed),
+            [q, k, v], d_o, 2e-5)
+    with pytest.raises(pe.CompileError, match="any: expected a tensor with one axis"):
+        pe.from_flex(mask_mod=lambda b, h, q, k: (chosen == q).any())
+
+
+def test_operators_of_libraries():
+    """Those of PyTorch itself are known by their names, others are refused by theirs."""
+    capped = pe.from_flex(lambda s, b, h, q, k: 20 * torch.ops.aten.tanh(s / 20))
+    assert capped.program().text.count("math.tanh") == 1
+
+    @torch.library.custom_op("pe_test::scaled", mutates_args=())
+    def scaled(x: torch.Tensor) -> torch.Tensor:
+        return 2 * x
+
+    with pytest.raises(pe.CompileError, match="pe_test::scaled is not supported in a formula"):
+        pe.from_flex(lambda s, b, h, q, k: scaled(s))
+
+
 def test_nonnegative_indices_are_not_wrapped():
     encoding = pe.from_flex(lambda s, b, h, q, k: s + TABLE[h, abs(q - k) % 12] + TABLE[h, q // 4])
     assert "arith.select" not in encoding.program().text

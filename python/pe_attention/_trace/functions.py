@@ -285,19 +285,29 @@ def _whole_tensor(array: Number | Array, name: str) -> Array:
     return array
 
 
-def _sum(tracer: Tracer, x: Any, dim: Any = None, keepdim: bool = False, **options: Any) -> Number:
-    array = tracer.lift(x)
-    if isinstance(array, Number):
-        return array
-    if array.ndim != 1 or keepdim:
-        raise refuse(f"sum: expected a tensor with one axis, found {array!r}; index the others")
-    if array.shape[0] > _MOST_TERMS:
-        raise refuse(f"sum: expected at most {_MOST_TERMS} terms, found {array.shape[0]}")
-    total: Number | None = None
-    for n in range(array.shape[0]):
-        term = array.element((tracer.constant(n),))
-        total = term if total is None else FUNCTIONS["add"](tracer, total, term)
-    return total if total is not None else tracer.constant(0.0)
+def _reduction(name: str, step: str, empty: bool | float) -> Callable[..., Number]:
+    def reduce(tracer: Tracer, x: Any, dim: Any = None, keepdim: bool = False,
+               **options: Any) -> Number:
+        array = tracer.lift(x)
+        if isinstance(array, Number):
+            return array
+        if array.ndim != 1 or keepdim:
+            raise refuse(f"{name}: expected a tensor with one axis, found {array!r}; index the "
+                         f"others")
+        if array.shape[0] > _MOST_TERMS:
+            raise refuse(f"{name}: expected at most {_MOST_TERMS} terms, found {array.shape[0]}")
+        total: Number | None = None
+        for n in range(array.shape[0]):
+            term = array.element((tracer.constant(n),))
+            if step != "add":
+                term = FUNCTIONS["bool"](tracer, term)
+            total = term if total is None else FUNCTIONS[step](tracer, total, term)
+        return total if total is not None else tracer.constant(empty)
+
+    return reduce
+
+
+_sum = _reduction("sum", "add", 0.0)
 
 
 def _dot(tracer: Tracer, a: Any, b: Any) -> Number:
@@ -336,6 +346,7 @@ def _filled(value: float | None) -> Callable[..., Number | Array]:
 _STRUCTURAL: dict[str, Callable[..., Any]] = {
     "getitem": _getitem, "unsqueeze": _unsqueeze, "squeeze": _squeeze, "reshape": _reshape,
     "flatten": _reshape, "stack": _stack, "linear": _linear, "sum": _sum, "dot": _dot,
+    "any": _reduction("any", "logical_or", False), "all": _reduction("all", "logical_and", True),
     "matmul": _dot, "to": _to, "type_as": _to, "zeros_like": _filled(0.0),
     "ones_like": _filled(1.0), "full_like": _filled(None),
     "new_tensor": lambda tracer, x, value, **options: tracer.lift(value),

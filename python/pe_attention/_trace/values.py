@@ -110,7 +110,10 @@ class Value:
 
 def function_name(func: Callable[..., Any]) -> str:
     """Returns the name of a torch function without underscores: add for torch.add, radd for
-    __radd__."""
+    __radd__, tanh for torch.ops.aten.tanh, library::f for an operator of another library."""
+    schema = getattr(func, "_schema", None)  # of an operator
+    if schema is not None:
+        return str(schema.name).removeprefix("aten::").strip("_")
     name = getattr(func, "__name__", str(func))
     if name == "__get__":  # an attribute of a tensor, such as .T
         name = getattr(getattr(func, "__self__", None), "__name__", name)
