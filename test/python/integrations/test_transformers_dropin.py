@@ -28,16 +28,14 @@ def registered():
 MODELS = {
     "T5": t5,
     "Inkling": inkling,
-    "Gemma2": lambda: llama(model="Gemma2", sliding_window=6, head_dim=16,
-                            attn_logit_softcapping=2.0, tie_word_embeddings=False),
     "Gemma3": lambda: llama(model="Gemma3", config="Gemma3TextConfig", sliding_window=6,
                             head_dim=16, layer_types=["sliding_attention", "full_attention"],
-                            tie_word_embeddings=False),
+                            attn_logit_softcapping=2.0, tie_word_embeddings=False),
     "Llama4": lambda: llama(model="Llama4", config="Llama4TextConfig", head_dim=16,
                             intermediate_size_mlp=64, num_local_experts=2, attention_chunk_size=5,
                             no_rope_layers=[1, 0], floor_scale=4, attn_scale=0.3),
     "Phi": lambda: llama(model="Phi"),
-    "Phi3": lambda: llama(model="Phi3", sliding_window=5),
+    "Phi3": lambda: llama(model="Phi3"),
     "Qwen3-VL": qwen3_vl,
 }
 IMAGE = torch.tensor([[57, 58, 58, 58, 58, 56, 3, 4, 5, 6]])
@@ -128,6 +126,7 @@ def test_bias_broadcasts(name):
         close(one, two)
 
 
+@torch.no_grad()
 def test_bias_and_encoding():
     """An encoding of pe is added to the bias; a padded sequence gives the results of the sequence
     alone, although the encoding reads positions and the bias rows."""
@@ -135,7 +134,7 @@ def test_bias_and_encoding():
     before = model(TOKENS).logits
     replaced = use(model)
     close(model(TOKENS).logits, before)
-    use(model, lambda layer: pe.nn.FIRE(HEADS, hidden=(8,), threshold="none"))
+    use(model, lambda layer: pe.nn.LengthScale(HEADS))
     tokens, mask = padded("right")
     logits = model(tokens, attention_mask=mask).logits
     close(logits[0, :10], model(TOKENS[:1, :10]).logits[0])
