@@ -15,7 +15,7 @@ from .._attention import attention
 from .._errors import InputError
 from .._masks import causal
 from .._module import Bound, Encoding, Sum
-from ._hf_bias import AXES, OwnBias, PairBias, pairs_of
+from ._hf_bias import AXES, OwnBias, PairBias, RowSinks, pairs_of, sinks_of
 from ._hf_masks import AttentionMask, Rule
 
 NAME = "pe_attention"
@@ -38,8 +38,9 @@ _INSTEAD = {
 }
 
 
-# The softcap of a call, whether it has explicit positions, and the axes of its bias per pair.
-_Key = tuple[float | None, bool, tuple[str, ...]]
+# The softcap of a call, whether it has explicit positions, the axes of its bias per pair, and
+# whether it has sinks per query.
+_Key = tuple[float | None, bool, tuple[str, ...], bool]
 
 
 @dataclass
@@ -67,14 +68,16 @@ class Attached:
             self.whole(softcap, placed)
 
     def whole(self, softcap: float | None, placed: bool,
-              axes: tuple[str, ...] = ()) -> Encoding | None:
+              axes: tuple[str, ...] = (), sinks: bool = False) -> Encoding | None:
         """Returns the encoding combined with the model's bias, softcap and the positions of a
         call."""
-        key = (softcap, placed, axes)
+        key = (softcap, placed, axes, sinks)
         if key not in self._sums:
             parts = self.parts()
             if axes:
                 parts.append(PairBias(axes))
+            if sinks:
+                parts.append(RowSinks())
             if softcap is not None:
                 parts.append(encodings.Softcap(cap=softcap))
             if placed:
@@ -103,7 +106,8 @@ def attend(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, valu
            attention_mask: torch.Tensor | Rule | None, dropout: float = 0.0,
            scaling: float | None = None, is_causal: bool | None = None,
            position_bias: torch.Tensor | None = None, softcap: float | None = None,
-           s_aux: torch.Tensor | None = None, **others: Any) -> tuple[torch.Tensor, None]:
+           s_aux: torch.Tensor | None = None, sinks: torch.Tensor | None = None,
+           **others: Any) -> tuple[torch.Tensor, None]:
     """The function for transformers' `AttentionInterface`. Takes query [B, H, Sq, D], key and value
     [B, Hkv, Sk, D]; returns o [B, Sq, H, D] and None for the weights."""
     here = attached(module) or _BARE
@@ -111,18 +115,20 @@ def attend(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, valu
     _check_others(module, name, others)
     rule = _rule(module, here, name, query, key, attention_mask, is_causal)
     used = key.shape[2] if rule.k_used is None else rule.k_used
+    sizes = (query.shape[0], query.shape[1], query.shape[2], key.shape[2])
     axes: tuple[str, ...] = ()
     data = {}
     if here.own is not None:
         data["table"] = _own_table(name, position_bias, query)
     elif position_bias is not None and not here.drops_bias:
-        sizes = (query.shape[0], query.shape[1], query.shape[2], key.shape[2])
         axes, data["position_bias"] = pairs_of(name, position_bias, sizes, used)
+    if sinks is not None:
+        data["sinks"] = sinks_of(name, sinks, sizes)
     placed = rule.positions is not None and here.reads_positions
     if placed and rule.positions is not None:
         _check_placed(name, here.parts())
         data["q_pos"], data["k_pos"] = rule.positions
-    encoding: Encoding | Bound | None = here.whole(softcap, placed, axes)
+    encoding: Encoding | Bound | None = here.whole(softcap, placed, axes, sinks is not None)
     if data and encoding is not None:
         assert isinstance(encoding, Encoding)
         encoding = encoding(**data)

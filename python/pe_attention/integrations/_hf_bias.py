@@ -1,4 +1,5 @@
-"""The biases that models of transformers pass to their attention as `position_bias`."""
+"""The biases and sinks that models of transformers pass to their attention: `position_bias` and
+`sinks`."""
 
 from __future__ import annotations
 
@@ -36,6 +37,25 @@ class PairBias(Encoding):
         self.define(f"%{{pairs}} = pe.bias_fn(%{{position_bias}} : {kind}) "
                     f'expr "${{position_bias}}[{indices}]"', "bias(%{pairs})",
                     data={"position_bias": (kind, f"pe.axes = [{words}]")})
+
+
+class RowSinks(Encoding):
+    """A sink for every query and head [batch, heads, queries], which each call provides."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        kind = "tensor<?x?x?xf32>"
+        self.define(f'%{{start}} = pe.sink_fn(%{{sinks}} : {kind}) expr "${{sinks}}[b, h, i]"',
+                    "sink(%{start})",
+                    data={"sinks": (kind, 'pe.axes = ["batch", "head", "query"]')})
+
+
+def sinks_of(name: str, sinks: torch.Tensor, sizes: tuple[int, int, int, int]) -> torch.Tensor:
+    """Returns sinks [batch, heads, queries, 1] without their last dimension."""
+    if tuple(sinks.shape) != (*sizes[:3], 1):
+        raise InputError(f"{name}: sinks: expected {[*sizes[:3], 1]} (batch, heads, queries, 1), "
+                         f"found {list(sinks.shape)}")
+    return sinks[..., 0]
 
 
 def pairs_of(name: str, bias: torch.Tensor, sizes: tuple[int, int, int, int],

@@ -12,8 +12,8 @@ import torch
 
 import pe_attention as pe
 
-from tiny_models import (HEADS, TOKENS, close, generated, gradients, inkling, llama, padded,
-                         qwen3_vl, same_gradients, t5, use)
+from tiny_models import (HEADS, TOKENS, close, generated, gradients, inkling, inkling2, llama,
+                         padded, qwen3_vl, same_gradients, t5, use)
 
 NAME = "pe_attention.integrations.transformers"
 
@@ -28,6 +28,7 @@ def registered():
 MODELS = {
     "T5": t5,
     "Inkling": inkling,
+    "Inkling2": inkling2,
     "Gemma3": lambda: llama(model="Gemma3", config="Gemma3TextConfig", sliding_window=6,
                             head_dim=16, layer_types=["sliding_attention", "full_attention"],
                             attn_logit_softcapping=2.0, tie_word_embeddings=False),
@@ -68,7 +69,8 @@ def test_logits_and_gradients(name):
 
 
 # Inkling keeps states of convolutions in its cache, which a list of static layers lacks.
-CACHES = {"Inkling": ["dynamic", "none"], "T5": ["made", "static", "none"], "Phi": ["dynamic"]}
+CACHES = {"Inkling": ["dynamic", "none"], "Inkling2": ["dynamic"], "T5": ["made", "static", "none"],
+          "Phi": ["dynamic"]}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -183,6 +185,15 @@ def test_refused_biases(change, message):
     layer.rel_logits_proj.register_forward_hook(lambda *given: change(given[-1]))
     with pytest.raises(pe.InputError, match="InklingAttention 1: position_bias: .*" + message):
         model(TOKENS)
+
+
+def test_refused_sinks():
+    from pe_attention.integrations._hf_attention import attend
+
+    q = torch.randn(2, HEADS, 5, 16)
+    with pytest.raises(pe.InputError, match=r"Identity: sinks: expected \[2, 4, 5, 1\] \(batch, "
+                                            r"heads, queries, 1\), found \[2, 4, 5\]"):
+        attend(torch.nn.Identity(), q, q, q, None, sinks=torch.randn(2, HEADS, 5))
 
 
 # --- Registration ----------------------------------------------------------------------

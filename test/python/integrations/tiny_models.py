@@ -45,6 +45,18 @@ def inkling(**settings):
     return model
 
 
+def inkling2():
+    model = llama(model="Inkling2", config="Inkling2TextConfig", sliding_window_size=5, head_dim=16,
+                  swa_num_attention_heads=HEADS, swa_num_key_value_heads=2, swa_head_dim=16,
+                  d_rel=4, rel_extent=9, log_scaling_n_floor=4, moe_intermediate_size=16,
+                  n_routed_experts=4, num_experts_per_tok=2,
+                  layer_types=["hybrid_sliding", "hybrid"])
+    for name, parameter in model.named_parameters():
+        if "rel_logits_proj" in name or "sink_proj" in name:
+            parameter.data.normal_(0, 1)
+    return model
+
+
 def qwen3_vl():
     import transformers
 
