@@ -26,8 +26,8 @@ class OwnBias(Encoding):
 
 
 class PairBias(Encoding):
-    """A bias per pair, which each call provides with the dimensions `axes`; it is constant along
-    all others, so a broadcast tensor is neither expanded nor copied."""
+    """A bias per pair, which each call provides with the dimensions `axes` only. It is constant
+    along the others, so a broadcast tensor is not expanded."""
 
     def __init__(self, axes: tuple[str, ...]) -> None:
         super().__init__()

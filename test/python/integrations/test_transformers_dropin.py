@@ -104,6 +104,7 @@ SHAPES = {"pairs": (LENGTH, LENGTH), "keys of a batch": (2, 1, 1, LENGTH), "numb
 def test_bias_broadcasts(name):
     """Together with a causal mask, a softcap and sinks, without a copy along broadcast axes."""
     from pe_attention.integrations._hf_attention import attend
+    from pe_attention.integrations._hf_bias import pairs_of
 
     generator = torch.Generator().manual_seed(2)
 
@@ -112,6 +113,8 @@ def test_bias_broadcasts(name):
 
     q, k, v = (draw(2, HEADS, LENGTH, 16) for _ in range(3))
     bias, sink = draw(*SHAPES[name]), draw(HEADS)
+    _, passed = pairs_of("", bias, (2, HEADS, LENGTH, LENGTH), LENGTH)
+    assert passed.data_ptr() == bias.data_ptr()
     o, _ = attend(torch.nn.Identity(), q, k, v, None, scaling=0.3, softcap=1.5, s_aux=sink,
                   position_bias=bias)
     scores = 1.5 * torch.tanh(q.double() @ k.double().transpose(2, 3) * 0.3 / 1.5) + bias
