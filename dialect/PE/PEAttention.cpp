@@ -85,10 +85,11 @@ static void printMergeTypes(OpAsmPrinter &printer, Operation *, Type first, Type
 #define GET_OP_CLASSES
 #include "dialect/PE/PEAttention.cpp.inc"
 
-double AttentionOp::getEffectiveScale() {
+double AttentionOp::getScaleFor(int64_t headDim) {
   if (std::optional<APFloat> scale = getScale())
     return scale->convertToDouble();
-  return 1.0 / std::sqrt(static_cast<double>(getQuery().getType().getDimSize(3)));
+  const auto depth = static_cast<double>(headDim);
+  return 1.0 / (getScaleByDepth() ? depth : std::sqrt(depth));
 }
 
 std::optional<DifferenceRange> AttentionOp::getMaskRange() {
@@ -123,6 +124,10 @@ bool AttentionOp::readsPositions() {
 
 TypedValue<RankedTensorType> AttentionOp::getLogits() {
   return dyn_cast_if_present<TypedValue<RankedTensorType>>(getSink());
+}
+
+Value AttentionOp::getQueriesOfContent(unsigned number) {
+  return getContentQueries().empty() ? Value() : getContentQueries()[number];
 }
 
 bool AttentionOp::isShiftInvariant() {
@@ -255,6 +260,40 @@ static LogicalResult verifyValueContent(AttentionOp op) {
     return op.emitOpError("expected a value_content(...) without ")
            << (content.getShift() ? "shift(...)" : "project(...)")
            << ", which applies to queries, found one with it (value_content-C2)";
+  if (content && (content.getExtent() || content.getFactor())) // value_content-C3
+    return op.emitOpError("expected a value_content(...) without ")
+           << (content.getExtent() ? "extent(...)" : "times(...)")
+           << ", which belongs to scores, found one with it (value_content-C3)";
+  return success();
+}
+
+/// Verifies the tensors of query(...).
+static LogicalResult verifyContentQueries(AttentionOp op) {
+  OperandRange queries = op.getContentQueries();
+  if (queries.empty())
+    return success();
+  if (queries.size() != op.getContents().size()) // query-C1
+    return op.emitOpError("expected one tensor in query(...) per content term, found ")
+           << queries.size() << " for " << op.getContents().size() << " (query-C1)";
+  for (auto [content, value] : llvm::zip_equal(op.getContents(), queries)) {
+    RankedTensorType q = op.getQuery().getType(), r = cast<RankedTensorType>(value.getType());
+    const StringRef names[] = {"the batch", "the heads", "the length"};
+    for (unsigned dim = 0; dim < 3; ++dim)
+      if (failed(verifySharedSize(op, {names[dim], "query-C2", "the query", "the tensor in query(...)",
+                                       q, r, dim, dim})))
+        return failure();
+    const int64_t depth = r.getDimSize(3);
+    if (depth % 8 != 0 || depth < 8 || depth > kMostContentDepth) // query-C3
+      return op.emitOpError("expected a known depth from 8 to ")
+             << kMostContentDepth << ", a multiple of 8, of the tensor in query(...), found " << r
+             << "; pad r and the vectors with zeros (query-C3)";
+    auto function = content.getDefiningOp<ContentFnOp>();
+    if (function && (function.getShift() || function.getProjection())) // query-C4
+      return op.emitOpError("expected a content term without ")
+             << (function.getShift() ? "shift(...)" : "project(...)")
+             << " together with query(...), found one with it; apply it to the given tensor "
+                "(query-C4)";
+  }
   return success();
 }
 
@@ -345,7 +384,7 @@ LogicalResult AttentionOp::verify() {
   if (failed(verifyStickBreaking(*this)) || failed(verifyStatistic(*this)) ||
       failed(verifySink(*this)) ||
       failed(verifyDropout(*this, getDropout(), getSeed(), {getQuery().getType(), "the query"})) ||
-      failed(verifyValueContent(*this)) || failed(verifyPositions(*this)) ||
+      failed(verifyContentQueries(*this)) || failed(verifyValueContent(*this)) || failed(verifyPositions(*this)) ||
       failed(verifyRotatedKeys(*this)) || failed(verifyPages(*this)))
     return failure();
   if (getRotation() && !q.isDynamicDim(3))

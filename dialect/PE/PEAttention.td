@@ -18,9 +18,12 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
 
     Prologues change queries, keys or both. They apply in order, before the rotation R. Content
     terms (`pe.content_fn`) are vectors that depend on the distance. They are multiplied with the
-    queries or, as `value_content` (softmax only), added to the values.
+    queries or, as `value_content` (softmax only), added to the values. `query(%r)` gives every content
+    term queries of another depth, r [B, Hq, Sq, R] with R a multiple of 8 from 8 to 64: it then adds
+    <r_i, P(i - j)> without the scale.
 
-    `scale` defaults to 1 / sqrt(D). The optional second result is, per query, the natural logarithm
+    `scale` defaults to 1 / sqrt(D), or to 1 / D with `scale_by_depth`, for queries and keys that are
+    normalized. The optional second result is, per query, the natural logarithm
     of the softmax denominator [B, Hq, Sq] (-inf for a row without keys) or, under stick-breaking,
     the logarithm of the remaining mass; sigmoid and softpick have no second result. Stick-breaking
     requires an order: either a mask that implies j <= i, or `direction = #pe.direction<both>` with
@@ -73,8 +76,9 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     Optional<TensorRankOf<[I64], [0, 1]>>:$seed, Optional<2DTensorOf<[I32]>>:$query_positions,
     Optional<2DTensorOf<[I32]>>:$key_positions, Optional<PE_MaskType>:$mask,
     Optional<2DTensorOf<[I32]>>:$pages,
+    Variadic<4DTensorOf<[F32]>>:$content_queries,
     DefaultValuedAttr<PE_NormalizerAttr, "::mlir::pe::Normalizer::Softmax">:$normalizer,
-    OptionalAttr<F64Attr>:$scale, OptionalAttr<F64Attr>:$dropout, UnitAttr:$attend_current,
+    OptionalAttr<F64Attr>:$scale, UnitAttr:$scale_by_depth, OptionalAttr<F64Attr>:$dropout, UnitAttr:$attend_current,
     UnitAttr:$rotated_keys,
     DefaultValuedAttr<PE_RemainderAttr, "::mlir::pe::Remainder::Drop">:$remainder,
     DefaultValuedAttr<PE_DirectionAttr, "::mlir::pe::Direction::Before">:$direction,
@@ -83,8 +87,8 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   let hasCustomAssemblyFormat = 1; // PEClauses.cpp
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The scale, or 1 / sqrt(D) when it is absent; D must be static.
-    double getEffectiveScale();
+    /// The scale for a head dim: `scale`, or the default.
+    double getScaleFor(int64_t headDim);
     /// The sinks, if they are a tensor. Null if they are a function of the query or absent.
     ::mlir::TypedValue<::mlir::RankedTensorType> getLogits();
     /// Returns true if adding a constant to a row of scores changes no weight: softmax without
@@ -96,6 +100,9 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     /// The range of i - j of the pairs that contribute: the range of the mask (unbounded if it is a
     /// block argument), without i = j if stick-breaking excludes the query's own key.
     ::mlir::pe::DifferenceRange getPairRange();
+    /// Returns the queries that content term `number` multiplies: a tensor of query(...), or null for
+    /// the attention's own.
+    ::mlir::Value getQueriesOfContent(unsigned number);
     /// Returns the axis of keys and values that counts their heads.
     unsigned getKeyHeadAxis() { return getPages() ? 2 : 1; }
     /// Returns the name of a clause whose formulas count rows, so that positions from data cannot

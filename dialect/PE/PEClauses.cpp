@@ -24,6 +24,7 @@ enum class Form {
   SingleOrTensor, ///< name(%a) or name(%a : type)
   Dropout,        ///< name(probability, %seed : type)
   Tensor,         ///< name(%a : type)
+  Tensors,        ///< name(%a, %b : type, type)
   Pair,           ///< name(%a, %b : type, type), in two groups of operands
 };
 
@@ -43,6 +44,7 @@ constexpr Clause kClauses[] = {
     {"prologue", Form::List, 4, typeOf<PrologueType>, /*countsRows=*/true},
     {"rotate", Form::Single, 5, typeOf<RotationType>},
     {"content", Form::List, 6, typeOf<ContentType>, /*countsRows=*/true},
+    {"query", Form::Tensors, 16, nullptr},
     {"value_content", Form::Single, 7, typeOf<ContentType>, /*countsRows=*/true},
     {"score", Form::Single, 8, typeOf<ScoreType>},
     {"sink", Form::SingleOrTensor, 9, typeOf<SinkType>},
@@ -56,7 +58,7 @@ constexpr StringLiteral kReserved[] = {"rotate_values"};
 
 constexpr unsigned kGroups =
     std::tuple_size_v<decltype(AttentionOp::Properties::operandSegmentSizes)>;
-static_assert(kGroups == 16, "the table numbers the groups of PEAttention.td");
+static_assert(kGroups == 17, "the table numbers the groups of PEAttention.td");
 constexpr StringLiteral kTypes = "(!qkv, !qkv, !qkv) -> !qkv";
 
 /// The operands of one group and their types.
@@ -159,6 +161,17 @@ ParseResult ClauseParser::parse(const Clause &clause) {
   }
   if (parser.parseLParen())
     return failure();
+  if (clause.form == Form::Tensors) {
+    SMLoc place = parser.getCurrentLocation();
+    if (parser.parseOperandList(group.operands) || parser.parseColonTypeList(group.types) ||
+        parser.parseRParen())
+      return failure();
+    if (group.operands.size() != group.types.size())
+      return parser.emitError(place) << "expected one type per tensor of " << clause.name
+                                     << "(...), found " << group.types.size() << " for "
+                                     << group.operands.size();
+    return success();
+  }
   if (clause.form == Form::Tensor)
     return failure(parseTyped(group) || parser.parseRParen());
   if (clause.form == Form::Dropout) {
@@ -252,6 +265,7 @@ static void printClause(OpAsmPrinter &printer, AttentionOp op, const Clause &cla
     OperandRange second = op.getODSOperands(clause.group + 1);
     printer << ", " << second << " : " << operands.getTypes() << ", " << second.getTypes();
   } else if (clause.form == Form::Dropout || clause.form == Form::Tensor ||
+             clause.form == Form::Tensors ||
              (clause.form == Form::SingleOrTensor &&
               operands.front().getType() != clause.type(op.getContext()))) {
     printer << " : " << operands.getTypes();

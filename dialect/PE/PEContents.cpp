@@ -1,6 +1,6 @@
 //===- PEContents.cpp - Terms that depend on queries and distances --------===//
 //
-// Verifies constraints content_fn-C1 to content_fn-C8 of docs/spec.md (PERegions.h has C1 to C6).
+// Verifies constraints content_fn-C1 to content_fn-C9 of docs/spec.md (PERegions.h has C1 to C6).
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,18 +35,41 @@ static ParseResult parseTensorClause(OpAsmParser &parser, StringRef word, Operat
                  parser.resolveOperand(operand, type, result.operands));
 }
 
+/// Parses (times ( %factor ))?.
+static ParseResult parseTimes(OpAsmParser &parser, OperationState &result, int32_t &count) {
+  if (failed(parser.parseOptionalKeyword("times")))
+    return success();
+  UnresolvedOperand operand;
+  count = 1;
+  return failure(parser.parseLParen() || parser.parseOperand(operand) || parser.parseRParen() ||
+                 parser.resolveOperand(operand, FactorType::get(parser.getContext()),
+                                       result.operands));
+}
+
+/// Parses (extent ( n ))?.
+static ParseResult parseExtent(OpAsmParser &parser, OperationState &result) {
+  if (failed(parser.parseOptionalKeyword("extent")))
+    return success();
+  int64_t extent = 0;
+  if (parser.parseLParen() || parser.parseInteger(extent) || parser.parseRParen())
+    return failure();
+  result.addAttribute("extent", parser.getBuilder().getI64IntegerAttr(extent));
+  return success();
+}
+
 ParseResult ContentFnOp::parse(OpAsmParser &parser, OperationState &result) {
   result.addTypes(ContentType::get(parser.getContext()));
-  int32_t captures = 0, shift = 0, projection = 0;
+  int32_t captures = 0, shift = 0, projection = 0, factor = 0;
   auto parseClauses = [&]() -> ParseResult {
     captures = static_cast<int32_t>(result.operands.size());
     return failure(parseTensorClause(parser, "shift", result, shift) ||
-                   parseTensorClause(parser, "project", result, projection));
+                   parseTensorClause(parser, "project", result, projection) ||
+                   parseTimes(parser, result, factor) || parseExtent(parser, result));
   };
   if (parseScalarRegion(parser, result, kForm, parseClauses))
     return failure();
   result.addAttribute(getOperandSegmentSizeAttr(),
-                      parser.getBuilder().getDenseI32ArrayAttr({captures, shift, projection}));
+                      parser.getBuilder().getDenseI32ArrayAttr({captures, shift, projection, factor}));
   return success();
 }
 
@@ -56,11 +79,20 @@ void ContentFnOp::print(OpAsmPrinter &printer) {
       printer << " shift(" << shift << " : " << shift.getType() << ")";
     if (Value projection = getProjection())
       printer << " project(" << projection << " : " << projection.getType() << ")";
+    if (Value factor = getFactor())
+      printer << " times(" << factor << ")";
+    if (std::optional<int64_t> extent = getExtent())
+      printer << " extent(" << *extent << ")";
   };
-  printScalarRegion(printer, *this, getCaptures(), printClauses);
+  printScalarRegion(printer, *this, getCaptures(), printClauses, {"extent"});
 }
 
-LogicalResult ContentFnOp::verify() { return verifyRegionArguments(*this, kForm, getCaptures()); }
+LogicalResult ContentFnOp::verify() {
+  if (std::optional<int64_t> extent = getExtent(); extent && *extent < 1) // content_fn-C9
+    return emitOpError("expected an extent of at least 1 distance, found ")
+           << *extent << "; without a limit, omit extent(...) (content_fn-C9)";
+  return verifyRegionArguments(*this, kForm, getCaptures());
+}
 
 namespace {
 /// The range of an integer value; nullopt for an unknown bound.
@@ -118,6 +150,14 @@ LogicalResult ContentAttr::verify(function_ref<InFlightDiagnostic()> emitError, 
     return emitError() << "expected the distances of class near to contain one, found [" << low
                        << ", " << high << "] (content-C1)";
   return success();
+}
+
+DifferenceRange ContentFnOp::limit(DifferenceRange range) {
+  if (std::optional<int64_t> extent = getExtent()) {
+    range.min = std::max(range.min, 1 - *extent);
+    range.max = std::min(range.max, *extent - 1);
+  }
+  return range;
 }
 
 static YieldOp yieldOf(ContentFnOp op) {

@@ -14,6 +14,9 @@ namespace mlir::pe {
 /// with all of them are stored.
 inline constexpr int64_t kMostNearVectors = 128;
 
+/// The largest depth of a tensor in query(...), whose vectors a kernel keeps in registers.
+inline constexpr int64_t kMostContentDepth = 64;
+
 } // namespace mlir::pe
 
 #endif // PE_DIALECT_PE_PECONTENTS_H

@@ -21,8 +21,17 @@ def PE_ContentFnOp : PE_Op<"content_fn", [
     scale * <(q_i + v_h) W, P_h(i - j)>. q are the queries of the caller, without prologues and
     rotation. Like a bias, the term is added after the score function.
 
+    With `query(%r)` of the attention, r [B, Hq, Sq, R] takes the place of q: the vectors have R
+    elements, shift and projection are [heads, R] and [R, R], and the products are not scaled.
+
+    `times(%f)` multiplies the term by a factor of the query, a `pe.factor_fn` that depends only on batch,
+    head and i and is finite at every position (content_fn-C11). It changes no other part of the score.
+
+    With `extent(n)`, P(t) is the region's vector if |t| < n, and 0 otherwise. The region is
+    evaluated only at the former distances, and kernels skip blocks of pairs without any.
+
     `value_content(%c)` adds sum_j A_ij P_h(i - j) to the output. Its vectors have Dv elements, and
-    it allows neither shift nor projection.
+    it allows no shift, projection, factor or extent.
 
     `pe-classify-functions` sets `structure`, the class of the term. The region of class `angles` then
     also yields the angle (i - j) w (content_fn-C3).
@@ -32,12 +41,15 @@ def PE_ContentFnOp : PE_Op<"content_fn", [
 
     ```mlir
     %c = pe.content_fn(%rel_k : tensor<33x?xf32>) expr "rel_k[clamp(i - j, -16, 16) + 16, d]"
+    %e = pe.content_fn(%p : tensor<16x1024xf32>) extent(1024) expr "p[d, i - j]"
     %r = pe.content_fn shift(%v : tensor<?x?xf32>)
            expr "let w = 10000 ^ (-2 * (d // 2) / dim) in select(d % 2 == 0, sin((i - j) * w), cos((i - j) * w))"
     ```
   }];
   let arguments = (ins Variadic<PE_Data>:$captures, Optional<2DTensorOf<[F32]>>:$shift,
                        Optional<2DTensorOf<[F32]>>:$projection,
+                       Optional<PE_FactorType>:$factor,
+                       OptionalAttr<I64Attr>:$extent,
                        OptionalAttr<PE_ContentAttr>:$structure);
   let results = (outs PE_ContentType:$result);
   let regions = (region SizedRegion<1>:$body);
@@ -47,6 +59,8 @@ def PE_ContentFnOp : PE_Op<"content_fn", [
   let extraClassDeclaration = [{
     /// The element of the vector.
     ::mlir::Value getElement();
+    /// The distances in `range` at which the vectors can differ from 0.
+    ::mlir::pe::DifferenceRange limit(::mlir::pe::DifferenceRange range);
     /// The angle (i - j) w of all sines and cosines, for class `angles`.
     ::mlir::Value getAngle();
   }];

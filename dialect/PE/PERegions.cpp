@@ -161,11 +161,13 @@ void mlir::pe::printScalarRegion(OpAsmPrinter &printer, Operation *op) {
 }
 
 void mlir::pe::printScalarRegion(OpAsmPrinter &printer, Operation *op, OperandRange captures,
-                                 llvm::function_ref<void()> printClauses) {
+                                 llvm::function_ref<void()> printClauses,
+                                 ArrayRef<StringRef> attributesOfClauses) {
   if (!captures.empty())
     printer << "(" << captures << " : " << captures.getTypes() << ")";
   printClauses();
   SmallVector<StringRef> elided = {"operandSegmentSizes"};
+  llvm::append_range(elided, attributesOfClauses);
   for (NamedAttribute attribute : op->getAttrs())
     if (auto flag = dyn_cast<BoolAttr>(attribute.getValue()); flag && !flag.getValue())
       elided.push_back(attribute.getName()); // the default of every flag

@@ -43,7 +43,8 @@ ParseResult parseScalarRegion(OpAsmParser &parser, OperationState &result, const
                               llvm::function_ref<ParseResult()> parseClauses = {});
 void printScalarRegion(OpAsmPrinter &printer, Operation *op);
 void printScalarRegion(OpAsmPrinter &printer, Operation *op, OperandRange captures,
-                       llvm::function_ref<void()> printClauses);
+                       llvm::function_ref<void()> printClauses,
+                       ArrayRef<StringRef> attributesOfClauses = {});
 /// Verifies the arguments of the region (C1 and C2).
 LogicalResult verifyRegionArguments(Operation *op, const RegionForm &form);
 /// Does the same for an operation that has other operands after the captures.

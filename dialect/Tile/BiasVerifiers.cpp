@@ -54,9 +54,18 @@ static LogicalResult verifyWindow(Operation *op, StringRef name, Value value, Va
   if (failed(verifyIsPair(op, value, (name + "-C1").str())))
     return failure();
   if (!isRowPanel(spacesOf(rows)))
-    return op->emitOpError("expected rows over [r, d] or [r, e], found ")
+    return op->emitOpError("expected rows over r and a depth, found ")
            << rows.getType() << " (" << name << "-C2)";
   return success();
+}
+
+/// Verifies the distances of `within`.
+template <typename Op> static LogicalResult verifyWithin(Op op, StringRef label) {
+  IntegerAttr low = op.getLowAttr(), high = op.getHighAttr();
+  if (!low == !high && (!low || low.getInt() <= high.getInt()))
+    return success();
+  return op.emitOpError("expected both ends of within in ascending order, found ")
+         << low << " and " << high << " (" << label << ")";
 }
 
 /// Verifies an f32 table [d, t], or a table [t, d] of vectors in the type of their products, which
@@ -76,17 +85,20 @@ static LogicalResult verifyVectors(Operation *op, StringRef name, Value rows, Va
 }
 
 LogicalResult WindowDotOp::verify() {
-  if (failed(verifyWindow(*this, "window_dot", getValue(), getRows())))
+  if (failed(verifyWindow(*this, "window_dot", getValue(), getRows())) ||
+      failed(verifyWithin(*this, "window_dot-C4")))
     return failure();
   return verifyVectors(*this, "window_dot", getRows(), getRows(), getTable());
 }
 LogicalResult WindowSumOp::verify() {
-  if (failed(verifyWindow(*this, "window_sum", getValue(), getRows())))
+  if (failed(verifyWindow(*this, "window_sum", getValue(), getRows())) ||
+      failed(verifyWithin(*this, "window_sum-C4")))
     return failure();
   return verifyVectors(*this, "window_sum", getRows(), getValue(), getTable());
 }
 LogicalResult WindowOuterOp::verify() {
-  if (failed(verifyWindow(*this, "window_outer", getValue(), getRows())))
+  if (failed(verifyWindow(*this, "window_outer", getValue(), getRows())) ||
+      failed(verifyWithin(*this, "window_outer-C6")))
     return failure();
   StringRef depth = depthOf(spacesOf(getRows()));
   BufferType table = getTable().getType();

@@ -45,8 +45,15 @@ FailureOr<SpaceSet> mlir::tile::parseSpaceSet(AsmParser &parser) {
   SmallVector<StringRef> names;
   auto parseName = [&]() -> ParseResult {
     StringRef name;
-    if (failed(parser.parseKeyword(&name)))
+    std::string number;
+    int64_t size;
+    if (OptionalParseResult parsed = parser.parseOptionalInteger(size); parsed.has_value()) {
+      if (failed(*parsed))
+        return failure();
+      name = number = std::to_string(size);
+    } else if (failed(parser.parseKeyword(&name))) {
       return failure();
+    }
     // The context owns the storage of a string attribute.
     names.push_back(parser.getBuilder().getStringAttr(name).getValue());
     return success();

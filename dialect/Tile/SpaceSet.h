@@ -6,7 +6,8 @@
 //   [r]      a number per row                               []       one number per head
 //
 // Sets are unordered. Names are stored in canonical order, the well-known names first
-// (b hq hkv g r c t kb d e) and all others alphabetically, so that equal sets are equal types.
+// (b hq hkv g r c t kb d e) and all others alphabetically, so that equal sets are equal types. A
+// number is the name of a space of that size, such as the depth of a content term's own queries.
 // Every rule of the dialect is set arithmetic: a map takes the union, a reduction removes a name, a
 // contraction removes one that both operands have.
 //
@@ -61,14 +62,24 @@ FailureOr<SpaceSet> parseSpaceSet(AsmParser &parser);
 
 inline bool hasRows(const SpaceSet &set) { return set.has("r"); }
 inline bool hasColumns(const SpaceSet &set) { return set.has("c"); }
-inline bool isDepth(StringRef name) { return name == "d" || name == "e"; }
-inline bool hasDepth(const SpaceSet &set) { return set.has("d") || set.has("e"); }
-/// Returns true if values over the set are subject to the mask.
-inline bool hasPairs(const SpaceSet &set) { return hasRows(set) && hasColumns(set); }
+/// Returns the size of a space whose name is a number, or nullopt.
+inline std::optional<int64_t> fixedSize(StringRef name) {
+  int64_t size;
+  return name.getAsInteger(10, size) ? std::nullopt : std::optional<int64_t>(size);
+}
+inline bool isDepth(StringRef name) { return name == "d" || name == "e" || fixedSize(name); }
 /// Returns the depth of the set, or an empty string.
 inline StringRef depthOf(const SpaceSet &set) {
-  return set.has("d") ? "d" : set.has("e") ? "e" : "";
+  const auto *found = llvm::find_if(set.getNames(), isDepth);
+  return found == set.getNames().end() ? StringRef() : *found;
 }
+inline bool hasDepth(const SpaceSet &set) { return !depthOf(set).empty(); }
+/// Returns the size of a depth, given those of queries and of values.
+inline int64_t sizeOfDepth(StringRef depth, int64_t headDim, int64_t valueDim) {
+  return fixedSize(depth).value_or(depth == "d" ? headDim : valueDim);
+}
+/// Returns true if values over the set are subject to the mask.
+inline bool hasPairs(const SpaceSet &set) { return hasRows(set) && hasColumns(set); }
 
 // One number per pair, per row, or per column.
 inline bool isPair(const SpaceSet &set) { return set == SpaceSet{"r", "c"}; }
@@ -76,10 +87,10 @@ inline bool isRow(const SpaceSet &set) { return set == SpaceSet{"r"}; }
 inline bool isColumn(const SpaceSet &set) { return set == SpaceSet{"c"}; }
 // Rows or columns by one depth.
 inline bool isRowPanel(const SpaceSet &set) {
-  return set == SpaceSet{"r", "d"} || set == SpaceSet{"r", "e"};
+  return hasDepth(set) && set == SpaceSet{"r", depthOf(set)};
 }
 inline bool isColumnPanel(const SpaceSet &set) {
-  return set == SpaceSet{"c", "d"} || set == SpaceSet{"c", "e"};
+  return hasDepth(set) && set == SpaceSet{"c", depthOf(set)};
 }
 
 } // namespace mlir::tile

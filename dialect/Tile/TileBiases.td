@@ -37,19 +37,22 @@ def Tile_WindowGradOp : Tile_Op<"window_grad", [HasParent<"StreamOp">]> {
 def Tile_WindowDotOp : Tile_Op<"window_dot", [HasParent<"StreamOp">, Pure]> {
   let summary = "contraction of rows with the vectors of a table at the distance i - j";
   let description = [{
-    The last extents of the table P are `d` (or `e`) and `t`, where `t` counts distances as in
+    The last extents of the table P are a depth (`d`, `e` or a number) and `t`, where `t` counts distances as in
     `tile.window`. The value at a pair is the sum over d of
     rows[row, d] * P[d, row - column + (c - 1)]. The sum is f32, and the elements of the table are
-    rounded to the type of the rows. A NaN in the table only affects the pairs at its distance.
+    rounded to the type of the rows. A NaN in the table only affects the pairs at its distance. With
+    `within`, the vectors are 0 at all other distances of global positions, so lowerings may skip the
+    blocks of pairs that have only such distances.
 
     ```mlir
-    %s = tile.window_dot %q, %P : !tile.val<[r, d], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, c], f32>
+    %s = tile.window_dot %q, %P within [0, 1023] : !tile.val<[r, d], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, c], f32>
     ```
   }];
-  let arguments = (ins Tile_ValType:$rows, Tile_BufferType:$table);
+  let arguments = (ins Tile_ValType:$rows, Tile_BufferType:$table, OptionalAttr<I64Attr>:$low,
+                       OptionalAttr<I64Attr>:$high);
   let results = (outs Tile_ValType:$value);
   let assemblyFormat =
-      "$rows `,` $table attr-dict `:` type($rows) `,` type($table) `->` type($value)";
+      "$rows `,` $table (`within` `[` $low^ `,` $high `]`)? attr-dict `:` type($rows) `,` type($table) `->` type($value)";
   let hasVerifier = 1;
 }
 
@@ -58,16 +61,18 @@ def Tile_WindowSumOp : Tile_Op<"window_sum", [HasParent<"StreamOp">, Pure]> {
   let description = [{
     With the table P of `tile.window_dot`, result[row, d] is the sum over the unmasked columns of
     this block of value(row, column) * P[d, row - column + (c - 1)]. The sum is f32, and the
-    elements of the table are rounded to the type of the value. The result is a fold of the stream.
+    elements of the table are rounded to the type of the value. `within` is as in `tile.window_dot`.
+    The result is a fold of the stream.
 
     ```mlir
     %dq = tile.window_sum %ds, %P : !tile.val<[r, c], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, d], f32>
     ```
   }];
-  let arguments = (ins Tile_ValType:$value, Tile_BufferType:$table);
+  let arguments = (ins Tile_ValType:$value, Tile_BufferType:$table, OptionalAttr<I64Attr>:$low,
+                       OptionalAttr<I64Attr>:$high);
   let results = (outs Tile_ValType:$rows);
   let assemblyFormat =
-      "$value `,` $table attr-dict `:` type($value) `,` type($table) `->` type($rows)";
+      "$value `,` $table (`within` `[` $low^ `,` $high `]`)? attr-dict `:` type($value) `,` type($table) `->` type($rows)";
   let hasVerifier = 1;
 }
 
@@ -77,15 +82,17 @@ def Tile_WindowOuterOp : Tile_Op<"window_outer", [HasParent<"StreamOp">]> {
     table[row - column + (c - 1), d] += value(row, column) * rows[row, d] over the pairs inside the
     mask. This is the contribution of `tile.window_dot` and `tile.window_sum` to the gradient of
     their table, with the extents `t` and `d` (or `e`) in the opposite order. Pairs and rows have
-    the same element type; the sums are f32.
+    the same element type; the sums are f32. With `within`, the gradients at other distances of global
+    positions are not needed, and lowerings may omit their sums.
 
     ```mlir
     tile.window_outer %ds, %q, %G : !tile.val<[r, c], f32>, !tile.val<[r, d], f32> -> !tile.buffer<[b, hq, t, d], f32>
     ```
   }];
-  let arguments = (ins Tile_ValType:$value, Tile_ValType:$rows, Tile_BufferType:$table);
+  let arguments = (ins Tile_ValType:$value, Tile_ValType:$rows, Tile_BufferType:$table,
+                       OptionalAttr<I64Attr>:$low, OptionalAttr<I64Attr>:$high);
   let assemblyFormat =
-      "$value `,` $rows `,` $table attr-dict `:` type($value) `,` type($rows) `->` type($table)";
+      "$value `,` $rows `,` $table (`within` `[` $low^ `,` $high `]`)? attr-dict `:` type($value) `,` type($rows) `->` type($table)";
   let hasVerifier = 1;
 }
 

@@ -27,6 +27,11 @@ bool MapOp::isIndexOf(Value regionValue, StringRef space) {
 
 ParseResult mlir::tile::parseSpace(OpAsmParser &parser, StringAttr &space) {
   StringRef name;
+  int64_t size; // a number names a space of that size
+  if (OptionalParseResult number = parser.parseOptionalInteger(size); number.has_value()) {
+    space = parser.getBuilder().getStringAttr(Twine(size));
+    return *number;
+  }
   if (failed(parser.parseKeyword(&name)))
     return failure();
   space = parser.getBuilder().getStringAttr(name);

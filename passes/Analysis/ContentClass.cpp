@@ -208,6 +208,8 @@ static ContentStructure findStructure(ContentFnOp op, DifferenceRange range) {
   };
   ConstantTails tails = findConstantTails(root, body);
   std::optional<int64_t> low = tails.low, high = tails.high;
+  if (std::optional<int64_t> extent = op.getExtent()) // 0 from there on
+    low = -*extent, high = *extent;
   if (range.min != DifferenceRange::kUnboundedMin)
     low = low ? std::max(*low, range.min) : range.min;
   if (range.max != DifferenceRange::kUnboundedMax)

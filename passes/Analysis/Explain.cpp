@@ -26,9 +26,10 @@ llvm::json::Value boundOf(int64_t bound, int64_t unbounded) {
 /// Describes the terms of queries and the distance.
 llvm::json::Array explainContents(func::FuncOp function, AttentionOp attention) {
   llvm::json::Array all;
-  for (Value value : attention.getContents())
+  for (auto [number, value] : llvm::enumerate(attention.getContents()))
     if (auto op = value.getDefiningOp<ContentFnOp>())
-      all.push_back(explainContent(function, op, /*ofValues=*/false));
+      all.push_back(explainContent(function, op, attention.getQueriesOfContent(number),
+                                   /*ofValues=*/false));
   return all;
 }
 
@@ -100,7 +101,7 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
     result["factor"] = std::move(factor);
   if (Value value = attention.getValueContent())
     if (auto op = value.getDefiningOp<ContentFnOp>())
-      result["value_content"] = explainContent(function, op, /*ofValues=*/true);
+      result["value_content"] = explainContent(function, op, Value(), /*ofValues=*/true);
   return result;
 }
 

@@ -111,12 +111,13 @@ Cost costOf(ContentAttr structure, bool ofValues) {
         "the products of a query with these vectors, once per query, and one addition per score",
         "one sum per query and vector"};
   case ContentClass::Angles:
-    return {"one more contraction over the head dim, of rotated queries with features of the keys",
+    return {"one more contraction over the depth of the queries, which are rotated, with features of "
+            "the keys",
             "one more contraction over the keys"};
   case ContentClass::Panel:
     if (ofValues)
       return {"not built yet", "not built yet"};
-    return {"one more contraction over the head dim, of queries with the vectors of the distances "
+    return {"one more contraction over the depth of the queries, with the vectors of the distances "
             "that a block covers",
             "two more contractions, for the queries and for the vectors"};
   }
@@ -158,16 +159,36 @@ void printTerm(llvm::raw_ostream &os, const llvm::json::Object &term) {
     os << "    advice: " << advice << "\n";
 }
 
-llvm::json::Object explainContent(func::FuncOp function, ContentFnOp op, bool ofValues) {
+llvm::json::Object explainContent(func::FuncOp function, ContentFnOp op, Value queries,
+                                  bool ofValues) {
   const ContentAttr structure = *op.getStructure();
   const Cost cost = costOf(structure, ofValues);
-  Block &body = op.getBody().front();
-  Value root = cast<YieldOp>(body.getTerminator()).getValues()[0];
+  auto formulaOfRegion = [&](Block &body, ValueRange captures) {
+    return formulaOf(cast<YieldOp>(body.getTerminator()).getValues()[0], body,
+                     namesOfCaptures(function, captures));
+  };
+  SmallVector<Value> tensors(op.getCaptures());
+  for (Value tensor : {Value(op.getShift()), Value(op.getProjection())})
+    if (tensor)
+      tensors.push_back(tensor);
+  llvm::json::Value factor = nullptr, of = nullptr, extent = nullptr;
+  if (op.getFactor()) {
+    auto function = cast<FactorFnOp>(op.getFactor().getDefiningOp());
+    factor = formulaOfRegion(function.getBody().front(), function.getCaptures());
+    llvm::append_range(tensors, function.getCaptures());
+  }
+  if (queries)
+    of = namesOfCaptures(function, queries)[0];
+  if (op.getExtent())
+    extent = static_cast<int64_t>(*op.getExtent());
   return llvm::json::Object{
       {"class", stringifyContentClass(structure.getCls())},
       {"reason", structure.getReason()},
-      {"formula", formulaOf(root, body, namesOfCaptures(function, op.getCaptures()))},
-      {"parameters", llvm::json::Array(namesOfCaptures(function, op->getOperands()))},
+      {"formula", formulaOfRegion(op.getBody().front(), op.getCaptures())},
+      {"queries", std::move(of)},
+      {"factor", std::move(factor)},
+      {"extent", std::move(extent)},
+      {"parameters", llvm::json::Array(namesOfCaptures(function, tensors))},
       {"location", describePlaces(op.getLoc())},
       {"forward", cost.forward},
       {"backward", cost.backward}};
@@ -176,6 +197,12 @@ llvm::json::Object explainContent(func::FuncOp function, ContentFnOp op, bool of
 void printContent(llvm::raw_ostream &os, const llvm::json::Object &content, StringRef what) {
   os << "  " << what << " " << *content.getString("formula");
   printSource(os, content);
+  if (std::optional<StringRef> queries = content.getString("queries"))
+    os << "\n    queries: those of '" << *queries << "', not scaled";
+  if (std::optional<StringRef> factor = content.getString("factor"))
+    os << "\n    times " << *factor;
+  if (std::optional<int64_t> extent = content.getInteger("extent"))
+    os << "\n    extent: 0 from a distance of " << *extent << " on; blocks beyond it are skipped";
   os << "\n    class: " << *content.getString("class") << ", because it "
      << *content.getString("reason") << "\n    forward: " << *content.getString("forward")
      << "; backward: " << *content.getString("backward") << "\n";

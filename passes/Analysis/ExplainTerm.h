@@ -20,7 +20,9 @@ llvm::json::Object explainTerm(func::FuncOp function, TermOp term, AttentionOp a
 void printTerm(llvm::raw_ostream &os, const llvm::json::Object &term);
 
 /// Describes a term of queries and the distance; with `ofValues`, of weights and the distance.
-llvm::json::Object explainContent(func::FuncOp function, ContentFnOp op, bool ofValues);
+/// `queries` are those of query(...), or null.
+llvm::json::Object explainContent(func::FuncOp function, ContentFnOp op, Value queries,
+                                  bool ofValues);
 void printContent(llvm::raw_ostream &os, const llvm::json::Object &content, StringRef what);
 
 } // namespace mlir::pe

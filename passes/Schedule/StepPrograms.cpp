@@ -316,8 +316,8 @@ static int64_t countRegisters(StageOp stage, const GpuSchedule &schedule,
   const ::pe::math::FragmentLayout layout{schedule.ownerTiles, schedule.innerBlock, schedule.warps};
   auto registersOf = [&](Value value) {
     const SpaceSet &s = spacesOf(value);
-    const int64_t depth = s.has("d") ? plan.getHeadDim() : plan.getValueDim();
-    return layout.registersOf(kindOf(s, getOwner(stage)), depth);
+    return layout.registersOf(kindOf(s, getOwner(stage)),
+                              sizeOfDepth(depthOf(s), plan.getHeadDim(), plan.getValueDim()));
   };
   int64_t count = 0;
   for (Value value : program.passed)

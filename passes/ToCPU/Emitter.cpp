@@ -189,6 +189,18 @@ void Emitter::loop(const Index &begin, const Index &end, const Index &step,
   });
 }
 
+SmallVector<Value> Emitter::chosen(Value condition, llvm::function_ref<SmallVector<Value>()> then,
+                                   ValueRange others) {
+  auto branch = create<scf::IfOp>(others.getTypes(), condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(branch.thenBlock());
+  SmallVector<Value> values = then();
+  create<scf::YieldOp>(values);
+  setInsertionPointToStart(branch.elseBlock());
+  create<scf::YieldOp>(others);
+  return SmallVector<Value>(branch.getResults());
+}
+
 void Emitter::ifThen(Value condition, llvm::function_ref<void()> then,
                      llvm::function_ref<void()> otherwise) {
   auto branch = create<scf::IfOp>(condition, /*withElseRegion=*/static_cast<bool>(otherwise));

@@ -101,6 +101,9 @@ public:
                           LoopBody body);
   void loop(const Index &begin, const Index &end, const Index &step,
             llvm::function_ref<void(Index)> body);
+  /// Returns the values of `then` if the condition is true, otherwise `others`.
+  SmallVector<Value> chosen(Value condition, llvm::function_ref<SmallVector<Value>()> then,
+                            ValueRange others);
   void ifThen(Value condition, llvm::function_ref<void()> then,
               llvm::function_ref<void()> otherwise = nullptr);
 

@@ -91,10 +91,10 @@ int64_t RowInterface::stripFloats(const CpuSchedule &cpu, int64_t headDim, int64
   int64_t floats = 0;
   for (Value value : kept())
     floats += isRowVector(value) ? cpu.rowFloats()
-                                 : cpu.panelFloats(spacesOf(value).has("d") ? headDim : valueDim);
+                                 : cpu.panelFloats(sizeOfDepth(depthOf(spacesOf(value)), headDim, valueDim));
   for (const SmallVector<Value> &pairs : {depthPairs, rowPairs})
     for (Value value : pairs)
-      floats += cpu.panelFloats(spacesOf(value).has("d") ? headDim : valueDim) / 2;
+      floats += cpu.panelFloats(sizeOfDepth(depthOf(spacesOf(value)), headDim, valueDim)) / 2;
   return floats;
 }
 

@@ -79,8 +79,6 @@ Value SweepEmitter::emitRowDot(DotOp dot, int64_t key) {
 /// Emits sum over d of rows[d] * table[d][i - j]: the distances of a vector of keys are adjacent in
 /// the table, in the opposite order.
 Value SweepEmitter::emitRowWindowDot(WindowDotOp dot, int64_t key) {
-  registers.clear();
-  masks.assign(keys.size(), Value());
   Value table = dot.getTable(), memory = context.memory(table);
   const Index pitch = context.pitch(table);
   const Panel &panel = values.getPanel(dot.getRows());

@@ -65,7 +65,13 @@ public:
   /// block, per row of the call (findSegmentPieces).
   llvm::DenseMap<Operation *, Value> segmentPieces;
 
-  int64_t depthOf(const SpaceSet &spaces) const { return spaces.has("d") ? headDim : valueDim; }
+  int64_t depthOf(const SpaceSet &spaces) const {
+    return sizeOfDepth(tile::depthOf(spaces), headDim, valueDim);
+  }
+  /// Returns the distance of two positions from a row of the call and a column.
+  Index distanceOf(const Index &row, const Index &column) const {
+    return row + rowStart - column - columnStart;
+  }
   /// Returns the buffer as memref<?xT>.
   Value memory(Value buffer);
   /// Returns the offset of the element at `place`, with d and e at zero.

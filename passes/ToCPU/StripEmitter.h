@@ -53,6 +53,7 @@ private:
   void emitProductOfRows(DotOp dot, Value init, ArrayRef<Panel> into);
   void emitWindowSum(WindowSumOp op, const Panel &into);
   void emitWindowOuter(WindowOuterOp op);
+  void emitDiagonals(WindowOuterOp op, PaddedPairs &pairs, const Index &begin, const Index &end);
   void emitDiagonals(WindowOuterOp op, const PaddedPairs &pairs, const Index &diagonal,
                      const Index &d, int64_t vectors, int64_t width);
   Value lanesInside(const Index &key, int64_t vector);

@@ -415,13 +415,33 @@ SmallVector<Value> SweepEmitter::emitDotOfPairs(DotOp dot, ArrayRef<Index> rowsO
       });
 }
 
+/// Returns true (i1) if a pair of the strip's rows and the current keys can be at a distance from
+/// `low` to `high`.
+Value SweepEmitter::meetsDistances(int64_t low, int64_t high) {
+  const Index last = keys.back() + Index(keysOfElement() - 1);
+  const Index least = context.distanceOf(place.row, place.block + last);
+  const Index most = context.distanceOf(place.row + place.rowCount - Index(1), columnOf(0));
+  return e.create<arith::AndIOp>(e.less(least, Index(high + 1)), e.less(Index(low - 1), most));
+}
+
 /// Emits a contraction in which every product loads the table's vector for the distances between
 /// the rows and a key, at one depth.
 void SweepEmitter::emitWindowDot(WindowDotOp dot) {
-  if (context.cpu.isAlongKeys())
-    return keepTile(dot.getValue(), {emitRowWindowDot(dot, 0)});
+  // No register is live across the contraction; values that are used after it are in slots.
   registers.clear();
   masks.assign(keys.size() * vectors, Value());
+  SmallVector<Value> zeros(context.cpu.isAlongKeys() ? 1 : keys.size() * vectors, e.splat(0.0));
+  auto emitAll = [&] {
+    return context.cpu.isAlongKeys() ? SmallVector<Value>{emitRowWindowDot(dot, 0)}
+                                     : emitWindowTile(dot, zeros);
+  };
+  if (!dot.getLow())
+    return keepTile(dot.getValue(), emitAll());
+  keepTile(dot.getValue(),
+           e.chosen(meetsDistances(dot.getLowAttr().getInt(), dot.getHighAttr().getInt()), emitAll, zeros));
+}
+
+SmallVector<Value> SweepEmitter::emitWindowTile(WindowDotOp dot, ValueRange zeros) {
   Value table = dot.getTable(), memory = context.memory(table);
   Index pitch = context.pitch(table);
   SmallVector<Index> entries;
@@ -430,8 +450,7 @@ void SweepEmitter::emitWindowDot(WindowDotOp dot) {
   const Panel &panel = values.getPanel(dot.getRows());
   TileShape shape = {static_cast<int64_t>(keys.size()), vectors,
                      mask.isOn() ? 1 : context.cpu.unroll};
-  SmallVector<Value> zeros(keys.size() * vectors, e.splat(0.0));
-  SmallVector<Value> tile = emitTileProductOfRows(
+  return emitTileProductOfRows(
       e, shape, 0, context.depthOf(spacesOf(dot.getRows())), zeros,
       [&](Index d, int64_t v) {
         return e.loadVector(panel.memory,
@@ -443,7 +462,6 @@ void SweepEmitter::emitWindowDot(WindowDotOp dot) {
           row.push_back(e.loadVector(memory, entries[key] + d * pitch + Index(v * e.lanes)));
         return row;
       });
-  keepTile(dot.getValue(), std::move(tile));
 }
 
 /// Keeps the accumulators of a contraction as the registers of its result, and in its slot if any.

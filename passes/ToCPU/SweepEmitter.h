@@ -49,6 +49,8 @@ private:
   void emitReduce(ReduceOp reduce, int64_t key, int64_t vector);
   void emitDot(DotOp dot);
   void emitWindowDot(WindowDotOp dot);
+  SmallVector<Value> emitWindowTile(WindowDotOp dot, ValueRange zeros);
+  Value meetsDistances(int64_t low, int64_t high);
   void keepTile(Value output, SmallVector<Value> tile);
   /// Returns a value over r as a vector.
   Value vectorOfRow(Value value, int64_t vector);

@@ -22,6 +22,13 @@ void StripEmitter::emitWindowSum(WindowSumOp op, const Panel &into) {
   Index pitch = context.pitch(table), keyEnd = place.keyEnd;
   if (mask.isOn())
     keyEnd = minOf(keyEnd, context.columns - place.block);
+  Index keyBegin = place.keyBegin;
+  if (op.getLow()) {
+    const Index first = context.distanceOf(place.row, place.block); // of the first row and key
+    keyBegin = maxOf(keyBegin, first - Index(op.getHighAttr().getInt()));
+    keyEnd = minOf(keyEnd, first + place.rowCount - Index(op.getLowAttr().getInt()));
+    keyEnd = maxOf(keyEnd, keyBegin);
+  }
   Index first =
       context.offset(table, place.place()) + place.row - place.block + context.columns - Index(1);
   TileShape shape = {cpu.depthRows, cpu.queryVectors, mask.isOn() ? 1 : cpu.unroll};
@@ -45,9 +52,9 @@ void StripEmitter::emitWindowSum(WindowSumOp op, const Panel &into) {
     };
     auto isInside = [&](Index key, int64_t, int64_t v) { return lanesInside(key, v); };
     acc = mask.isOn()
-              ? emitTileProductOfRowsAndPairs(e, shape, place.keyBegin, keyEnd, acc, weights,
+              ? emitTileProductOfRowsAndPairs(e, shape, keyBegin, keyEnd, acc, weights,
                                               vectors, isInside)
-              : emitTileProductOfRows(e, shape, place.keyBegin, keyEnd, acc, weights, vectors);
+              : emitTileProductOfRows(e, shape, keyBegin, keyEnd, acc, weights, vectors);
     for (int64_t i = 0; i < cpu.depthRows; ++i)
       for (int64_t v = 0; v < cpu.queryVectors; ++v)
         e.storeVector(acc[i * cpu.queryVectors + v], into.memory, placeOf(i, v));
@@ -92,28 +99,39 @@ private:
 } // namespace mlir::tile::cpu
 
 void StripEmitter::emitWindowOuter(WindowOuterOp op) {
+  const StripPlace &place = values.getPlace();
+  PaddedPairs pairs(context, place, context.cpu.columnRows - 1);
+  Index begin = Index(1) - pairs.keyEnd, end = place.rowCount - place.keyBegin;
+  if (!op.getLow())
+    return emitDiagonals(op, pairs, begin, end);
+  const Index first = context.distanceOf(place.row, place.block); // of diagonal 0
+  begin = maxOf(begin, Index(op.getLowAttr().getInt()) - first);
+  end = minOf(end, Index(op.getHighAttr().getInt() + 1) - first);
+  e.ifThen(e.less(begin, end), [&] { emitDiagonals(op, pairs, begin, end); });
+}
+
+/// Emits the diagonals row - key = `begin` ... `end` - 1, and up to `columnRows` - 1 more.
+void StripEmitter::emitDiagonals(WindowOuterOp op, PaddedPairs &pairs, const Index &begin,
+                                 const Index &end) {
   const CpuSchedule &cpu = context.cpu;
-  PaddedPairs pairs(context, values.getPlace(), cpu.columnRows - 1);
   pairs.fill([&](Index key, int64_t v) {
     return e.loadVector(slots.getMemory(), slots.at(op.getValue(), key, Index(v * e.lanes)));
   });
-  const StripPlace &place = values.getPlace();
   const int64_t depth = context.depthOf(spacesOf(op.getRows()));
   const int64_t step = cpu.columnVectors * e.lanes, whole = depth / step * step;
-  e.loop(Index(1) - pairs.keyEnd, place.rowCount - place.keyBegin, cpu.columnRows,
-         [&](Index diagonal) {
-           auto chunk = [&](const Index &d, int64_t vectors, int64_t width) {
-             emitDiagonals(op, pairs, diagonal, d, vectors, width);
-           };
-           e.loop(0, whole, step, [&](Index d) { chunk(d, cpu.columnVectors, e.lanes); });
-           int64_t d = whole;
-           if (int64_t vectors = (depth - d) / e.lanes) {
-             chunk(d, vectors, e.lanes);
-             d += vectors * e.lanes;
-           }
-           if (d != depth)
-             chunk(d, 1, depth - d);
-         });
+  e.loop(begin, end, cpu.columnRows, [&](Index diagonal) {
+    auto chunk = [&](const Index &d, int64_t vectors, int64_t width) {
+      emitDiagonals(op, pairs, diagonal, d, vectors, width);
+    };
+    e.loop(0, whole, step, [&](Index d) { chunk(d, cpu.columnVectors, e.lanes); });
+    int64_t d = whole;
+    if (int64_t vectors = (depth - d) / e.lanes) {
+      chunk(d, vectors, e.lanes);
+      d += vectors * e.lanes;
+    }
+    if (d != depth)
+      chunk(d, 1, depth - d);
+  });
 }
 
 /// Emits the diagonals from row - key = `diagonal` on, `vectors` vectors of `width` lanes of depth

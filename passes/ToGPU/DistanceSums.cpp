@@ -22,8 +22,8 @@ DistanceSums::DistanceSums(StageOp stage, const GpuSchedule &schedule) : units(s
     Value tickets = addTemporary(stage, "_turns" + Twine(buffers.size()), units.ticketExtents(),
                                  i32, /*zero=*/true);
     buffers.push_back(tickets);
-    const bool isHead = cast<BufferType>(table.getType()).getExtents().back() == "d";
-    const int64_t depth = isHead ? plan.getHeadDim() : plan.getValueDim();
+    const int64_t depth = sizeOfDepth(cast<BufferType>(table.getType()).getExtents().back(),
+                                      plan.getHeadDim(), plan.getValueDim());
     targets.push_back({table, tickets, depth});
   }
 }
@@ -128,12 +128,14 @@ public:
         sums(step.registers(op.getTable())), isLowFirst(k.rowsOwn == k.order.innersDescend) {}
 
   void emit() {
-    if (isMatrixType())
-      for (int64_t s = 0; s < block.rows / stepSize(); ++s)
-        byMatrices(s);
-    else
-      exact();
-    here.set(op.getTable(), std::move(sums));
+    here.set(op.getTable(), emitWithin(here, op, sums, [&] {
+               if (isMatrixType())
+                 for (int64_t s = 0; s < block.rows / stepSize(); ++s)
+                   byMatrices(s);
+               else
+                 exact();
+               return sums;
+             }));
   }
 
 private:

@@ -37,12 +37,11 @@ static constexpr int64_t kMostIterations = 256;
 
 /// Returns the constant value of an extent, or std::nullopt if it is known only at run time.
 static std::optional<int64_t> constantOf(StringRef extent, PlanOp plan) {
-  int64_t size;
-  if (!extent.getAsInteger(10, size))
+  if (std::optional<int64_t> size = fixedSize(extent))
     return size;
-  if (plan.getHeadDim() != 0 && (extent == "d" || extent == "e"))
-    return extent == "d" ? plan.getHeadDim() : plan.getValueDim();
-  return std::nullopt;
+  if (plan.getHeadDim() == 0 || !isDepth(extent))
+    return std::nullopt;
+  return sizeOfDepth(extent, plan.getHeadDim(), plan.getValueDim());
 }
 
 /// Returns true for constants and numbers of heads or batch entries, but not for rows, columns and

@@ -51,7 +51,7 @@ static int64_t registersOf(StageOp stage, const SpaceSet &spaces, const GpuSched
   auto plan = stage->getParentOfType<PlanOp>();
   const ::pe::math::FragmentLayout layout{schedule.ownerTiles, schedule.innerBlock, schedule.warps};
   return layout.registersOf(kindOf(spaces, getOwner(stage)),
-                            spaces.has("d") ? plan.getHeadDim() : plan.getValueDim());
+                            sizeOfDepth(depthOf(spaces), plan.getHeadDim(), plan.getValueDim()));
 }
 
 OuterFolds::OuterFolds(StageOp stage, const GpuSchedule &schedule)

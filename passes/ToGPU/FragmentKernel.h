@@ -81,7 +81,9 @@ public:
   SharedMemory shared;
 
   //===- Geometry ------------------------------------------------------------------===//
-  int64_t depthOf(const SpaceSet &s) const { return s.has("d") ? fn.headDim : fn.valueDim; }
+  int64_t depthOf(const SpaceSet &s) const {
+    return sizeOfDepth(tile::depthOf(s), fn.headDim, fn.valueDim);
+  }
   bool isOwnerSide(const SpaceSet &s) const { return rowsOwn ? hasRows(s) : hasColumns(s); }
   bool isInnerSide(const SpaceSet &s) const {
     return !isPair(s) && !s.isEmpty() && !isOwnerSide(s);

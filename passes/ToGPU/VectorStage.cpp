@@ -31,7 +31,7 @@ private:
   int64_t registersOf(const SpaceSet &s) const {
     if (!hasDepth(s))
       return 1;
-    return (s.has("d") ? fn.headDim : fn.valueDim) / kLanes;
+    return sizeOfDepth(depthOf(s), fn.headDim, fn.valueDim) / kLanes;
   }
   void emit(LoadOp load);
   void emit(PositionOp position);

@@ -31,7 +31,8 @@ mlir::tile::gpu::makeVectorPanels(FragmentKernel &k, llvm::function_ref<int64_t(
     auto [found, isNew] = panels.try_emplace(table);
     if (isNew) {
       auto type = cast<BufferType>(table.getType());
-      const int64_t depth = type.getExtents().back() == "d" ? k.fn.headDim : k.fn.valueDim;
+      const int64_t depth =
+          sizeOfDepth(type.getExtents().back().getValue(), k.fn.headDim, k.fn.valueDim);
       found->second = k.shared.makePanel(distanceBlockOf(k).numbers(), depth, type.getElementType(),
                                          slotsOf(table));
     }
@@ -76,13 +77,15 @@ public:
         pairs(k.registersOf({"r", "c"}), b.number(0.0)) {}
 
   void emit() {
-    if (!isMatrixType())
-      exact();
-    else if (k.rowsOwn)
-      byRows();
-    else
-      byColumns();
-    here.set(op.getValue(), std::move(pairs));
+    here.set(op.getValue(), emitWithin(here, op, pairs, [&] {
+               if (!isMatrixType())
+                 exact();
+               else if (k.rowsOwn)
+                 byRows();
+               else
+                 byColumns();
+               return pairs;
+             }));
   }
 
 private:
@@ -323,11 +326,13 @@ public:
         sums(k.registersOf(spaces), b.number(0.0)) {}
 
   void emit() {
-    if (isMatrixType())
-      byMatrices();
-    else
-      exact();
-    here.set(op.getRows(), std::move(sums));
+    here.set(op.getRows(), emitWithin(here, op, sums, [&] {
+               if (isMatrixType())
+                 byMatrices();
+               else
+                 exact();
+               return sums;
+             }));
   }
 
 private:

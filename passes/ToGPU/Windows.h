@@ -18,6 +18,25 @@ inline ::pe::math::DistanceBlock distanceBlockOf(const FragmentKernel &k) {
 /// Returns the entry of a table of distances that is the first in a step's block.
 Num firstEntryOf(const FragmentKernel &k, const Num &innerBase);
 
+/// Returns the registers of `emit`, or `others` (of f32) if the step's rows and columns only have
+/// distances that `op` leaves out by its attribute `within`.
+template <typename Op>
+Registers emitWithin(Step &step, Op op, Registers others, llvm::function_ref<Registers()> emit) {
+  if (!op.getLow())
+    return emit();
+  FragmentKernel &k = step.k;
+  KernelBuilder &b = k.b;
+  const ::pe::math::DistanceBlock block = distanceBlockOf(k);
+  const Num &inner = step.at.base;
+  const Num row = k.rowsOwn ? k.item.ownerBase : inner,
+            column = k.rowsOwn ? inner : k.item.ownerBase;
+  // The distance of the first row and column.
+  const Num first = row + k.mask.rowStart - column - k.mask.columnStart;
+  Value meets = b.both(b.less(first, Num(op.getHighAttr().getInt() + block.columns)),
+                       b.less(Num(op.getLowAttr().getInt() - block.rows), first));
+  return b.ifElse(meets, SmallVector<Type>(others.size(), b.f32()), emit, [&] { return others; });
+}
+
 /// Reads the left-hand sides of contractions from pairs in shared memory, by row and distance
 /// index.
 class DistanceReader : protected FragmentReader {

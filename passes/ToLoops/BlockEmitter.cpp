@@ -217,8 +217,8 @@ Value BlockEmitter::getScratch(Value value) {
   for (StringRef space : valueType.getSpaces().getNames())
     shape.push_back(space == "r"   ? options.blockRows
                     : space == "c" ? options.blockColumns
-                    : space == "d" ? function.getPlan().getHeadDim()
-                                   : function.getPlan().getValueDim());
+                                   : sizeOfDepth(space, function.getPlan().getHeadDim(),
+                                                 function.getPlan().getValueDim()));
   auto type = MemRefType::get(shape, valueType.getElementType());
   scratchBytes += type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
   OpBuilder entry = function.getEntryBuilder();

@@ -380,8 +380,8 @@ LogicalResult checkSpaces(StageOp stage) {
     for (Value value : op->getResults())
       if (isa<ValType>(value.getType()))
         for (StringRef space : spacesOf(value).getNames())
-          if (!SpaceSet{"r", "c", "d", "e"}.has(space))
-            return op->emitOpError("expected a value over r, c, d and e, found one over ")
+          if (space != "r" && space != "c" && !isDepth(space))
+            return op->emitOpError("expected a value over r, c and a depth, found one over ")
                    << spacesOf(value).toString() << ": the loops have no extent for " << space;
     return WalkResult::advance();
   });

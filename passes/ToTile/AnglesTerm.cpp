@@ -26,11 +26,12 @@ namespace {
 class AnglesTerm : public ContentTerm {
 public:
   AnglesTerm(PlanContext &context, pe::ContentFnOp op, const ContentSite &site, std::string name)
-      : ContentTerm(context, op, site, std::move(name)) {}
+      : ContentTerm(context, op, site, std::move(name)),
+        half("ceildiv(" + depth().str() + ",2)") {}
 
   LogicalResult prepare() override;
   Value emit(TileBuilder &t) override;
-  SmallVector<SpaceSet> gradientFolds() const override { return {{"r", "d"}}; }
+  SmallVector<SpaceSet> gradientFolds() const override { return {{"r", depth()}}; }
   SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) override;
   void storeFolds(TileBuilder &t, ValueRange folds) override;
   void finish() override;
@@ -45,6 +46,7 @@ private:
   std::pair<Value, Value> waveAt(Scalar &s, Value position, Value dim);
   Value pairOf(Scalar &s, Value dim, int64_t which);
 
+  const std::string half;        // the number of frequencies, a size expression
   Value frequencies, amplitudes; // [d] and [d, 2] (of sine and cosine), in f64
   Value even, odd;               // [r, d]: factors of q'_d in elements 2n and 2n + 1 of `turned`
   Value features;                // [c, d]
@@ -90,10 +92,10 @@ Value AnglesTerm::pairOf(Scalar &s, Value dim, int64_t which) {
 
 void AnglesTerm::prepareWaves() {
   Type f64 = context.plan.getF64Type();
-  frequencies = context.kept(name + "_frequencies", {"d"}, f64);
-  amplitudes = context.kept(name + "_amplitudes", {"d", "2"}, f64);
+  frequencies = context.kept(name + "_frequencies", {depth()}, f64);
+  amplitudes = context.kept(name + "_amplitudes", {depth(), "2"}, f64);
   TileBuilder t = beginStage(context.plan, name + "_prepare_waves", Phase::Prepare, {});
-  t.foreach ({"d"}, [&](Scalar &s, ValueRange at) {
+  t.foreach ({depth()}, [&](Scalar &s, ValueRange at) {
     writeElement(s, frequencyAt(s, at[0]), frequencies, {at[0]});
     writeElement(s, amplitudeAt(s, at[0], true), amplitudes, {at[0], s.index(0)});
     writeElement(s, amplitudeAt(s, at[0], false), amplitudes, {at[0], s.index(1)});
@@ -101,14 +103,14 @@ void AnglesTerm::prepareWaves() {
 }
 
 void AnglesTerm::prepareTables() {
-  even = context.kept(name + "_even", {"r", "d"});
-  odd = context.kept(name + "_odd", {"r", "d"});
-  features = context.kept(name + "_features", {"c", "d"});
+  even = context.kept(name + "_even", {"r", depth()});
+  odd = context.kept(name + "_odd", {"r", depth()});
+  features = context.kept(name + "_features", {"c", depth()});
   auto narrow = [](Scalar &s, Value value) -> Value {
     return s.create<arith::TruncFOp>(s.getF32Type(), value);
   };
   TileBuilder rows = beginStage(context.plan, name + "_prepare_rows", Phase::Prepare, {"r"});
-  rows.foreach ({"ceildiv(d,2)"}, [&](Scalar &s, ValueRange at) {
+  rows.foreach ({half}, [&](Scalar &s, ValueRange at) {
     Value first = s.mul(at[1], s.index(2));
     auto [sine, cosine] = waveAt(s, s.add(at[0], s.size("q_start")), first);
     for (Value dim : {first, s.add(first, s.index(1))}) {
@@ -119,7 +121,7 @@ void AnglesTerm::prepareTables() {
     }
   });
   TileBuilder columns = beginStage(context.plan, name + "_prepare_columns", Phase::Prepare, {"c"});
-  columns.foreach ({"ceildiv(d,2)"}, [&](Scalar &s, ValueRange at) {
+  columns.foreach ({half}, [&](Scalar &s, ValueRange at) {
     Value first = s.mul(at[1], s.index(2));
     auto [sine, cosine] = waveAt(s, s.add(at[0], s.size("k_start")), first);
     writeElement(s, narrow(s, cosine), features, {at[0], first});
@@ -128,9 +130,9 @@ void AnglesTerm::prepareTables() {
 }
 
 void AnglesTerm::prepareTurned() {
-  turned = context.kept(name + "_turned", {"b", "hq", "r", "d"});
+  turned = context.kept(name + "_turned", {"b", "hq", "r", depth()});
   TileBuilder t = beginStage(context.plan, name + "_prepare_turned", Phase::Prepare, {"b", "hq"});
-  t.foreach ({"r", "ceildiv(d,2)"}, [&](Scalar &s, ValueRange at) {
+  t.foreach ({"r", half}, [&](Scalar &s, ValueRange at) {
     Value first = s.mul(at[3], s.index(2)), second = s.add(first, s.index(1));
     auto read = [&](Value dim) {
       return s.widen(readElement(s, queries.rows(), {at[0], at[1], at[2], dim}));
@@ -145,26 +147,25 @@ void AnglesTerm::prepareTurned() {
 }
 
 LogicalResult AnglesTerm::prepare() {
-  if (failed(function.derive()))
+  if (failed(function.derive()) || failed(queries.prepare()))
     return failure();
-  queries.prepare();
   prepareWaves();
   prepareTables();
   prepareTurned();
   if (context.grad)
-    dTurned = context.temporary("d_" + name + "_turned", {"b", "hq", "r", "d"});
+    dTurned = context.temporary("d_" + name + "_turned", {"b", "hq", "r", depth()});
   return success();
 }
 
 Value AnglesTerm::emit(TileBuilder &t) {
   // Rows are loaded once, before the stream.
   TileBuilder before = t.at(OpBuilder(t.getInsertionBlock()->getParentOp()));
-  Value rows = before.load(turned, {"r", "d"});
-  return t.dot(rows, t.load(features, {"c", "d"}), "d");
+  Value rows = before.load(turned, {"r", depth()});
+  return t.dot(rows, t.load(features, {"c", depth()}), depth());
 }
 
 SmallVector<Value> AnglesTerm::emitGradient(TileBuilder &t, Value cotangent) {
-  return {t.dot(cotangent, t.load(features, {"c", "d"}), "c")};
+  return {t.dot(cotangent, t.load(features, {"c", depth()}), "c")};
 }
 
 void AnglesTerm::storeFolds(TileBuilder &t, ValueRange folds) {
@@ -173,7 +174,7 @@ void AnglesTerm::storeFolds(TileBuilder &t, ValueRange folds) {
 
 void AnglesTerm::finish() {
   TileBuilder t = beginStage(context.plan, name + "_finish_queries", Phase::Finish, {"b", "hq"});
-  t.foreach ({"r", "d"}, [&](Scalar &s, ValueRange at) {
+  t.foreach ({"r", depth()}, [&](Scalar &s, ValueRange at) {
     auto read = [&](int64_t which) {
       return readElement(s, dTurned, {at[0], at[1], at[2], pairOf(s, at[3], which)});
     };

@@ -32,60 +32,81 @@ void mlir::tile::eachPiece(int64_t size,
 
 //===- Queries -------------------------------------------------------------------===//
 
-static const StringRef kRows[] = {"b", "hq", "r", "d"};
-
-ContentQueries::ContentQueries(PlanContext &context, pe::ContentFnOp op, Value callerQueries,
+ContentQueries::ContentQueries(PlanContext &context, pe::ContentFnOp op, const ContentSite &site,
                                std::string name)
-    : context(context), shift(op.getShift()), projection(op.getProjection()),
-      queries(callerQueries), name(std::move(name)) {}
+    : context(context), shift(op.getShift()), projection(op.getProjection()), site(site),
+      unscaled(site.queries), name(std::move(name)) {
+  if (!op.getFactor())
+    return;
+  auto function = cast<pe::FactorFnOp>(op.getFactor().getDefiningOp());
+  factor = std::make_unique<QueryNumbers>(context, function.getBody().front(),
+                                          function.getCaptures(), /*isScore=*/false,
+                                          this->name + "_factor");
+}
 
 /// Returns an element of q + v; `at` is batch, head and row.
 Value ContentQueries::shifted(Scalar &s, ValueRange at, Value dim) {
-  Value q = s.widen(readElement(s, queries, {at[0], at[1], at[2], dim}));
+  Value q = s.widen(readElement(s, site.queries, {at[0], at[1], at[2], dim}));
   return shift ? s.add(q, readElement(s, context.parameters[shift].buffer, {at[1], dim})) : q;
 }
 
-void ContentQueries::prepare(Type element) {
-  if (context.grad)
-    dRows = dQueries = context.temporary("d_" + name + "_queries", kRows);
-  if (!shift && !projection)
-    return;
-  own = context.kept(name + "_queries", kRows, element);
+LogicalResult ContentQueries::prepare(Type element) {
+  if (context.grad) {
+    dQueries = dUnscaled =
+        site.isOwn ? site.gradient : context.temporary("d_" + name + "_queries", extents());
+    dRows = factor ? context.temporary("d_" + name + "_rows", extents()) : dUnscaled;
+  }
+  // Queries of the attention have the type of operands.
+  const bool isRounded = site.isOwn && element && elementOf(site.queries) != element;
+  if (shift || projection || (isRounded && !factor)) {
+    unscaled = context.kept(name + "_queries", extents(), factor ? Type() : element);
+    prepareUnscaled();
+  }
+  if (!factor)
+    return success();
+  if (failed(factor->prepare()))
+    return failure();
+  scaled = context.kept(name + "_rows", extents(), element);
+  factor->multiply(name + "_scale_rows", Phase::Prepare, depth(), unscaled, scaled);
+  return success();
+}
+
+void ContentQueries::prepareUnscaled() {
+  auto round = [&](Scalar &s, Value element) { return s.round(element, elementOf(unscaled)); };
   TileBuilder t = beginStage(context.plan, name + "_prepare_queries", Phase::Prepare, {"b", "hq"});
   if (!projection) {
-    t.foreach ({"r", "d"}, [&](Scalar &s, ValueRange at) {
-      writeElement(s, s.round(shifted(s, at.take_front(3), at[3]), elementOf(own)), own, at);
+    t.foreach ({"r", depth()}, [&](Scalar &s, ValueRange at) {
+      writeElement(s, round(s, shifted(s, at.take_front(3), at[3])), unscaled, at);
     });
     return;
   }
   Value matrix = context.parameters[projection].buffer;
   t.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
-    eachPiece(context.headDim, [&](int64_t first, unsigned count) {
+    eachPiece(size(), [&](int64_t first, unsigned count) {
       SmallVector<Value> sums = emitSums(
-          s, s.size("d"), count, s.getF32Type(),
+          s, s.size(depth()), count, s.getF32Type(),
           [&](Scalar &x, Value k) { return shifted(x, at, k); },
           [&](Scalar &x, Value k, unsigned n) {
             return readElement(x, matrix, {k, x.index(first + n)});
           });
       for (auto [n, sum] : llvm::enumerate(sums))
-        writeElement(s, s.round(sum, elementOf(own)), own,
-                     {at[0], at[1], at[2], s.index(first + n)});
+        writeElement(s, round(s, sum), unscaled, {at[0], at[1], at[2], s.index(first + n)});
     });
   });
 }
 
 /// Adds the stages for the gradients of q + v and of the matrix.
 void ContentQueries::finishProjection() {
-  dQueries = context.temporary("d_" + name + "_shifted", kRows);
-  dQueries.getDefiningOp()->moveAfter(dRows.getDefiningOp());
+  dQueries = context.temporary("d_" + name + "_shifted", extents());
+  dQueries.getDefiningOp()->moveAfter(dUnscaled.getDefiningOp());
   const Parameter &matrix = context.parameters[projection];
   TileBuilder back =
       beginStage(context.plan, name + "_back_projection", Phase::Finish, {"b", "hq"});
   back.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
-    eachPiece(context.headDim, [&](int64_t first, unsigned count) {
+    eachPiece(size(), [&](int64_t first, unsigned count) {
       SmallVector<Value> sums = emitSums(
-          s, s.size("d"), count, s.getF32Type(),
-          [&](Scalar &x, Value k) { return readElement(x, dRows, {at[0], at[1], at[2], k}); },
+          s, s.size(depth()), count, s.getF32Type(),
+          [&](Scalar &x, Value k) { return readElement(x, dUnscaled, {at[0], at[1], at[2], k}); },
           [&](Scalar &x, Value k, unsigned n) {
             return readElement(x, matrix.buffer, {x.index(first + n), k});
           });
@@ -93,16 +114,16 @@ void ContentQueries::finishProjection() {
         writeElement(s, sum, dQueries, {at[0], at[1], at[2], s.index(first + n)});
     });
   });
-  TileBuilder t = beginStage(context.plan, name + "_d_projection", Phase::Finish, {"d"});
+  TileBuilder t = beginStage(context.plan, name + "_d_projection", Phase::Finish, {depth()});
   t.foreach ({"b", "hq", "r"}, [&](Scalar &s, ValueRange at) {
     Value factor = shifted(s, at.drop_front(), at[0]);
-    auto loop = s.create<scf::ForOp>(s.index(0), s.size("d"), s.index(1));
+    auto loop = s.create<scf::ForOp>(s.index(0), s.size(depth()), s.index(1));
     Scalar inner(s.getLoc(), OpBuilder::atBlockBegin(loop.getBody()));
     Value column = loop.getInductionVar();
     Value product = inner.mul(
         inner.create<arith::ExtFOp>(inner.getF64Type(), factor),
         inner.create<arith::ExtFOp>(inner.getF64Type(),
-                                    readElement(inner, dRows, {at[1], at[2], at[3], column})));
+                                    readElement(inner, dUnscaled, {at[1], at[2], at[3], column})));
     accumulateElement(inner, product, matrix.gradientSums, {at[0], column});
   });
 }
@@ -110,7 +131,7 @@ void ContentQueries::finishProjection() {
 void ContentQueries::finishShift() {
   Value sums = context.parameters[shift].gradientSums;
   TileBuilder t = beginStage(context.plan, name + "_d_shift", Phase::Finish, {"hq"});
-  t.foreach ({"d"}, [&](Scalar &s, ValueRange at) {
+  t.foreach ({depth()}, [&](Scalar &s, ValueRange at) {
     Value sum = sumOver(s, {"b", "r"}, [&](Scalar &x, ValueRange in) {
       return readElement(x, dQueries, {in[0], at[0], in[1], at[1]});
     });
@@ -119,6 +140,10 @@ void ContentQueries::finishShift() {
 }
 
 void ContentQueries::finish() {
+  if (factor) {
+    factor->multiply(name + "_back_rows", Phase::Finish, depth(), dRows, dUnscaled);
+    factor->finish(depth(), unscaled, dRows);
+  }
   if (projection)
     finishProjection();
   if (shift)
@@ -130,7 +155,7 @@ void ContentQueries::finish() {
 ContentTerm::ContentTerm(PlanContext &context, pe::ContentFnOp op, const ContentSite &site,
                          std::string name)
     : TermLowering(context, /*term=*/{}, name), op(op), scale(site.scale),
-      function(context, op, "d"), queries(context, op, site.queries, std::move(name)) {}
+      function(context, op, site.depth()), queries(context, op, site, std::move(name)) {}
 
 LogicalResult ContentFunction::derive() {
   auto yield = cast<pe::YieldOp>(op.getBody().front().getTerminator());
@@ -149,15 +174,30 @@ IRMapping ContentFunction::mapPoint(Scalar &s, Value head, Value distance, Value
   return mapping;
 }
 
+/// Returns true (i1) if |distance| is below the extent.
+Value ContentFunction::isWithinExtent(Scalar &s, Value distance) const {
+  const auto extent = static_cast<int64_t>(*op.getExtent());
+  Value shifted = s.add(distance, s.index(extent - 1));
+  return s.create<arith::CmpIOp>(arith::CmpIPredicate::ult, shifted, s.index(2 * extent - 1));
+}
+
 Value ContentFunction::emitElement(Scalar &s, Value head, Value distance, Value dim) const {
   TileParameters params(context, op.getBody().front(), op.getCaptures());
   params.compute = s.getF64Type();
   IRMapping mapping = mapPoint(s, head, distance, dim);
-  return vjp->emitPrimal(s, mapping, params, params.compute);
+  Value element = vjp->emitPrimal(s, mapping, params, params.compute);
+  if (!op.getExtent())
+    return element;
+  return s.select(isWithinExtent(s, distance), element, s.number(0.0, element.getType()));
 }
 
-void ContentFunction::emitAdjoint(Scalar &s, Value head, Value distance, Value dim,
+void ContentFunction::emitAdjoint(Scalar &outer, Value head, Value distance, Value dim,
                                   Value cotangent) const {
+  Scalar s = outer;
+  if (op.getExtent()) {
+    auto branch = s.create<scf::IfOp>(isWithinExtent(s, distance), /*withElseRegion=*/false);
+    s = Scalar(s.getLoc(), OpBuilder::atBlockBegin(branch.thenBlock()));
+  }
   TileParameters params(context, op.getBody().front(), op.getCaptures());
   params.compute = s.getF64Type();
   IRMapping mapping = mapPoint(s, head, distance, dim);
@@ -224,13 +264,17 @@ FailureOr<Contents> Contents::create(PlanContext &context, pe::AttentionOp op,
   if (failed(pe::checkContents(op)))
     return failure();
   Contents result;
-  const ContentSite site{given.q, attention.scale};
   static_cast<Rows &>(result.products) = given;
   result.context = &context;
   result.name = attention.name;
   for (auto [number, value] : llvm::enumerate(op.getContents())) {
     auto content = cast<pe::ContentFnOp>(value.getDefiningOp());
     std::string name = attention.name + "_content" + std::to_string(number);
+    ContentSite site{given.q, attention.scale};
+    if (Value queries = op.getQueriesOfContent(number)) {
+      const Parameter &parameter = context.parameters[queries];
+      site = {parameter.buffer, 1.0, /*isOwn=*/true, parameter.gradient};
+    }
     std::unique_ptr<ContentTerm> term;
     switch (content.getStructure()->getCls()) {
     case pe::ContentClass::Near:
@@ -257,9 +301,10 @@ FailureOr<Contents> Contents::create(PlanContext &context, pe::AttentionOp op,
         createNearValues(context, content, range, attention, attention.name + "_values");
     attention.content = result.values.get();
   }
-  if (given.dQ && !result.terms.empty()) {
+  if (given.dQ && !result.terms.empty() && op.getContentQueries().empty()) {
     result.gradient = given.dQ;
-    result.products.dQ = context.temporary("d_" + attention.name + "_products", kRows);
+    result.products.dQ =
+        context.temporary("d_" + attention.name + "_products", {"b", "hq", "r", "d"});
   }
   return std::move(result);
 }

@@ -1,6 +1,7 @@
 //===- ContentTerm.h - score terms of the query and the distance ----------===//
 //
-// A content term adds scale <q'_i, P(i - j)> to the score, q' = (q + v) W (pe.content_fn). Its
+// A content term adds scale <q'_i, P(i - j)> to the score, q' = (q + v) W (pe.content_fn), or
+// <r_i, P(i - j)> with queries r of another depth (query(%r) of pe.attention). Its
 // class (#pe.content) decides what is stored per query and what the kernel
 // computes:
 //
@@ -21,52 +22,77 @@
 #ifndef PE_PASSES_TOTILE_CONTENTTERM_H
 #define PE_PASSES_TOTILE_CONTENTTERM_H
 
+#include "passes/ToTile/QueryNumbers.h"
 #include "passes/ToTile/Terms.h"
 #include "passes/Transforms/ScalarVjp.h"
 
 namespace mlir::tile {
 
-/// The queries of a content term, (q + v) W, and their gradient.
+/// The queries that a content term multiplies, and the scale of the products.
+struct ContentSite {
+  Value queries; // [b, hq, r, depth]
+  double scale;
+  bool isOwn = false; // not those of the attention
+  Value gradient;     // of own queries; null without gradients
+
+  /// Returns the last extent of the queries.
+  StringRef depth() const { return cast<BufferType>(queries.getType()).getExtents().back(); }
+};
+
+/// The queries of a content term, f (q + v) W or f r, and their gradient.
 class ContentQueries {
 public:
-  ContentQueries(PlanContext &context, pe::ContentFnOp op, Value callerQueries, std::string name);
+  ContentQueries(PlanContext &context, pe::ContentFnOp op, const ContentSite &site,
+                 std::string name);
 
-  /// Returns the rows, [b, hq, r, d]. Valid after `prepare`.
-  Value rows() const { return own ? own : queries; }
+  /// Returns the rows, [b, hq, r, depth]. Valid after `prepare`.
+  Value rows() const { return scaled ? scaled : unscaled; }
   /// Returns the gradient of `rows()`, f32, with the same extents, which the finish stage of the
   /// term writes. Null without gradients.
   Value gradient() const { return dRows; }
-  /// Returns the gradient of the caller's queries. Valid after `finish`.
-  Value gradientOfQueries() const { return dQueries; }
+  /// Returns the term's part of the gradient of the attention's queries, or null if the term has
+  /// queries of its own. Valid after `finish`.
+  Value gradientOfQueries() const { return site.isOwn ? Value() : dQueries; }
+  StringRef depth() const { return site.depth(); }
 
-  /// Adds the buffers and the prepare stage. New rows have the type `element`, or f32.
-  void prepare(Type element = {});
+  /// Adds the buffers and the prepare stages. New rows have the type `element`, or f32. Fails with
+  /// an error at the user's line if the factor has no derivative.
+  LogicalResult prepare(Type element = {});
   /// Adds the finish stages that follow the finish stage of the term.
   void finish();
 
 private:
+  void prepareUnscaled();
   void finishProjection();
   void finishShift();
   Value shifted(Scalar &s, ValueRange at, Value dim);
+  int64_t size() const { return sizeOfDepth(depth(), context.headDim, context.valueDim); }
+  SmallVector<StringRef, 4> extents() const { return {"b", "hq", "r", depth()}; }
 
   PlanContext &context;
   Value shift, projection; // arguments of the function, or null
-  Value queries, own, dRows, dQueries;
+  ContentSite site;
+  std::unique_ptr<QueryNumbers> factor; // null without one
+  Value unscaled;                       // the rows before the factor
+  Value scaled;                         // the rows, if there is a factor
+  Value dRows, dUnscaled, dQueries;     // the gradients of `rows()`, of `unscaled` and of q or r
   std::string name;
 };
 
 /// The scalar code of a term's vectors P(distance), and reverse mode through it.
 class ContentFunction {
 public:
-  /// `depth` is the extent of the vectors, d or e.
+  /// `depth` is the extent of the vectors: d, e or a number.
   ContentFunction(PlanContext &context, pe::ContentFnOp op, StringRef depth)
       : context(context), op(op), depth(depth) {}
 
   /// Computes the derivative. Must be called first.
   LogicalResult derive();
   bool isActive() const { return vjp->isActive(); }
+  /// Returns the number of elements of a vector.
+  int64_t size() const { return sizeOfDepth(depth, context.headDim, context.valueDim); }
   IRMapping mapPoint(Scalar &s, Value head, Value distance, Value dim) const;
-  /// Emits an element of the vector in float64.
+  /// Emits an element of the vector in float64, which is 0 outside the term's extent.
   Value emitElement(Scalar &s, Value head, Value distance, Value dim) const;
   /// Adds to the gradients of the tensors that the element reads.
   void emitAdjoint(Scalar &s, Value head, Value distance, Value dim, Value cotangent) const;
@@ -81,18 +107,12 @@ public:
                            Value rows) const;
 
 private:
-  int64_t size() const { return depth == "d" ? context.headDim : context.valueDim; }
+  Value isWithinExtent(Scalar &s, Value distance) const;
 
   PlanContext &context;
   mutable pe::ContentFnOp op; // a handle, whose accessors are not const
   StringRef depth;
   mutable std::optional<pe::ScalarVjp> vjp;
-};
-
-/// The queries that content terms multiply, and the scale of the products.
-struct ContentSite {
-  Value queries;
-  double scale;
 };
 
 /// A content term of the score.
@@ -103,6 +123,8 @@ public:
   Location getLoc() const override { return pe::ContentFnOp(op).getLoc(); }
 
 protected:
+  StringRef depth() const { return queries.depth(); }
+
   pe::ContentFnOp op;
   double scale;
   ContentFunction function;

@@ -47,6 +47,8 @@ SmallVector<std::string> namedExtents(Value value) {
         return {"b", "hkv", "c", "d"};
       if (use.get() == attention.getValue())
         return {"b", "hkv", "c", "e"};
+      if (llvm::is_contained(attention.getContentQueries(), use.get()))
+        return {"b", "hq", "r", std::to_string(type.getDimSize(3))};
       if (use.get() == attention.getQueryPositions())
         return {"b", "r"};
       if (use.get() == attention.getKeyPositions())

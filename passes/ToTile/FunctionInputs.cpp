@@ -30,6 +30,13 @@ static bool isActivation(BlockArgument argument) {
            return isa<MergeOp>(use.getOwner()) && use.getOperandNumber() % 2 == 1;
          });
 }
+/// Returns true for the queries of a content term, whose gradient its kernels write.
+static bool isContentQuery(BlockArgument argument) {
+  return llvm::any_of(argument.getUses(), [&](OpOperand &use) {
+    auto attention = dyn_cast<AttentionOp>(use.getOwner());
+    return attention && llvm::is_contained(attention.getContentQueries(), argument);
+  });
+}
 /// Returns the table of pages of keys or values, or null if they are not in pages.
 static Value pagesOf(BlockArgument argument) {
   for (OpOperand &use : argument.getUses())
@@ -171,7 +178,7 @@ void Inputs::createGradients() {
               ? context->strided("d_" + nameOf(argument), Role::Gradient, extents, activationType)
               : context->buffer("d_" + nameOf(argument), Role::Gradient, extents);
       parameter.gradient = gradients[argument];
-      if (!data)
+      if (!data && !isContentQuery(argument))
         parameter.gradientSums = context->temporary("sums_" + nameOf(argument), extents,
                                                     context->plan.getF64Type(), /*zero=*/true);
     }
@@ -287,7 +294,6 @@ FailureOr<AttentionInputs> AttentionInputs::create(Inputs &inputs, AttentionOp o
         "expected no gradients of an attention with pages(...), which serves "
         "generation, found a compilation with gradients; train with keys and values "
         "as tensors (pages-C6)");
-  result.scale = op.getScale() ? op.getScale()->convertToDouble()
-                               : 1.0 / std::sqrt(static_cast<double>(inputs.plan().headDim));
+  result.scale = op.getScaleFor(inputs.plan().headDim);
   return result;
 }

@@ -53,18 +53,17 @@ private:
 } // namespace
 
 LogicalResult NearTerm::prepare() {
-  if (failed(function.derive()))
+  if (failed(function.derive()) || failed(queries.prepare()))
     return failure();
-  queries.prepare();
-  vectors = context.kept(name + "_vectors", {"hq", extent, "d"});
-  transposed = context.kept(name + "_transposed", {"hq", "d", extent});
+  vectors = context.kept(name + "_vectors", {"hq", extent, depth()});
+  transposed = context.kept(name + "_transposed", {"hq", depth(), extent});
   function.emitVectors(name, near.low, vectors, transposed);
   products = context.kept(name + "_products", {"b", "hq", extent, "r"});
   TileBuilder t = beginStage(context.plan, name + "_prepare_products", Phase::Prepare, {"b", "hq"});
   t.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
     eachPiece(near.count, [&](int64_t first, unsigned number) {
       SmallVector<Value> results = emitSums(
-          s, s.size("d"), number, s.getF32Type(),
+          s, s.size(depth()), number, s.getF32Type(),
           [&](Scalar &x, Value k) {
             return x.widen(readElement(x, queries.rows(), {at[0], at[1], at[2], k}));
           },
@@ -88,7 +87,7 @@ SmallVector<Value> NearTerm::emitGradient(TileBuilder &t, Value cotangent) {
 void NearTerm::finishQueries() {
   TileBuilder t = beginStage(context.plan, name + "_finish_queries", Phase::Finish, {"b", "hq"});
   t.foreach ({"r"}, [&](Scalar &s, ValueRange at) {
-    eachPiece(context.headDim, [&](int64_t first, unsigned number) {
+    eachPiece(function.size(), [&](int64_t first, unsigned number) {
       SmallVector<Value> results = emitSums(
           s, s.index(near.count), number, s.getF32Type(),
           [&](Scalar &x, Value w) { return sums->at(x, at[0], at[1], w, at[2]); },

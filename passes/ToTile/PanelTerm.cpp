@@ -31,7 +31,7 @@ public:
 
   LogicalResult prepare() override;
   Value emit(TileBuilder &t) override;
-  SmallVector<SpaceSet> gradientFolds() const override { return {{"r", "d"}}; }
+  SmallVector<SpaceSet> gradientFolds() const override { return {{"r", depth()}}; }
   SmallVector<Value> emitGradient(TileBuilder &t, Value cotangent) override;
   void storeFolds(TileBuilder &t, ValueRange folds) override {
     t.store(t.scaled(folds[0], scale), queries.gradient());
@@ -51,6 +51,7 @@ private:
   Value loadRows(TileBuilder &t);
 
   bool isPerHead;
+  IntegerAttr low, high;   // the distances of vectors that are not 0, if the term has an extent
   DistanceEntries entries; // of `t`
   Value panel;             // [hq, d, t] or [d, t]
   Value sums;              // [b, hq, t, d]
@@ -63,6 +64,11 @@ PanelTerm::PanelTerm(PlanContext &context, pe::ContentFnOp op, pe::DifferenceRan
     : ContentTerm(context, op, site, std::move(name)), entries(range.min) {
   Value root = cast<pe::YieldOp>(op.getBody().front().getTerminator()).getValues()[0];
   isPerHead = pe::RegionDependence(op.getBody()).of(root).has(pe::Dependence::Head);
+  if (op.getExtent()) {
+    const pe::DifferenceRange within = op.limit(range);
+    low = context.plan.getI64IntegerAttr(within.min);
+    high = context.plan.getI64IntegerAttr(std::max(within.min, within.max));
+  }
 }
 
 SmallVector<StringRef> PanelTerm::withHeads(ArrayRef<StringRef> extents) const {
@@ -74,12 +80,11 @@ SmallVector<StringRef> PanelTerm::withHeads(ArrayRef<StringRef> extents) const {
 }
 
 LogicalResult PanelTerm::prepare() {
-  if (failed(function.derive()))
+  if (failed(function.derive()) || failed(queries.prepare(context.operands.isTF32() ? Type() : context.operands)))
     return failure();
-  queries.prepare(context.operands.isTF32() ? Type() : context.operands);
-  panel = context.kept(name + "_panel", withHeads({"d", "t"}));
+  panel = context.kept(name + "_panel", withHeads({depth(), "t"}));
   TileBuilder t =
-      beginStage(context.plan, name + "_prepare_panel", Phase::Prepare, withHeads({"d"}));
+      beginStage(context.plan, name + "_prepare_panel", Phase::Prepare, withHeads({depth()}));
   t.foreach ({kPrepared}, [&](Scalar &s, ValueRange at) {
     Value element = function.emitElement(s, headOf(s, at), distanceOfEntry(s, at.back()),
                                          at[isPerHead ? 1 : 0]);
@@ -90,7 +95,7 @@ LogicalResult PanelTerm::prepare() {
 
 Value PanelTerm::loadRows(TileBuilder &t) {
   TileBuilder before = beforeStream(t);
-  return before.rounded(before.load(queries.rows(), {"r", "d"}), context.operands);
+  return before.rounded(before.load(queries.rows(), {"r", depth()}), context.operands);
 }
 
 /// Emits the products. f32 rows are scaled before the contraction. Narrower rows are multiplied
@@ -101,18 +106,18 @@ Value PanelTerm::emit(TileBuilder &t) {
   const bool scalesRows = context.operands.isF32();
   if (scalesRows)
     rows = beforeStream(t).scaled(rows, factor);
-  Value product = t.create<WindowDotOp>(t.type({"r", "c"}), rows, panel);
+  Value product = t.create<WindowDotOp>(t.type({"r", "c"}), rows, panel, low, high);
   return scalesRows ? product : t.scaled(product, factor);
 }
 
 SmallVector<Value> PanelTerm::emitGradient(TileBuilder &t, Value cotangent) {
   cotangent = t.rounded(cotangent, context.operands);
   if (function.isActive()) {
-    sums = context.temporary(name + "_d_panel", {"b", "hq", "t", "d"}, {}, /*zero=*/true);
+    sums = context.temporary(name + "_d_panel", {"b", "hq", "t", depth()}, {}, /*zero=*/true);
     sums.getDefiningOp()->moveBefore(panel.getDefiningOp());
-    t.create<WindowOuterOp>(cotangent, loadRows(t), sums);
+    t.create<WindowOuterOp>(cotangent, loadRows(t), sums, low, high);
   }
-  return {t.create<WindowSumOp>(t.type({"r", "d"}), cotangent, panel)};
+  return {t.create<WindowSumOp>(t.type({"r", depth()}), cotangent, panel, low, high)};
 }
 
 void PanelTerm::finish() {
@@ -120,11 +125,11 @@ void PanelTerm::finish() {
   if (!function.isActive())
     return;
   Type f64 = context.plan.getF64Type();
-  Value total = context.temporary(name + "_d_vectors", withHeads({"t", "d"}), f64);
+  Value total = context.temporary(name + "_d_vectors", withHeads({"t", depth()}), f64);
   total.getDefiningOp()->moveBefore(panel.getDefiningOp());
   TileBuilder t =
       beginStage(context.plan, name + "_finish_panel", Phase::Finish, withHeads({kEntries}));
-  t.foreach ({"d"}, [&](Scalar &s, ValueRange at) {
+  t.foreach ({depth()}, [&](Scalar &s, ValueRange at) {
     SmallVector<StringRef> over = {"b"};
     if (!isPerHead)
       over.push_back("hq");
@@ -134,7 +139,7 @@ void PanelTerm::finish() {
     writeElement(s, s.mul(sum, s.number(scale, f64)), total, at);
   });
   TileBuilder last = beginStage(context.plan, name + "_finish", Phase::Finish, {});
-  last.foreach (withHeads({entries.count, "d"}), [&](Scalar &s, ValueRange at) {
+  last.foreach (withHeads({entries.count, depth()}), [&](Scalar &s, ValueRange at) {
     Value entry = s.add(at[at.size() - 2], s.size(entries.first));
     SmallVector<Value> place(at);
     place[at.size() - 2] = entry;

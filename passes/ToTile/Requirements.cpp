@@ -208,7 +208,7 @@ SmallVector<Requirement> requirementsOf(func::FuncOp function) {
       contents.push_back(ofValues);
     for (Value content : contents)
       if (auto op = content.getDefiningOp<ContentFnOp>())
-        collector.addDistances(op, attention.getPairRange().ofPositions());
+        collector.addDistances(op, op.limit(attention.getPairRange().ofPositions()));
   }
   for (auto embed : function.getOps<EmbedOp>()) {
     auto op = embed.getEmbedding().getDefiningOp<EmbeddingFnOp>();

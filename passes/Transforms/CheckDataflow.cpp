@@ -76,8 +76,23 @@ LogicalResult checkActivations(AttentionOp attention) {
   return success();
 }
 
+/// Checks that the tensors of query(...) are arguments with no other use, because kernels write
+/// their gradients directly.
+LogicalResult checkContentQueries(AttentionOp attention) {
+  for (Value queries : attention.getContentQueries())
+    if (!isa<BlockArgument>(queries) || !queries.hasOneUse()) // dataflow-C27
+      return attention.emitError()
+             << "expected the tensors in query(...) to be arguments of the entry function with no "
+                "other use, found "
+             << (isa<BlockArgument>(queries) ? "one with other uses" : "the result of another op")
+             << "; pass a separate argument for each use (dataflow-C27)";
+  return success();
+}
+
 /// Checks that sinks, seeds, positions and pages are arguments of the call.
 LogicalResult checkModes(AttentionOp attention) {
+  if (failed(checkContentQueries(attention)))
+    return failure();
   for (Value operand : {Value(attention.getLogits()), Value(attention.getSeed()),
                         Value(attention.getQueryPositions()), Value(attention.getKeyPositions()),
                         Value(attention.getPages())})
@@ -185,6 +200,8 @@ ArrayAttr axesOfOperand(OpOperand &operand) {
     return b.getStrArrayAttr({"batch", "key"});
   if (attention.getPages() && operand.get() == attention.getPages())
     return b.getStrArrayAttr({"batch", "pages_of_keys"});
+  if (llvm::is_contained(attention.getContentQueries(), operand.get()))
+    return b.getStrArrayAttr({"batch", "head", "query", "rank"});
   if (attention.getPages() && operand.getOperandNumber() > 0)
     return b.getStrArrayAttr({"pages", "page", "kv_head", "depth"});
   return operand.getOperandNumber() == 0 ? b.getStrArrayAttr({"batch", "head", "query", "depth"})
@@ -254,7 +271,9 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
                << "found " << axes << "; they may be omitted (dataflow-C6)";
       auto attention = cast<AttentionOp>(use.getOwner());
       hasSizes |= argument == attention.getQueryPositions() ||
-                  argument == attention.getKeyPositions() || argument == attention.getPages();
+                  argument == attention.getKeyPositions() ||
+                  argument == attention.getPages() ||
+                  llvm::is_contained(attention.getContentQueries(), argument);
       if (use.getOperandNumber() < 3)
         return success();
       continue;
@@ -371,7 +390,9 @@ LogicalResult checkBoundaries(func::FuncOp function, MaskOpInterface documents) 
 
 /// Checks that the tensors of prologues, rotations and content terms are arguments of the call.
 LogicalResult checkTensors(Operation *op) {
-  if (llvm::all_of(op->getOperands(), llvm::IsaPred<BlockArgument>))
+  if (llvm::all_of(op->getOperands(), [](Value operand) {
+        return isa<BlockArgument>(operand) || !isa<ShapedType>(operand.getType());
+      }))
     return success();
   return op->emitError() << "expected its tensors to be arguments of the entry function, found the "
                             "result of another op (dataflow-C16)";

@@ -163,10 +163,22 @@ LogicalResult ReadChecker::checkAxis(ReadOp read, unsigned axis) {
   return error << " (read-C3)"; // read-C3
 }
 
-/// Rejects an index that is at or beyond the same end of the axis for every pair.
+/// Rejects an index that is at or beyond the same end of the axis for every pair, and one that is
+/// beyond an end within the extent of a content term.
 LogicalResult ReadChecker::checkRange(ReadOp read, unsigned axis, Interval interval) {
   const int64_t size = cast<RankedTensorType>(read.getSource().getType()).getDimSize(axis);
   const std::string name = textOf(read.getSource()), index = textOf(read.getIndices()[axis]);
+  auto content = dyn_cast<ContentFnOp>(op);
+  const std::optional<PairForm> &form = ranges.sourcesOf(read.getIndices()[axis]).form;
+  const auto end = static_cast<double>(size - 1);
+  if (content && content.getExtent() && form && form->isDifference() &&
+      !ShapedType::isDynamic(size) &&
+      (interval.least < 0 || interval.most > end)) // content_fn-C10
+    return emitAt(read) << "the index " << index << " of " << name << " is from "
+                        << static_cast<int64_t>(interval.least) << " to "
+                        << static_cast<int64_t>(interval.most) << " at distances below the extent "
+                        << *content.getExtent() << ", expected 0 to " << size - 1
+                        << "; reduce the extent or enlarge " << name << " (content_fn-C10)";
   const bool isLiteral = interval.isConstant();
   auto last = [&] {
     return ShapedType::isDynamic(size) ? "size(" + name + ", " + std::to_string(axis) + ") - 1"
@@ -180,7 +192,6 @@ LogicalResult ReadChecker::checkRange(ReadOp read, unsigned axis, Interval inter
                         << underMask() << ": every read is element 0 (read-C5)";
   if (ShapedType::isDynamic(size) || size <= 1)
     return success();
-  const auto end = static_cast<double>(size - 1);
   if (interval.least > end || (interval.least == end && !isLiteral)) // read-C5
     return emitAt(read) << "the index " << index << " of " << name << " is never below " << size - 1
                         << underMask() << ": every read is element " << size - 1
@@ -249,7 +260,9 @@ void collect(Value value, DifferenceRange range, Uses &uses, DenseSet<Value> &se
     return;
   if (!leadingVariablesOf(op).empty()) {
     // A mask is also evaluated at the pairs that it removes.
-    const DifferenceRange asked = isa<MaskFnOp>(op) ? DifferenceRange() : range;
+    DifferenceRange asked = isa<MaskFnOp>(op) ? DifferenceRange() : range;
+    if (auto content = dyn_cast<ContentFnOp>(op))
+      asked = content.limit(range);
     auto [known, isNew] = uses.insert({op, asked});
     if (!isNew)
       known->second = DifferenceRange::either(known->second, asked);

@@ -39,6 +39,18 @@ void classifyContent(AttentionOp attention, OpOperand &operand) {
     op.getBody().front().getTerminator()->insertOperands(1, found.angle);
 }
 
+/// Checks that the factor of a content term is a number per query.
+LogicalResult classifyFactorOf(ContentFnOp content) {
+  auto factor = content.getFactor() ? content.getFactor().getDefiningOp<FactorFnOp>() : FactorFnOp();
+  if (!factor)
+    return success();
+  if (!findParts(factor).perPair.empty()) // content_fn-C11
+    return content.emitOpError("expected a factor that depends only on b, h and i and is finite at "
+                               "every position in times(...), found another one; multiply the "
+                               "vectors by a function of i - j (content_fn-C11)");
+  return success();
+}
+
 /// Creates a copy of `factor` that yields the product of `values` of its region, over `divisors`.
 Value createPart(OpBuilder &builder, FactorFnOp factor, ArrayRef<Value> values,
                  ArrayRef<Value> divisors, bool perQuery) {
@@ -101,6 +113,9 @@ struct ClassifyFunctionsPass : impl::PEClassifyFunctionsPassBase<ClassifyFunctio
     for (auto attention : getOperation().getOps<AttentionOp>()) {
       for (OpOperand &operand : attention.getContentsMutable())
         classifyContent(attention, operand);
+      for (Value content : attention.getContents())
+        if (auto op = content.getDefiningOp<ContentFnOp>(); op && failed(classifyFactorOf(op)))
+          return signalPassFailure();
       for (OpOperand &operand : attention.getValueContentMutable())
         classifyContent(attention, operand);
       if (Value value = attention.getScore())

@@ -20,9 +20,9 @@ from ._program import Options, Program
 _PLACE = re.compile(r"([%$])\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _CLAUSE = re.compile(r"([a-z_]+)\((.*)\)", re.DOTALL)
 # Clauses in the order of the dialect's syntax.
-_KINDS = ("bias", "prologue", "rotate", "content", "value_content", "score", "sink", "factor",
+_KINDS = ("bias", "prologue", "rotate", "content", "query", "value_content", "score", "sink", "factor",
           "dropout", "positions", "mask", "pages")
-_LISTS = ("bias", "prologue", "content", "value_content", "factor")
+_LISTS = ("bias", "prologue", "content", "query", "value_content", "factor")
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,14 @@ def _clauses(clauses: Iterable[str]) -> tuple[str, str]:
         if len(values) > 1 and kind not in _LISTS:
             raise CompileError(f"expected one {kind} in an attention, found {len(values)}; "
                                f"remove all but one of the encodings that have it")
+    contents, queries = kinds.get("content", []), kinds.get("query", [])
+    if queries and len(queries) != len(contents):
+        raise CompileError("expected the content terms of one attention all with queries of their "
+                           "own (Inkling), or all with those of the attention, found both; add "
+                           "only one kind")
+    if len(queries) > 1:  # "%a : type", "%b : type"
+        values, types = zip(*(query.split(" : ") for query in queries))
+        kinds["query"] = [f"{', '.join(values)} : {', '.join(types)}"]
     text = "".join(f" {kind}({', '.join(kinds[kind])})" for kind in _KINDS if kind in kinds)
     inside = ", ".join(f"{n} = {v}" if v else n for n, v in attributes.items())
     return text, f" {{{inside}}}" if inside else ""

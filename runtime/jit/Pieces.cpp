@@ -105,6 +105,7 @@ private:
     each("prologue", attention.getPrologues());
     one("rotate", attention.getRotation());
     each("content", attention.getContents());
+    each("query", attention.getContentQueries());
     one("value_content", attention.getValueContent());
     one("score", attention.getScore());
     one("sink", attention.getSink());
@@ -131,6 +132,8 @@ private:
     add(attention.getNormalizer() != mlir::pe::Normalizer::Softmax, "normalizer",
         attention.getNormalizerAttr());
     add(attention.getScaleAttr() != nullptr, "scale", attention.getScaleAttr());
+    if (attention.getScaleByDepth())
+      clauses.push_back({"scale_by_depth", {}});
     if (attention.getAttendCurrent())
       clauses.push_back({"attend_current", {}});
     if (attention.getRotatedKeys())

@@ -19,6 +19,9 @@ namespace {
 /// The group of value_content(...) among pe.attention's operands, after query, key, value, biases,
 /// prologues, rotation and contents.
 constexpr size_t kValueContentGroup = 7;
+/// The groups of content(...) and query(...).
+constexpr size_t kContentGroup = 6;
+constexpr size_t kContentQueriesGroup = 16;
 
 Expected<const Normalizer *> normalizerOf(const Operation &operation) {
   auto keyword = operation.keyword("normalizer", kDefaultNormalizer);
@@ -67,7 +70,7 @@ Status Evaluator::prepareAttention(const Operation &operation) {
   if (Status status = gatherPages(operation); !status)
     return status.takeError();
   if (Status status =
-          operation.expectOnly({"normalizer", "scale", "dropout", "resultSegmentSizes",
+          operation.expectOnly({"normalizer", "scale", "scale_by_depth", "dropout", "resultSegmentSizes",
                                 "attend_current", "remainder", "direction", "rotated_keys"});
       !status)
     return status.takeError();
@@ -77,7 +80,9 @@ Status Evaluator::prepareAttention(const Operation &operation) {
   const int64_t headDim = tensors.at(operation.operands[0]).shape[3];
   const int64_t valueDim = tensors.at(operation.operands[2]).shape[3];
   auto normalizer = normalizerOf(operation);
-  auto scale = operation.number("scale", 1.0 / std::sqrt(static_cast<double>(headDim)));
+  const auto depth = static_cast<double>(headDim);
+  auto scale =
+      operation.number("scale", 1.0 / (operation.find("scale_by_depth") ? depth : std::sqrt(depth)));
   if (!normalizer || !scale)
     return normalizer ? scale.takeError() : normalizer.takeError();
   Step &step = steps.emplace_back(Step{&operation,
@@ -191,14 +196,33 @@ Expected<int64_t> Evaluator::readMatrix(Step &step, const Operation &operation, 
   return step.builder.offsetOf(operation, tensor);
 }
 
+/// Reads tensor `term` of query(...), the rows that a content term multiplies.
+Status Evaluator::readRowsOfContent(Step &step, const std::vector<ValueId> &queries, size_t term,
+                                    ContentProblem &content) {
+  const Operation &operation = *step.operation;
+  const AttentionSizes &sizes = step.problem.sizes;
+  if (term >= queries.size())
+    return operation.fail("expected a tensor in query(...) for content term ", term);
+  auto found = tensors.find(queries[term]);
+  if (found == tensors.end() || found->second.shape.size() != 4)
+    return operation.fail("expected a tensor of rank 4 in query(...)");
+  content.depth = found->second.shape[3];
+  auto offset = readMatrix(step, operation, queries[term],
+                           {sizes.batch, sizes.queryHeads, sizes.queries, content.depth});
+  if (!offset)
+    return offset.takeError();
+  content.rowsAt = *offset;
+  return Status::success();
+}
+
 /// Reads operand `n` of the attention, a content term of its score or of its values.
 Status Evaluator::readContent(Step &step, size_t n) {
   const ValueId value = step.operation->operands[n];
   const Operation &operation = *definitions[value];
   const AttentionSizes &sizes = step.problem.sizes;
   auto root = step.builder.nodeOf(value);
-  auto groups = operation.operandGroups(3);
-  auto ofAttention = step.operation->operandGroups(kValueContentGroup + 1);
+  auto groups = operation.operandGroups(4);
+  auto ofAttention = step.operation->operandGroups(kContentQueriesGroup + 1);
   if (!ofAttention)
     return ofAttention.takeError();
   if (!root || !groups)
@@ -208,12 +232,29 @@ Status Evaluator::readContent(Step &step, size_t n) {
     before += (*ofAttention)[group].size();
   if (step.operation->find("operandSegmentSizes") && n == before &&
       !(*ofAttention)[kValueContentGroup].empty()) {
-    if (!(*groups)[1].empty() || !(*groups)[2].empty())
-      return operation.fail("expected neither a shift nor a projection of values");
+    if (operation.operands.size() != (*groups)[0].size() || operation.find("extent"))
+      return operation.fail("expected neither operands of queries nor an extent of values");
     step.problem.valueContent = *root;
     return Status::success();
   }
-  ContentProblem content{*root, -1, -1};
+  ContentProblem content{.root = *root, .depth = sizes.headDim};
+  if (operation.find("extent")) {
+    auto extent = operation.integer("extent", 0);
+    if (!extent)
+      return extent.takeError();
+    content.extent = *extent;
+  }
+  if (const std::vector<ValueId> &queries = (*ofAttention)[kContentQueriesGroup]; !queries.empty()) {
+    const size_t term = n - (before - (*ofAttention)[kContentGroup].size());
+    if (Status status = readRowsOfContent(step, queries, term, content); !status)
+      return status;
+  }
+  if (const std::vector<ValueId> &factor = (*groups)[3]; !factor.empty()) {
+    auto node = step.builder.nodeOf(factor[0]);
+    if (!node)
+      return node.takeError();
+    content.factor = *node;
+  }
   const std::tuple<size_t, int64_t *, Shape> tensorsOfTerm[] = {
       {1, &content.shiftAt, {sizes.queryHeads, sizes.headDim}},
       {2, &content.projectionAt, {sizes.headDim, sizes.headDim}}};
@@ -296,13 +337,19 @@ Status Evaluator::readPositions(Step &step) {
   return Status::success();
 }
 
-/// Reads the other operands, which are distinguished by their types: the only tensors are sinks
-/// (f32), seeds (i64), and positions and pages (i32).
+/// Reads the other operands, which are distinguished by their types: the only tensors are those of
+/// query(...), which readContent reads, sinks (f32), seeds (i64), and positions and pages (i32).
 Status Evaluator::readOperands(Step &step) {
   const Operation &operation = *step.operation;
+  auto groups = operation.operandGroups(kContentQueriesGroup + 1);
+  if (!groups)
+    return groups.takeError();
+  const std::vector<ValueId> &rows = (*groups)[kContentQueriesGroup];
   for (size_t n = 3; n < operation.operands.size(); ++n) {
     ValueId operand = operation.operands[n];
     const std::string &type = program.typeOf(operand);
+    if (std::find(rows.begin(), rows.end(), operand) != rows.end())
+      continue;
     if (type == "!pe.bias") {
       auto node = step.builder.nodeOf(operand);
       if (!node)

@@ -156,6 +156,17 @@ static std::vector<std::string> sizesOfPositions(const Program &program, const O
   return {};
 }
 
+/// Returns true for a tensor of query(...), whose content term checks its extents.
+static bool isContentQuery(const Program &program, ValueId argument) {
+  constexpr size_t kGroup = 16; // among the groups of operands (PEAttention.td)
+  return std::ranges::any_of(program.operations, [&](const Operation &operation) {
+    if (operation.name != "pe.attention")
+      return false;
+    auto groups = operation.operandGroups(kGroup + 1);
+    return groups && std::ranges::find((*groups)[kGroup], argument) != (*groups)[kGroup].end();
+  });
+}
+
 Expected<plan::CallSizes> bindSizes(const Program &program, const Operation &operation,
                                     const TensorValues &tensors, const SeedValues &seeds,
                                     const Positions &positions) {
@@ -191,7 +202,7 @@ Expected<plan::CallSizes> bindSizes(const Program &program, const Operation &ope
     const bool isTable = std::any_of(
         program.operations.begin(), program.operations.end(),
         [&](const Operation &other) { return pagesOf(other) == std::optional(argument.id); });
-    if (isOperand || isTable || !dims || !tensors.contains(argument.id))
+    if (isOperand || isTable || isContentQuery(program, argument.id) || !dims || !tensors.contains(argument.id))
       continue;
     // An unknown size without an axis is the number of heads, or of batch entries for seeds.
     const bool isSeed = seeds.contains(argument.id);

@@ -56,13 +56,22 @@ void ContentVectors::finish(ParameterGradients &gradients) {
 ContentWorker::ContentWorker(const ScalarGraph &graph, const ContentProblem &problem,
                              const ParameterPack &parameters, const ContentHead &head,
                              std::vector<double> queries)
-    : vectors(graph, problem.root, parameters, head, head.headDim), problem(problem),
-      parameters(parameters.values()), head(head), shifted(std::move(queries)),
-      rowCotangent(head.headDim) {
-  const int64_t dims = head.headDim;
+    : vectors(graph, problem.root, parameters, head, problem.depth), problem(problem),
+      parameters(parameters.values()), head(head), scale(problem.rowsAt < 0 ? head.scale : 1.0),
+      shifted(std::move(queries)), rowCotangent(problem.depth) {
+  const int64_t dims = problem.depth;
+  if (problem.rowsAt >= 0) {
+    const double *first = this->parameters.data() + placeOf(0);
+    shifted.assign(first, first + head.queries * dims);
+  }
   if (problem.shiftAt >= 0)
     for (size_t e = 0; e < shifted.size(); ++e)
       shifted[e] += this->parameters[problem.shiftAt + head.head * dims + e % dims];
+  if (problem.factor >= 0) {
+    factor.emplace(graph, problem.factor, parameters);
+    factor->startHead(head.batch, head.head, head.globalHead, head.headsTotal);
+  }
+  factors.assign(head.queries, 1.0);
   projected = shifted;
   if (problem.projectionAt < 0)
     return;
@@ -75,20 +84,37 @@ ContentWorker::ContentWorker(const ScalarGraph &graph, const ContentProblem &pro
     }
 }
 
+int64_t ContentWorker::placeOf(int64_t row) const {
+  const int64_t item = head.batch * head.heads + head.head;
+  return problem.rowsAt + (item * head.queries + row) * problem.depth;
+}
+
+void ContentWorker::startRow(int64_t row, Token query) {
+  if (!factor)
+    return;
+  factor->startRow(query);
+  factors[row] = factor->evaluate(Token(0)); // it does not depend on the key
+}
+
 double ContentWorker::score(int64_t row, int64_t i, int64_t j) {
+  if (!isInExtent(i, j))
+    return 0.0;
   const std::vector<double> &vector = vectors.at(i, j);
   double sum = 0.0;
-  for (int64_t d = 0; d < head.headDim; ++d)
-    sum += projected[row * head.headDim + d] * vector[d];
-  return head.scale * sum;
+  for (int64_t d = 0; d < problem.depth; ++d)
+    sum += projected[row * problem.depth + d] * vector[d];
+  return factors[row] * scale * sum;
 }
 
 void ContentWorker::reverse(int64_t row, int64_t i, int64_t j, double dScore, double noise) {
+  if (!isInExtent(i, j))
+    return;
   const std::vector<double> &vector = vectors.at(i, j);
-  for (int64_t d = 0; d < head.headDim; ++d)
-    rowCotangent[d].add(head.scale * dScore * vector[d], head.scale * noise * vector[d]);
-  vectors.reverse(i, j, head.scale * dScore, head.scale * noise,
-                  projected.data() + row * head.headDim);
+  // The factor is applied to the sums of the row (finishFactor).
+  for (int64_t d = 0; d < problem.depth; ++d)
+    rowCotangent[d].add(scale * dScore * vector[d], scale * noise * vector[d]);
+  vectors.reverse(i, j, factors[row] * scale * dScore, factors[row] * scale * noise,
+                  projected.data() + row * problem.depth);
 }
 
 static void addTo(ParameterGradients &gradients, int64_t at, const NoisySum &term, double factor) {
@@ -97,9 +123,27 @@ static void addTo(ParameterGradients &gradients, int64_t at, const NoisySum &ter
   gradients.noiseSquared[at] += factor * factor * term.noiseSquared;
 }
 
+/// Adds to the gradients of the factor's parameters, and multiplies the cotangent by the factor.
+void ContentWorker::finishFactor(int64_t row, ParameterGradients &gradients) {
+  NoisySum product;
+  for (int64_t d = 0; d < problem.depth; ++d) {
+    const double element = projected[row * problem.depth + d];
+    NoisySum &cotangent = rowCotangent[d];
+    product.sum += element * cotangent.sum;
+    product.magnitude += std::fabs(element) * cotangent.magnitude;
+    product.noiseSquared += element * element * cotangent.noiseSquared;
+    cotangent.sum *= factors[row];
+    cotangent.magnitude *= std::fabs(factors[row]);
+    cotangent.noiseSquared *= factors[row] * factors[row];
+  }
+  if (product.magnitude == 0.0) // also a row without keys, whose factor was not evaluated
+    return;
+  factor->reverse(product.sum, product.magnitude, std::sqrt(product.noiseSquared), gradients);
+}
+
 /// Replaces the cotangent of (q + v) W by the cotangent of q + v.
 void ContentWorker::finishProjection(int64_t row, ParameterGradients &gradients) {
-  const int64_t dims = head.headDim;
+  const int64_t dims = problem.depth;
   std::vector<NoisySum> before(dims);
   for (int64_t in = 0; in < dims; ++in)
     for (int64_t out = 0; out < dims; ++out) {
@@ -115,13 +159,19 @@ void ContentWorker::finishProjection(int64_t row, ParameterGradients &gradients)
 
 void ContentWorker::finishRow(int64_t row, double *dQuery, double *noiseSquared,
                               ParameterGradients &gradients) {
+  if (factor)
+    finishFactor(row, gradients);
   if (problem.projectionAt >= 0)
     finishProjection(row, gradients);
-  for (int64_t d = 0; d < head.headDim; ++d) {
-    dQuery[d] += rowCotangent[d].sum;
-    noiseSquared[d] += rowCotangent[d].noiseSquared;
+  for (int64_t d = 0; d < problem.depth; ++d) {
+    if (problem.rowsAt >= 0) {
+      addTo(gradients, placeOf(row) + d, rowCotangent[d], 1.0);
+    } else {
+      dQuery[d] += rowCotangent[d].sum;
+      noiseSquared[d] += rowCotangent[d].noiseSquared;
+    }
     if (problem.shiftAt >= 0)
-      addTo(gradients, problem.shiftAt + head.head * head.headDim + d, rowCotangent[d], 1.0);
+      addTo(gradients, problem.shiftAt + head.head * problem.depth + d, rowCotangent[d], 1.0);
     rowCotangent[d] = {};
   }
 }

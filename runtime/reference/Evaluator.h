@@ -90,6 +90,8 @@ private:
   Status readSink(Step &step, ValueId operand);
   Status readFactor(Step &step, ValueId operand);
   Status readContent(Step &step, size_t n);
+  Status readRowsOfContent(Step &step, const std::vector<ValueId> &queries, size_t term,
+                           ContentProblem &content);
   Status readQueryShift(Step &step, ValueId value);
   Expected<int64_t> readMatrix(Step &step, const Operation &operation, ValueId tensor,
                                const Shape &shape);

@@ -64,9 +64,12 @@ Expected<GraphBuilder::PackedTensor> GraphBuilder::packed(const Operation &opera
                           ", expected a floating tensor");
   const Array &array = found->second;
   const bool isData = axesOf(tensor) != nullptr;
-  // Tables per batch entry have no elements if the batch is empty.
-  const bool isOfNoBatch = array.shape.size() == 3 && array.shape[0] == 0;
-  if (array.data.empty() && !isData && !isOfNoBatch)
+  // Tables per batch entry have no elements if the batch is empty, and tensors of query(...) if
+  // there are no queries either.
+  const Shape &shape = array.shape;
+  const bool isOfNoBatch = (shape.size() == 3 || shape.size() == 4) && shape[0] == 0;
+  const bool isOfNoRows = shape.size() == 4 && shape[2] == 0;
+  if (array.data.empty() && !isData && !isOfNoBatch && !isOfNoRows)
     return operation.fail("reads a tensor without elements, of shape ", toString(array.shape));
   auto [offset, isNew] = offsets.emplace(tensor, pack.size());
   if (isNew) {

@@ -23,8 +23,9 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
   q = rowsOf(inputs.q, item, sizes.queries * sizes.headDim);
   k = rowsOf(inputs.k, keyItem, sizes.keys * sizes.headDim);
   v = rowsOf(inputs.v, keyItem, sizes.keys * sizes.valueDim);
-  const ContentHead place = {batch,         head,          sizes.headStart + head, sizes.headsTotal,
-                             sizes.queries, sizes.headDim, problem.scale};
+  const ContentHead place = {
+      batch,         head,          sizes.queryHeads, sizes.headStart + head, sizes.headsTotal,
+      sizes.queries, sizes.headDim, problem.scale};
   for (const ContentProblem &content : problem.contents)
     contents.emplace_back(*problem.graph, content, *problem.parameters, place, q);
   if (problem.valueContent)
@@ -104,6 +105,8 @@ bool HeadWorker::startRow(int64_t row, Side side) {
   for (std::optional<ScalarEvaluator> *evaluator : {&bias, &score, &factor})
     if (*evaluator)
       (*evaluator)->startRow(queryAt(row));
+  for (ContentWorker &content : contents)
+    content.startRow(row, queryAt(row));
   mask.startRow(queryAt(row));
   const int64_t own = i - sizes.keyStart;
   if (problem.keepsRemainder && own >= 0 && own < sizes.keys && mask.allows(keyAt(own)))

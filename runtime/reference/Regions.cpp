@@ -48,7 +48,9 @@ Expected<NodeId> GraphBuilder::buildSinkFunction(const Operation &operation) {
 
 /// Builds element d of the vector of a pair. The shift and the projection are not captures.
 Expected<NodeId> GraphBuilder::buildContentFunction(const Operation &operation) {
-  return buildFunction(operation, {Position::Batch, Position::Head, Position::Query, Position::Key,
+  if (Status status = operation.expectOnly({"extent"}); !status)
+    return status.takeError();
+  return buildRegion(operation, {Position::Batch, Position::Head, Position::Query, Position::Key,
                                    Position::Dim, Position::Width});
 }
 

@@ -110,8 +110,7 @@ Status Suite::ask(const EncodingFile &encoding, const Call &call, const Loaded &
   if (!inputs)
     return inputs.takeError();
   for (auto &[name, tensor] : *inputs) {
-    const int rank = encoding.isEmbedding ? 3 : 4;
-    if (static_cast<int>(tensor.rank()) != rank) // parameters, and the cotangent of log-sum-exp
+    if (!isActivation(loaded.entry, name))
       continue;
     auto rounded = convert(tensor, storageOf(dtype));
     if (!rounded)

@@ -121,7 +121,7 @@ protected:
     TensorMap inputs;
     for (const auto &[name, tensor] : *drawn)
       if (!name.starts_with("d_"))
-        inputs[name] = tensor.rank() == 4 ? *convert(tensor, storageOf(dtype)) : tensor;
+        inputs[name] = isActivation(compiled->description.entry, name) ? *convert(tensor, storageOf(dtype)) : tensor;
     return inputs;
   }
 

@@ -199,4 +199,15 @@ Expected<TensorMap> drawInputs(const jit::EntryInfo &entry, const Call &call, ui
   return inputs;
 }
 
+bool isActivation(const jit::EntryInfo &entry, const std::string &name) {
+  for (const auto &[values, prefix] : {std::pair{&entry.arguments, ""}, {&entry.results, "d_"}})
+    for (const jit::ValueInfo &value : *values)
+      if (prefix + value.name == name) {
+        const std::string depth = value.sizes.empty() ? "" : value.sizes.back();
+        const size_t rank = depth == "model" ? 3 : 4;
+        return (rank == 3 || depth == "d" || depth == "e") && value.sizes.size() == rank;
+      }
+  return false;
+}
+
 } // namespace pe::conformance

@@ -14,6 +14,10 @@ namespace pe::conformance {
 /// pe.init, and a normal cotangent "d_NAME" for every result.
 Expected<TensorMap> drawInputs(const jit::EntryInfo &entry, const Call &call, uint64_t seed);
 
+/// Returns true for tensors in the type of activations: queries, keys, values, tokens, outputs and
+/// their cotangents, whose last axis is a depth of the entry. Other data is f32.
+bool isActivation(const jit::EntryInfo &entry, const std::string &name);
+
 } // namespace pe::conformance
 
 #endif // PE_TEST_CONFORMANCE_RANDOMINPUTS_H

@@ -96,7 +96,7 @@ TEST_P(StoredType, ResultsAreThoseOfF32RoundedOnce) {
     ASSERT_TRUE(inputs) << inputs.error().render("error");
     TensorMap stored = *inputs, extended = *inputs;
     for (auto &[key, tensor] : stored)
-      if (tensor.rank() == 4) {
+      if (isActivation(description->entry, key)) {
         tensor = *convert(tensor, dtype);
         extended[key] = *convert(tensor, DType::F32);
       }

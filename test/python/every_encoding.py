@@ -41,6 +41,10 @@ FILES = {
     "fire_no_threshold": (lambda: nn.FIRE(2, threshold="none"), pe.causal),
     "fire_tanh": (lambda: nn.FIRE(2, activation="tanh"), pe.causal),
     "forgetting": (nn.Forgetting, pe.causal),
+    "inkling": (nn.Inkling, pe.causal),
+    "inkling2": (lambda: nn.Inkling(sink=True), pe.causal & pe.sliding_window(1024)),
+    "inkling_global": (lambda: nn.Inkling(n_floor=4096, normalized=True), pe.causal),
+    "inkling_window": (lambda: nn.Inkling(extent=512), pe.causal & pe.sliding_window(512)),
     "kerple_log": (lambda: nn.KerpleLog(2), pe.causal),
     "kerple_power": (lambda: nn.KerplePower(2), pe.causal),
     "key_bias": (nn.KeyBias, pe.causal),
@@ -148,8 +152,18 @@ def uneven_positions(call):
     return {"q_pos": queries.contiguous(), "k_pos": keys}
 
 
+def ranks(call, sink=False):
+    """Returns the rows that Inkling multiplies with vectors of the distance, and its sinks."""
+    rows = {"r": draw(call.batch, call.heads, call.q_len, 16)}
+    return rows | ({"sink": draw(call.batch, call.heads, call.q_len)} if sink else {})
+
+
 # The tensors that calls of some cases provide.
 DATA = {
+    "inkling": ranks,
+    "inkling2": lambda call: ranks(call, sink=True),
+    "inkling_global": ranks,
+    "inkling_window": ranks,
     "forgetting": gates,
     "key_bias": lambda call: {"key_bias": draw(call.batch, call.k_len)},
     "rope_table": rows_of_angles,

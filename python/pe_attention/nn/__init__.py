@@ -3,7 +3,7 @@
 from .._arguments import check_constructor
 from ._biases import (ALiBi, Forgetting, KerpleLog, KerplePower, KeyBias, RelativeTable, Sandwich,
                       T5)
-from ._content import MusicTransformer, Shaw, TransformerXL
+from ._content import Inkling, MusicTransformer, Shaw, TransformerXL
 from ._embeddings import Algebraic, Binary, Learned, Mixture, Sinusoidal
 from ._fire import FIRE, ClampedFIRE
 from ._rotations import RSE, RoPE, RotationTable
@@ -12,7 +12,7 @@ from ._scores import (AttentionSink, LengthScale, NoPE, Positions, Sigmoid, Soft
 from ._words import words_of
 
 __all__ = ["ALiBi", "Algebraic", "AttentionSink", "Binary", "ClampedFIRE", "FIRE", "Forgetting",
-           "KerpleLog", "KerplePower", "KeyBias", "Learned", "LengthScale", "Mixture",
+           "Inkling", "KerpleLog", "KerplePower", "KeyBias", "Learned", "LengthScale", "Mixture",
            "MusicTransformer", "NoPE", "Positions", "RSE", "RelativeTable", "RoPE", "RotationTable",
            "Sandwich", "Shaw", "Sigmoid", "Sinusoidal", "Softcap", "Softpick", "StickBreaking",
            "T5", "TransformerXL"]

@@ -23,7 +23,7 @@ func.func @attribute_of_none() {
 !t = tensor<1x2x8x16xf32>
 func.func @not_built(%q: !t, %k: !t, %v: !t) -> !t {
   // CHECK: expected no attributes except attend_current, direction, dropout, normalizer, remainder, rotated_keys,
-  // CHECK-SAME: {{^}} scale, found 'pe.softcap'; write score(%s) with %s = pe.score_fn (attribute-C1)
+  // CHECK-SAME: {{^}} scale, scale_by_depth, found 'pe.softcap'; write score(%s) with %s = pe.score_fn (attribute-C1)
   // expected-error @below {{found 'pe.softcap'; write score(%s) with %s = pe.score_fn (attribute-C1)}}
   %o = pe.attention %q, %k, %v {pe.softcap = 30.0} : (!t, !t, !t) -> !t
   return %o : !t

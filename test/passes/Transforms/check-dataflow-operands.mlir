@@ -117,3 +117,30 @@ func.func @dropped(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv 
   %o = pe.attention %q, %k, %v {dropped = ["a bias"]} : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @queries_with_other_use(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                                  %r: tensor<?x?x?x8xf32> {pe.name = "r"}) -> (!qkv {pe.name = "o"}) {
+  %c = pe.content_fn expr "exp(-abs(i - j) / (1 + d))"
+  %e = pe.content_fn expr "exp(-abs(i - j) / (2 + d))"
+  // expected-error-re @below {{the tensors in query(...) to be arguments{{.*}}found one with other uses;{{.*}}(dataflow-C27)}}
+  %o = pe.attention %q, %k, %v content(%c, %e) query(%r, %r : tensor<?x?x?x8xf32>, tensor<?x?x?x8xf32>)
+      : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @axes_of_queries(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+// expected-error-re @below {{expected pe.axes ["batch", "head", "query", "rank"] of this operand{{.*}}(dataflow-C6)}}
+                           %r: tensor<?x?x?x8xf32> {pe.name = "r", pe.axes = ["batch", "head", "key", "rank"]})
+    -> (!qkv {pe.name = "o"}) {
+  %c = pe.content_fn expr "exp(-abs(i - j) / (1 + d))"
+  %o = pe.attention %q, %k, %v content(%c) query(%r : tensor<?x?x?x8xf32>) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}

@@ -147,3 +147,21 @@ func.func @not_factors(%q: !t, %k: !t, %v: !t, %seed: tensor<i64>) -> (!t, !t, !
       : (!t, !t, !t) -> !t
   return %0, %1, %2 : !t, !t, !t
 }
+
+// -----
+
+!t = tensor<?x?x?x?xf32>
+
+// An extent gives a term constant tails: 0 from there on.
+// CHECK-LABEL: func.func @extent
+// CHECK:         pe.content_fn({{.*}}) extent(5) attributes {structure = #pe.content<near [0, 5], "has 6 different vectors:
+// CHECK:         pe.content_fn({{.*}}) times({{.*}}) extent(1000) attributes {structure = #pe.content<panel,
+func.func @extent(%q: !t, %k: !t, %v: !t, %p: tensor<8x1000xf32>, %r: tensor<?x?x?x8xf32>, %s: tensor<?x?x?x8xf32>) -> !t {
+  %f = pe.factor_fn expr "1 + h"
+  %a = pe.content_fn(%p : tensor<8x1000xf32>) extent(5) expr "p[d, i - j]"
+  %b = pe.content_fn(%p : tensor<8x1000xf32>) times(%f) extent(1000) expr "p[d, i - j]"
+  %m = pe.causal
+  %o = pe.attention %q, %k, %v content(%a, %b) query(%r, %s : tensor<?x?x?x8xf32>, tensor<?x?x?x8xf32>) mask(%m)
+      : (!t, !t, !t) -> !t
+  return %o : !t
+}

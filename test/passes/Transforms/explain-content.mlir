@@ -1,4 +1,4 @@
-// RUN: pe-opt %s -o /dev/null --pe-structure-pipeline --pe-explain-structure | FileCheck %s
+// RUN: pe-opt %s -o /dev/null --split-input-file --pe-structure-pipeline --pe-explain-structure | FileCheck %s
 !t = tensor<?x?x?x64xf32>
 
 // CHECK:      attention at {{.*}}: softmax, keys with 0 <= i - j
@@ -15,7 +15,7 @@
 // CHECK:          class: near, because it has 6 different vectors: it is constant at distances below 0 and above 5
 // CHECK:        content {{.*}}
 // CHECK:          class: panel, because it has a different vector at every distance
-// CHECK-NEXT:     forward: one more contraction over the head dim, of queries with the vectors of the distances
+// CHECK-NEXT:     forward: one more contraction over the depth of the queries, with the vectors of the distances
 // CHECK-SAME:     that a block covers; backward: two more contractions, for the queries and for the vectors
 // CHECK-NEXT:   value content rel[{{.*}}, d]
 // CHECK-NEXT:     at {{.*}}, parameters rel
@@ -31,5 +31,25 @@ func.func @attention(%q: !t {pe.name = "q"}, %rel: tensor<33x?xf32> {pe.name = "
   %mask = pe.causal
   %o = pe.attention %q, %q, %q content(%table, %waves, %real, %panel) value_content(%table) mask(%mask)
       : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// -----
+
+!t = tensor<?x?x?x64xf32>
+
+// CHECK:      content p[d, i - j]
+// CHECK-NEXT:   at {{.*}}, parameters p, gain
+// CHECK-NEXT:   queries: those of 'r', not scaled
+// CHECK-NEXT:   times 1 + gain[h] * log(1 + i)
+// CHECK-NEXT:   extent: 0 from a distance of 512 on; blocks beyond it are skipped
+// CHECK-NEXT:   class: panel, because it has a different vector at every distance
+func.func @attention(%q: !t {pe.name = "q"}, %r: tensor<?x?x?x16xf32> {pe.name = "r"},
+                     %p: tensor<16x512xf32> {pe.name = "p"}, %gain: tensor<?xf32> {pe.name = "gain"})
+    -> (!t {pe.name = "o"}) {
+  %f = pe.factor_fn(%gain : tensor<?xf32>) expr "1 + gain[h] * log(1 + i)"
+  %c = pe.content_fn(%p : tensor<16x512xf32>) times(%f) extent(512) expr "p[d, i - j]"
+  %mask = pe.causal
+  %o = pe.attention %q, %q, %q content(%c) query(%r : tensor<?x?x?x16xf32>) mask(%mask) : (!t, !t, !t) -> !t
   return %o : !t
 }
