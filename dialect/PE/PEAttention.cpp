@@ -279,8 +279,8 @@ static LogicalResult verifyContentQueries(AttentionOp op) {
     RankedTensorType q = op.getQuery().getType(), r = cast<RankedTensorType>(value.getType());
     const StringRef names[] = {"the batch", "the heads", "the length"};
     for (unsigned dim = 0; dim < 3; ++dim)
-      if (failed(verifySharedSize(op, {names[dim], "query-C2", "the query", "the tensor in query(...)",
-                                       q, r, dim, dim})))
+      if (failed(verifySharedSize(op, {names[dim], "query-C2", "the query",
+                                       "the tensor in query(...)", q, r, dim, dim})))
         return failure();
     const int64_t depth = r.getDimSize(3);
     if (depth % 8 != 0 || depth < 8 || depth > kMostContentDepth) // query-C3
@@ -384,8 +384,9 @@ LogicalResult AttentionOp::verify() {
   if (failed(verifyStickBreaking(*this)) || failed(verifyStatistic(*this)) ||
       failed(verifySink(*this)) ||
       failed(verifyDropout(*this, getDropout(), getSeed(), {getQuery().getType(), "the query"})) ||
-      failed(verifyContentQueries(*this)) || failed(verifyValueContent(*this)) || failed(verifyPositions(*this)) ||
-      failed(verifyRotatedKeys(*this)) || failed(verifyPages(*this)))
+      failed(verifyContentQueries(*this)) || failed(verifyValueContent(*this)) ||
+      failed(verifyPositions(*this)) || failed(verifyRotatedKeys(*this)) ||
+      failed(verifyPages(*this)))
     return failure();
   if (getRotation() && !q.isDynamicDim(3))
     if (auto rotation = getRotation().getDefiningOp<RotationOpInterface>())

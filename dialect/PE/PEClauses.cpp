@@ -167,9 +167,9 @@ ParseResult ClauseParser::parse(const Clause &clause) {
         parser.parseRParen())
       return failure();
     if (group.operands.size() != group.types.size())
-      return parser.emitError(place) << "expected one type per tensor of " << clause.name
-                                     << "(...), found " << group.types.size() << " for "
-                                     << group.operands.size();
+      return parser.emitError(place)
+             << "expected one type per tensor of " << clause.name << "(...), found "
+             << group.types.size() << " for " << group.operands.size();
     return success();
   }
   if (clause.form == Form::Tensor)

@@ -41,9 +41,9 @@ static ParseResult parseTimes(OpAsmParser &parser, OperationState &result, int32
     return success();
   UnresolvedOperand operand;
   count = 1;
-  return failure(parser.parseLParen() || parser.parseOperand(operand) || parser.parseRParen() ||
-                 parser.resolveOperand(operand, FactorType::get(parser.getContext()),
-                                       result.operands));
+  return failure(
+      parser.parseLParen() || parser.parseOperand(operand) || parser.parseRParen() ||
+      parser.resolveOperand(operand, FactorType::get(parser.getContext()), result.operands));
 }
 
 /// Parses (extent ( n ))?.
@@ -68,8 +68,8 @@ ParseResult ContentFnOp::parse(OpAsmParser &parser, OperationState &result) {
   };
   if (parseScalarRegion(parser, result, kForm, parseClauses))
     return failure();
-  result.addAttribute(getOperandSegmentSizeAttr(),
-                      parser.getBuilder().getDenseI32ArrayAttr({captures, shift, projection, factor}));
+  result.addAttribute(getOperandSegmentSizeAttr(), parser.getBuilder().getDenseI32ArrayAttr(
+                                                       {captures, shift, projection, factor}));
   return success();
 }
 

@@ -111,9 +111,10 @@ Cost costOf(ContentAttr structure, bool ofValues) {
         "the products of a query with these vectors, once per query, and one addition per score",
         "one sum per query and vector"};
   case ContentClass::Angles:
-    return {"one more contraction over the depth of the queries, which are rotated, with features of "
-            "the keys",
-            "one more contraction over the keys"};
+    return {
+        "one more contraction over the depth of the queries, which are rotated, with features of "
+        "the keys",
+        "one more contraction over the keys"};
   case ContentClass::Panel:
     if (ofValues)
       return {"not built yet", "not built yet"};
@@ -181,17 +182,16 @@ llvm::json::Object explainContent(func::FuncOp function, ContentFnOp op, Value q
     of = namesOfCaptures(function, queries)[0];
   if (op.getExtent())
     extent = static_cast<int64_t>(*op.getExtent());
-  return llvm::json::Object{
-      {"class", stringifyContentClass(structure.getCls())},
-      {"reason", structure.getReason()},
-      {"formula", formulaOfRegion(op.getBody().front(), op.getCaptures())},
-      {"queries", std::move(of)},
-      {"factor", std::move(factor)},
-      {"extent", std::move(extent)},
-      {"parameters", llvm::json::Array(namesOfCaptures(function, tensors))},
-      {"location", describePlaces(op.getLoc())},
-      {"forward", cost.forward},
-      {"backward", cost.backward}};
+  return llvm::json::Object{{"class", stringifyContentClass(structure.getCls())},
+                            {"reason", structure.getReason()},
+                            {"formula", formulaOfRegion(op.getBody().front(), op.getCaptures())},
+                            {"queries", std::move(of)},
+                            {"factor", std::move(factor)},
+                            {"extent", std::move(extent)},
+                            {"parameters", llvm::json::Array(namesOfCaptures(function, tensors))},
+                            {"location", describePlaces(op.getLoc())},
+                            {"forward", cost.forward},
+                            {"backward", cost.backward}};
 }
 
 void printContent(llvm::raw_ostream &os, const llvm::json::Object &content, StringRef what) {

@@ -78,9 +78,8 @@ PartBuffers::PartBuffers(StageOp stage, const CpuSchedule &cpu, const PartSizes 
     const SpaceSet &spaces = spacesOf(stream.getResult(i));
     if (!hasColumns(spaces))
       continue;
-    int64_t depth = isColumn(spaces) ? 1
-                                     : sizeOfDepth(depthOf(spaces), plan.getHeadDim(),
-                                                   plan.getValueDim());
+    int64_t depth =
+        isColumn(spaces) ? 1 : sizeOfDepth(depthOf(spaces), plan.getHeadDim(), plan.getValueDim());
     Value sums =
         createTemporary(stage, "sums" + Twine(columns.size()),
                         {sizes.slots, sizes.heads, keys, std::to_string(depth)}, f32, false);

@@ -90,8 +90,9 @@ SmallVector<Value> RowInterface::kept() const {
 int64_t RowInterface::stripFloats(const CpuSchedule &cpu, int64_t headDim, int64_t valueDim) const {
   int64_t floats = 0;
   for (Value value : kept())
-    floats += isRowVector(value) ? cpu.rowFloats()
-                                 : cpu.panelFloats(sizeOfDepth(depthOf(spacesOf(value)), headDim, valueDim));
+    floats += isRowVector(value)
+                  ? cpu.rowFloats()
+                  : cpu.panelFloats(sizeOfDepth(depthOf(spacesOf(value)), headDim, valueDim));
   for (const SmallVector<Value> &pairs : {depthPairs, rowPairs})
     for (Value value : pairs)
       floats += cpu.panelFloats(sizeOfDepth(depthOf(spacesOf(value)), headDim, valueDim)) / 2;

@@ -438,7 +438,8 @@ void SweepEmitter::emitWindowDot(WindowDotOp dot) {
   if (!dot.getLow())
     return keepTile(dot.getValue(), emitAll());
   keepTile(dot.getValue(),
-           e.chosen(meetsDistances(dot.getLowAttr().getInt(), dot.getHighAttr().getInt()), emitAll, zeros));
+           e.chosen(meetsDistances(dot.getLowAttr().getInt(), dot.getHighAttr().getInt()), emitAll,
+                    zeros));
 }
 
 SmallVector<Value> SweepEmitter::emitWindowTile(WindowDotOp dot, ValueRange zeros) {

@@ -51,10 +51,9 @@ void StripEmitter::emitWindowSum(WindowSumOp op, const Panel &into) {
       return row;
     };
     auto isInside = [&](Index key, int64_t, int64_t v) { return lanesInside(key, v); };
-    acc = mask.isOn()
-              ? emitTileProductOfRowsAndPairs(e, shape, keyBegin, keyEnd, acc, weights,
-                                              vectors, isInside)
-              : emitTileProductOfRows(e, shape, keyBegin, keyEnd, acc, weights, vectors);
+    acc = mask.isOn() ? emitTileProductOfRowsAndPairs(e, shape, keyBegin, keyEnd, acc, weights,
+                                                      vectors, isInside)
+                      : emitTileProductOfRows(e, shape, keyBegin, keyEnd, acc, weights, vectors);
     for (int64_t i = 0; i < cpu.depthRows; ++i)
       for (int64_t v = 0; v < cpu.queryVectors; ++v)
         e.storeVector(acc[i * cpu.queryVectors + v], into.memory, placeOf(i, v));

@@ -26,8 +26,7 @@ namespace {
 class AnglesTerm : public ContentTerm {
 public:
   AnglesTerm(PlanContext &context, pe::ContentFnOp op, const ContentSite &site, std::string name)
-      : ContentTerm(context, op, site, std::move(name)),
-        half("ceildiv(" + depth().str() + ",2)") {}
+      : ContentTerm(context, op, site, std::move(name)), half("ceildiv(" + depth().str() + ",2)") {}
 
   LogicalResult prepare() override;
   Value emit(TileBuilder &t) override;

@@ -39,9 +39,9 @@ ContentQueries::ContentQueries(PlanContext &context, pe::ContentFnOp op, const C
   if (!op.getFactor())
     return;
   auto function = cast<pe::FactorFnOp>(op.getFactor().getDefiningOp());
-  factor = std::make_unique<QueryNumbers>(context, function.getBody().front(),
-                                          function.getCaptures(), /*isScore=*/false,
-                                          this->name + "_factor");
+  factor =
+      std::make_unique<QueryNumbers>(context, function.getBody().front(), function.getCaptures(),
+                                     /*isScore=*/false, this->name + "_factor");
 }
 
 /// Returns an element of q + v; `at` is batch, head and row.

@@ -51,7 +51,7 @@ public:
   /// term writes. Null without gradients.
   Value gradient() const { return dRows; }
   /// Returns the term's part of the gradient of the attention's queries, or null if the term has
-  /// queries of its own. Valid after `finish`.
+  /// its own queries. Valid after `finish`.
   Value gradientOfQueries() const { return site.isOwn ? Value() : dQueries; }
   StringRef depth() const { return site.depth(); }
 

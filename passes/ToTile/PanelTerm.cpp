@@ -80,7 +80,8 @@ SmallVector<StringRef> PanelTerm::withHeads(ArrayRef<StringRef> extents) const {
 }
 
 LogicalResult PanelTerm::prepare() {
-  if (failed(function.derive()) || failed(queries.prepare(context.operands.isTF32() ? Type() : context.operands)))
+  if (failed(function.derive()) ||
+      failed(queries.prepare(context.operands.isTF32() ? Type() : context.operands)))
     return failure();
   panel = context.kept(name + "_panel", withHeads({depth(), "t"}));
   TileBuilder t =

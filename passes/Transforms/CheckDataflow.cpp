@@ -271,8 +271,7 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
                << "found " << axes << "; they may be omitted (dataflow-C6)";
       auto attention = cast<AttentionOp>(use.getOwner());
       hasSizes |= argument == attention.getQueryPositions() ||
-                  argument == attention.getKeyPositions() ||
-                  argument == attention.getPages() ||
+                  argument == attention.getKeyPositions() || argument == attention.getPages() ||
                   llvm::is_contained(attention.getContentQueries(), argument);
       if (use.getOperandNumber() < 3)
         return success();

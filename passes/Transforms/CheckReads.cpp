@@ -172,8 +172,7 @@ LogicalResult ReadChecker::checkRange(ReadOp read, unsigned axis, Interval inter
   const std::optional<PairForm> &form = ranges.sourcesOf(read.getIndices()[axis]).form;
   const auto end = static_cast<double>(size - 1);
   if (content && content.getExtent() && form && form->isDifference() &&
-      !ShapedType::isDynamic(size) &&
-      (interval.least < 0 || interval.most > end)) // content_fn-C10
+      !ShapedType::isDynamic(size) && (interval.least < 0 || interval.most > end)) // content_fn-C10
     return emitAt(read) << "the index " << index << " of " << name << " is from "
                         << static_cast<int64_t>(interval.least) << " to "
                         << static_cast<int64_t>(interval.most) << " at distances below the extent "

@@ -41,7 +41,8 @@ void classifyContent(AttentionOp attention, OpOperand &operand) {
 
 /// Checks that the factor of a content term is a number per query.
 LogicalResult classifyFactorOf(ContentFnOp content) {
-  auto factor = content.getFactor() ? content.getFactor().getDefiningOp<FactorFnOp>() : FactorFnOp();
+  auto factor =
+      content.getFactor() ? content.getFactor().getDefiningOp<FactorFnOp>() : FactorFnOp();
   if (!factor)
     return success();
   if (!findParts(factor).perPair.empty()) // content_fn-C11

@@ -75,9 +75,9 @@ ScoreFnOp createScoreFunction(OpBuilder &builder, ScoreOpInterface op) {
 ContentFnOp createContentFunction(OpBuilder &builder, ContentOpInterface op) {
   Value shift = op.getShift(), projection = op.getProjection();
   SmallVector<Value> captures = capturesOf(op, {shift, projection});
-  auto function = ContentFnOp::create(builder, op.getLoc(), builder.getType<ContentType>(),
-                                      captures, shift, projection, /*factor=*/Value(), /*extent=*/IntegerAttr(),
-                                      ContentAttr());
+  auto function =
+      ContentFnOp::create(builder, op.getLoc(), builder.getType<ContentType>(), captures, shift,
+                          projection, /*factor=*/Value(), /*extent=*/IntegerAttr(), ContentAttr());
   const SmallVector<Type> leading(6, builder.getIndexType());
   fillRegion(function.getBody(), op, leading, captures,
              [&](OpBuilder &b, ValueRange at, ValueRange operands) {

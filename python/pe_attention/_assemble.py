@@ -20,8 +20,8 @@ from ._program import Options, Program
 _PLACE = re.compile(r"([%$])\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _CLAUSE = re.compile(r"([a-z_]+)\((.*)\)", re.DOTALL)
 # Clauses in the order of the dialect's syntax.
-_KINDS = ("bias", "prologue", "rotate", "content", "query", "value_content", "score", "sink", "factor",
-          "dropout", "positions", "mask", "pages")
+_KINDS = ("bias", "prologue", "rotate", "content", "query", "value_content", "score", "sink",
+          "factor", "dropout", "positions", "mask", "pages")
 _LISTS = ("bias", "prologue", "content", "query", "value_content", "factor")
 
 
@@ -139,8 +139,8 @@ def _clauses(clauses: Iterable[str]) -> tuple[str, str]:
                            "own (Inkling), or all with those of the attention, found both; add "
                            "only one kind")
     if len(queries) > 1:  # "%a : type", "%b : type"
-        values, types = zip(*(query.split(" : ") for query in queries))
-        kinds["query"] = [f"{', '.join(values)} : {', '.join(types)}"]
+        pairs = [query.split(" : ") for query in queries]
+        kinds["query"] = [f"{', '.join(p[0] for p in pairs)} : {', '.join(p[1] for p in pairs)}"]
     text = "".join(f" {kind}({', '.join(kinds[kind])})" for kind in _KINDS if kind in kinds)
     inside = ", ".join(f"{n} = {v}" if v else n for n, v in attributes.items())
     return text, f" {{{inside}}}" if inside else ""

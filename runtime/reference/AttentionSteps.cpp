@@ -69,9 +69,9 @@ Status Evaluator::gatherPages(const Operation &operation) {
 Status Evaluator::prepareAttention(const Operation &operation) {
   if (Status status = gatherPages(operation); !status)
     return status.takeError();
-  if (Status status =
-          operation.expectOnly({"normalizer", "scale", "scale_by_depth", "dropout", "resultSegmentSizes",
-                                "attend_current", "remainder", "direction", "rotated_keys"});
+  if (Status status = operation.expectOnly({"normalizer", "scale", "scale_by_depth", "dropout",
+                                            "resultSegmentSizes", "attend_current", "remainder",
+                                            "direction", "rotated_keys"});
       !status)
     return status.takeError();
   auto call = bindSizes(program, operation, tensors, seeds, positions);
@@ -81,8 +81,8 @@ Status Evaluator::prepareAttention(const Operation &operation) {
   const int64_t valueDim = tensors.at(operation.operands[2]).shape[3];
   auto normalizer = normalizerOf(operation);
   const auto depth = static_cast<double>(headDim);
-  auto scale =
-      operation.number("scale", 1.0 / (operation.find("scale_by_depth") ? depth : std::sqrt(depth)));
+  auto scale = operation.number(
+      "scale", 1.0 / (operation.find("scale_by_depth") ? depth : std::sqrt(depth)));
   if (!normalizer || !scale)
     return normalizer ? scale.takeError() : normalizer.takeError();
   Step &step = steps.emplace_back(Step{&operation,
@@ -244,7 +244,8 @@ Status Evaluator::readContent(Step &step, size_t n) {
       return extent.takeError();
     content.extent = *extent;
   }
-  if (const std::vector<ValueId> &queries = (*ofAttention)[kContentQueriesGroup]; !queries.empty()) {
+  if (const std::vector<ValueId> &queries = (*ofAttention)[kContentQueriesGroup];
+      !queries.empty()) {
     const size_t term = n - (before - (*ofAttention)[kContentGroup].size());
     if (Status status = readRowsOfContent(step, queries, term, content); !status)
       return status;

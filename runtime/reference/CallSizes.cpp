@@ -202,7 +202,8 @@ Expected<plan::CallSizes> bindSizes(const Program &program, const Operation &ope
     const bool isTable = std::any_of(
         program.operations.begin(), program.operations.end(),
         [&](const Operation &other) { return pagesOf(other) == std::optional(argument.id); });
-    if (isOperand || isTable || isContentQuery(program, argument.id) || !dims || !tensors.contains(argument.id))
+    if (isOperand || isTable || isContentQuery(program, argument.id) || !dims ||
+        !tensors.contains(argument.id))
       continue;
     // An unknown size without an axis is the number of heads, or of batch entries for seeds.
     const bool isSeed = seeds.contains(argument.id);

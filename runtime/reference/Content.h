@@ -1,8 +1,10 @@
 //===- Content.h - Terms of the query and the distance ----------*- C++ -*-===//
 //
-// A content term adds scale * <(q_i + v_h) W, P_h(i - j)> to the score of a pair, or <r_i, P_h(i - j)>
-// with given rows r of another depth, times a factor of the query. P is 0 beyond the term's extent. The vector P of a distance is evaluated at the first pair of that distance, and its cotangent is summed over all
-// pairs before it is propagated to the inputs of its code. Everything else is summed row by row.
+// A content term adds scale * <(q_i + v_h) W, P_h(i - j)> to the score of a pair, or <r_i, P_h(i -
+// j)> with given rows r of another depth, times a factor of the query. P is 0 beyond the term's
+// extent. The vector P of a distance is evaluated at the first pair of that distance, and its
+// cotangent is summed over all pairs before it is propagated to the inputs of its code. Everything
+// else is summed row by row.
 //
 // A value term adds sum_j A_ij P_h(i - j) to the output of a row: P is added to the value of each
 // key.

@@ -51,7 +51,7 @@ Expected<NodeId> GraphBuilder::buildContentFunction(const Operation &operation) 
   if (Status status = operation.expectOnly({"extent"}); !status)
     return status.takeError();
   return buildRegion(operation, {Position::Batch, Position::Head, Position::Query, Position::Key,
-                                   Position::Dim, Position::Width});
+                                 Position::Dim, Position::Width});
 }
 
 Expected<NodeId> GraphBuilder::buildEmbeddingFunction(const Operation &operation) {

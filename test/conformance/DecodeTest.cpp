@@ -121,7 +121,9 @@ protected:
     TensorMap inputs;
     for (const auto &[name, tensor] : *drawn)
       if (!name.starts_with("d_"))
-        inputs[name] = isActivation(compiled->description.entry, name) ? *convert(tensor, storageOf(dtype)) : tensor;
+        inputs[name] = isActivation(compiled->description.entry, name)
+                           ? *convert(tensor, storageOf(dtype))
+                           : tensor;
     return inputs;
   }
 

@@ -100,7 +100,7 @@ def dense_attention(name, q, k, v, bias, mask, q_start, k_start):
     if mask is not None:
         allowed = allowed & (j <= i)
         if mask is not pe.causal:
-            allowed = allowed & (i - j < 128)
+            allowed = allowed & (i - j < {"inkling_window": 512}.get(name, 128))
     formula = FORMULAS.get(name, softmax_attention)
     return formula(q, k, v, bias.masked_fill(~allowed, -torch.inf))
 

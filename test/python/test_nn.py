@@ -130,6 +130,9 @@ def test_runs(name):
     q, k, v, d_o = inputs(1, 2, 24, 24, 16)
     data = {"forgetting": lambda: {"f": torch.randn(1, 2, 24).cumsum(-1)},
             "key_bias": lambda: {"key_bias": torch.randn(1, 24)},
+            **{name: lambda: {"r": torch.randn(1, 2, 24, 16)}
+               for name in ("inkling", "inkling_global", "inkling_window")},
+            "inkling2": lambda: {"r": torch.randn(1, 2, 24, 16), "sink": torch.randn(1, 2, 24)},
             "rope_table": lambda: {"cos": torch.randn(24, 8), "sin": torch.randn(24, 8)}}
     given = {n: t.requires_grad_() for n, t in data[name]().items()} if name in data else {}
     o = pe.attention(q, k, v, encoding(**given) if given else encoding, mask=mask)

@@ -80,19 +80,20 @@ class Inkling(Encoding):
     sink [batch, heads, queries].
     """
 
-    def __init__(self, rank: int = 16, extent: int = 1024, *, n_floor: int | None = None,
+    def __init__(self, *, rank: int = 16, extent: int = 1024, n_floor: int | None = None,
                  alpha: float = 0.1, normalized: bool = False, sink: bool = False) -> None:
         super().__init__()
         for name, size in {"rank": rank, "extent": extent, "n_floor": n_floor or 1}.items():
             if type(size) is not int or size < 1:
                 raise InputError(f"{name}: expected an integer of at least 1, found {size!r}")
         if rank % 8 or rank > 64:
-            raise InputError(f"rank: expected a multiple of 8 from 8 to 64, found {rank}; pad r and "
-                             f"p with zeros")
+            raise InputError(f"rank: expected a multiple of 8 from 8 to 64, found {rank}; pad r "
+                             f"and p with zeros")
         if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or \
                 not math.isfinite(alpha):
             raise InputError(f"alpha: expected a finite number, found {alpha!r}")
-        self.rank, self.extent, self.n_floor, self.alpha = rank, extent, n_floor, alpha
+        self.rank, self.extent = rank, extent
+        self.is_bias = n_floor is None and not sink
         self.declare("p", Declaration((rank, extent), "normal(0.02)", decay=True,
                                       axes='["rank", "distance"]'))
         rows, table = f"tensor<?x?x?x{rank}xf32>", f"tensor<{rank}x{extent}xf32>"
@@ -121,12 +122,11 @@ class Inkling(Encoding):
         return data["r"].shape[1] if "r" in data else None
 
     def bias(self, at: Positions, p: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        if not self.is_bias:  # the scores change too, or the denominator
+            return super().bias(at, p)
         distance = (at.i - at.j).expand(*p["r"].shape[:2], -1, -1)
         inside = (distance >= 0) & (distance < self.extent)
         profiles = p["r"] @ p["p"]
-        if self.n_floor is not None:
-            rises = torch.log(((at.i[..., 0] + 1).to(at.dtype) / self.n_floor).clamp(min=1))
-            profiles = profiles * (1 + self.alpha * rises)[..., None]
         return profiles.gather(-1, distance.clamp(0, self.extent - 1)) * inside
 
     def extra_repr(self) -> str:

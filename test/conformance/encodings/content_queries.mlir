@@ -1,4 +1,4 @@
-// Content terms with queries of their own: vectors per head on both sides within an extent of 67 distances,
+// Content terms with their own queries: vectors per head on both sides within an extent of 67 distances,
 // a table of near distances whose extent ends before the table does, and waves, with factors of the query
 // that have parameters, combined with a rotation, a bias and the queries' heads in groups.
 !qkv = tensor<?x?x?x?xf32>

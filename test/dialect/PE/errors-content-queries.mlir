@@ -1,4 +1,4 @@
-// One case per constraint of content terms with queries of their own (query-C*, content_fn-C9).
+// One case per constraint of content terms with their own queries (query-C*, content_fn-C9).
 // RUN: pe-opt %s --split-input-file --verify-diagnostics
 !t = tensor<?x8x?x64xf32>
 

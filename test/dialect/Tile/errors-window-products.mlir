@@ -161,8 +161,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
   tile.stage @s forward over ["b", "hq"] {
     %q = tile.load %Q : !tile.buffer<[b, hq, r, d], f32> -> !tile.val<[r, d], f32>
     tile.stream any {
-      // expected-error @below {{expected both ends of within in ascending order, found 3 : i64 and 2 : i64 (window_dot-C4)}}
-      %x = tile.window_dot %q, %T within [3, 2] : !tile.val<[r, d], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, c], f32>
+      // expected-error @below {{ends of within in ascending order, found 3 : i64 and 2 : i64 (window_dot-C4)}}
+      %x = tile.window_dot %q, %T within [3, 2]
+          : !tile.val<[r, d], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, c], f32>
     }
   }
 }
@@ -177,7 +178,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     tile.stream any {
       %x = tile.window_dot %q, %T : !tile.val<[r, d], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, c], f32>
       // expected-error @below {{(window_sum-C4)}}
-      %y = tile.window_sum %x, %T within [3, 2] : !tile.val<[r, c], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, d], f32>
+      %y = tile.window_sum %x, %T within [3, 2]
+          : !tile.val<[r, c], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, d], f32>
     }
   }
 }
@@ -193,7 +195,8 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     tile.stream any {
       %x = tile.window_dot %q, %T : !tile.val<[r, d], f32>, !tile.buffer<[d, t], f32> -> !tile.val<[r, c], f32>
       // expected-error @below {{(window_outer-C6)}}
-      tile.window_outer %x, %q, %G within [3, 2] : !tile.val<[r, c], f32>, !tile.val<[r, d], f32> -> !tile.buffer<[b, hq, t, d], f32>
+      tile.window_outer %x, %q, %G within [3, 2]
+          : !tile.val<[r, c], f32>, !tile.val<[r, d], f32> -> !tile.buffer<[b, hq, t, d], f32>
     }
   }
 }

@@ -126,7 +126,7 @@ func.func @queries_with_other_use(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = 
                                   %r: tensor<?x?x?x8xf32> {pe.name = "r"}) -> (!qkv {pe.name = "o"}) {
   %c = pe.content_fn expr "exp(-abs(i - j) / (1 + d))"
   %e = pe.content_fn expr "exp(-abs(i - j) / (2 + d))"
-  // expected-error-re @below {{the tensors in query(...) to be arguments{{.*}}found one with other uses;{{.*}}(dataflow-C27)}}
+  // expected-error-re @below {{in query(...) to be arguments{{.*}}found one with other uses;{{.*}}(dataflow-C27)}}
   %o = pe.attention %q, %k, %v content(%c, %e) query(%r, %r : tensor<?x?x?x8xf32>, tensor<?x?x?x8xf32>)
       : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv

@@ -154,9 +154,10 @@ func.func @not_factors(%q: !t, %k: !t, %v: !t, %seed: tensor<i64>) -> (!t, !t, !
 
 // An extent gives a term constant tails: 0 from there on.
 // CHECK-LABEL: func.func @extent
-// CHECK:         pe.content_fn({{.*}}) extent(5) attributes {structure = #pe.content<near [0, 5], "has 6 different vectors:
+// CHECK:         pe.content_fn({{.*}}) extent(5) attributes {structure = #pe.content<near [0, 5], "has 6
 // CHECK:         pe.content_fn({{.*}}) times({{.*}}) extent(1000) attributes {structure = #pe.content<panel,
-func.func @extent(%q: !t, %k: !t, %v: !t, %p: tensor<8x1000xf32>, %r: tensor<?x?x?x8xf32>, %s: tensor<?x?x?x8xf32>) -> !t {
+func.func @extent(%q: !t, %k: !t, %v: !t, %p: tensor<8x1000xf32>, %r: tensor<?x?x?x8xf32>,
+                  %s: tensor<?x?x?x8xf32>) -> !t {
   %f = pe.factor_fn expr "1 + h"
   %a = pe.content_fn(%p : tensor<8x1000xf32>) extent(5) expr "p[d, i - j]"
   %b = pe.content_fn(%p : tensor<8x1000xf32>) times(%f) extent(1000) expr "p[d, i - j]"
