@@ -106,8 +106,8 @@ DifferenceRange AttentionOp::getPairRange() {
 
 bool AttentionOp::readsPositions() {
   if (traitsOf(getNormalizer()).isOrdered || getMask() || !getBiases().empty() ||
-      !getPrologues().empty() || getRotation() || !getContents().empty() || getValueContent() ||
-      getDropped()) // a bias, before it was simplified
+      !getPrologues().empty() || getRotation() || getValueRotation() || !getContents().empty() ||
+      getValueContent() || getDropped()) // a bias, before it was simplified
     return true;
   auto readsPosition = [](Value function, unsigned query, unsigned count) {
     Operation *op = function.getDefiningOp();
@@ -339,6 +339,25 @@ static LogicalResult verifyRotatedKeys(AttentionOp op) {
   return success();
 }
 
+static LogicalResult verifyValueRotation(AttentionOp op) {
+  if (!op.getValueRotation())
+    return success();
+  if (op.getValueContent()) // rotate_values-C1
+    return op.emitOpError("expected no value_content(...) together with rotate_values(...), found "
+                          "one; the output's rotation would also turn its vectors of the distance "
+                          "(rotate_values-C1)");
+  if (op.getPages()) // rotate_values-C2
+    return op.emitOpError("expected no pages(...) together with rotate_values(...), found pages; "
+                          "their values are read as they are (rotate_values-C2)");
+  auto rotation = op.getValueRotation().getDefiningOp<RotationOpInterface>();
+  if (rotation && llvm::any_of(rotation->getOperandTypes(), [](Type type) {
+        return isa<FloatType>(getElementTypeOrSelf(type));
+      })) // rotate_values-C3
+    return op.emitOpError("expected a rotation of values without a learned base, captures or "
+                          "tables, found one with them (rotate_values-C3)");
+  return success();
+}
+
 static LogicalResult verifyPages(AttentionOp op) {
   if (!op.getPages())
     return success();
@@ -386,10 +405,15 @@ LogicalResult AttentionOp::verify() {
       failed(verifyDropout(*this, getDropout(), getSeed(), {getQuery().getType(), "the query"})) ||
       failed(verifyContentQueries(*this)) || failed(verifyValueContent(*this)) ||
       failed(verifyPositions(*this)) || failed(verifyRotatedKeys(*this)) ||
+      failed(verifyValueRotation(*this)) ||
       failed(verifyPages(*this)))
     return failure();
-  if (getRotation() && !q.isDynamicDim(3))
-    if (auto rotation = getRotation().getDefiningOp<RotationOpInterface>())
-      return rotation.verifyHeadDim(q.getDimSize(3), [this] { return emitOpError(); });
+  for (auto [value, dims] : {std::pair<Value, int64_t>(getRotation(), q.getDimSize(3)),
+                             {getValueRotation(), getValue().getType().getDimSize(3)}})
+    if (auto rotation = value && !ShapedType::isDynamic(dims)
+                            ? value.getDefiningOp<RotationOpInterface>()
+                            : RotationOpInterface())
+      if (failed(rotation.verifyHeadDim(dims, [this] { return emitOpError(); })))
+        return failure();
   return success();
 }

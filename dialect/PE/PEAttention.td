@@ -58,6 +58,11 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     page table[b, j / page]. The table is [B, ceildiv(Sk, page)], on CPUs only and without gradients.
     Sk is the number of rows of a table's row of pages, or the length of the entry (`kv_len`).
 
+    `rotate_values(%s)` rotates the value of the key at position j by +j before the weighted sum, and
+    the output of the query at position i by -i after it (by the transposed matrices, if these are
+    not orthogonal). Dv is then the number of dims of the rotation's heads. The rotation has no
+    tensors except positions, and there is no `value_content`.
+
     `dropped` lists the biases that passes removed because they change no result; sources omit it.
 
     Example:
@@ -76,9 +81,11 @@ def PE_AttentionOp : PE_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     Optional<TensorRankOf<[I64], [0, 1]>>:$seed, Optional<2DTensorOf<[I32]>>:$query_positions,
     Optional<2DTensorOf<[I32]>>:$key_positions, Optional<PE_MaskType>:$mask,
     Optional<2DTensorOf<[I32]>>:$pages,
+    Optional<PE_RotationType>:$value_rotation,
     Variadic<4DTensorOf<[F32]>>:$content_queries,
     DefaultValuedAttr<PE_NormalizerAttr, "::mlir::pe::Normalizer::Softmax">:$normalizer,
-    OptionalAttr<F64Attr>:$scale, UnitAttr:$scale_by_depth, OptionalAttr<F64Attr>:$dropout, UnitAttr:$attend_current,
+    OptionalAttr<F64Attr>:$scale, UnitAttr:$scale_by_depth, OptionalAttr<F64Attr>:$dropout,
+    UnitAttr:$attend_current,
     UnitAttr:$rotated_keys,
     DefaultValuedAttr<PE_RemainderAttr, "::mlir::pe::Remainder::Drop">:$remainder,
     DefaultValuedAttr<PE_DirectionAttr, "::mlir::pe::Direction::Before">:$direction,

@@ -87,16 +87,26 @@ def PE_SlopeRuleAttr : PE_EnumAttr<PE_SlopeRule, "slope_rule"> {
 def PE_RopeScalingKind : PE_Enum<"RopeScalingKind", "The method to extend a rotation", [
   I32EnumAttrCase<"Linear", 0, "linear">, I32EnumAttrCase<"Ntk", 1, "ntk">,
   I32EnumAttrCase<"DynamicNtk", 2, "dynamic_ntk">, I32EnumAttrCase<"Yarn", 3, "yarn">,
-  I32EnumAttrCase<"Llama3", 4, "llama3">]>;
+  I32EnumAttrCase<"Llama3", 4, "llama3">, I32EnumAttrCase<"LongRope", 5, "longrope">,
+  I32EnumAttrCase<"Proportional", 6, "proportional">]>;
 def PE_RopeScalingAttr : AttrDef<PE_Dialect, "RopeScaling"> {
   let mnemonic = "rope_scaling";
   let summary = "Frequencies of a rotation for sequences longer than in training";
   let description = [{
     `factor` is the ratio of the new length to the training length. `original_length` (dynamic_ntk,
-    yarn, llama3) is the training length. `yarn` also takes `beta_fast` (32) and `beta_slow` (1): a
-    frequency with more than `beta_fast` rotations within the original length is unchanged, and one
-    with fewer than `beta_slow` is divided by the factor. `llama3` takes `high` (4) and `low` (1)
-    with the same meaning. docs/encodings/rotations.md has the formulas and sources.
+    yarn, llama3, longrope) is the training length. `yarn` also takes `beta_fast` (32) and
+    `beta_slow` (1): a frequency with more than `beta_fast` rotations within the original length is
+    unchanged, and one with fewer than `beta_slow` is divided by the factor. `llama3` takes `high`
+    (4) and `low` (1) with the same meaning.
+
+    `longrope` divides each frequency by the number of its pair in one of two lists: `short_factor`
+    if the keys of the call end at the original length or before, otherwise `long_factor`. Cosines
+    and sines are multiplied by `attention_factor`, by default sqrt(1 + ln(factor) /
+    ln(original_length)) for factors above 1. `proportional` divides the frequencies by the factor
+    and rotates only the first pairs, a share `partial_rotary_factor` (1) of all pairs, rounded
+    down: `<longrope, factor = 32.0, original_length = 4096, short_factor = [1.0, 1.1], long_factor =
+    [1.0, 24.5]>`, `<proportional, factor = 1.0, partial_rotary_factor = 0.25>`.
+    docs/encodings/rotations.md has the formulas and sources.
 
     ```mlir
     #pe.rope_scaling<yarn, factor = 4.0, original_length = 2048>
@@ -104,7 +114,9 @@ def PE_RopeScalingAttr : AttrDef<PE_Dialect, "RopeScaling"> {
   }];
   let parameters = (ins EnumParameter<PE_RopeScalingKind>:$kind, "::mlir::FloatAttr":$factor,
     OptionalParameter<"::mlir::IntegerAttr">:$original_length,
-    OptionalParameter<"::mlir::FloatAttr">:$fast, OptionalParameter<"::mlir::FloatAttr">:$slow);
+    OptionalParameter<"::mlir::FloatAttr">:$first, OptionalParameter<"::mlir::FloatAttr">:$second,
+    OptionalParameter<"::mlir::DenseF64ArrayAttr">:$short_factor,
+    OptionalParameter<"::mlir::DenseF64ArrayAttr">:$long_factor);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -113,7 +125,7 @@ def PE_RopeScalingAttr : AttrDef<PE_Dialect, "RopeScaling"> {
     ::mlir::Value buildFrequency(::mlir::OpBuilder &builder, ::mlir::Location loc,
                                  ::mlir::Value base, ::mlir::Value pair, ::mlir::Value length,
                                  int64_t n);
-    /// The factor on cosines and sines (YaRN's attention factor).
+    /// The factor on cosines and sines.
     double getMagnitude();
   }];
 }

@@ -43,8 +43,9 @@ constexpr Clause kClauses[] = {
     {"bias", Form::List, 3, typeOf<BiasType>},
     {"prologue", Form::List, 4, typeOf<PrologueType>, /*countsRows=*/true},
     {"rotate", Form::Single, 5, typeOf<RotationType>},
+    {"rotate_values", Form::Single, 16, typeOf<RotationType>},
     {"content", Form::List, 6, typeOf<ContentType>, /*countsRows=*/true},
-    {"query", Form::Tensors, 16, nullptr},
+    {"query", Form::Tensors, 17, nullptr},
     {"value_content", Form::Single, 7, typeOf<ContentType>, /*countsRows=*/true},
     {"score", Form::Single, 8, typeOf<ScoreType>},
     {"sink", Form::SingleOrTensor, 9, typeOf<SinkType>},
@@ -53,12 +54,10 @@ constexpr Clause kClauses[] = {
     {"positions", Form::Pair, 12, nullptr},
     {"mask", Form::Single, 14, typeOf<MaskType>},
     {"pages", Form::Tensor, 15, nullptr}};
-/// Names of clauses that do not exist yet.
-constexpr StringLiteral kReserved[] = {"rotate_values"};
 
 constexpr unsigned kGroups =
     std::tuple_size_v<decltype(AttentionOp::Properties::operandSegmentSizes)>;
-static_assert(kGroups == 17, "the table numbers the groups of PEAttention.td");
+static_assert(kGroups == 18, "the table numbers the groups of PEAttention.td");
 constexpr StringLiteral kTypes = "(!qkv, !qkv, !qkv) -> !qkv";
 
 /// The operands of one group and their types.
@@ -108,10 +107,7 @@ private:
 const Clause *ClauseParser::find(SMLoc place, StringRef word) {
   const Clause *clause =
       llvm::find_if(kClauses, [&](const Clause &known) { return known.name == word; });
-  if (llvm::is_contained(kReserved, word)) // clause-C2
-    parser.emitError(place) << "clause " << word << "(...) is not supported yet; write "
-                            << listClauses(", ", " or ") << " (clause-C2)";
-  else if (clause == std::end(kClauses)) // clause-C1
+  if (clause == std::end(kClauses)) // clause-C1
     parser.emitError(place) << "expected " << listClauses(", ", ", ")
                             << ", attributes or ':' with the types, found '" << word
                             << "' (clause-C1)";
@@ -235,7 +231,7 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
   static constexpr SignaturePart operands[] = {{"the query"}, {"the key"}, {"the value"}};
   static constexpr SignaturePart results[] = {
       {"the output"}, {"the log-sum-exp", SignaturePart::Kind::LogSumExp, /*isOptional=*/true}};
-  SmallVector<StringRef> names(std::begin(kReserved), std::end(kReserved));
+  SmallVector<StringRef> names;
   for (const Clause &clause : kClauses)
     names.push_back(clause.name);
   Type types[3], output, lse;

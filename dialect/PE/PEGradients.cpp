@@ -26,6 +26,7 @@ SmallVector<Value> AttentionGradOp::getDifferentiated(AttentionOp attention) {
   };
   llvm::for_each(attention.getPrologues(), addIfActive);
   addIfActive(attention.getRotation());
+  addIfActive(attention.getValueRotation());
   llvm::for_each(attention.getContents(), addIfActive);
   addIfActive(attention.getValueContent());
   addIfActive(attention.getSink());

@@ -55,6 +55,13 @@ struct RotationTensors {
   bool hasBatch() const { return cosines && cast<ShapedType>(cosines.getType()).getRank() == 3; }
 };
 
+/// Positions of the rows of queries and of keys, [axes, batch, rows] each. Both may be one tensor.
+/// Null if positions follow from rows.
+struct AxisPositions {
+  Value queries, keys;
+  explicit operator bool() const { return static_cast<bool>(queries); }
+};
+
 /// One element of queries or keys. All values are `index`.
 struct RowPoint {
   Value batch;    ///< batch entry of this call

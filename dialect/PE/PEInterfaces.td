@@ -220,14 +220,25 @@ def PE_MaskOpInterface : OpInterface<"MaskOpInterface"> {
 def PE_RotationOpInterface : OpInterface<"RotationOpInterface"> {
   let cppNamespace = "::mlir::pe";
   let description = [{
-    A rotation of pairs of head dimensions: pair p of the first `getRotatedDims` dims is rotated by
-    the angle position * frequency(p) and multiplied by `getMagnitude`. Other dims are unchanged.
+    A rotation of pairs of head dimensions: pair p of `getRotatedDims` dims, which begin at
+    `getFirstDim`, is rotated by the angle position * frequency(p) and multiplied by `getMagnitude`.
+    Other dims are unchanged. The position is that of the row, or one of `getAxisPositions`.
     Cosines and sines are computed once per call, outside the kernels, unless `getTables` returns
     them as tensors. The gradients of the op's tensor operands are derived.
   }];
   let methods = [
-    InterfaceMethod<"The number of leading dims of `headDim` that are rotated (even).",
+    InterfaceMethod<"The number of dims of `headDim` that are rotated (even).",
       "int64_t", "getRotatedDims", (ins "int64_t":$headDim)>,
+    InterfaceMethod<"The first dim of `headDim` that is rotated.",
+      "int64_t", "getFirstDim", (ins "int64_t":$headDim), "", "return 0;">,
+    InterfaceMethod<[{The positions of tokens by axis, or null if each pair is rotated by the
+      position of the row.}],
+      "::mlir::pe::AxisPositions", "getAxisPositions", (ins), "", "return {};">,
+    InterfaceMethod<[{Emits the axis, an `index` value, of pair `pair` of heads of `headDim` dims.
+      Called only if `getAxisPositions` is not null.}],
+      "::mlir::Value", "buildAxis",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::Value":$pair,
+           "int64_t":$headDim), "", "return {};">,
     InterfaceMethod<[{
       Emits the f64 frequency, in radians per position, of the pair at `point`. `operands` are
       tensors like the op's operands. The ops that ScalarOpInterface lists may be emitted. Called

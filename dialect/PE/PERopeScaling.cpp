@@ -20,8 +20,8 @@
 using namespace mlir;
 using namespace mlir::pe;
 using ::pe::reference::kRopeKinds;
-using ::pe::reference::RopeBound;
 using ::pe::reference::RopeKind;
+using ::pe::reference::RopeNumber;
 
 //===----------------------------------------------------------------------===//
 // Syntax
@@ -39,21 +39,51 @@ SmallVector<StringRef> keysOf(RopeScalingKind kind) {
   const RopeKind &row = rowOf(kind);
   if (row.hasLength)
     keys.push_back("original_length");
-  if (row.fast.name)
-    llvm::append_range(keys, ArrayRef<StringRef>{row.fast.name, row.slow.name});
+  if (row.hasFactors)
+    llvm::append_range(keys, ArrayRef<StringRef>{"short_factor", "long_factor"});
+  for (const RopeNumber &number : {row.first, row.second})
+    if (number.name)
+      keys.push_back(number.name);
   return keys;
 }
 
-/// Parses `, KEY = NUMBER` after the kind. Returns the numbers by key, or nullopt after an error.
-std::optional<llvm::StringMap<double>> parseNumbers(AsmParser &parser, RopeScalingKind kind) {
-  llvm::StringMap<double> numbers;
+/// The value of a key: one number, or a list of them.
+using Numbers = SmallVector<double, 1>;
+
+/// Returns the number of an attribute such as 4 or 4.0, or nullopt.
+std::optional<double> numberOf(Attribute attribute) {
+  if (auto real = dyn_cast<FloatAttr>(attribute))
+    return real.getValueAsDouble();
+  if (auto integer = dyn_cast<IntegerAttr>(attribute))
+    return static_cast<double>(integer.getInt());
+  return std::nullopt;
+}
+
+/// Returns a number or the numbers of a list; empty for any other attribute.
+Numbers numbersOf(Attribute attribute, bool isList) {
+  auto list = dyn_cast<ArrayAttr>(attribute);
+  if (isList != static_cast<bool>(list))
+    return {};
+  Numbers numbers;
+  for (Attribute element : isList ? list.getValue() : ArrayRef(attribute)) {
+    std::optional<double> number = numberOf(element);
+    if (!number)
+      return {};
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+/// Parses `, KEY = VALUE` after the kind. Returns the values by key, or nullopt after an error.
+std::optional<llvm::StringMap<Numbers>> parseNumbers(AsmParser &parser, RopeScalingKind kind) {
+  llvm::StringMap<Numbers> all;
   SmallVector<StringRef> keys = keysOf(kind);
   while (succeeded(parser.parseOptionalComma())) {
     SMLoc loc = parser.getCurrentLocation();
     StringRef key;
     if (parser.parseKeyword(&key))
       return std::nullopt;
-    if (!llvm::is_contained(keys, key) || numbers.contains(key)) { // rope_scaling-C1
+    if (!llvm::is_contained(keys, key) || all.contains(key)) { // rope_scaling-C1
       parser.emitError(loc) << "expected " << llvm::join(keys, ", ") << " of "
                             << stringifyRopeScalingKind(kind) << ", each at most once, found "
                             << key << " (rope_scaling-C1)";
@@ -61,21 +91,19 @@ std::optional<llvm::StringMap<double>> parseNumbers(AsmParser &parser, RopeScali
     }
     if (parser.parseEqual())
       return std::nullopt;
-    Attribute number; // 4 as well as 4.0
+    Attribute value;
     loc = parser.getCurrentLocation();
-    if (parser.parseAttribute(number))
+    if (parser.parseAttribute(value))
       return std::nullopt;
-    if (auto real = dyn_cast<FloatAttr>(number))
-      numbers[key] = real.getValueAsDouble();
-    else if (auto integer = dyn_cast<IntegerAttr>(number))
-      numbers[key] = static_cast<double>(integer.getInt());
-    else { // rope_scaling-C1
-      parser.emitError(loc) << "expected a number for " << key << ", found " << number
-                            << " (rope_scaling-C1)";
+    const bool isList = key == "short_factor" || key == "long_factor";
+    all[key] = numbersOf(value, isList);
+    if (all[key].empty()) { // rope_scaling-C1
+      parser.emitError(loc) << "expected a " << (isList ? "list of numbers" : "number") << " for "
+                            << key << ", found " << value << " (rope_scaling-C1)";
       return std::nullopt;
     }
   }
-  return numbers;
+  return all;
 }
 
 } // namespace
@@ -93,25 +121,35 @@ Attribute RopeScalingAttr::parse(AsmParser &parser, Type) {
                           << " (rope_scaling-C1)";
     return {};
   }
-  std::optional<llvm::StringMap<double>> numbers = parseNumbers(parser, *kind);
+  std::optional<llvm::StringMap<Numbers>> numbers = parseNumbers(parser, *kind);
   if (!numbers || parser.parseGreater())
     return {};
   Builder &b = parser.getBuilder();
-  auto real = [&](const RopeBound &bound) {
-    if (!bound.name)
-      return FloatAttr();
-    auto found = numbers->find(bound.name);
-    return b.getF64FloatAttr(found == numbers->end() ? bound.standard : found->second);
+  auto real = [&](const RopeNumber &number) {
+    auto found = number.name ? numbers->find(number.name) : numbers->end();
+    if (found != numbers->end())
+      return b.getF64FloatAttr(found->second.front());
+    return number.standard != 0 ? b.getF64FloatAttr(number.standard) : FloatAttr();
+  };
+  auto list = [&](StringRef key) {
+    auto found = numbers->find(key);
+    return found == numbers->end() ? DenseF64ArrayAttr() : b.getDenseF64ArrayAttr(found->second);
   };
   IntegerAttr length;
-  if (auto found = numbers->find("original_length"); found != numbers->end())
-    length = b.getI64IntegerAttr(static_cast<int64_t>(
-        found->second == std::floor(found->second) && std::abs(found->second) < 1e15
-            ? found->second
-            : 0.0)); // not a length; the verifier rejects 0
+  if (auto found = numbers->find("original_length"); found != numbers->end()) {
+    const double number = found->second.front();
+    length = b.getI64IntegerAttr(
+        static_cast<int64_t>(number == std::floor(number) && std::abs(number) < 1e15
+                                 ? number
+                                 : 0.0)); // not a length; the verifier rejects 0
+  }
+  FloatAttr factor = real({"factor"});
+  if (!factor)
+    factor = b.getF64FloatAttr(0.0); // the verifier rejects 0
   const RopeKind &row = rowOf(*kind);
-  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), *kind,
-                    real({"factor"}), length, real(row.fast), real(row.slow));
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), *kind, factor,
+                    length, real(row.first), real(row.second), list("short_factor"),
+                    list("long_factor"));
 }
 
 void RopeScalingAttr::print(AsmPrinter &printer) const {
@@ -119,41 +157,91 @@ void RopeScalingAttr::print(AsmPrinter &printer) const {
   printer.printAttributeWithoutType(getFactor());
   if (getOriginalLength())
     printer << ", original_length = " << getOriginalLength().getInt();
+  for (auto [key, list] :
+       {std::pair<StringRef, DenseF64ArrayAttr>("short_factor", getShortFactor()),
+        {"long_factor", getLongFactor()}}) {
+    if (!list)
+      continue;
+    printer << ", " << key << " = [";
+    llvm::interleaveComma(list.asArrayRef(), printer, [&](double number) {
+      printer.printAttributeWithoutType(FloatAttr::get(getFactor().getType(), number));
+    });
+    printer << "]";
+  }
   const RopeKind &row = rowOf(getKind());
-  for (auto [bound, number] : {std::pair(row.fast, getFast()), {row.slow, getSlow()}})
-    if (number && number.getValueAsDouble() != bound.standard) {
-      printer << ", " << bound.name << " = ";
+  for (auto [described, number] : {std::pair(row.first, getFirst()), {row.second, getSecond()}})
+    if (number && number.getValueAsDouble() != described.standard) {
+      printer << ", " << described.name << " = ";
       printer.printAttributeWithoutType(number);
     }
   printer << ">";
 }
 
+static bool isPositive(double number) { return isFiniteInF32(number) && number > 0; }
+
+/// Checks the factors per pair of `kind`.
+static LogicalResult verifyFactors(function_ref<InFlightDiagnostic()> emitError,
+                                   RopeScalingKind kind, DenseF64ArrayAttr shortFactor,
+                                   DenseF64ArrayAttr longFactor) {
+  if (!rowOf(kind).hasFactors)
+    return success();
+  auto sizeOf = [](DenseF64ArrayAttr list) { return list ? list.size() : 0; };
+  if (sizeOf(shortFactor) != sizeOf(longFactor) || !sizeOf(shortFactor)) // rope_scaling-C5
+    return emitError() << "expected as many numbers in short_factor as in long_factor, one per "
+                          "pair, found "
+                       << sizeOf(shortFactor) << " and " << sizeOf(longFactor)
+                       << " (rope_scaling-C5)";
+  for (DenseF64ArrayAttr list : {shortFactor, longFactor})
+    for (double number : list.asArrayRef())
+      if (!isPositive(number)) // rope_scaling-C6
+        return emitError() << "expected factors of pairs above 0, found " << number
+                           << " (rope_scaling-C6)";
+  return success();
+}
+
+/// Checks the numbers of `kind`, apart from its factor and its length.
+static LogicalResult verifyNumbers(function_ref<InFlightDiagnostic()> emitError,
+                                   RopeScalingKind kind, FloatAttr first, FloatAttr second) {
+  const RopeKind &row = rowOf(kind);
+  auto valueOf = [](FloatAttr number) { return number.getValueAsDouble(); };
+  if (second && !(isPositive(valueOf(second)) && isPositive(valueOf(first)) &&
+                  valueOf(first) > valueOf(second))) // rope_scaling-C4
+    return emitError() << "expected " << row.second.name << " above 0 and " << row.first.name
+                       << " above it, found " << valueOf(second) << " and " << valueOf(first)
+                       << " (rope_scaling-C4)";
+  if (kind == RopeScalingKind::LongRope && first && !isPositive(valueOf(first))) // rope_scaling-C7
+    return emitError() << "expected an attention_factor above 0, found " << valueOf(first)
+                       << " (rope_scaling-C7)";
+  if (kind == RopeScalingKind::Proportional &&
+      !(isPositive(valueOf(first)) && valueOf(first) <= 1)) // rope_scaling-C8
+    return emitError() << "expected a partial_rotary_factor above 0 and at most 1, found "
+                       << valueOf(first) << " (rope_scaling-C8)";
+  return success();
+}
+
 LogicalResult RopeScalingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                       RopeScalingKind kind, FloatAttr factor, IntegerAttr length,
-                                      FloatAttr fast, FloatAttr slow) {
-  auto isPositive = [](FloatAttr number) {
-    return isFiniteInF32(number.getValueAsDouble()) && number.getValueAsDouble() > 0;
-  };
-  if (!isPositive(factor)) // rope_scaling-C2
+                                      FloatAttr first, FloatAttr second,
+                                      DenseF64ArrayAttr shortFactor, DenseF64ArrayAttr longFactor) {
+  if (!isPositive(factor.getValueAsDouble())) // rope_scaling-C2
     return emitError() << "expected a factor above 0, found " << factor.getValueAsDouble()
                        << " (rope_scaling-C2)";
+  // The default attention factor divides by the logarithm of the length.
+  const int64_t least = kind == RopeScalingKind::LongRope ? 2 : 1;
   if (rowOf(kind).hasLength != static_cast<bool>(length) ||
-      (length && (length.getInt() < 1 || length.getInt() > (1 << 30)))) { // rope_scaling-C3
-    InFlightDiagnostic diagnostic = emitError() << "expected original_length of "
-                                                << stringifyRopeScalingKind(kind)
-                                                << " to be an integer from 1 to 2^30, found ";
+      (length && (length.getInt() < least || length.getInt() > (1 << 30)))) { // rope_scaling-C3
+    InFlightDiagnostic diagnostic =
+        emitError() << "expected original_length of " << stringifyRopeScalingKind(kind)
+                    << " to be an integer from " << least << " to 2^30, found ";
     if (length)
       diagnostic << length.getInt();
     else
       diagnostic << "none";
     return diagnostic << " (rope_scaling-C3)";
   }
-  if (fast && !(isPositive(slow) && isPositive(fast) &&
-                fast.getValueAsDouble() > slow.getValueAsDouble())) // rope_scaling-C4
-    return emitError() << "expected " << rowOf(kind).slow.name << " above 0 and "
-                       << rowOf(kind).fast.name << " above it, found " << slow.getValueAsDouble()
-                       << " and " << fast.getValueAsDouble() << " (rope_scaling-C4)";
-  return success();
+  if (failed(verifyNumbers(emitError, kind, first, second)))
+    return failure();
+  return verifyFactors(emitError, kind, shortFactor, longFactor);
 }
 
 //===----------------------------------------------------------------------===//
@@ -207,6 +295,15 @@ static Value buildYarnShare(Code &f, Value base, Value p, int64_t n, double leng
   return f.sub(f.number(1), ramp);
 }
 
+/// Emits the number of pair `p` in a list with one number per pair.
+static Value buildChoice(Code &f, Value p, ArrayRef<double> list) {
+  Value chosen = f.number(list.front());
+  for (size_t n = 1; n < list.size(); ++n)
+    if (list[n] != list[n - 1])
+      chosen = f.select(f.less(p, f.number(static_cast<double>(n))), chosen, f.number(list[n]));
+  return chosen;
+}
+
 Value RopeScalingAttr::buildFrequency(OpBuilder &builder, Location loc, Value base, Value pair,
                                       Value length, int64_t n) {
   Code f(loc, builder);
@@ -223,10 +320,19 @@ Value RopeScalingAttr::buildFrequency(OpBuilder &builder, Location loc, Value ba
     return stretched(f.sub(f.mul(f.number(factor), times), f.number(factor - 1)));
   }
   Value plain = buildRotaryFrequency(builder, loc, base, pair, n);
+  if (getKind() == RopeScalingKind::LongRope) {
+    Value isLong = f.greater(f.toFloat(length), f.number(original));
+    return f.div(plain, f.select(isLong, buildChoice(f, pair, getLongFactor()),
+                                 buildChoice(f, pair, getShortFactor())));
+  }
   Value divided = f.div(plain, f.number(factor));
   if (getKind() == RopeScalingKind::Linear)
     return divided;
-  const double fast = getFast().getValueAsDouble(), slow = getSlow().getValueAsDouble();
+  if (getKind() == RopeScalingKind::Proportional) {
+    const double rotated = std::floor(getFirst().getValueAsDouble() * dims / 2);
+    return f.select(f.less(pair, f.number(rotated)), divided, f.number(0));
+  }
+  const double fast = getFirst().getValueAsDouble(), slow = getSecond().getValueAsDouble();
   if (getKind() == RopeScalingKind::Yarn)
     return f.mix(divided, plain, buildYarnShare(f, base, pair, n, original, fast, slow));
   // llama3: the weight depends on the number of rotations within the original length.
@@ -237,5 +343,11 @@ Value RopeScalingAttr::buildFrequency(OpBuilder &builder, Location loc, Value ba
 
 double RopeScalingAttr::getMagnitude() {
   const double factor = getFactor().getValueAsDouble();
-  return getKind() == RopeScalingKind::Yarn && factor > 1 ? 0.1 * std::log(factor) + 1 : 1.0;
+  if (getKind() == RopeScalingKind::LongRope && getFirst())
+    return getFirst().getValueAsDouble();
+  if (factor <= 1)
+    return 1.0;
+  if (getKind() == RopeScalingKind::LongRope)
+    return std::sqrt(1 + std::log(factor) / std::log(getOriginalLength().getInt()));
+  return getKind() == RopeScalingKind::Yarn ? 0.1 * std::log(factor) + 1 : 1.0;
 }

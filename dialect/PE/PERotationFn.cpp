@@ -1,6 +1,6 @@
 //===- PERotationFn.cpp - Frequencies written as scalar code --------------===//
 //
-// Verifies constraints rotation_fn-C1 to rotation_fn-C13 of docs/spec.md (PERegions.h has C1 to
+// Verifies constraints rotation_fn-C1 to rotation_fn-C14 of docs/spec.md (PERegions.h has C1 to
 // C6).
 //
 // The index at which an axis of a capture is read determines its size:
@@ -33,7 +33,8 @@ void RotationFnOp::print(OpAsmPrinter &printer) { printScalarRegion(printer, *th
 
 LogicalResult RotationFnOp::verify() {
   if (failed(verifyRegionArguments(*this, kForm)) ||
-      failed(verifyRotaryDims(*this, getRotaryDims(), "rotation_fn-C8")))
+      failed(verifyRotaryDims(*this, getRotaryDims(), "rotation_fn-C8")) ||
+      failed(verifyTrailing(*this, getTrailing(), getRotaryDims(), "rotation_fn-C14")))
     return failure();
   if (std::optional<APFloat> factor = getMagnitude();
       factor && !isFiniteInF32(factor->convertToDouble())) // rotation_fn-C11
@@ -157,6 +158,10 @@ SmallVector<Requirement> RotationFnOp::getRequirements() {
 //===----------------------------------------------------------------------===//
 
 int64_t RotationFnOp::getRotatedDims(int64_t headDim) { return getRotaryDims().value_or(headDim); }
+
+int64_t RotationFnOp::getFirstDim(int64_t headDim) {
+  return getTrailing() ? headDim - getRotatedDims(headDim) : 0;
+}
 
 bool RotationFnOp::isInterleavedPairs() { return getInterleaved(); }
 

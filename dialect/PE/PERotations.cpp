@@ -44,6 +44,15 @@ LogicalResult mlir::pe::verifyRotaryDims(Operation *op, std::optional<int64_t> d
          << *dims << "; dims are rotated in pairs (" << label << ")";
 }
 
+LogicalResult mlir::pe::verifyTrailing(Operation *op, bool trailing, std::optional<int64_t> dims,
+                                       StringRef label) {
+  if (!trailing || dims)
+    return success();
+  return op->emitOpError("expected rotary_dims together with trailing, found none; all dims of a "
+                         "head are rotated without it (")
+         << label << ")";
+}
+
 LogicalResult mlir::pe::verifyRotaryDimsOfHead(int64_t dims, int64_t headDim,
                                                std::pair<StringRef, StringRef> labels,
                                                function_ref<InFlightDiagnostic()> emitError) {
@@ -63,7 +72,8 @@ LogicalResult mlir::pe::verifyRotaryDimsOfHead(int64_t dims, int64_t headDim,
 constexpr double kDefaultBase = 10000.0;
 
 LogicalResult RotaryOp::verify() {
-  if (failed(verifyRotaryDims(*this, getRotaryDims(), "rotary-C1")))
+  if (failed(verifyRotaryDims(*this, getRotaryDims(), "rotary-C1")) ||
+      failed(verifyTrailing(*this, getTrailing(), getRotaryDims(), "rotary-C8")))
     return failure();
   if (getBase() && getLearnedBase()) // rotary-C5
     return emitOpError("expected one base, found a tensor and the attribute base (rotary-C5)");
@@ -71,10 +81,14 @@ LogicalResult RotaryOp::verify() {
   if (!isFiniteInF32(base) || base <= 1.0) // rotary-C2
     return emitOpError("expected base to be a finite number above 1, found ")
            << base << " (rotary-C2)";
-  return success();
+  return verifyAxes(*this);
 }
 
 int64_t RotaryOp::getRotatedDims(int64_t headDim) { return getRotaryDims().value_or(headDim); }
+
+int64_t RotaryOp::getFirstDim(int64_t headDim) {
+  return getTrailing() ? headDim - getRotatedDims(headDim) : 0;
+}
 
 bool RotaryOp::isPerHead() {
   auto type =
@@ -101,6 +115,8 @@ Value RotaryOp::buildFrequency(OpBuilder &builder, Location loc, const RotationP
   Value wide = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), point.pair);
   Value pair = arith::SIToFPOp::create(builder, loc, f64, wide);
   const int64_t n = getRotatedDims(point.headDim);
+  if (getRestart())
+    return buildRestartedFrequency(*this, builder, loc, base, pair, n / 2);
   if (RopeScalingAttr scaling = getScalingAttr())
     return scaling.buildFrequency(builder, loc, base, pair, point.length, n);
   return buildRotaryFrequency(builder, loc, base, pair, n);
@@ -111,9 +127,14 @@ bool RotaryOp::isInterleavedPairs() { return getInterleaved(); }
 double RotaryOp::getMagnitude(int64_t) { return getScaling() ? getScaling()->getMagnitude() : 1.0; }
 
 SmallVector<Requirement> RotaryOp::getRequirements() {
-  if (!isPerHead())
+  if (isPerHead())
+    return {{"hkv", "hq", "key heads, as many as query heads because each head has its own base"}};
+  if (getPositions().size() != 1)
     return {};
-  return {{"hkv", "hq", "key heads, as many as query heads because each head has its own base"}};
+  const std::string what = "because '" + nameOfArgument(getPositions().front()).str() +
+                           "' holds the positions of both; give two tensors to pe.rotary";
+  return {{"r", "c", "queries, as many as keys " + what},
+          {"c", "r", "keys, as many as queries " + what}};
 }
 
 LogicalResult RotaryOp::verifyHeadDim(int64_t headDim,
@@ -126,7 +147,15 @@ LogicalResult RotaryOp::verifyHeadDim(int64_t headDim,
   if (isStretched && dims < 4) // rotary-C6
     return emitError() << "expected at least 4 rotated dims for scaling by ntk, found " << dims
                        << " (rotary-C6)";
-  return success();
+  const int64_t factors = getScaling() && getScaling()->getShortFactor()
+                              ? static_cast<int64_t>(getScaling()->getShortFactor().size())
+                              : dims / 2;
+  if (factors != dims / 2) // rotary-C7
+    return emitError() << "expected a factor for each of the " << dims / 2
+                       << " rotated pairs of a head of " << headDim << " dims, found " << factors
+                       << "; rotary_dims = " << 2 * factors
+                       << " rotates as many pairs as there are factors (rotary-C7)";
+  return verifySections(*this, dims / 2, emitError);
 }
 
 //===----------------------------------------------------------------------===//
@@ -134,7 +163,8 @@ LogicalResult RotaryOp::verifyHeadDim(int64_t headDim,
 //===----------------------------------------------------------------------===//
 
 LogicalResult RotationTableOp::verify() {
-  if (failed(verifyRotaryDims(*this, getRotaryDims(), "rotation_table-C1")))
+  if (failed(verifyRotaryDims(*this, getRotaryDims(), "rotation_table-C1")) ||
+      failed(verifyTrailing(*this, getTrailing(), getRotaryDims(), "rotation_table-C6")))
     return failure();
   auto cosines = cast<RankedTensorType>(getCosines().getType());
   auto sines = cast<RankedTensorType>(getSines().getType());
@@ -152,6 +182,10 @@ LogicalResult RotationTableOp::verify() {
 
 int64_t RotationTableOp::getRotatedDims(int64_t headDim) {
   return getRotaryDims().value_or(headDim);
+}
+
+int64_t RotationTableOp::getFirstDim(int64_t headDim) {
+  return getTrailing() ? headDim - getRotatedDims(headDim) : 0;
 }
 
 Value RotationTableOp::buildFrequency(OpBuilder &, Location, const RotationPoint &, ValueRange) {

@@ -13,6 +13,9 @@ Value buildRotaryFrequency(OpBuilder &builder, Location loc, Value base, Value p
 
 /// Checks that `dims` is positive and even; `label` names the op's constraint.
 LogicalResult verifyRotaryDims(Operation *op, std::optional<int64_t> dims, StringRef label);
+/// Checks that `trailing` comes with `dims`; `label` names the op's constraint.
+LogicalResult verifyTrailing(Operation *op, bool trailing, std::optional<int64_t> dims,
+                             StringRef label);
 /// Checks that `dims` of `headDim` can be rotated. `labels` name the constraints that `dims` is
 /// even and that it is at most `headDim`.
 LogicalResult verifyRotaryDimsOfHead(int64_t dims, int64_t headDim,
@@ -25,6 +28,17 @@ LogicalResult verifyRotaryDimsOfHead(int64_t dims, int64_t headDim,
 #include "dialect/PE/PERotations.h.inc"
 
 namespace mlir::pe {
+
+/// Verifies the positions and sections of a rotation by several axes, and the sections for heads
+/// with `pairs` rotated pairs.
+LogicalResult verifyAxes(RotaryOp op);
+LogicalResult verifySections(RotaryOp op, int64_t pairs,
+                             function_ref<InFlightDiagnostic()> emitError);
+/// Returns the first pair of every axis, if axes are not alternating, and the number of pairs.
+SmallVector<int64_t> boundsOfAxes(RotaryOp op, int64_t pairs);
+/// Emits the frequency of the f64 value `pair` if frequencies restart at every axis.
+Value buildRestartedFrequency(RotaryOp op, OpBuilder &builder, Location loc, Value base, Value pair,
+                              int64_t pairs);
 
 /// The index at which the region of a rotation reads an axis of a capture.
 enum class AxisIndex { Head, Pair, Other };

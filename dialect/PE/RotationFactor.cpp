@@ -13,7 +13,8 @@ bool mlir::pe::setRotationFactor(Operation *root, double factor) {
     found = true;
     return RopeScalingAttr::get(old.getContext(), old.getKind(),
                                 FloatAttr::get(old.getFactor().getType(), factor),
-                                old.getOriginalLength(), old.getFast(), old.getSlow());
+                                old.getOriginalLength(), old.getFirst(), old.getSecond(),
+                                old.getShortFactor(), old.getLongFactor());
   });
   replacer.recursivelyReplaceElementsIn(root);
   return found;

@@ -75,20 +75,28 @@ FailureOr<llvm::json::Object> explainAttention(func::FuncOp function, AttentionO
   if (ArrayAttr notes = attention.getDroppedAttr())
     for (auto note : notes.getAsRange<StringAttr>())
       dropped.push_back(note.getValue());
-  llvm::json::Object result{{"location", describeLocation(attention.getLoc())},
-                            {"normalizer", stringifyNormalizer(attention.getNormalizer())},
-                            {"min_difference", boundOf(range.min, DifferenceRange::kUnboundedMin)},
-                            {"max_difference", boundOf(range.max, DifferenceRange::kUnboundedMax)},
-                            {"masks", std::move(*masks)},
-                            {"prologues", explainPrologues(function, attention)},
-                            {"rotation", explainRotation(function, attention, headDim, depths)},
-                            {"score", explainScore(function, attention, depths)},
-                            {"sink", explainSink(function, attention)},
-                            {"sides", explainSides(attention)},
-                            {"dropout", explainDropout(function, factors->perPair)},
-                            {"positions", explainPositions(attention)},
-                            {"terms", std::move(terms)},
-                            {"dropped", std::move(dropped)}};
+  llvm::json::Object result{
+      {"location", describeLocation(attention.getLoc())},
+      {"normalizer", stringifyNormalizer(attention.getNormalizer())},
+      {"min_difference", boundOf(range.min, DifferenceRange::kUnboundedMin)},
+      {"max_difference", boundOf(range.max, DifferenceRange::kUnboundedMax)},
+      {"masks", std::move(*masks)},
+      {"prologues", explainPrologues(function, attention)},
+      {"rotation",
+       explainRotation(function, attention, RotatedRows::QueriesAndKeys, headDim, depths)},
+      {"score", explainScore(function, attention, depths)},
+      {"sink", explainSink(function, attention)},
+      {"sides", explainSides(attention)},
+      {"dropout", explainDropout(function, factors->perPair)},
+      {"positions", explainPositions(attention)},
+      {"terms", std::move(terms)},
+      {"dropped", std::move(dropped)}};
+  if (attention.getValueRotation()) {
+    RankedTensorType values = attention.getValue().getType();
+    result["value_rotation"] =
+        explainRotation(function, attention, RotatedRows::ValuesAndOutputs,
+                        values.isDynamicDim(3) ? dims.value : values.getDimSize(3), depths);
+  }
   if (Value table = attention.getPages())
     result["pages"] = namesOfCaptures(function, table)[0];
   if (llvm::json::Array contents = explainContents(function, attention); !contents.empty())
@@ -169,8 +177,9 @@ void printAttention(llvm::raw_ostream &os, const llvm::json::Object &attention) 
      << *attention.getString("normalizer") << ", " << describeKeys(attention) << "\n";
   printMasks(os, *attention.getArray("masks"));
   printPrologues(os, *attention.getArray("prologues"));
-  if (const llvm::json::Object *rotation = attention.getObject("rotation"))
-    printRotation(os, *rotation);
+  for (StringRef name : {"rotation", "value_rotation"})
+    if (const llvm::json::Object *rotation = attention.getObject(name))
+      printRotation(os, *rotation);
   const llvm::json::Array &terms = *attention.getArray("terms");
   if (const llvm::json::Object *score = attention.getObject("score"))
     printScore(os, *score);

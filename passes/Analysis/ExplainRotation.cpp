@@ -37,6 +37,8 @@ std::string attributesOf(Operation *op) {
   for (NamedAttribute attribute : op->getAttrDictionary()) {
     if (auto flag = dyn_cast<BoolAttr>(attribute.getValue()); flag && !flag.getValue())
       continue;
+    if (attribute.getName() == "operandSegmentSizes")
+      continue;
     std::string text;
     llvm::raw_string_ostream stream(text);
     attribute.getValue().print(stream, /*elideType=*/true);
@@ -102,7 +104,21 @@ void addFrequencies(llvm::json::Object &result, RotationOpInterface op, int64_t 
   }
 }
 
-constexpr StringLiteral kTurned = "queries and keys are rotated once per call, outside the kernel";
+/// Returns the clause that says which rows are rotated, and when.
+StringRef describeRows(AttentionOp attention, RotatedRows rotated) {
+  if (rotated == RotatedRows::ValuesAndOutputs)
+    return "values are rotated before the kernel, and outputs are rotated back after it";
+  return attention.getRotatedKeys()
+             ? "queries are rotated before the kernel, and keys are given rotated"
+             : "queries and keys are rotated once per call, outside the kernel";
+}
+
+/// Returns how often a rotation is paid for.
+StringRef describeUnit(AttentionOp attention, RotatedRows rotated) {
+  if (rotated == RotatedRows::ValuesAndOutputs)
+    return "query and per value of a head";
+  return attention.getRotatedKeys() ? "query" : "query and per key of a head";
+}
 
 std::string number(double value) { return llvm::formatv("{0}", llvm::format("%.6g", value)).str(); }
 
@@ -130,48 +146,54 @@ llvm::json::Object describeOp(func::FuncOp function, Operation *op, ArrayRef<std
 
 } // namespace
 
-llvm::json::Value explainRotation(func::FuncOp function, AttentionOp attention, int64_t headDim,
-                                  int64_t depths) {
-  auto op = attention.getRotation() ? attention.getRotation().getDefiningOp<RotationOpInterface>()
-                                    : RotationOpInterface();
+llvm::json::Value explainRotation(func::FuncOp function, AttentionOp attention, RotatedRows rotated,
+                                  int64_t headDim, int64_t depths) {
+  const bool areValues = rotated == RotatedRows::ValuesAndOutputs;
+  Value value = areValues ? attention.getValueRotation() : attention.getRotation();
+  auto op = value ? value.getDefiningOp<RotationOpInterface>() : RotationOpInterface();
   if (!op)
     return nullptr;
   const SmallVector<std::string> names = namesOfCaptures(function, op->getOperands());
   const bool hasTables = static_cast<bool>(op.getTables());
-  const bool keysAreGiven = attention.getRotatedKeys();
-  llvm::json::Object result = describeOp(function, op, names);
+  SmallVector<std::string> learned, positions;
+  for (auto [name, type] : llvm::zip_equal(names, op->getOperandTypes()))
+    (isa<FloatType>(getElementTypeOrSelf(type)) ? learned : positions).push_back(name);
+  llvm::json::Object result = describeOp(function, op, learned);
   result["interleaved"] = op.isInterleavedPairs();
   result["per_head"] = op.isPerHead();
   result["tables"] = hasTables;
+  result["data"] = llvm::json::Array(positions);
+  result["of"] = areValues ? "values" : "queries and keys";
   result["forward"] =
       (hasTables ? "rows of the tables are copied"
                  : "an angle, a cosine and a sine per position and pair in float64") +
       std::string(op.isPerHead() ? " for every head" : "") + ", once per call; " +
-      (keysAreGiven ? "queries are rotated before the kernel, and keys are given rotated"
-                    : kTurned.str());
-  result["rotated_keys"] = keysAreGiven;
+      describeRows(attention, rotated).str();
+  result["rotated_keys"] = attention.getRotatedKeys();
   result["backward"] = std::string("their gradients are rotated back once per call") +
-                       (names.empty() ? ""
-                                      : ", and the gradients of the parameters are sums over "
-                                        "positions");
+                       (learned.empty() ? ""
+                                        : ", and the gradients of the parameters are sums over "
+                                          "positions");
   if (!headDim)
     return result;
   const int64_t dims = op.getRotatedDims(headDim);
   result["pairs"] = dims / 2;
   result["dims"] = dims;
   result["head_dim"] = headDim;
+  result["trailing"] = op.getFirstDim(headDim) > 0;
   result["magnitude"] = op.getMagnitude(headDim);
   if (!hasTables)
     addFrequencies(result, op, headDim, names);
   // A pair is rotated by four multiplications and two additions.
   const Price price(Operations{3 * dims, 0});
   result["operations"] = asJson(price, "row");
-  result["price"] = describe(price, keysAreGiven ? "query" : "query and per key of a head", depths);
+  result["price"] = describe(price, describeUnit(attention, rotated), depths);
   return result;
 }
 
 void printRotation(llvm::raw_ostream &os, const llvm::json::Object &rotation) {
-  printHead(os, "rotation", rotation);
+  printHead(os, *rotation.getString("of") == "values" ? "rotation of values" : "rotation",
+            rotation);
   const bool isInterleaved = *rotation.getBoolean("interleaved");
   if (std::optional<int64_t> pairs = rotation.getInteger("pairs")) {
     os << "\n    pairs: " << *pairs << ", "
@@ -179,7 +201,10 @@ void printRotation(llvm::raw_ostream &os, const llvm::json::Object &rotation) {
                          : "halves (x_p, x_{p+" + std::to_string(*pairs) + "})")
        << ", of ";
     const int64_t dims = *rotation.getInteger("dims"), head = *rotation.getInteger("head_dim");
-    os << (dims == head ? "all " : "the first ") << dims << " dims";
+    os << (dims == head                       ? "all "
+           : *rotation.getBoolean("trailing") ? "the last "
+                                              : "the first ")
+       << dims << " dims";
     if (dims != head)
       os << " of " << head;
   } else {
@@ -187,6 +212,9 @@ void printRotation(llvm::raw_ostream &os, const llvm::json::Object &rotation) {
   }
   if (*rotation.getBoolean("tables"))
     os << "\n    angles: tables with a row for every position and a column for every pair";
+  if (!rotation.getArray("data")->empty())
+    os << "\n    angles: each pair is rotated by the position along its axis";
+  printData(os, rotation);
   constexpr size_t kReadable = 100; // for longer formulas, prints the first and last value instead
   if (std::optional<StringRef> formula = rotation.getString("formula");
       formula && formula->size() <= kReadable)

@@ -23,9 +23,12 @@ namespace mlir::pe {
 
 /// Returns {"op", "attributes", "location", "parameters", "pairs" (null: unknown), "dims",
 /// "interleaved", "per_head", "tables", "formula", "first", "last", "magnitude", "forward",
-/// "backward", "price"}, or null. `headDim` is D, or 0 if unknown; `depths` is D + Dv or 0.
-llvm::json::Value explainRotation(func::FuncOp function, AttentionOp attention, int64_t headDim,
-                                  int64_t depths);
+/// "trailing", "data" (the names of positions by axis), "of", "backward", "price"}, or null.
+/// `rotated` are the rows that it rotates; `dims` is their depth, or 0 if unknown; `depths` is D +
+/// Dv or 0.
+enum class RotatedRows { QueriesAndKeys, ValuesAndOutputs };
+llvm::json::Value explainRotation(func::FuncOp function, AttentionOp attention, RotatedRows rotated,
+                                  int64_t dims, int64_t depths);
 void printRotation(llvm::raw_ostream &os, const llvm::json::Object &rotation);
 
 /// Returns [{"op", "attributes", "location", "parameters", "of": "queries", "keys" or "queries and

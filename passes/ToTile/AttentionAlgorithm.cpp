@@ -12,6 +12,8 @@ void AttentionAlgorithm::emitForward(PlanContext &context) {
     tile::emitForward(context, parts->later->attention);
   if (parts->sides)
     parts->sides->emitForward();
+  if (parts->valueRotation)
+    parts->valueRotation->emitForward();
   if (parts->outputFactor)
     parts->outputFactor->emitForward();
 }
@@ -19,6 +21,8 @@ void AttentionAlgorithm::emitForward(PlanContext &context) {
 void AttentionAlgorithm::emitBackward(TileBuilder &plan) {
   if (parts->outputFactor)
     parts->outputFactor->emitBackward();
+  if (parts->valueRotation)
+    parts->valueRotation->emitBackward();
   if (parts->sides)
     parts->sides->emitBackward();
   tile::emitBackward(plan, parts->pass->attention);
@@ -26,6 +30,8 @@ void AttentionAlgorithm::emitBackward(TileBuilder &plan) {
     tile::emitBackward(plan, parts->later->attention);
   if (parts->sides)
     parts->sides->finish();
+  if (parts->valueRotation)
+    parts->valueRotation->finish();
   parts->prologues.finish();
   // The second pass may share terms with the first, which finishes them.
   for (AttentionPass *pass : {parts->later.get(), parts->pass.get()}) {

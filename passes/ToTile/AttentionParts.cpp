@@ -71,11 +71,13 @@ LogicalResult AttentionParts::createAll(Inputs &inputs, SharedTerms &shared) {
   if (failed(all))
     return failure();
   contents = std::move(*all);
-  createRest();
   FailureOr<KernelRows> rows = prologues.prepare(contents.rows(), inputs.innerType());
   if (failed(rows))
     return failure();
   a.rows = *rows;
+  if (failed(createValueRotation(a, inputs.innerType())))
+    return failure();
+  createRest();
 
   createSides();
   if (later && failed(createTerms(*later, *pairs.laterRange, shared)))
@@ -178,6 +180,17 @@ LogicalResult AttentionParts::createOutputFactor(Attention &attention) {
     return success();
   outputFactor.emplace(context, factors.perOutput, attention, attention.name + "_row_factor");
   return outputFactor->prepare();
+}
+
+/// Creates the rotation of values and output. The rows of `attention` are then rotated.
+LogicalResult AttentionParts::createValueRotation(Attention &attention, Type inner) {
+  if (!given.op.getValueRotation())
+    return success();
+  FailureOr<ValueRotation> created = ValueRotation::create(context, given.op, given.name);
+  if (failed(created))
+    return failure();
+  valueRotation.emplace(std::move(*created));
+  return valueRotation->prepare(attention, inner);
 }
 
 /// Creates the factor on the weights.

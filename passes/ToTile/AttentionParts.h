@@ -22,6 +22,7 @@
 #include "passes/ToTile/Sides.h"
 #include "passes/ToTile/Sink.h"
 #include "passes/ToTile/Terms.h"
+#include "passes/ToTile/ValueRotation.h"
 
 #include <memory>
 #include <optional>
@@ -48,6 +49,7 @@ public:
   std::unique_ptr<AttentionPass> later; // over the keys after a query; null without
   std::unique_ptr<Sink> sink;
   std::optional<OutputFactor> outputFactor;
+  std::optional<ValueRotation> valueRotation;
   Prologues prologues;
   Contents contents;
   std::optional<Sides> sides; // of stick-breaking, where one stream does not give the output
@@ -64,6 +66,7 @@ private:
   LogicalResult prepare(AttentionPass &pass);
   LogicalResult createFactor(AttentionPass &pass);
   LogicalResult createOutputFactor(Attention &attention);
+  LogicalResult createValueRotation(Attention &attention, Type inner);
   bool isFactorOfQueries();
 
   PlanContext &context;

@@ -138,12 +138,15 @@ FailureOr<Prologues> Prologues::create(PlanContext &context, pe::AttentionOp op,
     if (failed(rotates.verifyHeadDim(context.headDim, [&] { return op.emitError(); })))
       return failure();
     result.keepsKeys = op.getRotatedKeys();
-    if (result.keepsKeys && context.grad && rotates->getNumOperands()) // rotated_keys-C3
+    const bool isLearned = llvm::any_of(rotates->getOperandTypes(), [](Type type) {
+      return isa<FloatType>(getElementTypeOrSelf(type));
+    });
+    if (result.keepsKeys && context.grad && isLearned) // rotated_keys-C3
       return op.emitError("expected a rotation without tensors for gradients with rotated_keys, "
                           "found one; the keys' part of their gradient needs the keys as they were "
                           "(rotated_keys-C3)");
-    result.all.push_back(
-        createRotation(context, rotates, name, {op.getQueryPositions(), op.getKeyPositions()}));
+    result.all.push_back(createRotation(context, rotates, name, {context.headDim, "d"},
+                                        {op.getQueryPositions(), op.getKeyPositions()}));
   }
   return result;
 }

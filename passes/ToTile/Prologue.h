@@ -62,10 +62,26 @@ struct GivenPositions {
   Value of(Side side) const { return side.isQueries ? queries : keys; }
 };
 
-/// Create the prologue of a rotation op, of any other op with PrologueOpInterface, and of a score
-/// function that is a factor of the query.
-std::unique_ptr<Prologue> createRotation(PlanContext &, pe::RotationOpInterface, std::string name,
-                                         GivenPositions positions = {});
+/// A rotation of the rows of both sides, which may be those of values and outputs instead of keys
+/// and queries.
+class RowRotation : public Prologue {
+public:
+  using Prologue::Prologue;
+  /// Adds a stage that rotates the rows `from` to `to`, or rotates them back by the transposed
+  /// matrix.
+  virtual void turn(Side side, Value from, Value to, StringRef stage, Phase phase, bool isBack) = 0;
+};
+/// The rows that a rotation turns: their dims, as a number and as an extent.
+struct RowDims {
+  int64_t count;
+  StringRef extent;
+};
+
+/// Create a rotation by its op, the prologue of any other op with PrologueOpInterface, and that of
+/// a score function that is a factor of the query.
+std::unique_ptr<RowRotation> createRotation(PlanContext &, pe::RotationOpInterface,
+                                            std::string name, RowDims dims,
+                                            GivenPositions positions = {});
 std::unique_ptr<Prologue> createElementwise(PlanContext &, pe::PrologueOpInterface,
                                             std::string name);
 std::unique_ptr<Prologue> createScoreFactor(PlanContext &, pe::ScoreFnOp, std::string name);

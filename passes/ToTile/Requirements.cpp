@@ -167,12 +167,21 @@ SmallVector<ValueRequirement> valueRequirementsOf(func::FuncOp function) {
   SmallVector<ValueRequirement> all;
   for (Value boundaries : boundariesOf(function))
     all.push_back({nameOf(boundaries), /*isAscending=*/true, "0", "max(q_start + r, k_start + c)"});
-  for (auto attention : function.getOps<AttentionOp>())
-    for (Value positions :
-         {Value(attention.getQueryPositions()), Value(attention.getKeyPositions())})
-      if (positions)
-        all.push_back({nameOf(positions), /*isAscending=*/false, "0",
-                       std::to_string((int64_t(1) << 30) - 1)});
+  auto addPositions = [&](Value positions) {
+    if (positions &&
+        llvm::none_of(all, [&](auto &known) { return known.tensor == nameOf(positions); }))
+      all.push_back(
+          {nameOf(positions), /*isAscending=*/false, "0", std::to_string((int64_t(1) << 30) - 1)});
+  };
+  for (auto attention : function.getOps<AttentionOp>()) {
+    addPositions(attention.getQueryPositions());
+    addPositions(attention.getKeyPositions());
+  }
+  for (auto rotation : function.getOps<RotationOpInterface>()) {
+    const AxisPositions positions = rotation.getAxisPositions();
+    addPositions(positions.queries);
+    addPositions(positions.keys);
+  }
   for (auto attention : function.getOps<AttentionOp>())
     if (Value table = attention.getPages();
         table && llvm::none_of(all, [&](auto &known) { return known.tensor == nameOf(table); }))

@@ -238,6 +238,22 @@ bool readsAbsent(Operation *op) {
          (isa<ScalarOpInterface>(op) && readsTokens(op));
 }
 
+/// Returns true if an argument holds the positions of a rotation by several axes.
+bool isPositions(RotationOpInterface rotation, Value argument) {
+  const AxisPositions positions = rotation.getAxisPositions();
+  return positions && (argument == positions.queries || argument == positions.keys);
+}
+
+LogicalResult checkAxesOfPositions(RotationOpInterface rotation, Value positions, ArrayAttr axes) {
+  StringRef rows = positions == rotation.getAxisPositions().queries ? "query" : "key";
+  SmallVector<StringRef> words(axes.getAsValueRange<StringAttr>());
+  if (words.size() == 3 && sizeOfAxis(words[0]).empty() && words[1] == "batch" && words[2] == rows)
+    return success();
+  return mlir::emitError(positions.getLoc()) // dataflow-C6
+         << "expected pe.axes [\"axes\", \"batch\", \"" << rows
+         << "\"] of positions by axis, found " << axes << "; they may be omitted (dataflow-C6)";
+}
+
 /// Checks that unknown sizes have one meaning, and that only scalar code indexes axes over tokens.
 LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
   auto axes = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes");
@@ -262,8 +278,14 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
     }
     if (auto merge = dyn_cast<MergeOp>(use.getOwner()))
       return checkAxesOfMerge(merge, use, axes);
-    if (auto rotation = dyn_cast<RotationOpInterface>(use.getOwner()))
+    if (auto rotation = dyn_cast<RotationOpInterface>(use.getOwner())) {
       hasSizes |= !rotation.getTensorExtents(argument).empty();
+      if (isPositions(rotation, argument)) {
+        if (axes && failed(checkAxesOfPositions(rotation, argument, axes)))
+          return failure();
+        continue;
+      }
+    }
     if (isa<AttentionOp>(use.getOwner())) {
       if (axes && axes != axesOfOperand(use)) // dataflow-C6
         return mlir::emitError(argument.getLoc())

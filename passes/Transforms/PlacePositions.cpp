@@ -141,10 +141,10 @@ LogicalResult checkRotatedKeys(AttentionOp attention) {
 
 /// Rejects rotations by given tables, or by frequencies that depend on the end of the keys, which
 /// are undefined if positions are data.
-LogicalResult checkRotation(AttentionOp attention) {
-  if (!attention.getRotation())
+LogicalResult checkRotation(Value value) {
+  if (!value)
     return success();
-  auto rotation = cast<RotationOpInterface>(attention.getRotation().getDefiningOp());
+  auto rotation = cast<RotationOpInterface>(value.getDefiningOp());
   auto refuse = [&](StringRef what) {
     return rotation.emitError() << "expected a rotation by frequencies that do not depend on the "
                                    "length if positions are data, found "
@@ -216,8 +216,10 @@ LogicalResult PlacePositionsPass::place(AttentionOp attention) {
     note = "i is " + nameOfCapture(getOperation(), placement->queries) + "[b, query], j is " +
            nameOfCapture(getOperation(), placement->keys) + "[b, key]";
   }
-  if (placement && (failed(checkRotation(attention)) || failed(placeTerms(attention, *placement)) ||
-                    failed(placeFunctions(attention, *placement))))
+  if (placement &&
+      (failed(checkRotation(attention.getRotation())) ||
+       failed(checkRotation(attention.getValueRotation())) ||
+       failed(placeTerms(attention, *placement)) || failed(placeFunctions(attention, *placement))))
     return failure();
   if (attention.getMask() && (placement || hasDocuments)) {
     Value mask = placeMask(attention, placement ? &*placement : nullptr);

@@ -104,6 +104,7 @@ private:
     each("bias", attention.getBiases());
     each("prologue", attention.getPrologues());
     one("rotate", attention.getRotation());
+    one("rotate_values", attention.getValueRotation());
     each("content", attention.getContents());
     each("query", attention.getContentQueries());
     one("value_content", attention.getValueContent());

@@ -52,6 +52,8 @@ struct AttentionProblem {
   Mask mask;
   PairPositions positions;
   std::vector<Rotation> rotations;
+  /// Rotates every value, and every output by the transposed matrix.
+  std::optional<Rotation> valueRotation;
   /// The rotations turn only queries; keys are given turned.
   bool keysAreTurned = false;
   /// The type to whose precision values are rounded (Reference.h).

@@ -19,9 +19,10 @@ namespace {
 /// The group of value_content(...) among pe.attention's operands, after query, key, value, biases,
 /// prologues, rotation and contents.
 constexpr size_t kValueContentGroup = 7;
-/// The groups of content(...) and query(...).
+/// The groups of content(...), rotate_values(...) and query(...).
 constexpr size_t kContentGroup = 6;
-constexpr size_t kContentQueriesGroup = 16;
+constexpr size_t kValueRotationGroup = 16;
+constexpr size_t kContentQueriesGroup = 17;
 
 Expected<const Normalizer *> normalizerOf(const Operation &operation) {
   auto keyword = operation.keyword("normalizer", kDefaultNormalizer);
@@ -165,15 +166,31 @@ Status Evaluator::readSides(Step &step) {
 }
 
 /// Reads the rotation and adds its tensors to the parameters.
-Status Evaluator::readRotation(Step &step, ValueId value) {
+Status Evaluator::readRotation(Step &step, size_t n) {
+  const ValueId value = step.operation->operands[n];
+  auto groups = step.operation->operandGroups(kValueRotationGroup + 1);
+  if (!groups)
+    return groups.takeError();
+  const bool isOfValues = step.operation->find("operandSegmentSizes") &&
+                          !(*groups)[kValueRotationGroup].empty() &&
+                          n + 1 == step.operation->operands.size();
   const AttentionSizes &s = step.problem.sizes;
   const plan::CallSizes sizes = {s.batch,      s.queryHeads, s.keyHeads,  s.queries,   s.keys,
                                  s.queryStart, s.keyStart,   s.headStart, s.headsTotal};
-  auto rotation = buildRotation(program, definitions, value, s.headDim, tensors, sizes);
+  auto rotation = buildRotation(program, definitions, value, isOfValues ? s.valueDim : s.headDim,
+                                tensors, sizes);
   if (!rotation)
     return rotation.takeError();
   const Operation &operation = *definitions[value];
+  if (isOfValues) {
+    if (rotation->cosines || !rotation->learned.empty())
+      return operation.fail("expected a rotation of values without learned tensors");
+    step.problem.valueRotation = std::move(*rotation);
+    return Status::success();
+  }
   for (ValueId tensor : operation.operands) {
+    if (program.typeOf(tensor).ends_with("xi32>"))
+      continue; // positions
     auto offset = step.builder.offsetOf(operation, tensor);
     if (!offset)
       return offset.takeError();
@@ -363,7 +380,7 @@ Status Evaluator::readOperands(Step &step) {
         return node.takeError();
       step.problem.score = *node;
     } else if (type == "!pe.rotation") {
-      if (Status status = readRotation(step, operand); !status)
+      if (Status status = readRotation(step, n); !status)
         return status.takeError();
     } else if (type == "!pe.content") {
       if (Status status = readContent(step, n); !status)

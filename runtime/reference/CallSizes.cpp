@@ -158,7 +158,7 @@ static std::vector<std::string> sizesOfPositions(const Program &program, const O
 
 /// Returns true for a tensor of query(...), whose content term checks its extents.
 static bool isContentQuery(const Program &program, ValueId argument) {
-  constexpr size_t kGroup = 16; // among the groups of operands (PEAttention.td)
+  constexpr size_t kGroup = 17; // among the groups of operands (PEAttention.td)
   return std::ranges::any_of(program.operations, [&](const Operation &operation) {
     if (operation.name != "pe.attention")
       return false;
@@ -187,18 +187,19 @@ Expected<plan::CallSizes> bindSizes(const Program &program, const Operation &ope
       return status.takeError().at(operation.location);
   }
   for (const Argument &argument : program.arguments) {
+    auto dims = dimensionsOf(program.typeOf(argument.id));
     const bool isOperand = std::any_of(
         program.operations.begin(), program.operations.end(), [&](const Operation &other) {
           auto last = other.operands.begin() + std::min<size_t>(3, other.operands.size());
           // The tensors of a rotation have other extents, which the rotation checks.
           const bool hasOwnExtents = other.name == "pe.rotation_table" ||
+                                     (other.name == "pe.rotary" && dims && dims->size() == 3) ||
                                      (other.name == "pe.rotation_fn" && argument.axes.empty());
           if (hasOwnExtents)
             last = other.operands.end();
           return (hasOwnExtents || other.name == "pe.attention" || other.name == "pe.embed") &&
                  std::find(other.operands.begin(), last, argument.id) != last;
         });
-    auto dims = dimensionsOf(program.typeOf(argument.id));
     const bool isTable = std::any_of(
         program.operations.begin(), program.operations.end(),
         [&](const Operation &other) { return pagesOf(other) == std::optional(argument.id); });

@@ -86,7 +86,7 @@ private:
   Status readOperands(Step &step);
   Status readSides(Step &step);
   Status checkNormalizer(const Step &step) const;
-  Status readRotation(Step &step, ValueId value);
+  Status readRotation(Step &step, size_t n);
   Status readSink(Step &step, ValueId operand);
   Status readFactor(Step &step, ValueId operand);
   Status readContent(Step &step, size_t n);

@@ -112,7 +112,7 @@ double HeadWorker::reverseParameters(int64_t row, size_t n, HeadGradients &gradi
                          {rawK.data() + keyOffset, k.data() + keyOffset, keyAt(keys[n]).position},
                          batch, head, dScore, scoreNoise, into);
     if (!problem.queryShifts.empty())
-      reverseShifts(keys[n], dScore, scoreNoise, queryAt(row).position, into);
+      reverseShifts(keys[n], dScore, scoreNoise, row, into);
   };
   reverseQuery(current.dLogits[n], current.dLogitNoise[n], gradients.parameters);
   if (meanError > 0.0)
@@ -212,12 +212,12 @@ void HeadWorker::reverseRow(int64_t row, const std::vector<double> &dO, double d
 }
 
 /// The derivative of <R_i (q + u), k> with respect to u is R_i^T k.
-void HeadWorker::reverseShifts(int64_t key, double dScore, double noise, int64_t i,
+void HeadWorker::reverseShifts(int64_t key, double dScore, double noise, int64_t row,
                                ParameterGradients &gradients) const {
   const double *first = k.data() + key * sizes.headDim;
   std::vector<double> turned(first, first + sizes.headDim);
   for (size_t n = problem.rotations.size(); n-- > 0;)
-    problem.rotations[n].applyTransposed(turned.data(), {batch, head, i});
+    problem.rotations[n].applyTransposed(turned.data(), placeAt(/*isQuery=*/true, row));
   for (int64_t shift : problem.queryShifts)
     for (int64_t d = 0; d < sizes.headDim; ++d) {
       const int64_t at = shift + head * sizes.headDim + d;
@@ -241,16 +241,19 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
     gradients.kErrorSquared.resize(k.size());
     gradients.vErrorSquared.resize(sizes.keys);
   }
-  const std::vector<double> noCotangent(sizes.valueDim, 0.0);
+  std::vector<double> cotangentsOfOutput(sizes.queries * sizes.valueDim);
+  if (cotangents.o) {
+    const double *first = cotangents.o->data.data() + item * sizes.queries * sizes.valueDim;
+    cotangentsOfOutput.assign(first, first + sizes.queries * sizes.valueDim);
+  }
+  rotateValues(cotangentsOfOutput, /*areQueries=*/true, /*isBack=*/false);
   const std::vector<Side> all = sides();
   // The gradients of content terms with respect to the queries before the rotation.
   std::vector<double> contentQ(contents.empty() ? 0 : q.size()), contentNoise(contentQ.size());
   for (int64_t row = 0; row < sizes.queries; ++row) {
     int64_t place = item * sizes.queries + row;
-    std::vector<double> dO = noCotangent;
-    if (cotangents.o)
-      dO.assign(cotangents.o->data.data() + place * sizes.valueDim,
-                cotangents.o->data.data() + (place + 1) * sizes.valueDim);
+    const double *first = cotangentsOfOutput.data() + row * sizes.valueDim;
+    std::vector<double> dO(first, first + sizes.valueDim);
     if (problem.rounding)
       roundAll(dO, *problem.rounding);
     for (double &element : dO)
@@ -266,6 +269,9 @@ HeadGradients HeadWorker::reverse(const AttentionCotangents &cotangents) {
   addRoundingOfTurned(gradients);
   rotateBack(gradients.q, /*areQueries=*/true);
   rotateBack(gradients.k, /*areQueries=*/false);
+  rotateValues(gradients.v, /*areQueries=*/false, /*isBack=*/true);
+  for (double &terms : gradients.vTerms)
+    terms *= valueMagnitude();
   for (size_t e = 0; e < contentQ.size(); ++e) {
     gradients.q[e] += contentQ[e];
     gradients.qNoiseSquared[e] += contentNoise[e];

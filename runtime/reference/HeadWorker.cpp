@@ -42,6 +42,7 @@ HeadWorker::HeadWorker(const AttentionProblem &problem, const AttentionInputs &i
   }
   rotate(q, /*areQueries=*/true);
   rotate(k, /*areQueries=*/false);
+  rotateValues(v, /*areQueries=*/false, /*isBack=*/false);
   // In a 16-bit computation the values are exact already, so rounding does not change them.
   if (problem.rounding)
     for (std::vector<double> *rows : {&q, &k, &v})
@@ -76,6 +77,24 @@ void HeadWorker::rotateBack(std::vector<double> &rows, bool areQueries) const {
     for (int64_t row = 0; row < count; ++row)
       problem.rotations[n].applyTransposed(rows.data() + row * sizes.headDim,
                                            placeAt(areQueries, row));
+}
+
+/// Rotates values (isBack = false) and the cotangents of outputs, or their gradients and outputs
+/// back.
+void HeadWorker::rotateValues(std::vector<double> &rows, bool areQueries, bool isBack) const {
+  if (!problem.valueRotation)
+    return;
+  const int64_t count = areQueries ? sizes.queries : sizes.keys;
+  for (int64_t row = 0; row < count; ++row) {
+    double *first = rows.data() + row * sizes.valueDim;
+    isBack ? problem.valueRotation->applyTransposed(first, placeAt(areQueries, row))
+           : problem.valueRotation->apply(first, placeAt(areQueries, row));
+  }
+}
+
+/// Returns the largest factor by which a rotation of values or outputs changes a norm.
+double HeadWorker::valueMagnitude() const {
+  return problem.valueRotation ? std::max(1.0, std::fabs(problem.valueRotation->magnitude)) : 1.0;
 }
 
 bool HeadWorker::isOnSide(int64_t i, int64_t j, Side side) const {
@@ -208,6 +227,18 @@ const std::vector<double> *HeadWorker::vectorOf(int64_t row, int64_t key) {
   return valueContent ? &valueContent->at(sizes.queryStart + row, sizes.keyStart + key) : nullptr;
 }
 
+/// Rotates the head's rows of the output back, if values are rotated.
+void HeadWorker::rotateOutput(AttentionOutputs &outputs) const {
+  if (!problem.valueRotation)
+    return;
+  double *first = outputs.o.data.data() + item * sizes.queries * sizes.valueDim;
+  std::vector<double> rows(first, first + sizes.queries * sizes.valueDim);
+  rotateValues(rows, /*areQueries=*/true, /*isBack=*/true);
+  std::ranges::copy(rows, first);
+  for (int64_t row = 0; row < sizes.queries; ++row)
+    outputs.oTerms.data[item * sizes.queries + row] *= valueMagnitude();
+}
+
 double HeadWorker::forward(AttentionOutputs &outputs) {
   double maxLogit = 0.0;
   double *lse = outputs.lse.data.data() + item * sizes.queries;
@@ -230,6 +261,7 @@ double HeadWorker::forward(AttentionOutputs &outputs) {
           std::isfinite(current.logits[n]))
         maxLogit = std::max({maxLogit, std::fabs(current.logits[n]), scoreBefore(row, n)});
   }
+  rotateOutput(outputs);
   return maxLogit;
 }
 

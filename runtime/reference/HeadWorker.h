@@ -88,10 +88,13 @@ private:
   }
   void rotate(std::vector<double> &rows, bool areQueries) const;
   void rotateBack(std::vector<double> &rows, bool areQueries) const;
+  void rotateValues(std::vector<double> &rows, bool areQueries, bool isBack) const;
+  double valueMagnitude() const;
+  void rotateOutput(AttentionOutputs &outputs) const;
   Token queryAt(int64_t row) const { return problem.positions.query(batch, row); }
   Token keyAt(int64_t column) const { return problem.positions.key(batch, column); }
   Rotation::Place placeAt(bool isQuery, int64_t row) const {
-    return {batch, head, positionAt(isQuery, row)};
+    return {batch, head, positionAt(isQuery, row), isQuery, row};
   }
   int64_t positionAt(bool isQuery, int64_t row) const {
     return (isQuery ? queryAt(row) : keyAt(row)).position;
@@ -127,7 +130,7 @@ private:
   void reverseValues(int64_t row, const double *dO, HeadGradients &gradients);
   void reverseScores(int64_t row, HeadGradients &gradients);
 
-  void reverseShifts(int64_t key, double dScore, double noise, int64_t i,
+  void reverseShifts(int64_t key, double dScore, double noise, int64_t row,
                      ParameterGradients &gradients) const;
   void reverseFactor(size_t n, double product, double noise, HeadGradients &gradients);
   double reverseParameters(int64_t row, size_t n, HeadGradients &gradients);

@@ -59,7 +59,8 @@ void readRotation(const AttentionProblem &problem, Materialized &result) {
     std::vector<double> turned(sizes.headDim, 0.0);
     for (const Rotation::Pair &pair : pairs)
       turned[pair.first] = 1.0;
-    problem.rotations.front().apply(turned.data(), {0, 0, sizes.queryStart + row});
+    problem.rotations.front().apply(turned.data(),
+                                    {0, 0, sizes.queryStart + row, /*isQuery=*/true, row});
     for (const Rotation::Pair &pair : pairs) {
       cosine.data[at] = turned[pair.first];
       sine.data[at++] = turned[pair.second];

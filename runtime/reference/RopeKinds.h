@@ -12,17 +12,20 @@
 
 namespace pe::reference {
 
-/// A bound on the rotations within the original length. `name` is null if the kind has no bounds.
-struct RopeBound {
+/// A number of a kind, apart from the factor and the original length. `name` is null if the kind
+/// has none.
+struct RopeNumber {
   const char *name = nullptr;
-  double standard = 0;
+  double standard = 0; ///< the default; 0 if the number follows from others
 };
 
 /// Every kind has a `factor`.
 struct RopeKind {
   const char *name;
   bool hasLength; // original_length
-  RopeBound fast, slow;
+  RopeNumber first, second;
+  /// True if the kind has two lists with a factor per pair, short_factor and long_factor.
+  bool hasFactors = false;
 };
 
 /// The kinds in the order of their numbers in the dialect.
@@ -32,6 +35,8 @@ inline constexpr std::array kRopeKinds = {
     RopeKind{"dynamic_ntk", true, {}, {}},
     RopeKind{"yarn", true, {"beta_fast", 32}, {"beta_slow", 1}},
     RopeKind{"llama3", true, {"high", 4}, {"low", 1}},
+    RopeKind{"longrope", true, {"attention_factor", 0}, {}, true},
+    RopeKind{"proportional", false, {"partial_rotary_factor", 1}, {}},
 };
 
 } // namespace pe::reference

@@ -17,6 +17,27 @@ double RopeScaling::get(const std::string &name) const {
   return found == numbers.end() ? 0.0 : found->second;
 }
 
+/// Returns the end of the part of `text` that begins at `start`: the next comma outside of
+/// brackets, or the end of the text.
+static size_t endOfPart(const std::string &text, size_t start) {
+  int depth = 0;
+  for (size_t n = start; n < text.size(); ++n) {
+    depth += text[n] == '[' ? 1 : text[n] == ']' ? -1 : 0;
+    if (text[n] == ',' && depth == 0)
+      return n;
+  }
+  return text.size();
+}
+
+/// Parses "[1.0,2.0]".
+static std::vector<double> parseList(const std::string &text) {
+  std::vector<double> numbers;
+  for (size_t at = text.find('['); at < text.size() && text[at] != ']';
+       at = text.find_first_of(",]", at + 1))
+    numbers.push_back(std::strtod(text.c_str() + at + 1, nullptr));
+  return numbers;
+}
+
 /// Parses "#pe.rope_scaling<yarn, factor = 4.0, original_length = 2048>".
 Expected<RopeScaling> readScaling(const Operation &operation) {
   RopeScaling scaling;
@@ -29,22 +50,27 @@ Expected<RopeScaling> readScaling(const Operation &operation) {
   std::string rest = text->substr(text->find('<') + 1);
   rest.pop_back();
   for (size_t start = 0; start <= rest.size();) {
-    const size_t end = std::min(rest.find(',', start), rest.size());
+    const size_t end = endOfPart(rest, start);
     std::string part = rest.substr(start, end - start);
     start = end + 1;
     std::erase(part, ' ');
     const size_t equal = part.find('=');
     if (equal == std::string::npos)
       scaling.kind = part;
+    else if (part.back() == ']')
+      scaling.lists[part.substr(0, equal)] = parseList(part.substr(equal + 1));
     else
       scaling.numbers[part.substr(0, equal)] = std::strtod(part.c_str() + equal + 1, nullptr);
   }
   for (const RopeKind &kind : kRopeKinds) {
     if (scaling.kind != kind.name)
       continue;
-    for (const RopeBound &bound : {kind.fast, kind.slow})
-      if (bound.name)
-        scaling.numbers.try_emplace(bound.name, bound.standard);
+    for (const RopeNumber &number : {kind.first, kind.second})
+      if (number.name && number.standard != 0)
+        scaling.numbers.try_emplace(number.name, number.standard);
+    if (kind.hasFactors && scaling.lists.size() != 2)
+      return operation.fail("expected short_factor and long_factor, found ", scaling.lists.size(),
+                            " lists");
     return scaling;
   }
   return operation.fail("has a scaling '", scaling.kind, "' that the reference does not support");
@@ -101,6 +127,18 @@ Dual scaledFrequency(const RopeScaling &scaling, Dual base, int64_t pair, int64_
     return yarnFrequency(scaling, base, pair, n);
   if (scaling.kind == "llama3")
     return llamaFrequency(scaling, base, pair, n);
+  if (scaling.kind == "longrope") {
+    const bool isLong = static_cast<double>(length) > scaling.get("original_length");
+    const double divisor =
+        scaling.lists.at(isLong ? "long_factor" : "short_factor").at(static_cast<size_t>(pair));
+    return blend(plainFrequency(base, pair, n), divisor, {0.0, 0.0});
+  }
+  if (scaling.kind == "proportional") {
+    const auto pairs = static_cast<double>(n / 2);
+    if (static_cast<double>(pair) + 1.0 > scaling.get("partial_rotary_factor") * pairs)
+      return {0.0, 0.0};
+    return blend(plainFrequency(base, pair, n), factor, {0.0, 0.0});
+  }
   double stretch = 1.0;
   if (scaling.kind == "ntk")
     stretch = factor;
@@ -118,7 +156,14 @@ Dual scaledFrequency(const RopeScaling &scaling, Dual base, int64_t pair, int64_
 
 double attentionFactor(const RopeScaling &scaling) {
   const double factor = scaling.get("factor");
-  return scaling.kind == "yarn" && factor > 1.0 ? 0.1 * std::log(factor) + 1.0 : 1.0;
+  if (const double given = scaling.get("attention_factor"); given != 0.0)
+    return given;
+  if (factor <= 1.0)
+    return 1.0;
+  if (scaling.kind == "longrope")
+    return std::sqrt(std::log(factor * scaling.get("original_length")) /
+                     std::log(scaling.get("original_length")));
+  return scaling.kind == "yarn" ? 0.1 * std::log(factor) + 1.0 : 1.0;
 }
 
 } // namespace pe::reference

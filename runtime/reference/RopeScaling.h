@@ -12,6 +12,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace pe::reference {
 
@@ -25,6 +26,7 @@ struct Dual {
 struct RopeScaling {
   std::string kind;
   std::map<std::string, double> numbers;
+  std::map<std::string, std::vector<double>> lists;
   /// Returns a number of the kind, or its default.
   double get(const std::string &name) const;
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 namespace pe::reference {
 
@@ -14,6 +15,14 @@ int64_t Rotation::rowOfTables(int64_t batch, int64_t position) const {
   const int64_t rows = cosines->dim(cosines->rank() - 2);
   return ((cosines->rank() == 3 ? batch * rows : 0) + position) *
          static_cast<int64_t>(pairs.size());
+}
+
+double Rotation::positionOf(size_t pair, const Place &place) const {
+  if (axes.empty())
+    return static_cast<double>(place.position);
+  const Array &positions = place.isQuery ? *queryPositions : *keyPositions;
+  return positions
+      .data[(axes[pair] * positions.dim(1) + place.batch) * positions.dim(2) + place.row];
 }
 
 void Rotation::coefficients(size_t pair, const Place &place, double &c, double &s) const {
@@ -26,7 +35,7 @@ void Rotation::coefficients(size_t pair, const Place &place, double &c, double &
     return;
   }
   const size_t first = heads > 1 ? static_cast<size_t>(place.head) * pairs.size() : 0;
-  const double angle = static_cast<double>(place.position) * frequencies[first + pair];
+  const double angle = positionOf(pair, place) * frequencies[first + pair];
   c = magnitude * std::cos(angle);
   s = magnitude * std::sin(angle);
 }
@@ -150,6 +159,68 @@ static Status readTables(const Operation &operation, const TensorValues &tensors
   return Status::success();
 }
 
+/// Returns the axis of pair `pair` of n, and its number among the pairs of that axis.
+static std::pair<int64_t, int64_t> axisOf(const std::vector<int64_t> &sections, bool alternating,
+                                          int64_t pair, int64_t n) {
+  const auto axes = static_cast<int64_t>(sections.size());
+  int64_t sum = 0;
+  for (int64_t section : sections)
+    sum += section;
+  if (alternating) {
+    const int64_t axis = pair % axes;
+    return {axis > 0 && pair * sum < axes * sections[axis] * n ? axis : 0, pair};
+  }
+  int64_t end = 0, first = 0;
+  for (int64_t axis = 0; axis < axes; ++axis) {
+    end += sections[axis];
+    if (pair * sum < end * n)
+      return {axis, pair - first};
+    while (first * sum < end * n)
+      ++first;
+  }
+  return {axes - 1, pair - first};
+}
+
+/// Reads the positions and the axes of a rotation by several positions per token.
+static Status readAxes(const Operation &operation, const std::vector<ValueId> &positions,
+                       const TensorValues &tensors, const plan::CallSizes &sizes,
+                       Rotation &rotation) {
+  const Attribute *attribute = operation.find("sections");
+  const auto sections = attribute ? attribute->asIntegers() : std::nullopt;
+  auto alternating = operation.boolean("alternating", false);
+  auto restart = operation.boolean("restart", false);
+  if (!alternating || !restart)
+    return alternating ? restart.takeError() : alternating.takeError();
+  if (!sections || sections->empty() || positions.size() > 2)
+    return operation.fail("expected sections, and positions of queries and keys");
+  for (size_t n = 0; n < 2; ++n) {
+    auto found = tensors.find(positions[std::min(n, positions.size() - 1)]);
+    if (found == tensors.end())
+      return operation.fail("expected its positions to be arguments of the function");
+    const Shape expected = {static_cast<int64_t>(sections->size()), sizes.batch,
+                            n == 0 ? sizes.queries : sizes.keys};
+    if (found->second.shape != expected)
+      return operation.fail("expected positions of shape ", toString(expected), ", found ",
+                            toString(found->second.shape));
+    (n == 0 ? rotation.queryPositions : rotation.keyPositions) = &found->second;
+  }
+  const auto n = static_cast<int64_t>(rotation.pairs.size());
+  for (int64_t pair = 0; pair < n; ++pair)
+    rotation.axes.push_back(axisOf(*sections, *alternating, pair, n).first);
+  if (!*restart)
+    return Status::success();
+  for (int64_t pair = 0; pair < n; ++pair) {
+    const auto count = std::ranges::count(rotation.axes, rotation.axes[pair]);
+    const double share =
+        static_cast<double>(axisOf(*sections, false, pair, n).second) / static_cast<double>(count);
+    auto base = operation.number("base", 10000.0);
+    if (!base)
+      return base.takeError();
+    rotation.frequencies[pair] = std::pow(*base, -share);
+  }
+  return Status::success();
+}
+
 static Status readFrequencies(const Operation &operation, const TensorValues &tensors,
                               const plan::CallSizes &sizes, Rotation &rotation) {
   auto fixed = operation.number("base", 10000.0);
@@ -159,7 +230,12 @@ static Status readFrequencies(const Operation &operation, const TensorValues &te
   if (!scaling)
     return scaling.takeError();
   std::vector<double> bases = {*fixed};
-  if (!operation.operands.empty()) {
+  auto groups = operation.operandGroups(2);
+  if (!groups)
+    return groups.takeError();
+  const std::vector<ValueId> &positions = (*groups)[1];
+  const bool isLearned = !(*groups)[0].empty();
+  if (isLearned) {
     auto learned = tensorOf(operation, tensors, 0);
     if (!learned)
       return learned.takeError();
@@ -171,20 +247,24 @@ static Status readFrequencies(const Operation &operation, const TensorValues &te
                             " and ", sizes.queryHeads);
   }
   const auto count = static_cast<int64_t>(rotation.pairs.size());
+  for (const auto &[name, list] : scaling->lists)
+    if (static_cast<int64_t>(list.size()) != count)
+      return operation.fail("expected ", count, " numbers in ", name, ", found ", list.size());
   for (double base : bases) {
-    if (!operation.operands.empty())
+    if (isLearned)
       rotation.learned.push_back(
           {{operation.operands[0], static_cast<int64_t>(rotation.learned.size())}});
     for (int64_t pair = 0; pair < count; ++pair) {
       const Dual frequency =
           scaledFrequency(*scaling, {base, 1.0}, pair, 2 * count, sizes.keyStart + sizes.keys);
       rotation.frequencies.push_back(frequency.value);
-      if (!operation.operands.empty())
+      if (isLearned)
         rotation.learned.back().front().slopes.push_back({pair, frequency.slope});
     }
   }
   rotation.magnitude = attentionFactor(*scaling);
-  return Status::success();
+  return positions.empty() ? Status::success()
+                           : readAxes(operation, positions, tensors, sizes, rotation);
 }
 
 //===- Frequencies as scalar code ---------------------------------------------===//
@@ -324,11 +404,13 @@ static Status evaluateFrequencies(const Program &program, const Definitions &def
 
 static Status checkAttributes(const Operation &operation) {
   if (operation.name == "pe.rotation_table")
-    return operation.expectOnly({"interleaved", "rotary_dims"});
+    return operation.expectOnly({"interleaved", "rotary_dims", "trailing"});
   if (operation.name == "pe.rotation_fn")
-    return operation.expectOnly({"interleaved", "rotary_dims", "magnitude"});
+    return operation.expectOnly({"interleaved", "rotary_dims", "trailing", "magnitude"});
   if (operation.name == "pe.rotary")
-    return operation.expectOnly({"base", "interleaved", "rotary_dims", "scaling"});
+    return operation.expectOnly({"base", "interleaved", "rotary_dims", "trailing", "scaling",
+                                 "sections", "sections_of", "alternating", "restart",
+                                 "operandSegmentSizes"});
   return operation.fail("is not a rotation that the reference can evaluate");
 }
 
@@ -342,17 +424,21 @@ Expected<Rotation> buildRotation(const Program &program, const Definitions &defi
     return status.takeError();
   auto interleaved = operation->boolean("interleaved", false);
   auto dims = operation->integer("rotary_dims", headDim);
+  auto trailing = operation->boolean("trailing", false);
   if (!interleaved || !dims)
     return interleaved ? dims.takeError() : interleaved.takeError();
+  if (!trailing)
+    return trailing.takeError();
   if (*dims % 2 || *dims < 0 || *dims > headDim)
     return operation->fail("expected an even number of rotary dims of at most ", headDim,
                            ", found ", *dims);
   Rotation rotation;
+  const int64_t first = *trailing ? headDim - *dims : 0;
   for (int64_t i = 0; i < *dims / 2; ++i)
     if (*interleaved)
-      rotation.pairs.push_back({2 * i, 2 * i + 1});
+      rotation.pairs.push_back({first + 2 * i, first + 2 * i + 1});
     else
-      rotation.pairs.push_back({i, i + *dims / 2});
+      rotation.pairs.push_back({first + i, first + i + *dims / 2});
   Status status = operation->name == "pe.rotation_table"
                       ? readTables(*operation, tensors, sizes, rotation)
                   : operation->name == "pe.rotation_fn"

@@ -1,8 +1,8 @@
-//===- Rotations.h - Rotary embedding of queries and keys -------*- C++ -*-===//
+//===- Rotations.h - Rotary embedding of rows -------------------*- C++ -*-===//
 //
-// For a row at position p, each pair (x_a, x_b) of coordinates is rotated by the angle p *
-// frequency and multiplied by a factor, or multiplied by the matrix (c, -s; s, c) of tabulated
-// values. The transposed matrix maps gradients back.
+// For a row at position p (one position per axis, if a rotation has several), each pair (x_a, x_b)
+// of coordinates is rotated by the angle p * frequency and multiplied by a factor, or multiplied by
+// the matrix (c, -s; s, c) of tabulated values. The transposed matrix maps gradients back.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@
 
 namespace pe::reference {
 
-/// The rotation of the rows of one attention.
+/// The rotation of the rows of one attention: of queries and keys, or of outputs and values.
 struct Rotation {
   struct Pair {
     int64_t first;
@@ -43,12 +43,18 @@ struct Rotation {
   /// there are frequencies.
   const Array *cosines = nullptr, *sines = nullptr;
   int64_t cosinesAt = -1, sinesAt = -1;
+  /// The axis of each pair, and the positions [axes, batch, rows] of queries and of keys; empty and
+  /// null if every pair is rotated by the position of the row.
+  std::vector<int64_t> axes;
+  const Array *queryPositions = nullptr, *keyPositions = nullptr;
 
   bool isLearned() const { return cosinesAt >= 0 || !learned.empty(); }
 
   /// A row of queries or keys.
   struct Place {
     int64_t batch, head, position;
+    bool isQuery;
+    int64_t row;
   };
   /// Rotates one row of headDim elements in place.
   void apply(double *row, const Place &place) const;
@@ -70,6 +76,8 @@ struct Rotation {
 
 private:
   void turn(double *row, const Place &place, double direction) const;
+  /// Returns the position by which a pair is rotated.
+  double positionOf(size_t pair, const Place &place) const;
   /// Computes the cosine and sine of a pair.
   void coefficients(size_t pair, const Place &place, double &c, double &s) const;
   /// Returns the index of the tables' first pair at a position.

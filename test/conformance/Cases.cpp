@@ -21,7 +21,15 @@ static const EncodingFile kEncodings[] = {
     {"rope_dynamic_ntk", "examples/encodings/rope_dynamic_ntk.mlir"},
     {"rope_yarn", "examples/encodings/rope_yarn.mlir"},
     {"rope_llama3", "examples/encodings/rope_llama3.mlir"},
+    {"rope_longrope", "examples/encodings/rope_longrope.mlir"},
+    {"rope_proportional", "examples/encodings/rope_proportional.mlir"},
     {"rope_partial", "examples/encodings/rope_partial.mlir"},
+    {"rope_values", "examples/encodings/rope_values.mlir"},
+    {.name = "mrope", .path = "examples/encodings/mrope.mlir", .placing = Placing::Square},
+    {.name = "mrope_interleaved",
+     .path = "examples/encodings/mrope_interleaved.mlir",
+     .placing = Placing::Square},
+    {.name = "rope_2d", .path = "examples/encodings/rope_2d.mlir", .placing = Placing::Square},
     {"rope_table", "examples/encodings/rope_table.mlir"},
     {.name = "rope_per_head", .path = "examples/encodings/rope_per_head.mlir", .isUngrouped = true},
     {.name = "rope_formula", .path = "examples/encodings/rope_formula.mlir", .isUngrouped = true},
@@ -98,6 +106,11 @@ static const EncodingFile kEncodings[] = {
      .path = "test/conformance/encodings/rope_per_head_llama3.mlir",
      .isUngrouped = true},
     {"rope_rotated_keys", "test/conformance/encodings/rope_rotated_keys.mlir"},
+    {"rope_long_short", "test/conformance/encodings/rope_long_short.mlir"},
+    {"rope_trailing", "test/conformance/encodings/rope_trailing.mlir"},
+    {"rope_axes", "test/conformance/encodings/rope_axes.mlir"},
+    {"rope_values_axes", "test/conformance/encodings/rope_values_axes.mlir"},
+    {"rse_values", "test/conformance/encodings/rse_values.mlir"},
     {"rotation_factors", "test/conformance/encodings/rotation_factors.mlir"},
     {.name = "rotation_matrix",
      .path = "test/conformance/encodings/rotation_matrix.mlir",
@@ -285,6 +298,8 @@ static bool fits(const Call &call, Placing placing) {
     return first >= positions.keyStart && first + call.queries <= keyEnd;
   case Placing::None:
     return !positions.queryStart && positions.keyStart == 0 && positions.headStart == 0;
+  case Placing::Square:
+    return call.queries == call.keys;
   default:
     return true;
   }
@@ -300,7 +315,8 @@ static std::vector<Call> callsThatFit(Placing placing, bool isTable = false) {
 
 std::span<const Call> callsOf(const EncodingFile &encoding) {
   static const std::vector<Call> byPlacing[] = {
-      callsThatFit(Placing::Any), callsThatFit(Placing::OwnKeys), callsThatFit(Placing::None)};
+      callsThatFit(Placing::Any), callsThatFit(Placing::OwnKeys), callsThatFit(Placing::None),
+      callsThatFit(Placing::Square)};
   static const std::vector<Call> ofTables = callsThatFit(Placing::Any, /*isTable=*/true);
   if (!encoding.isEmbedding && encoding.isTable)
     return ofTables;

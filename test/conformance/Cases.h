@@ -27,6 +27,7 @@ enum class Placing {
   Any,     ///< all calls of the table
   OwnKeys, ///< calls with a key at the position of every query
   None,    ///< calls with default positions
+  Square,  ///< calls with as many queries as keys
 };
 
 struct EncodingFile {

@@ -70,6 +70,8 @@ RandomCall drawFewRows(const EncodingFile &encoding, uint64_t seed, int number) 
   call.keys = std::max(drawKeys(random), encoding.placing == Placing::OwnKeys ? call.queries : 1);
   if (encoding.isTable || encoding.isEarlyOnly) // 2048 distances; products of positions in f32
     call.keys = std::min<int64_t>(call.keys, encoding.isTable ? 2020 : 570);
+  if (encoding.placing == Placing::Square)
+    call.keys = call.queries;
   if (random.below(3) == 0)
     call.headDim = call.valueDim = 64;
   else

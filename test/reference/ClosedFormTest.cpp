@@ -174,8 +174,10 @@ TEST(ClosedForm, ScaledFrequenciesMatchPublishedValues) {
       EXPECT_FLOAT_EQ(static_cast<float>(rotation->frequencies[literal.pairs[n]]),
                       static_cast<float>(literal.frequencies[n]))
           << literal.scaling << ", pair " << literal.pairs[n];
-    const bool isYarn = std::string(literal.scaling).starts_with("yarn");
-    EXPECT_FLOAT_EQ(rotation->magnitude, isYarn ? kYarnMagnitude : 1.0);
+    const std::string_view kind = literal.scaling;
+    EXPECT_FLOAT_EQ(rotation->magnitude, kind.starts_with("yarn")       ? kYarnMagnitude
+                                         : kind.starts_with("longrope") ? kLongRopeMagnitude
+                                                                        : 1.0);
   }
 }
 

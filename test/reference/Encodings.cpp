@@ -230,6 +230,33 @@ std::function<void(ProgramBuilder &)> scaledRotary(const std::string &scaling) {
   };
 }
 
+std::vector<Entry> moreRotaryEncodings() {
+  return {
+      {"rope_longrope_learned",
+       [](ProgramBuilder &f) {
+         const std::string lists = ", short_factor = [1.0, 1.5], long_factor = [2.0, 3.0]";
+         int rotation =
+             f.rotation("pe.rotary", {{"rotary_dims", 4}, {"scaling", scaling("longrope", lists)}},
+                        {f.parameter("base", {}, 20.0, 40.0)});
+         f.attention({}, {rotation}, causal(f));
+       }},
+      {"rope_proportional",
+       scaledRotary("proportional, factor = 2.0, partial_rotary_factor = 0.5")},
+      {"rope_trailing",
+       [](ProgramBuilder &f) {
+         int rotation = f.rotation("pe.rotary", {{"rotary_dims", 2}, {"trailing", true}});
+         f.attention({}, {rotation}, causal(f));
+       }},
+      {"rope_values",
+       [](ProgramBuilder &f) {
+         Options options;
+         options.valueRotation =
+             f.rotation("pe.rotary", {{"rotary_dims", 2}, {"base", 3.0}, {"interleaved", true}});
+         f.attention({}, {rotary(f, false)}, causal(f), options);
+       }},
+  };
+}
+
 std::vector<Entry> rotaryEncodings() {
   return {
       {"rope", [](auto &f) { f.attention({}, {rotary(f, false)}, causal(f)); }},
@@ -320,8 +347,8 @@ std::vector<Entry> otherEncodings() {
 
 std::vector<Encoding> allEncodings(int64_t layerWidth) {
   std::vector<Encoding> encodings;
-  for (auto &list :
-       {additiveEncodings(), mlpEncodings(layerWidth), rotaryEncodings(), otherEncodings()})
+  for (auto &list : {additiveEncodings(), mlpEncodings(layerWidth), rotaryEncodings(),
+                     moreRotaryEncodings(), otherEncodings()})
     for (const Entry &entry : list) {
       ProgramBuilder builder;
       entry.write(builder);

@@ -77,10 +77,22 @@ int ProgramBuilder::attention(const std::vector<int> &biases, const std::vector<
     operands.push_back(options.score);
   if (mask != noMask)
     operands.push_back(mask);
+  Json sizes = {1,
+                1,
+                1,
+                biases.size(),
+                0,
+                rotations.size(),
+                options.score >= 0 ? 1 : 0,
+                mask != noMask ? 1 : 0};
+  if (options.valueRotation >= 0) {
+    operands.push_back(options.valueRotation);
+    while (sizes.size() < 16)
+      sizes.push_back(0);
+    sizes.push_back(1);
+  }
   Json attributes = {{"normalizer", "#pe.normalizer<" + options.normalizer + ">"},
-                     {"operandSegmentSizes",
-                      {1, 1, 1, biases.size(), 0, rotations.size(), options.score >= 0 ? 1 : 0,
-                       mask != noMask ? 1 : 0}}};
+                     {"operandSegmentSizes", sizes}};
   attributes.update(options.attributes);
   if (options.scale != 0.0)
     attributes["scale"] = options.scale;

@@ -91,6 +91,7 @@ public:
     std::string lseName;
     int q = 0, k = 1, v = 2;
     int score = -1;                   ///< -1: no score function
+    int valueRotation = -1;           ///< -1: values are not rotated
     Json attributes = Json::object(); ///< further attributes
   };
   /// Adds an attention and returns the value of its output.

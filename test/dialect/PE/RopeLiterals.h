@@ -3,7 +3,7 @@
 // Computed from the formulas of the sources (docs/encodings/rotations.md) with 50 digits, by a
 // program that shares no code with pe: linear (Chen et al. 2023, Eq. 4), ntk and dynamic_ntk (Peng
 // et al. 2023, Eq. 16 and section 3.3), yarn (ibid., section 3.2), llama3 (Grattafiori et al. 2024,
-// published model code).
+// published model code), longrope and proportional (transformers' modeling_rope_utils).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PE_TEST_DIALECT_PE_ROPELITERALS_H
@@ -24,6 +24,10 @@ struct RopeLiteral {
 };
 
 inline constexpr std::array<int64_t, 8> kFirstPairs = {0, 1, 2, 3, 4, 5, 6, 7};
+
+inline constexpr const char *kLongRope =
+    "longrope, factor = 32.0, original_length = 4096, short_factor = [1.0, 1.05, 1.1, 1.25, 1.5, "
+    "2.0, 2.5, 4.0], long_factor = [1.0, 1.5, 2.75, 4.0, 8.0, 16.0, 32.0, 64.0]";
 
 inline constexpr RopeLiteral kRopeLiterals[] = {
     {"linear, factor = 4.0",
@@ -82,7 +86,30 @@ inline constexpr RopeLiteral kRopeLiterals[] = {
      {0, 9, 20, 28, 30, 34, 40, 63},
      {1.000000000e+00, 1.579728099e-01, 1.656044008e-02, 3.211445995e-03, 1.371893568e-03,
       1.785078128e-04, 3.428102196e-05, 3.068925989e-07}},
+    {kLongRope,
+     10000.0,
+     16,
+     4096,
+     kFirstPairs,
+     {1.000000000e+00, 3.011693010e-01, 9.090909091e-02, 2.529822128e-02, 6.666666667e-03,
+      1.581138830e-03, 4.000000000e-04, 7.905694150e-05}},
+    {kLongRope,
+     10000.0,
+     16,
+     4097,
+     kFirstPairs,
+     {1.000000000e+00, 2.108185107e-01, 3.636363636e-02, 7.905694150e-03, 1.250000000e-03,
+      1.976423538e-04, 3.125000000e-05, 4.941058844e-06}},
+    {"proportional, factor = 2.0, partial_rotary_factor = 0.45",
+     10000.0,
+     16,
+     100,
+     kFirstPairs,
+     {5.000000000e-01, 1.581138830e-01, 5.000000000e-02, 0, 0, 0, 0, 0}},
 };
+
+/// The factor of longrope for factor 32 and original length 4096: sqrt(1 + 5/12).
+inline constexpr double kLongRopeMagnitude = 1.190238071;
 
 /// YaRN's factor on cosines and sines for factor 4: 0.1 ln 4 + 1.
 inline constexpr double kYarnMagnitude = 1.138629436;

@@ -90,6 +90,11 @@ TEST_F(Frequencies, Magnitudes) {
   EXPECT_FLOAT_EQ(magnitudeOf("yarn, factor = 4.0, original_length = 2048"), kYarnMagnitude);
   EXPECT_EQ(magnitudeOf("yarn, factor = 1.0, original_length = 2048"), 1.0);
   EXPECT_EQ(magnitudeOf("ntk, factor = 4.0"), 1.0);
+  const std::string lists = "original_length = 4096, short_factor = [1.0], long_factor = [2.0]";
+  EXPECT_FLOAT_EQ(magnitudeOf("longrope, factor = 32.0, " + lists), kLongRopeMagnitude);
+  EXPECT_EQ(magnitudeOf("longrope, factor = 1.0, " + lists), 1.0);
+  EXPECT_EQ(magnitudeOf("longrope, factor = 32.0, attention_factor = 1.5, " + lists), 1.5);
+  EXPECT_EQ(magnitudeOf("proportional, factor = 4.0"), 1.0);
   EXPECT_EQ(magnitudeOf("llama3, factor = 8.0, original_length = 8192"), 1.0);
 }
 

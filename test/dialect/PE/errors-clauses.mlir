@@ -5,9 +5,9 @@
 
 func.func @unknown_clause(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // CHECK: expected bias(...), prologue(...), rotate(...), content(...), query(...), value_content(...), score(...),
-  // CHECK-SAME: {{^}} sink(...), factor(...), dropout(...), positions(...), mask(...), pages(...), attributes or ':'
-  // CHECK-SAME: {{^}} with the types, found 'foo' (clause-C1)
+  // CHECK: expected bias(...), prologue(...), rotate(...), rotate_values(...), content(...), query(...),
+  // CHECK-SAME: {{^}} value_content(...), score(...), sink(...), factor(...), dropout(...), positions(...), mask(...),
+  // CHECK-SAME: {{^}} pages(...), attributes or ':' with the types, found 'foo' (clause-C1)
   // expected-error-re @below {{expected bias(...),{{.*}}or ':' with the types, found 'foo' (clause-C1)}}
   %o = pe.attention %q, %q, %q foo(%m)
       : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
@@ -16,27 +16,14 @@ func.func @unknown_clause(%q: tensor<?x?x?x?xf32>) {
 
 // -----
 
-func.func @clause_not_built(%q: tensor<?x?x?x?xf32>) {
-  %m = pe.causal
-  // CHECK: clause rotate_values(...) is not supported yet;
-  // CHECK-SAME: {{^}} write bias(...), prologue(...), rotate(...), content(...), query(...), value_content(...),
-  // CHECK-SAME: {{^}} score(...), sink(...), factor(...), dropout(...), positions(...), mask(...)
-  // CHECK-SAME: {{^}} or pages(...) (clause-C2)
-  // expected-error-re @below {{clause rotate_values(...) is not supported yet; write bias(...),{{.*}}(clause-C2)}}
-  %o = pe.attention %q, %q, %q mask(%m) rotate_values(%m)
-      : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
-  return
-}
-
-// -----
-
 func.func @clause_order(%q: tensor<?x?x?x?xf32>) {
   %m = pe.causal
-  // CHECK: expected the clauses in the order bias(...) prologue(...) rotate(...) content(...) query(...)
+  // CHECK: expected the clauses in the order bias(...) prologue(...) rotate(...) rotate_values(...) content(...)
+  // CHECK-SAME: {{^}} query(...)
   // CHECK-SAME: {{^}} value_content(...) score(...) sink(...) factor(...) dropout(...) positions(...) mask(...)
   // CHECK-SAME: {{^}} pages(...),
   // CHECK-SAME: {{^}} found rotate after mask (clause-C3)
-  // expected-error-re @below {{expected the clauses in the order bias(...){{.*}}, found rotate after mask (clause-C3)}}
+  // expected-error-re @below {{the clauses in the order bias(...){{.*}}, found rotate after mask (clause-C3)}}
   %o = pe.attention %q, %q, %q mask(%m) rotate(%m)
       : (tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>, tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
   return

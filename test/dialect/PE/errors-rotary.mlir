@@ -27,7 +27,7 @@ func.func @two_bases(%b: tensor<?xf32>) {
 // -----
 
 func.func @unknown_scaling() {
-  // expected-error @below {{expected linear, ntk, dynamic_ntk, yarn or llama3, found cubic (rope_scaling-C1)}}
+  // expected-error-re @below {{expected linear, ntk, {{.*}}longrope or proportional, found cubic (rope_scaling-C1)}}
   %r = pe.rotary {scaling = #pe.rope_scaling<cubic, factor = 4.0>}
   return
 }

@@ -145,7 +145,8 @@ func.func @factors_of_other_dims(%q: tensor<?x?x?x64xf32>, %t: tensor<16xf32>) {
 // -----
 
 func.func @no_scaling() {
-  // CHECK: 'pe.rotation_fn' op expected no attributes except interleaved, magnitude, rotary_dims, found 'scaling';
+  // CHECK: 'pe.rotation_fn' op expected no attributes except interleaved, magnitude, rotary_dims, trailing,
+  // CHECK-SAME: {{^}} found 'scaling';
   // CHECK-SAME: {{^}} pe.rotary has it; write the changed frequencies in the formula (attribute-C1)
   // expected-error-re @below {{found 'scaling'; pe.rotary has it;{{.*}}(attribute-C1)}}
   %r = pe.rotation_fn attributes {scaling = #pe.rope_scaling<linear, factor = 4.0>} expr "10000 ^ (-p / n)"

@@ -96,6 +96,15 @@ func.func @attention(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xbf16>,
   // CHECK: pe.rotary {scaling = #pe.rope_scaling<llama3, factor = 8.000000e+00, original_length = 8192,
   // CHECK-SAME: high = 1.000000e+01, low = 5.000000e-01>}
   %llama = pe.rotary {scaling = #pe.rope_scaling<llama3, factor = 8.0, low = 0.5, high = 10, original_length = 8192>}
+  // CHECK: pe.rotary {rotary_dims = 4 : i64, scaling = #pe.rope_scaling<longrope, factor = 3.200000e+01,
+  // CHECK-SAME: original_length = 4096, short_factor = [1.000000e+00, 1.100000e+00],
+  // CHECK-SAME: long_factor = [1.500000e+00, 2.400000e+01], attention_factor = 1.250000e+00>}
+  %longrope = pe.rotary {rotary_dims = 4, scaling = #pe.rope_scaling<longrope, factor = 32, attention_factor = 1.25,
+      long_factor = [1.5, 24], short_factor = [1.0, 1.1], original_length = 4096>}
+  // CHECK: #pe.rope_scaling<proportional, factor = 1.000000e+00, partial_rotary_factor = 2.500000e-01>
+  %part = pe.rotary {scaling = #pe.rope_scaling<proportional, factor = 1.0, partial_rotary_factor = 0.25>}
+  // CHECK: pe.rotary {rotary_dims = 16 : i64, trailing = true}
+  %last = pe.rotary {rotary_dims = 16, trailing = true}
   // CHECK: pe.causal{{$}}
   %m0 = pe.causal
   // CHECK: pe.strict_causal{{$}}
@@ -118,6 +127,10 @@ func.func @attention(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xbf16>,
       {normalizer = #pe.normalizer<stick_breaking>, scale = 0.125}
       : (tensor<?x8x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x32xbf16>)
       -> tensor<?x8x?x32xbf16>, tensor<?x8x?xf32>
+  // CHECK: pe.attention {{.*}} rotate(%{{[^)]*}}) rotate_values(%{{[^)]*}}) mask(%{{[^)]*}}) : (
+  %o4 = pe.attention %q, %k, %v rotate(%r) rotate_values(%r) mask(%m0)
+      : (tensor<?x8x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x32xbf16>)
+      -> tensor<?x8x?x32xbf16>
   // CHECK: pe.attention {{.*}} mask(%{{[^)]*}})
   // CHECK-SAME: {attend_current, normalizer = #pe.normalizer<stick_breaking>, remainder = #pe.remainder<value>} : (
   %o1 = pe.attention %q, %k, %v mask(%m0)
@@ -137,7 +150,8 @@ func.func @attention(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xbf16>,
 }
 
 // CHECK-LABEL: func @rotations
-func.func @rotations(%base: tensor<?xf32>, %factor: tensor<32xf32>, %t: tensor<?x?xf32>, %u: tensor<?x?x?xf32>) {
+func.func @rotations(%base: tensor<?xf32>, %factor: tensor<32xf32>, %t: tensor<?x?xf32>, %u: tensor<?x?x?xf32>,
+                     %qp: tensor<3x?x?xi32>, %kp: tensor<3x?x?xi32>) {
   // CHECK: pe.rotation_fn(%{{.*}} : tensor<?xf32>) {
   // CHECK-NEXT: ^bb0(%[[H:.*]]: index, %[[P:.*]]: index, %[[N:.*]]: index, %[[T:.*]]: tensor<?xf32>):
   // CHECK-NEXT:   %[[B:.*]] = pe.read %[[T]][%[[H]]] : tensor<?xf32>
@@ -162,6 +176,10 @@ func.func @rotations(%base: tensor<?xf32>, %factor: tensor<32xf32>, %t: tensor<?
   // CHECK:   arith.truncf %{{.*}} : f64 to f32
   // CHECK: arith.extf %[[S]] : f32 to f64
   %d = pe.rotation_fn(%factor : tensor<32xf32>) expr "sum(t < 32, factor[t] * p)"
+  // CHECK: pe.rotary positions(%{{.*}}, %{{.*}} : tensor<3x?x?xi32>, tensor<3x?x?xi32>)
+  // CHECK-SAME: {alternating = true, sections = [24, 20, 20], sections_of = 64 : i64}
+  %m = pe.rotary positions(%qp, %kp : tensor<3x?x?xi32>, tensor<3x?x?xi32>)
+      {sections = [24, 20, 20], sections_of = 64, alternating = true}
   // CHECK: pe.rotation_table %{{.*}}, %{{.*}} : tensor<?x?xf32>, tensor<?x?xf32>
   %e = pe.rotation_table %t, %t : tensor<?x?xf32>, tensor<?x?xf32>
   // CHECK: pe.rotation_table %{{.*}}, %{{.*}} {rotary_dims = 8 : i64} : tensor<?x?x?xf32>, tensor<?x?x?xf32>
