@@ -44,6 +44,13 @@ constexpr Feature kFeatures[] = {
      ", %stretch: tensor<?xf32> {pe.name = \"stretch\", pe.init = \"uniform(1,2)\"}",
      "  %formula = pe.rotation_fn(%stretch : tensor<?xf32>)\n"
      "      expr \"select(p < n - 1, 100 ^ (-p / n) / stretch[p], 0)\"\n"},
+    {"rotation by axes", Slot::Rotation, "%axes",
+     ", %qp: tensor<3x?x?xi32> {pe.name = \"qp\", pe.init = \"integers(0,90)\"}, "
+     "%kp: tensor<3x?x?xi32> {pe.name = \"kp\", pe.init = \"integers(0,90)\"}",
+     "  %axes = pe.rotary positions(%qp, %kp : tensor<3x?x?xi32>, tensor<3x?x?xi32>)\n"
+     "      {sections = [3, 2, 3], sections_of = 8}\n"},
+    {"rotated values", Slot::ValueRotation, "%turned", "",
+     "  %turned = pe.rotary {base = 100.0}\n"},
     {"query shift", Slot::Prologue, "%shift",
      ", %u: tensor<?x?xf32> {pe.name = \"u\", pe.axes = [\"head\", \"depth\"], "
      "pe.init = \"normal(0.3)\"}",
@@ -176,6 +183,11 @@ constexpr Refusal kRefusals[] = {
     {"rotation", "rotation table", "clause-C3", "an attention has one rotation"},
     {"rotation", "rotation formula", "clause-C3", "an attention has one rotation"},
     {"rotation table", "rotation formula", "clause-C3", "an attention has one rotation"},
+    {"rotation", "rotation by axes", "clause-C3", "an attention has one rotation"},
+    {"rotation table", "rotation by axes", "clause-C3", "an attention has one rotation"},
+    {"rotation formula", "rotation by axes", "clause-C3", "an attention has one rotation"},
+    {"rotated values", "value content", "rotate_values-C1",
+     "the rotation of the output would turn the vectors of the distance"},
     {"score function", "factor of the score", "clause-C3",
      "an attention has one score function; combine both in one formula"},
 };
@@ -227,6 +239,7 @@ std::string clausesOf(const Composition &chosen, const std::string &mask, bool w
   list("bias", Slot::Bias);
   list("prologue", Slot::Prologue);
   each("rotate", Slot::Rotation);
+  each("rotate_values", Slot::ValueRotation);
   list("content", Slot::Content);
   each("value_content", Slot::ValueContent);
   each("score", Slot::Score);
@@ -360,8 +373,9 @@ std::string compositionPage() {
       "GPU emulator, and a letter is rejected\nby all of them. Each test program has up to "
       "nine features. The diagonal tests each feature by itself, in bf16.\n\nWith "
       "[pages](c-api.md#pages), forward, every feature has the bits of contiguous keys "
-      "(`conformance-pages-test`), except for rotations\nwithout `rotated_keys`, prologues and "
-      "`remainder = value`, which pages refuse (pages-C3 to -C5).\n\n";
+      "(`conformance-pages-test`), except for rotations\nwithout `rotated_keys`, rotated values, "
+      "prologues and `remainder = value`, which pages refuse (pages-C3 to -C5, "
+      "rotate_values-C2).\n\n";
   std::string head = "| | |", line = "|-|-|";
   for (size_t n = 1; n <= count; ++n) {
     head += std::to_string(n) + "|";

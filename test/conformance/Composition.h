@@ -22,6 +22,7 @@ enum class Slot {
   Bias,
   Prologue,
   Rotation,
+  ValueRotation,
   Content,
   ValueContent,
   Score,

@@ -208,6 +208,8 @@ TEST_P(PagesTest, AgreesWithTheReference) {
 const std::pair<const char *, const char *> kRefused[] = {{"rotation", "pages-C3"},
                                                           {"rotation table", "pages-C3"},
                                                           {"rotation formula", "pages-C3"},
+                                                          {"rotation by axes", "pages-C3"},
+                                                          {"rotated values", "rotate_values-C2"},
                                                           {"query shift", "pages-C4"},
                                                           {"remainder = value", "pages-C5"}};
 
