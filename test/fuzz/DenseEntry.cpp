@@ -76,6 +76,11 @@ static std::pair<Real, Real> scaledFrequency(const Node &rotary, Real base, Real
     return {plain / factor + share * (plain - plain / factor),
             factor > 1 ? 1 + std::log(factor) / 10 : 1};
   }
+  if (kind == "longrope")
+    return {plain / Real(pairFactor(static_cast<int64_t>(p), length > original)),
+            Real(kAttentionFactor)};
+  if (kind == "proportional")
+    return {p < std::floor(Real(kRotatedShare) * n / 2) ? plain / factor : 0, 1};
   return {plain, 1};
 }
 
@@ -89,50 +94,88 @@ static Real frequencyByFormula(int64_t formula, Real base, Real factor, Real p, 
   return plain * (1 - 1 / (1 + std::exp(2 - factor)) / 2);
 }
 
+/// Returns the axis of pair p of n, and changes its frequency if frequencies restart.
+static int64_t axisOf(const Node &rotary, int64_t p, int64_t n, Real &frequency) {
+  auto blockOf = [&](int64_t pair) {
+    return 8 * pair < 3 * n ? int64_t(0) : 8 * pair < 5 * n ? int64_t(1) : int64_t(2);
+  };
+  if (rotary.integers[3] == kAlternating) {
+    const int64_t axis = p % 3;
+    return axis > 0 && 8 * p < 3 * kSections[axis] * n ? axis : 0;
+  }
+  const int64_t axis = blockOf(p);
+  Real before = 0, count = 0;
+  for (int64_t other = 0; other < n; ++other)
+    if (blockOf(other) == axis) {
+      count += 1;
+      before += other < p ? 1 : 0;
+    }
+  if (rotary.integers[3] == kRestarting)
+    frequency = std::exp(-before / count * std::log(Real(rotary.reals[0])));
+  return axis;
+}
+
+/// Returns the cosine and the sine by which pair p of `dims` dims is rotated at a row or a column.
+std::pair<long double, long double> DenseEntry::coefficients(const Node &rotation, const Pair &pair,
+                                                             bool isQuery, int64_t p, int64_t dims,
+                                                             const ParameterValues &values) const {
+  const int64_t position = isQuery ? pair.i : pair.j;
+  if (rotation.op == Op::RotationTable) {
+    const std::vector<int64_t> &extents = program.parameters[rotation.parameters[0]].dims;
+    const int64_t own = extents.size() == 3 ? pair.b * extents[1] : 0; // rows of this batch entry
+    const int64_t at = (own + std::max<int64_t>(position, 0)) * (dims / 2) + p;
+    return {values[rotation.parameters[0]][at], values[rotation.parameters[1]][at]};
+  }
+  const bool hasAxes = rotation.op == Op::Rotary && rotation.integers[3] != kNoAxes;
+  Real base = rotation.reals[0];
+  if (!hasAxes && !rotation.parameters.empty()) {
+    const std::vector<Real> &bases = values[rotation.parameters[0]];
+    const int64_t head = isQuery ? pair.h : pair.h / (sizes.queryHeads / sizes.keyHeads);
+    base = bases[bases.size() > 1 ? head : 0];
+  }
+  if (rotation.op == Op::RotationFn) {
+    const Real factor = values[rotation.parameters[1]][p];
+    const Real angle =
+        position * frequencyByFormula(rotation.integers[1], base, factor, Real(p), Real(dims / 2));
+    return {rotation.reals[0] * std::cos(angle), rotation.reals[0] * std::sin(angle)};
+  }
+  auto [frequency, magnitude] =
+      scaledFrequency(rotation, base, p, dims, program.positions.keyStart + sizes.keys);
+  Real place = position;
+  if (hasAxes) {
+    const int64_t axis = axisOf(rotation, p, dims / 2, frequency);
+    const int64_t rows = isQuery ? sizes.queries : sizes.keys;
+    place = values[rotation.parameters[isQuery ? 0 : 1]]
+                  [(axis * sizes.batch + pair.b) * rows +
+                   (isQuery ? pair.row - program.queryStart()
+                            : pair.column - program.positions.keyStart)];
+  }
+  return {magnitude * std::cos(place * frequency), magnitude * std::sin(place * frequency)};
+}
+
 /// Rotates pair p of n by position * base^(-2p/n), or by the cosine and sine of a table. The
 /// elements of a pair are adjacent or half the dims apart.
 std::vector<Real> DenseEntry::rotate(const std::vector<Real> &rows, bool areQueries,
-                                     const ParameterValues &values) const {
+                                     const ParameterValues &values,
+                                     const std::optional<Node> &rotation, int64_t depth,
+                                     int direction) const {
   std::vector<Real> turned = rows;
-  if (!program.rotation)
+  if (!rotation)
     return turned;
-  const Node &rotation = *program.rotation;
-  const bool isTable = rotation.op == Op::RotationTable, isFormula = rotation.op == Op::RotationFn;
-  const int64_t dims = rotation.integers[0] ? rotation.integers[0] : sizes.headDim;
+  const int64_t dims = rotation->integers[0] ? rotation->integers[0] : depth;
   const int64_t heads = areQueries ? sizes.queryHeads : sizes.keyHeads;
   const int64_t length = areQueries ? sizes.queries : sizes.keys;
+  const int64_t group = areQueries ? 1 : sizes.queryHeads / sizes.keyHeads;
   for (int64_t row = 0; row < sizes.batch * heads * length; ++row) {
     const int64_t b = row / (heads * length), head = row / length % heads, place = row % length;
     const Pair pair = areQueries ? pairAt(program, values, b, head, place, 0)
-                                 : pairAt(program, values, b, head, 0, place);
-    const int64_t position = areQueries ? pair.i : pair.j;
-    Real base = rotation.reals[0];
-    if (!isTable && !rotation.parameters.empty()) {
-      const std::vector<Real> &bases = values[rotation.parameters[0]];
-      base = bases[bases.size() > 1 ? head : 0];
-    }
+                                 : pairAt(program, values, b, head * group, 0, place);
     for (int64_t p = 0; p < dims / 2; ++p) {
-      int64_t first = row * sizes.headDim + (rotation.flag ? 2 * p : p);
-      int64_t second = rotation.flag ? first + 1 : first + dims / 2;
-      Real c = 0, s = 0;
-      if (isTable) {
-        const std::vector<int64_t> &extents = program.parameters[rotation.parameters[0]].dims;
-        const int64_t own = extents.size() == 3 ? b * extents[1] : 0; // rows of this batch entry
-        const int64_t at = (own + std::max<int64_t>(position, 0)) * (dims / 2) + p;
-        c = values[rotation.parameters[0]][at];
-        s = values[rotation.parameters[1]][at];
-      } else if (isFormula) {
-        const Real factor = values[rotation.parameters[1]][p];
-        const Real angle = position * frequencyByFormula(rotation.integers[1], base, factor,
-                                                         Real(p), Real(dims / 2));
-        c = rotation.reals[0] * std::cos(angle);
-        s = rotation.reals[0] * std::sin(angle);
-      } else {
-        const auto [frequency, magnitude] =
-            scaledFrequency(rotation, base, p, dims, program.positions.keyStart + sizes.keys);
-        c = magnitude * std::cos(position * frequency);
-        s = magnitude * std::sin(position * frequency);
-      }
+      const int64_t begin = row * depth + (rotation->integers[2] ? depth - dims : 0);
+      const int64_t first = begin + (rotation->flag ? 2 * p : p);
+      const int64_t second = rotation->flag ? first + 1 : first + dims / 2;
+      auto [c, s] = coefficients(*rotation, pair, areQueries, p, dims, values);
+      s *= direction;
       turned[first] = rows[first] * c - rows[second] * s;
       turned[second] = rows[second] * c + rows[first] * s;
     }
@@ -252,10 +295,13 @@ void DenseEntry::weigh(const Row &row, std::vector<Real> &weights) const {
 Arrays DenseEntry::attend(const Arrays &inputs, const std::vector<Real> &bias) const {
   const auto &[batch, heads, keyHeads, queries, keys, dim, valueDim, ignored, ends, width] = sizes;
   const ParameterValues values = valuesOf(inputs);
-  const std::vector<Real> &given = inputs.at("q"), &v = inputs.at("v");
-  const std::vector<Real> q = rotate(
-      program.queryShift ? shifted(given, *program.queryShift, values) : given, true, values);
-  const std::vector<Real> k = rotate(inputs.at("k"), false, values);
+  const std::vector<Real> &given = inputs.at("q");
+  const std::vector<Real> q =
+      rotate(program.queryShift ? shifted(given, *program.queryShift, values) : given, true, values,
+             program.rotation, dim);
+  const std::vector<Real> k = rotate(inputs.at("k"), false, values, program.rotation, dim);
+  const std::vector<Real> v =
+      rotate(inputs.at("v"), false, values, program.valueRotation, valueDim);
   std::vector<std::vector<Real>> contentQueries;
   for (const Node &content : program.contents)
     contentQueries.push_back(contentRows(given, content, values));
@@ -300,6 +346,7 @@ Arrays DenseEntry::attend(const Arrays &inputs, const std::vector<Real> &bias) c
       o.push_back(sum);
     }
   }
+  o = rotate(o, true, values, program.valueRotation, valueDim, /*direction=*/-1);
   return results;
 }
 

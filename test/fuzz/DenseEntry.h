@@ -37,8 +37,12 @@ private:
   Arrays embed(const Arrays &inputs) const;
   std::vector<Real> shifted(const std::vector<Real> &rows, const Node &shift,
                             const ParameterValues &values) const;
+  /// Rotates rows of `depth` elements, of queries or of keys, forwards (1) or backwards (-1).
   std::vector<Real> rotate(const std::vector<Real> &rows, bool areQueries,
-                           const ParameterValues &values) const;
+                           const ParameterValues &values, const std::optional<Node> &rotation,
+                           int64_t depth, int direction = 1) const;
+  std::pair<Real, Real> coefficients(const Node &rotation, const Pair &pair, bool isQuery,
+                                     int64_t p, int64_t dims, const ParameterValues &values) const;
   /// Returns the queries of a content term, shifted and projected.
   std::vector<Real> contentRows(const std::vector<Real> &queries, const Node &content,
                                 const ParameterValues &values) const;

@@ -98,6 +98,12 @@ TEST(Generator, WritesEveryConstruct) {
                            "pe.rotation_table",
                            "pe.rotation_fn",
                            "#pe.rope_scaling<",
+                           "<longrope",
+                           "<proportional",
+                           "trailing = true",
+                           "alternating = true",
+                           "restart = true",
+                           "rotate_values(",
                            "%lse ="})
     EXPECT_NE(all.find(word), std::string::npos) << word;
 }

@@ -93,6 +93,7 @@ Program Generator::generate() {
   drawPlainNormalizer();
   drawPerHeadMask();
   drawFactorOfRows();
+  drawRotations();
   dropUnusedParameters(program);
   return std::move(program);
 }
@@ -128,6 +129,34 @@ void Generator::drawFactorOfRows() {
   if (conditionOf(program, factor, drawParameters(program, program.seed), 150).isGood() &&
       fits(factor))
     program.factor = factor;
+}
+
+/// Rotates values in some programs, and changes the dims and the positions of some rotations.
+void Generator::drawRotations() {
+  auto change = [&](Node &node) {
+    if (node.integers[0] && chance(0.4))
+      node.integers[2] = 1;
+    if (node.op != Op::Rotary || !node.parameters.empty() || !chance(0.3))
+      return;
+    node.integers[3] = kBlocks + int64_t(below(3));
+    if (node.integers[3] == kRestarting)
+      node.integers[1] = 0;
+    const int64_t last = pick<int64_t>({3, 60, 300});
+    for (int64_t side : {kQueries, kKeys})
+      node.parameters.push_back(addWholeParameter(
+          program, {static_cast<int64_t>(kSections.size()), kBatch, side}, 0, last));
+  };
+  if (program.rotation)
+    change(*program.rotation);
+  if (!chance(0.15))
+    return;
+  program.valueRotation = makeNode(Op::Rotary, Type::Rotation);
+  Node &node = *program.valueRotation;
+  node.reals[0] = pick({10000.0, 2.0, 10.0});
+  node.flag = chance(0.5);
+  if (chance(0.4))
+    node.integers[0] = 2 * (1 + below(program.sizes.valueDim / 2));
+  change(node);
 }
 
 Program generateProgram(uint64_t seed) { return Generator(seed).generate(); }

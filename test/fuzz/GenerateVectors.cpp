@@ -50,8 +50,9 @@ Node Generator::rotation() {
     node.reals[1] = pick({4.0, 8.0, 1.5, 0.5});
     if (dims < 4 && (node.integers[1] == 2 || node.integers[1] == 3)) // undefined for so few dims
       node.integers[1] = 1;
-    if (isPlacedByData(program) && node.integers[1] == 3) // its base depends on the length
-      node.integers[1] = 1;
+    const std::string_view kind = kScalings[node.integers[1]];
+    if (isPlacedByData(program) && (kind == "dynamic_ntk" || kind == "longrope"))
+      node.integers[1] = 1; // frequencies may not depend on the length
   }
   if (isNear && chance(0.3))
     read(base());

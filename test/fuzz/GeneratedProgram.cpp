@@ -21,6 +21,8 @@ template <typename Visit> void forEachTree(Program &program, const Visit &visit)
     visit(*program.sink);
   if (program.rotation)
     visit(*program.rotation);
+  if (program.valueRotation)
+    visit(*program.valueRotation);
   for (Node &content : program.contents)
     visit(content);
   if (program.queryShift)
@@ -69,8 +71,9 @@ bool isPlacedByData(const Program &program) {
 
 /// Returns true if anything except dropout depends on the positions of queries and keys.
 static bool readsPositions(const Program &program) {
-  bool isRead = program.mask || program.rotation || !program.biases.empty() || program.queryShift ||
-                !program.contents.empty() || program.isStickBreaking;
+  bool isRead = program.mask || program.rotation || program.valueRotation ||
+                !program.biases.empty() || program.queryShift || !program.contents.empty() ||
+                program.isStickBreaking;
   for (const std::optional<Node> *function : {&program.score, &program.factor})
     if (*function)
       walk(**function, [&](const Node &node) {

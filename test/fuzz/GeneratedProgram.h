@@ -85,12 +85,13 @@ enum class Op : uint8_t {
   MaskAnd,
   MaskOr,
   // Rotations.
-  /// integers: dims or 0, scaling; reals: base, factor; flag: interleaved; parameters: the learned
-  /// base or kNoParameter.
+  /// integers: dims or 0, scaling, trailing, Axes; reals: base, factor; flag: interleaved;
+  /// parameters: the learned base, or the positions of queries and of keys along kSections.
   Rotary,
-  RotationTable, ///< integers[0] dims or 0; flag: interleaved; parameters: cosines, sines
-  /// integers: dims or 0, index into kFrequencies; reals: factor on cosine and sine; flag:
-  /// interleaved; parameters: a base, per head or shared, and a factor per pair.
+  /// integers: dims or 0, unused, trailing; flag: interleaved; parameters: cosines, sines.
+  RotationTable,
+  /// integers: dims or 0, index into kFrequencies, trailing; reals: factor on cosine and sine;
+  /// flag: interleaved; parameters: a base, per head or shared, and a factor per pair.
   RotationFn,
   // Vectors; each yields one f32 element. The parameters of a content term are an optional shift
   // and projection.
@@ -115,7 +116,7 @@ struct Node {
   std::vector<Node> children;
   /// Indices into Program::parameters, or kNoParameter.
   std::vector<int> parameters;
-  std::array<int64_t, 2> integers = {};
+  std::array<int64_t, 4> integers = {};
   std::array<double, 2> reals = {};
   bool flag = false;
 
@@ -133,8 +134,19 @@ constexpr std::array kScalings = [] {
     names[i + 1] = reference::kRopeKinds[i].name;
   return names;
 }();
+/// The axes of the pairs of Rotary: none, in blocks, alternating, or in blocks in which frequencies
+/// restart.
+enum Axes : int64_t { kNoAxes, kBlocks, kAlternating, kRestarting };
+/// The pairs of each axis, of 8.
+constexpr std::array<int64_t, 3> kSections = {3, 2, 3};
 constexpr int64_t kOriginalLength = 40;
 constexpr double kFast = 6.0, kSlow = 0.5;
+constexpr double kAttentionFactor = 1.25, kRotatedShare = 0.6;
+/// Returns the number of pair `pair` in the list of factors for calls within the original length,
+/// or beyond it.
+constexpr double pairFactor(int64_t pair, bool isLong) {
+  return 1.0 + (isLong ? 0.75 : 0.125) * static_cast<double>(pair);
+}
 
 /// The frequency formulas that RotationFn's `integers` index. B is replaced by the base and F by
 /// the factor of the pair.
@@ -194,7 +206,7 @@ struct Program {
   /// The probability; 0 without dropout.
   double dropout = 0;
   bool hasSeedPerBatch = false;
-  std::optional<Node> rotation;
+  std::optional<Node> rotation, valueRotation;
   std::vector<Node> contents;
   /// A Read of a parameter over heads and dims, which is added to the queries.
   std::optional<Node> queryShift;

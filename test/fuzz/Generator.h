@@ -26,6 +26,7 @@ private:
   void drawPlainNormalizer();
   void drawPerHeadMask();
   void drawFactorOfRows();
+  void drawRotations();
 
   // GenerateCall.cpp: sizes, positions and stick-breaking.
   void drawSizes();

@@ -72,6 +72,8 @@ void Steps::dropParts() {
     add([](Program &changed) { changed.dropout = 0; });
   if (program.rotation)
     add([](Program &changed) { changed.rotation.reset(); });
+  if (program.valueRotation)
+    add([](Program &changed) { changed.valueRotation.reset(); });
   for (size_t n = 0; n < program.contents.size(); ++n)
     add([n](Program &changed) { changed.contents.erase(changed.contents.begin() + n); });
   if (program.queryShift)
@@ -126,7 +128,9 @@ void Steps::shrinkCall() {
           if (changed.rotation && changed.rotation->op != Op::Rotary)
             changed.rotation = leafOf(Type::Rotation); // a table's width depends on the head dim
           if (changed.rotation && changed.rotation->integers[0] > changed.sizes.headDim)
-            changed.rotation->integers[0] = 0;
+            changed.rotation = leafOf(Type::Rotation);
+          if (changed.valueRotation)
+            changed.valueRotation = leafOf(Type::Rotation);
         });
   if (program.sizes.queryHeads > 1)
     add([](Program &changed) { changed.sizes.queryHeads = changed.sizes.keyHeads = 1; });

@@ -86,7 +86,7 @@ std::string Printer::printArguments() const {
 }
 
 std::string Printer::printAttention(const std::vector<std::string> &biases,
-                                    const std::string &rotation,
+                                    const std::string &rotation, const std::string &valueRotation,
                                     const std::vector<std::string> &contents,
                                     const std::string &score, const std::string &factor,
                                     const std::string &mask) {
@@ -103,6 +103,8 @@ std::string Printer::printAttention(const std::vector<std::string> &biases,
         " prologue(" + define("pe.query_shift " + listTyped(program.queryShift->parameters)) + ")";
   if (!rotation.empty())
     text += " rotate(" + rotation + ")";
+  if (!valueRotation.empty())
+    text += " rotate_values(" + valueRotation + ")";
   clause("content", contents);
   if (!score.empty())
     text += " score(" + score + ")";
@@ -159,12 +161,14 @@ std::string Printer::print() {
   for (const Node &bias : program.biases)
     biases.push_back(printNode(bias));
   std::string rotation = program.rotation ? printNode(*program.rotation) : "";
+  std::string valueRotation = program.valueRotation ? printNode(*program.valueRotation) : "";
   for (const Node &content : program.contents)
     contents.push_back(printNode(content));
   std::string score = program.score ? printNode(*program.score) : "";
   const std::string factor = program.factor ? printNode(*program.factor) : "";
   std::string mask = program.mask ? printNode(*program.mask) : "";
-  std::string attention = printAttention(biases, rotation, contents, score, factor, mask);
+  std::string attention =
+      printAttention(biases, rotation, valueRotation, contents, score, factor, mask);
   bool lse = program.hasLse;
   std::string text = "!t = tensor<?x?x?x?xf32>\nfunc.func @f(" + printArguments() +
                      ")\n    -> (!t {pe.name = \"o\"}";

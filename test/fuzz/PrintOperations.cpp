@@ -69,22 +69,36 @@ std::string Printer::printBias(const Node &node, const std::vector<std::string> 
   }
 }
 
-/// Prints "#pe.rope_scaling<...>".
-static std::string printScaling(const Node &node) {
+static std::string printPairFactors(int64_t pairs, bool isLong) {
+  std::string list;
+  for (int64_t pair = 0; pair < pairs; ++pair)
+    list += (pair ? ", " : "") + printReal(pairFactor(pair, isLong));
+  return "[" + list + "]";
+}
+
+/// Prints "#pe.rope_scaling<...>" for a rotation of `dims` dims.
+static std::string printScaling(const Node &node, int64_t dims) {
   const reference::RopeKind &kind = reference::kRopeKinds[node.integers[1] - 1];
   std::string text =
       "#pe.rope_scaling<" + std::string(kind.name) + ", factor = " + printReal(node.reals[1]);
   if (kind.hasLength)
     text += ", original_length = " + std::to_string(kOriginalLength);
-  for (auto [bound, value] : {std::pair(kind.fast, kFast), {kind.slow, kSlow}})
-    if (bound.name)
-      text += ", " + std::string(bound.name) + " = " + printReal(value);
+  if (kind.hasFactors)
+    text += ", short_factor = " + printPairFactors(dims / 2, false) +
+            ", long_factor = " + printPairFactors(dims / 2, true);
+  if (kind.second.name)
+    return text + ", " + kind.first.name + " = " + printReal(kFast) + ", " + kind.second.name +
+           " = " + printReal(kSlow) + ">";
+  if (kind.first.name)
+    text += ", " + std::string(kind.first.name) + " = " +
+            printReal(kind.hasFactors ? kAttentionFactor : kRotatedShare);
   return text + ">";
 }
 
 std::string Printer::printRotation(const Node &node) {
   const bool isTable = node.op == Op::RotationTable;
-  const bool isLearned = !isTable && !node.parameters.empty();
+  const bool hasAxes = !isTable && node.integers[3] != kNoAxes;
+  const bool isLearned = !isTable && !hasAxes && !node.parameters.empty();
   std::string attributes;
   auto add = [&](const std::string &text) {
     attributes += (attributes.empty() ? "" : ", ") + text;
@@ -95,13 +109,24 @@ std::string Printer::printRotation(const Node &node) {
     add("interleaved = true");
   if (node.integers[0])
     add("rotary_dims = " + std::to_string(node.integers[0]));
+  if (node.integers[2])
+    add("trailing = true");
+  if (hasAxes)
+    add("sections = [3, 2, 3], sections_of = 8");
+  if (node.integers[3] == kAlternating)
+    add("alternating = true");
+  if (node.integers[3] == kRestarting)
+    add("restart = true");
   if (!isTable && node.integers[1])
-    add("scaling = " + printScaling(node));
+    add("scaling = " +
+        printScaling(node, node.integers[0] ? node.integers[0] : program.sizes.headDim));
   std::string text = isTable ? "pe.rotation_table " : "pe.rotary";
   if (isTable)
     text += listParameters(node.parameters, false);
   if (isLearned)
     text += " " + listTyped(node.parameters);
+  if (hasAxes)
+    text += " positions(" + listTyped(node.parameters) + ")";
   if (!attributes.empty())
     text += " {" + attributes + "}";
   return define(isTable ? text + " : " + listParameters(node.parameters, true) : text);
@@ -119,6 +144,8 @@ std::string Printer::printFrequencies(const Node &node) {
     attributes += ", interleaved = true";
   if (node.integers[0])
     attributes += ", rotary_dims = " + std::to_string(node.integers[0]);
+  if (node.integers[2])
+    attributes += ", trailing = true";
   return define("pe.rotation_fn(" + listTyped(node.parameters) + ") attributes {" + attributes +
                 "} expr \"" + formula + "\"");
 }

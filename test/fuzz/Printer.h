@@ -29,6 +29,7 @@ private:
   // Print.cpp: the function and its attention, merge or embed.
   std::string printArguments() const;
   std::string printAttention(const std::vector<std::string> &biases, const std::string &rotation,
+                             const std::string &valueRotation,
                              const std::vector<std::string> &contents, const std::string &score,
                              const std::string &factor, const std::string &mask);
   std::string printMerge() const;
