@@ -20,8 +20,8 @@ from ._program import Options, Program
 _PLACE = re.compile(r"([%$])\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _CLAUSE = re.compile(r"([a-z_]+)\((.*)\)", re.DOTALL)
 # Clauses in the order of the dialect's syntax.
-_KINDS = ("bias", "prologue", "rotate", "content", "query", "value_content", "score", "sink",
-          "factor", "dropout", "positions", "mask", "pages")
+_KINDS = ("bias", "prologue", "rotate", "rotate_values", "content", "query", "value_content",
+          "score", "sink", "factor", "dropout", "positions", "mask", "pages")
 _LISTS = ("bias", "prologue", "content", "query", "value_content", "factor")
 
 

@@ -48,10 +48,14 @@ FILES = {
     "kerple_log": (lambda: nn.KerpleLog(2), pe.causal),
     "kerple_power": (lambda: nn.KerplePower(2), pe.causal),
     "key_bias": (nn.KeyBias, pe.causal),
+    "mrope": (lambda: nn.MRoPE((12, 10, 10), scaled=True), pe.causal),
+    "mrope_interleaved": (lambda: nn.MRoPE((24, 20, 20), interleaved=True, scaled=True),
+                          pe.causal),
     "music_transformer": (lambda depth=16: nn.MusicTransformer(head_dim=depth), pe.causal),
     "nope": (nn.NoPE, pe.causal),
     "relative_table": (lambda: nn.RelativeTable(2), pe.causal),
     "rope": (nn.RoPE, pe.causal),
+    "rope_2d": (lambda: nn.MRoPE((1, 1), scaled=True, restart=True), pe.causal),
     "rope_bidirectional": (nn.RoPE, None),
     "rope_dynamic_ntk": (lambda: nn.RoPE(scaling={"kind": "dynamic_ntk", "factor": 4.0,
                                                   "original_length": 2048}), pe.causal),
@@ -59,11 +63,17 @@ FILES = {
     "rope_interleaved": (lambda: nn.RoPE(interleaved=True), pe.causal),
     "rope_llama3": (lambda: nn.RoPE(scaling={"kind": "llama3", "factor": 8.0, "low": 1.0,
                                              "high": 4.0, "original_length": 8192}), pe.causal),
+    "rope_longrope": (lambda: nn.RoPE(rotary_dims=8, scaling={
+        "kind": "longrope", "factor": 4.0, "original_length": 2048,
+        "short_factor": [1.0, 1.05, 1.1, 1.25], "long_factor": [1.0, 1.5, 2.75, 4.0]}), pe.causal),
     "rope_ntk": (lambda: nn.RoPE(scaling={"kind": "ntk", "factor": 4.0}), pe.causal),
     "rope_partial": (lambda: nn.RoPE(rotary_dims=8), pe.causal),
     "rope_per_head": (lambda: nn.RoPE(heads=2, learned=True), pe.causal),
     "rope_pi": (lambda: nn.RoPE(scaling={"kind": "linear", "factor": 4.0}), pe.causal),
+    "rope_proportional": (lambda: nn.RoPE(scaling={
+        "kind": "proportional", "factor": 1.0, "partial_rotary_factor": 0.25}), pe.causal),
     "rope_table": (nn.RotationTable, pe.causal),
+    "rope_values": (lambda: nn.RoPE(values=True), pe.causal),
     "rope_yarn": (lambda: nn.RoPE(scaling={"kind": "yarn", "factor": 4.0,
                                            "original_length": 2048}), pe.causal),
     "rse": (lambda: nn.RSE(2), pe.causal),
@@ -158,6 +168,16 @@ def ranks(call, sink=False):
     return rows | ({"sink": draw(call.batch, call.heads, call.q_len)} if sink else {})
 
 
+def positions_by_axis(axes):
+    """Returns a function that makes positions of queries and of keys along several axes."""
+    def positions(call):
+        def of(rows, step):
+            count = axes * call.batch * rows
+            return (torch.arange(count) * step % 41).int().reshape(axes, call.batch, rows)
+        return {"q_positions": of(call.q_len, 5), "k_positions": of(call.k_len, 7)}
+    return positions
+
+
 # The tensors that calls of some cases provide.
 DATA = {
     "inkling": ranks,
@@ -166,6 +186,9 @@ DATA = {
     "inkling_window": ranks,
     "forgetting": gates,
     "key_bias": lambda call: {"key_bias": draw(call.batch, call.k_len)},
+    "mrope": positions_by_axis(3),
+    "mrope_interleaved": positions_by_axis(3),
+    "rope_2d": positions_by_axis(2),
     "rope_table": rows_of_angles,
     "rope_table_of_batches": rows_of_batches,
     "positions": uneven_positions,

@@ -30,27 +30,29 @@ def test_activations_are_those_of_the_header() -> None:
     assert f"one function per link: {_list(names)} |" in _read("docs/spec-tile.md")
 
 
-def _scalings() -> dict[str, tuple[bool, dict[str, str]]]:
-    """Returns whether a kind has an original length, and its bounds with their defaults."""
+def _scalings() -> dict[str, tuple[bool, dict[str, str], bool]]:
+    """Returns whether a kind has an original length, its numbers with their defaults, and whether
+    it has factors per pair."""
     rows = re.findall(r'RopeKind\{"(\w+)", (\w+), (.*?)\},? (?=RopeKind|\})',
                       _read("runtime/reference/RopeKinds.h"))
-    return {name: (length == "true", dict(re.findall(r'"(\w+)", ([\d.]+)', bounds)))
-            for name, length, bounds in rows}
+    return {name: (length == "true", dict(re.findall(r'"(\w+)", ([\d.]+)', rest)),
+                   rest.endswith("true")) for name, length, rest in rows}
 
 
 def test_scalings_are_those_of_the_header() -> None:
     scalings = _scalings()
     assert list(scalings) == list(_rotations.SCALINGS)
-    long = [name for name, (has_length, _) in scalings.items() if has_length]
+    long = [name for name, (has_length, *_) in scalings.items() if has_length]
     described, spec = _read("dialect/PE/PEAttributes.td"), _read("docs/spec.md")
     assert f"`original_length` ({', '.join(long)}) is the training length" in described
     assert f"the kind is {_list(list(scalings))}, with the parameters" in spec
     assert f"| {_list(long, 'and')} have an original_length" in spec
-    for name, (has_length, bounds) in scalings.items():
+    for name, (has_length, bounds, has_factors) in scalings.items():
         needed, others = _rotations.SCALINGS[name]
-        assert needed == (("factor", "original_length") if has_length else ("factor",))
+        assert needed == ("factor", *["original_length"] * has_length,
+                          *["short_factor", "long_factor"] * has_factors)
         assert set(others) == set(bounds)
-        if bounds:
+        if len(bounds) == 2:
             first, second = (f"`{bound}` ({value})" for bound, value in bounds.items())
             assert re.search(f"`{name}` (also )?takes {re.escape(first)} and {re.escape(second)}",
                              described)

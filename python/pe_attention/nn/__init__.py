@@ -6,13 +6,13 @@ from ._biases import (ALiBi, Forgetting, KerpleLog, KerplePower, KeyBias, Relati
 from ._content import Inkling, MusicTransformer, Shaw, TransformerXL
 from ._embeddings import Algebraic, Binary, Learned, Mixture, Sinusoidal
 from ._fire import FIRE, ClampedFIRE
-from ._rotations import RSE, RoPE, RotationTable
+from ._rotations import RSE, MRoPE, RoPE, RotationTable
 from ._scores import (AttentionSink, LengthScale, NoPE, Positions, Sigmoid, Softcap, Softpick,
                       StickBreaking)
 from ._words import words_of
 
 __all__ = ["ALiBi", "Algebraic", "AttentionSink", "Binary", "ClampedFIRE", "FIRE", "Forgetting",
-           "Inkling", "KerpleLog", "KerplePower", "KeyBias", "Learned", "LengthScale", "Mixture",
+           "Inkling", "KerpleLog", "KerplePower", "KeyBias", "Learned", "LengthScale", "MRoPE", "Mixture",
            "MusicTransformer", "NoPE", "Positions", "RSE", "RelativeTable", "RoPE", "RotationTable",
            "Sandwich", "Shaw", "Sigmoid", "Sinusoidal", "Softcap", "Softpick", "StickBreaking",
            "T5", "TransformerXL"]

@@ -37,6 +37,7 @@ _HINTS = {
 _OF_TOKENS = {"head_dim": _TOKENS, "dim": _TOKENS}
 _OF_CLASS = {
     "RoPE": {"*": "the head dim is taken from the query; the base is base=10000.0"},
+    "MRoPE": {"mrope_section": "write sections=(16, 24, 24)"},
     "Softcap": {"*": "write cap=30.0"},
     "Shaw": {"*": "write head_dim=64"},
     "MusicTransformer": {"*": "write head_dim=64, and length=2048 for the longest distance"},
