@@ -89,7 +89,7 @@ GENERIC = """
     %b = "func.call"(%slopes) <{callee = @slope}> : (tensor<?xf32>) -> !pe.bias
     %m = "pe.causal"() : () -> !pe.mask
     %o = "pe.attention"(%q, %k, %v, %b, %sink, %m) <{
-        operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0>}>
+        operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0>}>
         : (!x, !x, !x, !pe.bias, tensor<?xf32>, !pe.mask) -> !x
     "func.return"(%o) : (!x) -> ()
   }) : () -> ()

@@ -12,10 +12,10 @@ from ._scores import (AttentionSink, LengthScale, NoPE, Positions, Sigmoid, Soft
 from ._words import words_of
 
 __all__ = ["ALiBi", "Algebraic", "AttentionSink", "Binary", "ClampedFIRE", "FIRE", "Forgetting",
-           "Inkling", "KerpleLog", "KerplePower", "KeyBias", "Learned", "LengthScale", "MRoPE", "Mixture",
-           "MusicTransformer", "NoPE", "Positions", "RSE", "RelativeTable", "RoPE", "RotationTable",
-           "Sandwich", "Shaw", "Sigmoid", "Sinusoidal", "Softcap", "Softpick", "StickBreaking",
-           "T5", "TransformerXL"]
+           "Inkling", "KerpleLog", "KerplePower", "KeyBias", "Learned", "LengthScale", "MRoPE",
+           "Mixture", "MusicTransformer", "NoPE", "Positions", "RSE", "RelativeTable", "RoPE",
+           "RotationTable", "Sandwich", "Shaw", "Sigmoid", "Sinusoidal", "Softcap", "Softpick",
+           "StickBreaking", "T5", "TransformerXL"]
 
 for _name in __all__:
     check_constructor(globals()[_name], words_of(_name))

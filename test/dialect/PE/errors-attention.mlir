@@ -139,7 +139,7 @@ func.func private @mask_argument(%q: tensor<?x?x?x?xf32>, %m: !pe.mask) {
 func.func @rank(%q: tensor<?x?x?xf32>) {
   // expected-error @below {{operand #0 must be 4D tensor}}
   %o = "pe.attention"(%q, %q, %q)
-      <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>}>
+      <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>}>
       : (tensor<?x?x?xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
   return
 }

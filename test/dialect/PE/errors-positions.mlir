@@ -5,7 +5,7 @@
 func.func @positions_alone(%q: !qkv, %p: tensor<?x?xi32>) -> !qkv {
   // expected-error @below {{positions of both queries and keys, found only those of the queries (positions-C1)}}
   %o = "pe.attention"(%q, %q, %q, %p) <{normalizer = #pe.normalizer<softmax>,
-      operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0>}>
+      operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0>}>
       : (!qkv, !qkv, !qkv, tensor<?x?xi32>) -> !qkv
   return %o : !qkv
 }

@@ -16,7 +16,8 @@ _TEXT = """
     {mask}
     %r:{count} = "pe.attention"(%arg0, %arg1, %arg2, {operands}) <{{
         direction = #pe.direction<before>, normalizer = #pe.normalizer<softmax>,
-        operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, {sinks}, 0, 0, 0, 0, 1, 0, 0>,
+        operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, {sinks}, 0, 0, 0, 0, 1, 0, 0,
+                                    0>,
         remainder = #pe.remainder<drop>}}> : ({x}, {x}, {x}, {types}) -> ({results})
     "func.return"({values}) : ({results}) -> ()
   }}) : () -> ()
