@@ -134,9 +134,12 @@ def test_runs(name):
                for name in ("inkling", "inkling_global", "inkling_window")},
             "inkling2": lambda: {"r": torch.randn(1, 2, 24, 16), "sink": torch.randn(1, 2, 24)},
             "rope_table": lambda: {"cos": torch.randn(24, 8), "sin": torch.randn(24, 8)}}
+    axes = {"mrope": 3, "mrope_interleaved": 3, "rope_2d": 2}
     given = {n: t.requires_grad_() for n, t in data[name]().items()} if name in data else {}
-    o = pe.attention(q, k, v, encoding(**given) if given else encoding, mask=mask)
     wanted = [q, k, v, *encoding.parameters(), *given.values()]
+    if name in axes:
+        given = {"positions": torch.randint(0, 60, (axes[name], 1, 24))}
+    o = pe.attention(q, k, v, encoding(**given) if given else encoding, mask=mask)
     for gradient in torch.autograd.grad(o, wanted, d_o):
         assert torch.isfinite(gradient).all()
 

@@ -32,6 +32,21 @@ WRONG = {
     "a switch": (lambda: nn.T5(8, bidirectional=1), "bidirectional: expected True or False"),
     "a base": (lambda: nn.RoPE(base=float("nan")), "base: expected a finite number, found nan"),
     "a layer": (lambda: nn.FIRE(8, hidden=(32, 0)), r"hidden=\(32, 32\), found \(32, 0\)"),
+    "a list of a scaling": (
+        lambda: nn.RoPE(scaling={"kind": "longrope", "factor": 4.0, "original_length": 64,
+                                 "short_factor": 1.0, "long_factor": [1.0]}),
+        "scaling: expected short_factor to be a list with a number for each pair, found 1.0"),
+    "a number of a scaling": (
+        lambda: nn.RoPE(scaling={"kind": "linear", "factor": [4.0]}),
+        r"scaling: expected factor to be a number, found \[4.0\]"),
+    "trailing dims": (lambda: nn.RoPE(trailing=True), "trailing: expected rotary_dims"),
+    "learned rotation of values": (lambda: nn.RoPE(heads=2, learned=True, values=True),
+                                   "values: expected a fixed base"),
+    "an empty section": (lambda: nn.MRoPE(sections=(16, 0)),
+                         "sections: expected a positive number of pairs for every axis"),
+    "restart of interleaved axes": (
+        lambda: nn.MRoPE(sections=(4, 4), interleaved=True, restart=True),
+        "restart: expected interleaved=False"),
     "a scaling": (lambda: nn.RoPE(scaling="yarn"), "scaling: expected a dict or None, found 'yarn"),
     "a cap": (lambda: nn.Softcap(8), "write cap=30.0"),
     "an embedding": (lambda: nn.Learned(512, 768), r"write Learned\(length=512, dim=768\)"),

@@ -1,4 +1,5 @@
-"""Tests of rotations by formula, and of tables per batch entry."""
+"""Tests of rotations by formula, by positions of several axes, of values, and of tables per batch
+entry."""
 
 import pytest
 import torch
@@ -174,3 +175,53 @@ def test_tables_with_wrong_shapes():
     with pytest.raises(pe.InputError, match="per_batch=True takes 3 axes"):
         pe.attention(q, k, v, (nn.ALiBi(2) + nn.RotationTable())(cos=angles.cos(),
                                                                 sin=angles.sin()))
+
+
+def _rope_of(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
+    """Rotates the halves of the last axis by angles, in float64."""
+    first, second = x.double().chunk(2, -1)
+    cos, sin = angles.cos(), angles.sin()
+    return torch.cat([first * cos - second * sin, second * cos + first * sin], -1)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_mrope_equals_its_definition(interleaved):
+    """Equal positions in one tensor or in two, and strict sections."""
+    q, k, v = (torch.randn(2, 3, 21, 16) for _ in range(3))
+    positions = torch.randint(0, 90, (3, 2, 21), dtype=torch.int32)
+    encoding = nn.MRoPE(sections=(3, 2, 3), interleaved=interleaved)
+    axes = [0, 1, 2, 0, 1, 2, 0, 0] if interleaved else [0, 0, 0, 1, 1, 2, 2, 2]
+    angles = torch.stack([positions[axis] for axis in axes], -1)[:, None] * (
+        10000.0 ** (-torch.arange(8, dtype=torch.float64) / 8))
+    scores = _rope_of(q, angles) @ _rope_of(k, angles).mT / 4
+    scores = scores.masked_fill(~torch.ones(21, 21).tril().bool(), -torch.inf)
+    expected = scores.softmax(-1) @ v.double()
+    o = pe.attention(q, k, v, encoding(positions=positions), mask=pe.causal)
+    assert (o - expected).abs().max() < 1e-5
+    same = pe.attention(q, k, v, encoding(q_positions=positions, k_positions=positions),
+                        mask=pe.causal)
+    assert torch.equal(o, same)
+    # The last tokens alone, as in decoding.
+    last = pe.attention(q[:, :, -2:], k, v, encoding(
+        q_positions=positions[:, :, -2:].contiguous(), k_positions=positions), mask=pe.causal)
+    assert (last - expected[:, :, -2:]).abs().max() < 1e-5
+
+
+def test_mrope_names_wrong_positions_and_sections():
+    q = torch.randn(1, 2, 8, 16)
+    encoding = nn.MRoPE(sections=(3, 2, 3))
+    with pytest.raises(pe.InputError, match=r"MRoPE: positions: expected \[3, batch, length\]"):
+        pe.attention(q, q, q, encoding(positions=torch.zeros(2, 1, 8, dtype=torch.int32)))
+    wide = nn.MRoPE(sections=(16, 24, 24))(positions=torch.zeros(3, 1, 8, dtype=torch.int32))
+    with pytest.raises(pe.Error, match=r"sections that add up to the 8 rotated pairs.*rotary-C11"):
+        pe.attention(q, q, q, wide)
+
+
+def test_values_are_rotated_by_the_distance():
+    """A shift of all positions changes nothing, because outputs are rotated back."""
+    q, k, v = (torch.randn(1, 2, 12, 16) for _ in range(3))
+    encoding = nn.RoPE(values=True)
+    o = pe.attention(q, k, v, encoding, mask=pe.causal)
+    later = pe.attention(q, k, v, encoding, mask=pe.causal, q_start=100, k_start=100)
+    assert (o - later).abs().max() < 1e-5
+    assert (o - pe.attention(q, k, v, nn.RoPE(), mask=pe.causal)).abs().max() > 0.1

@@ -23,11 +23,11 @@ SCALINGS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "proportional": (("factor",), ("partial_rotary_factor",)),
 }
 
-# A scaling: its kind, its numbers, and for longrope its lists with a factor per pair.
-Scaling = Mapping[str, float | str | Sequence[float]]
+# The kind of a scaling, its numbers, and for longrope its lists with a factor per pair.
+Value = float | str | Sequence[float]
 
 
-def _number(name: str, value: float | str | Sequence[float]) -> str:
+def _number(name: str, value: Value) -> str:
     """Returns a number of a scaling, or a list of them, as text."""
     if name in ("short_factor", "long_factor"):
         if isinstance(value, (str, float, int)):
@@ -39,7 +39,7 @@ def _number(name: str, value: float | str | Sequence[float]) -> str:
     return str(int(value)) if name == "original_length" else repr(float(value))
 
 
-def _scaling(scaling: Scaling) -> str:
+def _scaling(scaling: Mapping[str, Value]) -> str:
     """Returns the attribute for a scaling such as {"kind": "yarn", "factor": 4.0,
     "original_length": 2048}."""
     given = dict(scaling)
@@ -60,7 +60,7 @@ def _scaling(scaling: Scaling) -> str:
 
 
 def rotary(base: float | None, interleaved: bool, rotary_dims: int | None,
-           scaling: Scaling | None, *others: str, trailing: bool = False) -> str:
+           scaling: Mapping[str, Value] | None, *others: str, trailing: bool = False) -> str:
     """Returns the attributes of `pe.rotary`, and `others` after them."""
     if trailing and rotary_dims is None:
         raise InputError("trailing: expected rotary_dims, the number of dims at the end of a head, "
@@ -95,8 +95,8 @@ class RoPE(Encoding):
 
     def __init__(self, *, base: float = 10000.0, interleaved: bool = False,
                  rotary_dims: int | None = None, trailing: bool = False,
-                 scaling: Scaling | None = None, heads: int | None = None, learned: bool = False,
-                 values: bool = False) -> None:
+                 scaling: Mapping[str, Value] | None = None, heads: int | None = None,
+                 learned: bool = False, values: bool = False) -> None:
         super().__init__(heads)
         if learned and values:
             raise InputError("values: expected a fixed base of a rotation of values, found "
@@ -123,7 +123,7 @@ class MRoPE(Encoding):
     width. The pairs of the first axis come first. With `interleaved`, axes take turns, as in
     Qwen3-VL. The sections add up to the pairs of a head; with `scaled`, they are shares of any
     number of pairs. With `restart`, the frequencies begin again with every axis, as in 2-D RoPE,
-    which is MRoPE((1, 1), scaled=True, restart=True).
+    which is MRoPE(sections=(1, 1), scaled=True, restart=True).
 
     Queries and keys of one call have equal positions. If they differ, as in decoding, pass
     `encoding(q_positions=new, k_positions=all)`; in a sum of encodings, that requires
@@ -131,7 +131,7 @@ class MRoPE(Encoding):
     `trailing` are as in `RoPE`.
     """
 
-    def __init__(self, sections: Sequence[int] = (16, 24, 24), *, interleaved: bool = False,
+    def __init__(self, *, sections: Sequence[int] = (16, 24, 24), interleaved: bool = False,
                  scaled: bool = False, restart: bool = False, separate: bool = False,
                  base: float = 10000.0, rotary_dims: int | None = None,
                  trailing: bool = False) -> None:
@@ -152,11 +152,11 @@ class MRoPE(Encoding):
         operands = ", ".join(f"%{{{name}}}" for name in names)
         types = ", ".join([type_] * len(names))
         self.define(f"%{{rotation}} = pe.rotary positions({operands} : {types}){self.settings}",
-                    "rotate(%{rotation})", data={name: (type_, init) for name in names})
+                    "rotate(%{rotation})", data=dict.fromkeys(names, (type_, init)))
         # The variant with separate positions, hidden from the submodules of this module.
         self.__dict__["apart"] = None if separate else MRoPE(
-            sections, interleaved=interleaved, scaled=scaled, restart=restart, separate=True,
-            base=base, rotary_dims=rotary_dims, trailing=trailing)
+            sections=sections, interleaved=interleaved, scaled=scaled, restart=restart,
+            separate=True, base=base, rotary_dims=rotary_dims, trailing=trailing)
 
     def forward(self, **data: torch.Tensor) -> Bound:
         apart: MRoPE | None = self.__dict__["apart"]
@@ -227,7 +227,7 @@ class RSE(Encoding):
     """
 
     def __init__(self, heads: int, *, base: float = 10000.0, bidirectional: bool = False,
-                 scaling: Scaling | None = None) -> None:
+                 scaling: Mapping[str, Value] | None = None) -> None:
         super().__init__(heads)
         self.declare("decay", per_head(0.01))
         coordinate = "pe.distance" if bidirectional else "pe.relative"
