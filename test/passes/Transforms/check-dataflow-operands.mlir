@@ -144,3 +144,15 @@ func.func @axes_of_queries(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %
   %o = pe.attention %q, %k, %v content(%c) query(%r : tensor<?x?x?x8xf32>) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+func.func @axes_of_positions(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+    // expected-error-re @below {{["axes", "batch", "query"] of positions by axis,{{.*}}"key"]{{.*}}(dataflow-C6)}}
+    %p: tensor<3x?x?xi32> {pe.name = "p", pe.axes = ["axes", "batch", "key"]}) -> (!qkv {pe.name = "o"}) {
+  %r = pe.rotary positions(%p : tensor<3x?x?xi32>) {sections = [3, 2, 3]}
+  %o = pe.attention %q, %k, %v rotate(%r) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}

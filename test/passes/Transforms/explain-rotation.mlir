@@ -62,3 +62,17 @@ func.func @table(%q: !t {pe.name = "q"}, %cos: tensor<?x?xf32> {pe.name = "cos"}
   %o = pe.attention %q, %q, %q rotate(%r) : (!t, !t, !t) -> !t
   return %o : !t
 }
+// CHECK:      rotation pe.rotary {rotary_dims = 16, trailing = true}
+// CHECK:        pairs: 8, halves (x_p, x_{p+8}), of the last 16 dims of 64
+// CHECK:      rotation of values pe.rotary {alternating = true, sections = [3, 2, 3], sections_of = 8}
+// CHECK-NEXT:   at {{[^,]*$}}
+// CHECK:        angles: each pair is rotated by the position along its axis
+// CHECK-NEXT:   data: p
+// CHECK:        values are rotated before the kernel, and outputs are rotated back after it;
+// CHECK-NEXT:   price: 192 operations per query and per value of a head
+func.func @values(%q: !t {pe.name = "q"}, %p: tensor<3x?x?xi32> {pe.name = "p"}) -> (!t {pe.name = "o"}) {
+  %r = pe.rotary {rotary_dims = 16, trailing = true}
+  %s = pe.rotary positions(%p : tensor<3x?x?xi32>) {sections = [3, 2, 3], sections_of = 8, alternating = true}
+  %o = pe.attention %q, %q, %q rotate(%r) rotate_values(%s) : (!t, !t, !t) -> !t
+  return %o : !t
+}
