@@ -250,9 +250,10 @@ std::vector<std::string> messagesOfRotation(const std::string &arguments,
       continue;
     }
     TensorMap inputs = tensors;
-    const Shape queries = {sizes.batch, sizes.heads, sizes.queries, 8};
-    for (const char *name : {"q", "k", "v"})
-      inputs[name] = Tensor::zeros(DType::F32, queries);
+    const int64_t keys = sizes.keys.value_or(sizes.queries);
+    inputs["q"] = Tensor::zeros(DType::F32, {sizes.batch, sizes.heads, sizes.queries, 8});
+    for (const char *name : {"k", "v"})
+      inputs[name] = Tensor::zeros(DType::F32, {sizes.batch, sizes.heads, keys, 8});
     Expected<Call> call = function->forward(inputs);
     messages.push_back(call ? "" : call.error().getMessage());
   }
@@ -315,6 +316,22 @@ TEST(Embed, BatchedTablesNeedAnEntryPerBatchEntry) {
   EXPECT_EQ(ofBatch(2), onEveryTarget(""));
   EXPECT_EQ(ofBatch(3), onEveryTarget(what + "most 2, found 3"));
   EXPECT_EQ(ofBatch(1), onEveryTarget(what + "least 2, found 1"));
+}
+
+// call-C9 of docs/spec.md.
+TEST(Embed, OneTensorOfPositionsNeedsAsManyQueriesAsKeys) {
+  auto ofKeys = [](int64_t keys) {
+    const std::string type = "tensor<2x?x?xi32>";
+    return messagesOfRotation(
+        "%p: " + type + " {pe.name = \"p\"}",
+        "pe.rotary positions(%p : " + type + ") {sections = [2, 2]}",
+        {{"p", Tensor::zeros(DType::I32, {2, 1, 5})}}, {.heads = 2, .queries = 5, .keys = keys});
+  };
+  const std::string what = " because 'p' holds the positions of both; give two tensors to "
+                           "pe.rotary: expected at least ";
+  EXPECT_EQ(ofKeys(5), onEveryTarget(""));
+  EXPECT_EQ(ofKeys(7), onEveryTarget("queries, as many as keys" + what + "7, found 5"));
+  EXPECT_EQ(ofKeys(3), onEveryTarget("keys, as many as queries" + what + "5, found 3"));
 }
 
 // The loops lowering accepts every type and its own options. CPU kernels reject unsupported types.
