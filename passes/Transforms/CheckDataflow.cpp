@@ -254,6 +254,13 @@ LogicalResult checkAxesOfPositions(RotationOpInterface rotation, Value positions
          << "\"] of positions by axis, found " << axes << "; they may be omitted (dataflow-C6)";
 }
 
+/// Returns true if an attention defines the sizes of this argument, which need not be named then.
+bool definesSizes(AttentionOp attention, BlockArgument argument) {
+  return argument == attention.getQueryPositions() || argument == attention.getKeyPositions() ||
+         argument == attention.getPages() ||
+         llvm::is_contained(attention.getContentQueries(), argument);
+}
+
 /// Checks that unknown sizes have one meaning, and that only scalar code indexes axes over tokens.
 LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
   auto axes = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "pe.axes");
@@ -291,10 +298,7 @@ LogicalResult checkAxes(func::FuncOp function, BlockArgument argument) {
         return mlir::emitError(argument.getLoc())
                << "expected pe.axes " << axesOfOperand(use) << " of this operand of pe.attention, "
                << "found " << axes << "; they may be omitted (dataflow-C6)";
-      auto attention = cast<AttentionOp>(use.getOwner());
-      hasSizes |= argument == attention.getQueryPositions() ||
-                  argument == attention.getKeyPositions() || argument == attention.getPages() ||
-                  llvm::is_contained(attention.getContentQueries(), argument);
+      hasSizes |= definesSizes(cast<AttentionOp>(use.getOwner()), argument);
       if (use.getOperandNumber() < 3)
         return success();
       continue;
