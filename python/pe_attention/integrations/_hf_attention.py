@@ -15,7 +15,7 @@ from .._attention import attention
 from .._errors import InputError
 from .._masks import causal
 from .._module import Bound, Encoding, Sum
-from ._hf_bias import AXES, OwnBias, PairBias, RowSinks, pairs_of, sinks_of
+from ._hf_bias import AXES, OwnBias, OwnRanks, PairBias, RowSinks, pairs_of, sinks_of
 from ._hf_masks import AttentionMask, Rule
 
 NAME = "pe_attention"
@@ -51,7 +51,7 @@ class Attached:
     name: str = ""
     encoding: Encoding | None = None
     # The model's relative bias, or None if pe does not compute it.
-    own: OwnBias | None = None
+    own: OwnBias | OwnRanks | None = None
     drops_bias: bool = False
     hides_rotation: bool = False
     # True if an encoding depends on absolute positions.
@@ -118,7 +118,9 @@ def attend(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, valu
     sizes = (query.shape[0], query.shape[1], query.shape[2], key.shape[2])
     axes: tuple[str, ...] = ()
     data = {}
-    if here.own is not None:
+    if isinstance(here.own, OwnRanks):
+        data.update(_own_ranks(name, here.own, module, position_bias, query))
+    elif here.own is not None:
         data["table"] = _own_table(name, position_bias, query)
     elif position_bias is not None and not here.drops_bias:
         axes, data["position_bias"] = pairs_of(name, position_bias, sizes, used)
@@ -196,6 +198,18 @@ def _rule(module: torch.nn.Module, here: Attached, name: str, query: torch.Tenso
                          f"positions; found {q_length} queries and {k_length} keys. Return None "
                          f"for this layer")
     return rule
+
+
+def _own_ranks(name: str, own: OwnRanks, module: Any, rows: torch.Tensor | None,
+               query: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Returns the tensors of the bias of an Inkling layer, which passes on the rows of its queries
+    instead of the bias."""
+    p: torch.Tensor = module.rel_logits_proj.proj
+    expected = (*query.shape[:3], p.shape[0])
+    if rows is None or rows.shape != expected:
+        raise InputError(f"{name}: position_bias: expected the rows {list(expected)} of the "
+                         f"layer's queries, found {None if rows is None else list(rows.shape)}")
+    return own.inputs(rows, p)
 
 
 def _own_table(name: str, bias: torch.Tensor | None, query: torch.Tensor) -> torch.Tensor:

@@ -25,6 +25,29 @@ class OwnBias(Encoding):
                     "bias(%{bias})", data={"table": (f"tensor<{buckets}x?xf32>", "")})
 
 
+class OwnRanks(Encoding):
+    """The relative bias of an Inkling model, computed in the kernel from the projected tokens r
+    [batch, heads, queries, rank] and the vectors p [rank, extent], which each call provides. The
+    rank of the model is padded to a multiple of 8 with zeros."""
+
+    def __init__(self, rank: int, extent: int) -> None:
+        super().__init__()
+        self.rank = -(-rank // 8) * 8
+        rows, table = f"tensor<?x?x?x{self.rank}xf32>", f"tensor<{self.rank}x{extent}xf32>"
+        self.define(f"%{{content}} = pe.content_fn(%{{p}} : {table}) extent({extent}) "
+                    f'expr "${{p}}[d, i - j]"', "content(%{content})", f"query(%{{r}} : {rows})",
+                    data={"p": (table, 'pe.axes = ["rank", "distance"]'),
+                          "r": (rows, 'pe.axes = ["batch", "head", "query", "rank"]')})
+
+    def inputs(self, r: torch.Tensor, p: torch.Tensor) -> dict[str, torch.Tensor]:
+        """Returns the tensors of a call, with zeros up to this rank."""
+        missing = self.rank - p.shape[0]
+        if missing:
+            r = torch.nn.functional.pad(r, (0, missing))
+            p = torch.nn.functional.pad(p, (0, 0, 0, missing))
+        return {"p": p.float(), "r": r.float()}
+
+
 class PairBias(Encoding):
     """A bias per pair, which each call provides with the dimensions `axes` only. It is constant
     along the others, so a broadcast tensor is not expanded."""

@@ -22,7 +22,7 @@ from .._errors import InputError
 from .._module import Encoding
 from ._hf_attention import (NAME, NAMES, PLACE, Attached, attached, attend,
                             settle_bare)
-from ._hf_bias import OwnBias
+from ._hf_bias import OwnBias, OwnRanks
 from ._hf_masks import PLAIN, make_mask
 
 __all__ = ["Layer", "Replaced", "register", "use"]
@@ -90,6 +90,7 @@ class Replaced(Sequence[Layer]):
         for layer in self._attentions:
             layer.__dict__.pop(PLACE, None)
             layer.__dict__.pop("compute_bias", None)
+            getattr(layer, "rel_logits_proj", layer).__dict__.pop("forward", None)
             if "pe_encoding" in layer._modules:
                 del layer.pe_encoding
         model.__dict__.pop(_HANDLE, None)
@@ -106,7 +107,8 @@ def use(model: nn.Module, encoding: Encoding | Make | None = None, *, replace_ro
     before.
 
     `replace_rope` removes the model's rotation in layers with an encoding, and `replace_bias` the
-    relative bias of T5 models; by default both remain, and the encoding's bias is added.
+    relative bias of T5 and Inkling models; by default both remain, and the encoding's bias is
+    added. Kernels compute these biases from their parameters, so there is no value per pair.
     Cross-attention keeps its positional parts and runs on pe's kernels.
 
     Rejects a model whose attention does not use transformers' `AttentionInterface`, an encoding for
@@ -224,7 +226,8 @@ def _plan(name: str, layer: nn.Module, is_cross: bool, make: Encoding | Make | N
     plan = Attached(name)
     has_table = all(hasattr(layer, field) for field in (
         "compute_bias", "relative_attention_num_buckets", "relative_attention_max_distance"))
-    plan.drops_bias = has_table
+    ranks = _ranks_of(layer)
+    plan.drops_bias = has_table or ranks is not None
     if is_cross or make is None:
         encoding = None
     else:
@@ -233,6 +236,10 @@ def _plan(name: str, layer: nn.Module, is_cross: bool, make: Encoding | Make | N
         sizes: Any = layer
         plan.own = OwnBias(sizes.relative_attention_num_buckets,
                            sizes.relative_attention_max_distance, not sizes.is_decoder)
+        plan.drops_bias = False
+    if ranks is not None and (encoding is None or not replace_bias):
+        vectors: torch.Tensor = ranks.proj
+        plan.own = OwnRanks(*vectors.shape)
         plan.drops_bias = False
     if encoding is None:
         return plan
@@ -247,9 +254,9 @@ def _plan(name: str, layer: nn.Module, is_cross: bool, make: Encoding | Make | N
         raise InputError(f"encoding: expected one without a rotation, because {name} rotates "
                          f"queries and keys, found {type(encoding).__name__}; pass "
                          f"replace_rope=True")
-    if replace_bias and not has_table:
-        raise InputError(f"replace_bias: expected layers with T5's relative bias, found "
-                         f"{type(layer).__name__} ({name})")
+    if replace_bias and not has_table and ranks is None:
+        raise InputError(f"replace_bias: expected layers with the relative bias of T5 or Inkling, "
+                         f"found {type(layer).__name__} ({name})")
     plan.hides_rotation = replace_rope
     return plan
 
@@ -287,7 +294,11 @@ def _attach(name: str, layer: nn.Module, plan: Attached, replaced: Replaced,
             hook = layer.register_forward_pre_hook(_unturned, with_kwargs=True)
             replaced._hooks.append(hook)
             gone.append("its rotation")
-    if plan.own is not None or (plan.drops_bias and hasattr(layer, "relative_attention_bias")):
+    if _ranks_of(layer) is not None:
+        _replace_ranks(layer, plan, replaced)
+        if plan.own is None:
+            gone.append("its relative bias")
+    elif plan.own is not None or (plan.drops_bias and hasattr(layer, "relative_attention_bias")):
         _replace_bias(layer, plan, replaced)
         if plan.own is None:
             gone.append("its relative bias")
@@ -324,6 +335,30 @@ def _replace_bias(layer: nn.Module, plan: Attached, replaced: Replaced) -> None:
         table.weight.requires_grad_(False)
     # The first layer computes the table instead of the bias and passes it on to all layers.
     layer.__dict__["compute_bias"] = functools.partial(_table_of, table, plan.own is None)
+
+
+def _ranks_of(layer: nn.Module) -> Any:
+    """Returns the module that computes the bias of an Inkling layer from its queries, or None."""
+    found: Any = getattr(layer, "rel_logits_proj", None)
+    vectors = getattr(found, "proj", None)
+    if not isinstance(vectors, torch.Tensor) or not hasattr(found, "rel_extent"):
+        return None
+    return found if vectors.shape[0] <= 64 else None
+
+
+def _replace_ranks(layer: nn.Module, plan: Attached, replaced: Replaced) -> None:
+    """The layer then passes on the rows of its queries instead of the bias. It may scale them, as
+    it scales the bias."""
+    ranks = _ranks_of(layer)
+    if plan.own is None:
+        replaced._frozen.append((ranks.proj, ranks.proj.requires_grad))
+        ranks.proj.requires_grad_(False)
+    ranks.__dict__["forward"] = functools.partial(_rows_of, plan.own is None)
+
+
+def _rows_of(is_replaced: bool, rows: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+    """Takes rows [batch, queries, heads, rank]."""
+    return rows.new_zeros(1, 1, 1, 1) if is_replaced else rows.transpose(1, 2)
 
 
 def _table_of(table: nn.Embedding, is_replaced: bool, *_: Any, **__: Any) -> torch.Tensor:

@@ -69,7 +69,7 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   }
 }
 // GPU-VECTORS: no GPU kernel can compute this: there is no layout for a value over [r, t]
-// LOOPS: error: 'tile.load' op expected a value over r, c, d and e, found one over [r, t]:
+// LOOPS: error: 'tile.load' op expected a value over r, c and a depth, found one over [r, t]:
 // LOOPS-SAME: the loops have no extent for t
 //--- vectors.mlir
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {

@@ -131,6 +131,48 @@ def test_bias_broadcasts(name):
         close(one, two)
 
 
+@pytest.mark.parametrize("make", [inkling, inkling2])
+def test_use_computes_inklings_bias_in_the_kernel(make):
+    """No layer makes a bias per pair then; its rank of 4 is padded."""
+    from pe_attention.integrations._hf_attention import attend
+
+    model = make()
+    tokens, mask = padded("left")
+    expected = run(make.__name__, model, tokens, mask)
+    reference = gradients(model, expected)
+    replaced = use(model)
+    shapes = []
+    library = importlib.import_module("transformers.modeling_utils")
+
+    def recorded(*args, position_bias, **settings):
+        shapes.append(tuple(position_bias.shape[2:]))
+        return attend(*args, position_bias=position_bias, **settings)
+
+    library.AttentionInterface.register("pe_attention", recorded)
+    try:
+        found = run(make.__name__, model, tokens, mask)
+    finally:
+        library.AttentionInterface.register("pe_attention", attend)
+    assert set(shapes) == {(LENGTH, 4)}
+    close(found, expected)
+    same_gradients(gradients(model, found), reference)
+    replaced.restore()
+    model.set_attn_implementation("eager")
+    close(run(make.__name__, model, tokens, mask), expected)
+    replaced = use(model, lambda layer: pe.nn.KerpleLog(HEADS), replace_bias=True)
+    assert all("instead of its relative bias" in str(layer) for layer in replaced)
+    assert not torch.allclose(run(make.__name__, model, tokens, mask), expected, atol=1e-3)
+
+
+@torch.no_grad()
+def test_use_generates_with_inkling():
+    model = inkling()
+    mask = torch.ones_like(TOKENS)
+    expected = generated(model, "dynamic", TOKENS, mask)
+    use(model)
+    assert torch.equal(generated(model, "dynamic", TOKENS, mask), expected)
+
+
 @torch.no_grad()
 def test_bias_and_encoding():
     """An encoding of pe is added to the bias; a padded sequence gives the results of the sequence
@@ -149,12 +191,12 @@ def test_bias_and_encoding():
 
     layer = model.model.layers[0].self_attn
     q, k, v = (torch.randn(1, HEADS, 6, 16) for _ in range(3))
-    bias = torch.randn(1, HEADS, 6, 6)
+    rows = torch.randn(1, HEADS, 6, 4)
     keep = torch.tensor([[0, 0, 1, 1, 1, 1]]).bool()
     rule = make_mask(1, 6, 6, attention_mask=keep)
-    o, _ = attend(layer, q, k, v, rule, position_bias=bias)
+    o, _ = attend(layer, q, k, v, rule, position_bias=rows)
     alone, _ = attend(layer, q[:, :, 2:], k[:, :, 2:], v[:, :, 2:], make_mask(1, 4, 4),
-                      position_bias=bias[:, :, 2:, 2:])
+                      position_bias=rows[:, :, 2:])
     assert attached(layer).reads_positions
     close(o[:, 2:], alone)
     replaced.restore()
