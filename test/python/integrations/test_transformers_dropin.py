@@ -191,13 +191,18 @@ def test_bias_and_encoding():
 
     layer = model.model.layers[0].self_attn
     q, k, v = (torch.randn(1, HEADS, 6, 16) for _ in range(3))
-    rows = torch.randn(1, HEADS, 6, 4)
     keep = torch.tensor([[0, 0, 1, 1, 1, 1]]).bool()
     rule = make_mask(1, 6, 6, attention_mask=keep)
-    o, _ = attend(layer, q, k, v, rule, position_bias=rows)
+    with pytest.raises(pe.InputError, match="its content does not support explicit positions"):
+        attend(layer, q, k, v, rule, position_bias=torch.randn(1, HEADS, 6, 4))
+    here = attached(layer)
+    here.own = None  # as for a bias that pe does not know
+    here._sums.clear()
+    bias = torch.randn(1, HEADS, 6, 6)
+    o, _ = attend(layer, q, k, v, rule, position_bias=bias)
     alone, _ = attend(layer, q[:, :, 2:], k[:, :, 2:], v[:, :, 2:], make_mask(1, 4, 4),
-                      position_bias=rows[:, :, 2:])
-    assert attached(layer).reads_positions
+                      position_bias=bias[:, :, 2:, 2:])
+    assert here.reads_positions
     close(o[:, 2:], alone)
     replaced.restore()
 
