@@ -55,14 +55,14 @@ SmallVector<Value> StreamStage::emitStepUnlessSmall(const Num &n, ValueRange car
   return b.ifElse(
       matters, SmallVector<Type>(carried.getTypes()),
       [&, taken = taken] { return emitStep(n, carried, taken); },
-      [&] { return leaveOut(n, carried); });
+      [&, taken = taken] { return leaveOut(n, carried, taken); });
 }
 
-SmallVector<Value> StreamStage::leaveOut(const Num &n, ValueRange carried) {
+SmallVector<Value> StreamStage::leaveOut(const Num &n, ValueRange carried, size_t taken) {
   // All threads have completed the previous step (emitStepUnlessSmall has a barrier). This thread
   // must not have two copies to the same place in flight.
   Trip trip{n, carried, /*isLeftOut=*/true};
-  walk(role.trip, trip);
+  walk(ArrayRef(role.trip).drop_front(taken), trip);
   Step step(around, placeOf(n));
   for (auto [index, result] : llvm::enumerate(stream.getResults()))
     if (folds.isOuter(index))

@@ -103,7 +103,7 @@ private:
   void storeZeros(const Num &n);
   std::pair<Value, size_t> vote(Value condition);
   Value isAnyAtLeast(const Step &step, const Registers &values, double bound);
-  SmallVector<Value> leaveOut(const Num &n, ValueRange carried);
+  SmallVector<Value> leaveOut(const Num &n, ValueRange carried, size_t taken = 0);
 
   FragmentKernel k;
   KernelBuilder &b;
