@@ -405,8 +405,7 @@ LogicalResult AttentionOp::verify() {
       failed(verifyDropout(*this, getDropout(), getSeed(), {getQuery().getType(), "the query"})) ||
       failed(verifyContentQueries(*this)) || failed(verifyValueContent(*this)) ||
       failed(verifyPositions(*this)) || failed(verifyRotatedKeys(*this)) ||
-      failed(verifyValueRotation(*this)) ||
-      failed(verifyPages(*this)))
+      failed(verifyValueRotation(*this)) || failed(verifyPages(*this)))
     return failure();
   for (auto [value, dims] : {std::pair<Value, int64_t>(getRotation(), q.getDimSize(3)),
                              {getValueRotation(), getValue().getType().getDimSize(3)}})

@@ -171,10 +171,9 @@ Status Evaluator::readRotation(Step &step, size_t n) {
   auto groups = step.operation->operandGroups(kContentQueriesGroup + 1);
   if (!groups)
     return groups.takeError();
-  const bool isOfValues = step.operation->find("operandSegmentSizes") &&
-                          !(*groups)[kValueRotationGroup].empty() &&
-                          n + 1 + (*groups)[kContentQueriesGroup].size() ==
-                              step.operation->operands.size();
+  const bool isOfValues =
+      step.operation->find("operandSegmentSizes") && !(*groups)[kValueRotationGroup].empty() &&
+      n + 1 + (*groups)[kContentQueriesGroup].size() == step.operation->operands.size();
   const AttentionSizes &s = step.problem.sizes;
   const plan::CallSizes sizes = {s.batch,      s.queryHeads, s.keyHeads,  s.queries,   s.keys,
                                  s.queryStart, s.keyStart,   s.headStart, s.headsTotal};

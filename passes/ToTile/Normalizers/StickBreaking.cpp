@@ -30,9 +30,13 @@ namespace {
 Order nearestFirst(const Attention &a) { return a.isAfter ? Order::Ascending : Order::Descending; }
 Order farthestFirst(const Attention &a) { return a.isAfter ? Order::Descending : Order::Ascending; }
 
-/// The largest score of the forward pass, in units of log2: a key leaves at least 2^-30 of the mass
-/// before it (ScanOp, docs/numerics.md).
-constexpr double kMostOdds = 30.0;
+/// The largest scores of the forward pass, in units of log2, with 16-bit and with wider operands: a
+/// key leaves at least 2^-30 or 2^-60 of the mass before it (docs/numerics.md, section 5).
+constexpr double kMostOdds = 30.0, kMostOddsWide = 60.0;
+
+/// Returns true if masses are divided by the odds of several keys at once (ScanOp). In f32 and tf32
+/// the bound of such odds would dominate the gradients of a call whose rows are all saturated.
+bool dividesByOdds(const Attention &a) { return !a.operands.isF32() && !a.operands.isTF32(); }
 
 /// Emits log2(1 + x) for x in [0, 1]. The factor x / (u - 1) compensates the rounding of u = 1 + x
 /// (Kahan 1983, cited in Goldberg 1991, theorem 4); the many tiny x of far keys add up.
@@ -63,6 +67,14 @@ public:
   }
   ForwardWeights emit(TileBuilder &t, Value score, ValueRange state) override {
     z = masked(t, a, score, kMasked);
+    if (!dividesByOdds(a)) {
+      SmallVector<Value> odds = t.mapMany({z}, {"r", "c"}, 2, [](Scalar &s, ValueRange in) {
+        Value u = emitOdds(s, in[0], kMostOddsWide);
+        return SmallVector<Value>{u, s.approximateReciprocal(s.add(u, s.number(1.0)))};
+      });
+      auto [after, left] = t.scan(ScanKind::Mul, order(), odds[1], Value(), state[0], false);
+      return {{pairProduct(t, after, odds[0]), odds[0]}, {left}, {}, z};
+    }
     Value odds = t.map({z}, {"r", "c"},
                        [](Scalar &s, ValueRange in) { return emitOdds(s, in[0], kMostOdds); });
     auto [after, left] = t.scan(ScanKind::Odds, order(), odds, Value(), state[0], false);

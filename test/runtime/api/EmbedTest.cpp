@@ -322,10 +322,10 @@ TEST(Embed, BatchedTablesNeedAnEntryPerBatchEntry) {
 TEST(Embed, OneTensorOfPositionsNeedsAsManyQueriesAsKeys) {
   auto ofKeys = [](int64_t keys) {
     const std::string type = "tensor<2x?x?xi32>";
-    return messagesOfRotation(
-        "%p: " + type + " {pe.name = \"p\"}",
-        "pe.rotary positions(%p : " + type + ") {sections = [2, 2]}",
-        {{"p", Tensor::zeros(DType::I32, {2, 1, 5})}}, {.heads = 2, .queries = 5, .keys = keys});
+    return messagesOfRotation("%p: " + type + " {pe.name = \"p\"}",
+                              "pe.rotary positions(%p : " + type + ") {sections = [2, 2]}",
+                              {{"p", Tensor::zeros(DType::I32, {2, 1, 5})}},
+                              {.heads = 2, .queries = 5, .keys = keys});
   };
   const std::string what = " because 'p' holds the positions of both; give two tensors to "
                            "pe.rotary: expected at least ";
