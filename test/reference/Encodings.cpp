@@ -241,6 +241,8 @@ std::vector<Entry> moreRotaryEncodings() {
          f.attention({}, {rotation}, causal(f));
        }},
       {"rope_proportional",
+       scaledRotary("proportional, factor = 1.0, partial_rotary_factor = 0.25")},
+      {"rope_proportional_half",
        scaledRotary("proportional, factor = 2.0, partial_rotary_factor = 0.5")},
       {"rope_trailing",
        [](ProgramBuilder &f) {
@@ -248,6 +250,12 @@ std::vector<Entry> moreRotaryEncodings() {
          f.attention({}, {rotation}, causal(f));
        }},
       {"rope_values",
+       [](ProgramBuilder &f) {
+         Options options;
+         options.valueRotation = rotary(f, false);
+         f.attention({}, {options.valueRotation}, causal(f), options);
+       }},
+      {"rope_values_two_dims",
        [](ProgramBuilder &f) {
          Options options;
          options.valueRotation =

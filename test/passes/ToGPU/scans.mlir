@@ -1,8 +1,8 @@
-// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline=grad=0 \
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=0 dtype=bf16" \
 // RUN:   --pe-schedule-gpu="set=inner_block=32,owner_tiles=1" --pe-tile-to-gpu | FileCheck %s
-// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline=grad=0 \
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=0 dtype=bf16" \
 // RUN:   --pe-schedule-gpu="set=inner_block=32,owner_tiles=1" --pe-tile-to-gpu | FileCheck %s --check-prefix=COUNT
-// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline=grad=0 \
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=0 dtype=bf16" \
 // RUN:   --pe-schedule-gpu="set=inner_block=32,owner_tiles=1" --pe-tile-to-gpu | FileCheck %s --check-prefix=VOTE
 
 // A lane has eight keys of a row. Four of them take one reciprocal, of the product of two products
