@@ -88,9 +88,11 @@ void ContentFnOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult ContentFnOp::verify() {
-  if (std::optional<int64_t> extent = getExtent(); extent && *extent < 1) // content_fn-C9
-    return emitOpError("expected an extent of at least 1 distance, found ")
-           << *extent << "; without a limit, omit extent(...) (content_fn-C9)";
+  constexpr int64_t most = int64_t(1) << 30; // kernels compare distances in 32 bits
+  if (std::optional<int64_t> extent = getExtent();
+      extent && (*extent < 1 || *extent > most)) // content_fn-C9
+    return emitOpError("expected an extent from 1 to ")
+           << most << " distances, found " << *extent << "; without a limit, omit extent(...) (content_fn-C9)";
   return verifyRegionArguments(*this, kForm, getCaptures());
 }
 

@@ -177,7 +177,9 @@ LogicalResult ReadChecker::checkRange(ReadOp read, unsigned axis, Interval inter
                         << static_cast<int64_t>(interval.least) << " to "
                         << static_cast<int64_t>(interval.most) << " at distances below the extent "
                         << *content.getExtent() << ", expected 0 to " << size - 1
-                        << "; reduce the extent or enlarge " << name << " (content_fn-C10)";
+                        << "; reduce the extent, enlarge " << name
+                        << ", or use a mask that keeps only the other distances, such as pe.causal "
+                           "for i - j >= 0 (content_fn-C10)";
   const bool isLiteral = interval.isConstant();
   auto last = [&] {
     return ShapedType::isDynamic(size) ? "size(" + name + ", " + std::to_string(axis) + ") - 1"

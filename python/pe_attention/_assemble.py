@@ -135,9 +135,9 @@ def _clauses(clauses: Iterable[str]) -> tuple[str, str]:
                                f"remove all but one of the encodings that have it")
     contents, queries = kinds.get("content", []), kinds.get("query", [])
     if queries and len(queries) != len(contents):
-        raise CompileError("expected the content terms of one attention all with queries of their "
-                           "own (Inkling), or all with those of the attention, found both; add "
-                           "only one kind")
+        raise CompileError("expected content terms that all have their own queries, such as "
+                           "Inkling, or all use those of the attention, such as Shaw, found both; "
+                           "add only one kind")
     if len(queries) > 1:  # "%a : type", "%b : type"
         pairs = [query.split(" : ") for query in queries]
         kinds["query"] = [f"{', '.join(p[0] for p in pairs)} : {', '.join(p[1] for p in pairs)}"]

@@ -67,8 +67,16 @@ func.func @shift(%q: !t, %r: tensor<?x8x?x16xf32>, %u: tensor<?x?xf32>) {
 // -----
 
 func.func @extent(%p: tensor<16x64xf32>) {
-  // expected-error @below {{expected an extent of at least 1 distance, found 0; without a limit, omit}}
+  // expected-error @below {{expected an extent from 1 to 1073741824 distances, found 0; without a limit, omit}}
   %c = pe.content_fn(%p : tensor<16x64xf32>) extent(0) expr "p[d, i - j]"
+  return
+}
+
+// -----
+
+func.func @far_extent() {
+  // expected-error @below {{distances, found 9223372036854775807; without a limit, omit extent(...) (content_fn-C9)}}
+  %c = pe.content_fn extent(9223372036854775807) expr "exp(-abs(i - j) / (1 + d))"
   return
 }
 

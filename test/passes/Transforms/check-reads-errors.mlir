@@ -225,7 +225,7 @@ func.func @extent_beyond_table(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"
 func.func @extent_without_mask(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
                                %r: tensor<?x?x?x8xf32> {pe.name = "r"}, %p: tensor<8x64xf32> {pe.name = "p"})
     -> (!qkv {pe.name = "o"}) {
-  // expected-error-re @below {{p is from -63 to 63 at distances below the extent 64,{{.*}}(content_fn-C10)}}
+  // expected-error-re @below {{p is from -63 to 63 at distances below the extent 64,{{.*}}or use a mask{{.*}}-C10)}}
   %c = pe.content_fn(%p : tensor<8x64xf32>) extent(64) expr "p[d, i - j]"
   %o = pe.attention %q, %k, %v content(%c) query(%r : tensor<?x?x?x8xf32>) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
