@@ -92,7 +92,8 @@ LogicalResult ContentFnOp::verify() {
   if (std::optional<int64_t> extent = getExtent();
       extent && (*extent < 1 || *extent > most)) // content_fn-C9
     return emitOpError("expected an extent from 1 to ")
-           << most << " distances, found " << *extent << "; without a limit, omit extent(...) (content_fn-C9)";
+           << most << " distances, found " << *extent
+           << "; without a limit, omit extent(...) (content_fn-C9)";
   return verifyRegionArguments(*this, kForm, getCaptures());
 }
 
