@@ -179,7 +179,41 @@ void mlir::tile::gpu::emitLoad(Scope &scope, LoadOp load) {
   scope.set(load.getValue(), std::move(result));
 }
 
-/// Stores a panel, with one access for two consecutive depths of a lane.
+/// Transposes a 4 x 4 matrix of words in each quad of lanes: lane t passes column t and gets row t.
+static void transposeInQuad(FragmentKernel &k, MutableArrayRef<Value> words) {
+  KernelBuilder &b = k.b;
+  for (int bit : {1, 2}) {
+    Value isUpper = b.compare(arith::CmpIPredicate::ne, k.t / Num(bit) % Num(2), 0);
+    for (int low : {0, bit == 1 ? 2 : 1}) {
+      // A lane keeps the word on its side and exchanges the other one.
+      Value &first = words[low], &second = words[low + bit];
+      Value got = b.shuffleXor(b.select(isUpper, first, second), bit);
+      first = b.select(isUpper, got, first);
+      second = b.select(isUpper, second, got);
+    }
+  }
+}
+
+/// Stores the 16-bit elements of a row of an owner panel, from register `first` on. The lanes of a
+/// quad hold two depths of each tile of eight; they exchange four tiles so that each stores a
+/// tile in one access of 16 bytes.
+static void storeOwner(FragmentKernel &k, ArrayRef<Value> values, int64_t first, int64_t tiles,
+                       Value row, Value exists) {
+  KernelBuilder &b = k.b;
+  const auto word = [&](int64_t tile) {
+    return b.pack(values[first + tile * 4], values[first + tile * 4 + 1]);
+  };
+  int64_t tile = 0;
+  for (; tile + 4 <= tiles; tile += 4) {
+    Registers words = {word(tile), word(tile + 1), word(tile + 2), word(tile + 3)};
+    transposeInQuad(k, words);
+    b.ifThen(exists, [&] { b.storeVector(words, b.global(row, (k.t + Num(tile)) * Num(16))); });
+  }
+  for (; tile < tiles; ++tile)
+    b.ifThen(exists, [&] { b.store(word(tile), b.global(row, k.t * Num(4) + Num(tile * 16)), 4); });
+}
+
+/// Stores a panel.
 static void storePanel(Scope &scope, StoreOp store, const SpaceSet &spaces) {
   FragmentKernel &k = scope.k;
   KernelBuilder &b = k.b;
@@ -187,6 +221,17 @@ static void storePanel(Scope &scope, StoreOp store, const SpaceSet &spaces) {
   Type element = cast<ValType>(store.getValue().getType()).getElementType();
   const int64_t bytes = element.getIntOrFloatBitWidth() / 8;
   const bool folded = !k.isOwnerSide(spaces);
+  if (!folded && bytes == 2) {
+    for (int tile = 0; tile < k.schedule.ownerTiles; ++tile)
+      for (int half : {0, 1}) {
+        const Element at{.ownerTile = tile, .ownerHalf = half};
+        Target target = targetOf(scope, spaces, at);
+        storeOwner(k, values, k.indexOf(spaces, at), k.depthOf(spaces) / 8,
+                   k.fn.address(store.getBuffer(), target.place), target.exists);
+      }
+    return;
+  }
+  // One access stores two consecutive depths of a lane.
   for (int64_t i = 0, e = k.registersOf(spaces); i < e; i += 2) {
     Element at = k.elementAt(spaces, i);
     Target target = targetOf(scope, spaces, at);

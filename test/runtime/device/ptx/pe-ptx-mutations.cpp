@@ -20,6 +20,7 @@
 //   swizzle   changes the constant of an exclusive or of addresses
 //   fragment  exchanges rows of a fragment, or does not transpose it
 //   count     lets a barrier wait for 32 threads
+//   vote      omits a barrier that is a vote of a CTA, or its exchange: a thread takes its own vote
 //   words     takes a random counter of other keys
 //
 //===----------------------------------------------------------------------===//
@@ -77,6 +78,9 @@ const std::vector<Rule> &rules() {
        "$1{$3, $2, $5, $4}"},
       {"fragment", std::regex(R"((\bldmatrix\.[\w.]*)\.trans)"), "$1"},
       {"count", std::regex(R"(^(\s*bar\.sync\s+\w+);)"), "$1, 32;"},
+      {"vote", std::regex(R"(^\s*bar\.red\.or\.pred\s+(%\w+), \w+, (%\w+);)"), "\tmov.pred $1, $2;"},
+      {"vote", std::regex(R"(^\s*bar\.red\.or\.pred\s+(%\w+), (\w+), (%\w+);)"),
+       "\tbar.sync $2;\n\tmov.pred $1, $3;"},
       {"words", std::regex(R"((\bshr\.[su]32\s+%\w+, %\w+, )2;)"), "$013;"},
   };
   return all;
