@@ -109,6 +109,8 @@ LogicalResult AccumulateOp::verify() {
                            "accumulate")))
     return failure();
   auto map = (*this)->getParentOfType<MapOp>();
+  if (getOwn() && (!map || !isPair(map.getIterationSpaces()))) // accumulate-C6
+    return emitOpError("expected `own` in a map over pairs (accumulate-C6)");
   if (!map)
     return success();
   if (getKind() != Reduction::Add) // accumulate-C5

@@ -77,16 +77,17 @@ def Tile_AccumulateOp : Tile_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]
     with `tile.index "b"` and `tile.index "hq"`, so that work items never share an element. In a
     loop, it may also store the larger (`by max`) or smaller (`by min`) of the element and its
     operand; if one is NaN, it stores the other. A lowering may divide a loop of `by max` or `by
-    min` among threads, because the order does not matter.
+    min` among threads, because the order does not matter. With `own`, a stage adds at most one
+    value other than 0 to each element, so that lowerings need no order.
 
     ```mlir
     tile.accumulate %g, %D[%b, %h] : f32 -> !tile.buffer<[b, hq], f64>
     ```
   }];
   let arguments = (ins AnyType:$value, Tile_BufferType:$buffer, Variadic<Index>:$indices,
-                       DefaultValuedAttr<Tile_ReductionAttr, "Reduction::Add">:$kind);
+                       DefaultValuedAttr<Tile_ReductionAttr, "Reduction::Add">:$kind, UnitAttr:$own);
   let assemblyFormat =
-      "$value `,` $buffer `[` $indices `]` (`by` $kind^)? attr-dict `:` type($value) `->` "
+      "$value `,` $buffer `[` $indices `]` (`by` $kind^)? (`own` $own^)? attr-dict `:` type($value) `->` "
       "type($buffer)";
   let hasVerifier = 1;
 }

@@ -99,7 +99,9 @@ bool isConversion(Operation *op) {
 } // namespace
 
 SmallVector<RegionVariable> leadingVariablesOf(Operation *op) {
-  if (isa<BiasFnOp, MaskFnOp, FactorFnOp>(op))
+  auto term = dyn_cast<TermOp>(op);
+  if (isa<BiasFnOp, MaskFnOp, FactorFnOp>(op) ||
+      (term && term.getTermClass() == TermClass::General))
     return {kBatch, kHead, kQuery, kKey};
   if (isa<ScoreFnOp>(op))
     return {kNoVariable, kBatch, kHead, kQuery, kKey};

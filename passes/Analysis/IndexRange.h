@@ -44,8 +44,9 @@ enum RegionVariable : unsigned {
   kDim = 16
 };
 
-/// Returns the meaning of the leading arguments of the region of `op` (pe.bias_fn, pe.score_fn,
-/// pe.mask_fn, pe.factor_fn, pe.sink_fn, pe.content_fn, pe.embedding_fn); empty for other ops.
+/// Returns the meaning of the leading arguments of the region of `op` (pe.bias_fn, pe.term of
+/// class general, pe.score_fn, pe.mask_fn, pe.factor_fn, pe.sink_fn, pe.content_fn,
+/// pe.embedding_fn); empty for other ops.
 SmallVector<RegionVariable> leadingVariablesOf(Operation *op);
 
 /// query * i + key * j + constant.

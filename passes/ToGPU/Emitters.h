@@ -38,8 +38,6 @@ bool needsPairLoop(MapOp map);
 void emitPairLoop(Step &step, MapOp map);
 /// Returns true if a sum inside a map adds to one of a constant number of elements of its head.
 bool hasPlaceInHead(AccumulateOp sum);
-/// Returns true if a sum inside a map adds to its pair's own element of a buffer [b, hq, r, c].
-bool hasElementOfPair(AccumulateOp sum);
 /// Returns the number of elements of a head in a buffer [b, hq, ...]; further extents "hq" are the
 /// head itself.
 int64_t elementsOfHead(Value buffer);

@@ -164,6 +164,14 @@ void RegionWriter::addToMemory(AccumulateOp sum) {
   b.store(emitReduction(b, b.getLoc(), sum.getKind(), b.load(type, address), value), address);
 }
 
+void RegionWriter::addToElement(AccumulateOp sum, Value counts) {
+  // Pairs that add 0 may share elements.
+  Value zero =
+      b.create<arith::ConstantOp>(cast<TypedAttr>(b.getZeroAttr(sum.getValue().getType())));
+  Value adds = b.create<arith::CmpFOp>(arith::CmpFPredicate::UNE, lookup(sum.getValue()), zero);
+  b.ifThen(b.both(counts, adds), [&] { addToMemory(sum); });
+}
+
 void RegionWriter::write(Operation &op) {
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return writeLoop(loop);
@@ -229,6 +237,8 @@ void MapWriter::addPair(AccumulateOp sum, const Element &at) {
     value = b.create<arith::TruncFOp>(b.f32(), value);
   Step &step = scope.step();
   Value counts = b.create<arith::OrIOp>(step.isFull(), isInside(step, at));
+  if (sum.getOwn())
+    return writer.addToElement(sum, counts);
   value = b.select(counts, value, b.number(0.0));
   std::optional<SpaceSet> line = lineOf(sum);
   if (line)

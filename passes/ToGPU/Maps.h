@@ -27,6 +27,8 @@ public:
   Value lookup(Value value);
   /// Emits a tile.accumulate as a load, an addition and a store of this thread.
   void addToMemory(AccumulateOp sum);
+  /// Adds to the pair's own element, to which no other pair and no other lane adds, if `counts`.
+  void addToElement(AccumulateOp sum, Value counts);
 
 private:
   SmallVector<Num> numbersOf(Value buffer, ValueRange indices, bool inbounds);

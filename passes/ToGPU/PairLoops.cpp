@@ -41,15 +41,6 @@ bool mlir::tile::gpu::hasPlaceInHead(AccumulateOp sum) {
   return count <= kMostSumsOfThread;
 }
 
-bool mlir::tile::gpu::hasElementOfPair(AccumulateOp sum) {
-  auto map = sum->getParentOfType<MapOp>();
-  const ArrayRef<StringAttr> extents = cast<BufferType>(sum.getBuffer().getType()).getExtents();
-  return map && isPair(map.getIterationSpaces()) && extents.size() == 4 &&
-         llvm::all_of(llvm::zip(sum.getIndices(), extents), [&](auto pair) {
-           return map.isIndexOf(std::get<0>(pair), std::get<1>(pair).getValue());
-         });
-}
-
 int64_t mlir::tile::gpu::elementsOfHead(Value buffer) {
   int64_t size, count = 1;
   for (StringAttr extent :
@@ -91,7 +82,8 @@ bool mlir::tile::gpu::needsPairLoop(MapOp map) {
   return map
       .walk([&](Operation *op) {
         auto sum = dyn_cast<AccumulateOp>(op);
-        const bool isNeeded = isa<scf::ForOp>(op) || (sum && !lineOf(sum) && !hasFixedPlace(sum)) ||
+        const bool isNeeded = isa<scf::ForOp>(op) ||
+                              (sum && !lineOf(sum) && !hasFixedPlace(sum) && !sum.getOwn()) ||
                               ++count > kMostWritten;
         return isNeeded ? WalkResult::interrupt() : WalkResult::advance();
       })
@@ -137,7 +129,6 @@ private:
   void declareSums();
   void writePair(const Num &pair, ArrayRef<ThreadArray> results);
   void add(AccumulateOp sum, RegionWriter &writer, const Num &pair, Value counts);
-  void addToElement(AccumulateOp sum, RegionWriter &writer, Value counts);
   void addLines();
   void reduceSums();
   scf::ForOp wholeLoop();
@@ -161,7 +152,7 @@ void PairLoop::declareSums() {
       b.loop(0, count, 1, [&](Num pair) { array.store(b.number(0.0), pair); });
       return;
     }
-    if (hasElementOfPair(op))
+    if (op.getOwn())
       return;
     Sum &sum = sums[op.getBuffer()];
     if (sum.array)
@@ -173,22 +164,9 @@ void PairLoop::declareSums() {
     b.loop(0, sum.count, 1, [&, &s = sum](Num i) { s.array->store(b.number(0.0), i); });
 }
 
-/// Adds to the pair's own element, to which no other pair and no other lane adds.
-void PairLoop::addToElement(AccumulateOp op, RegionWriter &writer, Value counts) {
-  SmallVector<Num> at;
-  for (Value index : op.getIndices())
-    at.push_back(b.fromValue(writer.lookup(index)));
-  Type type = cast<BufferType>(op.getBuffer().getType()).getElementType();
-  Value value = writer.lookup(op.getValue());
-  b.ifThen(counts, [&] {
-    Value address = k.fn.address(op.getBuffer(), at);
-    b.store(b.add(b.load(type, address), value), address);
-  });
-}
-
 void PairLoop::add(AccumulateOp op, RegionWriter &writer, const Num &pair, Value counts) {
-  if (hasElementOfPair(op))
-    return addToElement(op, writer, counts);
+  if (op.getOwn())
+    return writer.addToElement(op, counts);
   Value value = writer.lookup(op.getValue());
   if (!value.getType().isF32())
     value = b.create<arith::TruncFOp>(b.f32(), value);

@@ -59,7 +59,7 @@ static LogicalResult checkSums(StageOp stage, const GpuSchedule &schedule) {
   stage.getStream().getBody().walk([&](Operation *op) {
     hasDiagonals |= isa<WindowGradOp, WindowOuterOp, SegmentsGradOp>(op);
     if (auto sum = dyn_cast<AccumulateOp>(op);
-        sum && !hasPlaceInHead(sum) && !lineOf(sum) && !hasElementOfPair(sum))
+        sum && !hasPlaceInHead(sum) && !lineOf(sum) && !sum.getOwn())
       scattered = op;
     else if (sum && hasPlaceInHead(sum) && !slotsOf(sum.getBuffer()))
       whole = op;
@@ -74,9 +74,11 @@ static LogicalResult checkSums(StageOp stage, const GpuSchedule &schedule) {
   if (scattered)
     return refuse(scattered,
                   "the gradient of a tensor is accumulated at indices that depend on both the "
-                  "query and the key, and the tensor is not known to have at most " +
+                  "query and the key, several pairs may share an element, and the tensor is not "
+                  "known to have at most " +
                       Twine(kMostSumsOfThread) +
-                      " elements per head; --target=cpu has no such limit");
+                      " elements per head; read it only where every pair has its own element, as "
+                      "in select(i - j < 64, x[b, h, i, min(i - j, 63)], 0), or use --target=cpu");
   if (whole)
     return whole->emitOpError("expected sums in slots, which CTAs do not share; run pe-split-sums "
                               "first");

@@ -105,7 +105,7 @@ LogicalResult AttentionParts::createTerms(AttentionPass &pass, const DifferenceR
   FailureOr<SmallVector<TermOp>> terms = termsOf(given.op);
   if (failed(terms))
     return failure();
-  pass.terms = std::make_unique<AttentionTerms>(context, *terms, pass.attention, range.min, shared);
+  pass.terms = std::make_unique<AttentionTerms>(context, *terms, pass.attention, range, shared);
   pass.attention.terms = pass.terms.get();
   return success();
 }

@@ -195,8 +195,10 @@ void Embedding::emitGradients(ArrayRef<Cotangent> cotangents, ArrayRef<Value> ta
     Parameter &parameter = context.parameters[other];
     SmallVector<StringRef> extents = {items, "1"};
     llvm::append_range(extents, parameter.extents());
-    sums.partial[parameter.buffer] = context.temporary(name + "_" + parameter.name, extents,
-                                                       context.plan.getF64Type(), /*zero=*/true);
+    sums.partial[parameter.buffer] = {context.temporary(name + "_" + parameter.name, extents,
+                                                        context.plan.getF64Type(), /*zero=*/true),
+                                      {},
+                                      /*ofPairs=*/false};
     ofTables.sinks[parameter.buffer] = drop;
   }
   const std::string stage = name + "_gradients";
@@ -234,7 +236,7 @@ void Embedding::finishGradients(StringRef items, ArrayRef<Value> captures,
     finish.foreach (extents, [&](Scalar &s, ValueRange at) {
       SmallVector<Value> place = {at[0], s.index(0)};
       llvm::append_range(place, at.drop_front());
-      accumulateElement(s, readElement(s, params.partial.lookup(parameter.buffer), place),
+      accumulateElement(s, readElement(s, params.partial.lookup(parameter.buffer).buffer, place),
                         parameter.gradientSums, at.drop_front());
     });
   }

@@ -15,7 +15,7 @@ static Value rootOf(pe::FactorFnOp op) {
 FactorFunction::FactorFunction(PlanContext &context, pe::FactorFnOp op, const std::string &name)
     : context(context), op(op), region(op.getBody().front()),
       reads(context, region, /*first=*/0, op.getCaptures(), name),
-      sums(context, reads.others(), name) {}
+      sums(context, reads.others(), name, &reads, op) {}
 
 bool FactorFunction::isOne(pe::FactorFnOp op) {
   auto draw = rootOf(op).getDefiningOp<pe::DropoutFactorOp>();
@@ -81,7 +81,7 @@ void FactorFunction::emitGradient(TileBuilder &t, Value cotangent) {
   inputs.append(draws);
   t.eachPair(inputs, [&](Scalar &s, ValueRange in) {
     TileParameters params = parameters();
-    sums.use(params, in[0], in[1]);
+    sums.use(params, in, in[5], in[6]);
     IRMapping mapping;
     mapPoint(mapping, in.drop_front(7), in.take_front(4));
     for (Value value : reads.values()) // first, so that it counts as an input

@@ -25,39 +25,77 @@ bool mlir::tile::mayBeSteep(Block &region) {
       .wasInterrupted();
 }
 
+/// Returns true if the extents of the gradient are those of the sums and no other op adds to it.
+bool CaptureSums::ownsGradient(Value capture, const PartialSums &sums) const {
+  const Parameter &parameter = context.parameters[capture];
+  const SmallVector<StringRef> extents = parameter.extents();
+  if (sums.shared.count() != 2 || extents[0] != "b" || extents[1] != "hq" || parameter.absent ||
+      !capture.hasOneUse() || !capture.getUsers().begin()->hasOneUse())
+    return false;
+  return llvm::none_of(context.parameters,
+                       [&](auto &other) { return other.second.absent == capture; });
+}
+
 void CaptureSums::create() {
   for (Value capture : context.sourcesOf(captures)) {
     Parameter &parameter = context.parameters[capture];
     if (!parameter.gradientSums)
       continue;
+    PartialSums &sums = partial[parameter.buffer];
+    if (reads) {
+      sums.shared = reads->axesOfPair(capture);
+      sums.ofPairs = op && reads->isOfPairs(capture, op, range);
+    }
+    if (ownsGradient(capture, sums)) {
+      parameter.gradientSums.getDefiningOp()->erase();
+      parameter.gradientSums = {};
+      sums.buffer = parameter.gradient;
+      sums.buffer.getDefiningOp<BufferOp>().setZero(true);
+      continue;
+    }
     SmallVector<StringRef> extents = {"b", "hq"};
-    llvm::append_range(extents, parameter.extents());
-    Value sums = context.temporary(name + "_" + parameter.name, extents, {}, /*zero=*/true);
-    sums.getDefiningOp()->moveAfter(parameter.gradientSums.getDefiningOp());
-    partial[parameter.buffer] = sums;
+    sums.appendRest(extents, parameter.extents());
+    sums.buffer = context.temporary(name + "_" + parameter.name, extents, {}, /*zero=*/true);
+    sums.buffer.getDefiningOp()->moveAfter(parameter.gradientSums.getDefiningOp());
   }
 }
 
-void CaptureSums::use(TileParameters &parameters, Value batch, Value head) const {
+void CaptureSums::use(TileParameters &parameters, ValueRange point, Value row, Value column) const {
   parameters.partial = partial;
-  parameters.batch = batch;
-  parameters.head = head;
+  parameters.batch = point[0];
+  parameters.head = point[1];
+  parameters.known = {point[2], row, point[3], column};
 }
 
 void CaptureSums::finish() {
-  if (partial.empty())
+  auto isLeft = [&](Value capture) { return bool(context.parameters[capture].gradientSums); };
+  if (llvm::none_of(context.sourcesOf(captures), isLeft))
     return;
   TileBuilder t = beginStage(context.plan, name + "_finish", Phase::Finish, {});
   for (Value capture : context.sourcesOf(captures)) {
-    Parameter &parameter = context.parameters[capture];
-    if (!parameter.gradientSums)
+    if (!isLeft(capture))
       continue;
-    Value sums = partial.lookup(parameter.buffer);
-    t.foreach (parameter.extents(), [&](Scalar &s, ValueRange at) {
-      Value sum = sumOver(s, {"b", "hq"}, [&](Scalar &x, ValueRange pair) {
-        SmallVector<Value> indices(pair);
-        indices.append(at.begin(), at.end());
-        return readElement(x, sums, indices);
+    Parameter &parameter = context.parameters[capture];
+    const PartialSums &sums = partial.find(parameter.buffer)->second;
+    // The batch and head at a shared axis are those of the element; it sums over the others.
+    const SmallVector<StringRef> extents = parameter.extents();
+    const std::array<StringRef, 2> pair = {"b", "hq"};
+    std::array<int64_t, 2> axes = {-1, -1};
+    for (unsigned axis : sums.shared.set_bits())
+      axes[extents[axis] == "hq"] = axis;
+    SmallVector<StringRef> summed;
+    for (unsigned i : {0, 1})
+      if (axes[i] < 0)
+        summed.push_back(pair[i]);
+    t.foreach (extents, [&](Scalar &s, ValueRange at) {
+      Value sum = sumOver(s, summed, [&](Scalar &x, ValueRange in) {
+        SmallVector<Value> indices;
+        for (int64_t axis : axes) {
+          indices.push_back(axis < 0 ? in.front() : at[axis]);
+          in = in.drop_front(axis < 0);
+        }
+        sums.appendRest(indices, at);
+        return readElement(x, sums.buffer, indices);
       });
       accumulateElement(s, sum, parameter.gradientSums, at);
     });
@@ -68,13 +106,14 @@ namespace {
 
 class GeneralTerm : public TermLowering {
 public:
-  GeneralTerm(PlanContext &context, pe::TermOp term, std::string name)
+  GeneralTerm(PlanContext &context, pe::TermOp term, std::string name, pe::DifferenceRange range)
       : TermLowering(context, term, std::move(name)),
         part(term.getTermClass() == pe::TermClass::General ? pe::TermPart::Pair
                                                            : pe::TermPart::Distance) {
     if (part == pe::TermPart::Pair)
       reads.emplace(context, term.getPart(part), 0, term.getCaptures(), this->name);
-    sums.emplace(context, reads ? ValueRange(reads->others()) : term.getCaptures(), this->name);
+    sums.emplace(context, reads ? ValueRange(reads->others()) : term.getCaptures(), this->name,
+                 reads ? &*reads : nullptr, term, range);
   }
 
   LogicalResult prepare() override {
@@ -106,7 +145,7 @@ public:
     SmallVector<Value> inputs = t.pairPoint();
     llvm::append_range(inputs, ValueRange{t.index("r"), t.index("c"), cotangent});
     t.eachPair(inputs, [&](Scalar &s, ValueRange at) {
-      sums->use(params, at[0], at[1]);
+      sums->use(params, at, at[4], at[5]);
       IRMapping mapping;
       Value bias = emitPrimal(s, mapping, params, at.take_front(4));
       if (mayBeSteep(term.getPart(part))) // the derivative may be infinite where the bias is -inf
@@ -154,6 +193,7 @@ private:
 } // namespace
 
 std::unique_ptr<TermLowering> mlir::tile::createGeneralTerm(PlanContext &context, pe::TermOp term,
-                                                            std::string name) {
-  return std::make_unique<GeneralTerm>(context, term, std::move(name));
+                                                            std::string name,
+                                                            pe::DifferenceRange range) {
+  return std::make_unique<GeneralTerm>(context, term, std::move(name), range);
 }

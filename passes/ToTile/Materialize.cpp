@@ -22,7 +22,8 @@ void mlir::tile::emitBias(PlanContext &context, const Attention &attention) {
       Value value = s.number(0.0);
       for (Value term : at.drop_front(4))
         value = s.add(value, term);
-      accumulateElement(s, s.mul(value, s.number(1.0 / kLog2E)), bias, at.take_front(4));
+      accumulateElement(s, s.mul(value, s.number(1.0 / kLog2E)), bias, at.take_front(4),
+                        Reduction::Add, /*own=*/true);
     });
     return {};
   });

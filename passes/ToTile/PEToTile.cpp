@@ -172,7 +172,7 @@ LogicalResult FunctionLowering::materialize() {
                                    : RotationOpInterface();
   if (rotation && failed(rotation.verifyHeadDim(context.headDim, [&] { return op.emitError(); })))
     return failure();
-  AttentionTerms lowered(context, *terms, a, DifferenceRange::kUnboundedMin, sharedTerms);
+  AttentionTerms lowered(context, *terms, a, DifferenceRange(), sharedTerms);
   a.terms = &lowered;
   if (failed(lowered.prepare()))
     return failure();

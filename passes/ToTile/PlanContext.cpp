@@ -56,10 +56,15 @@ Parameter &TileParameters::parameterOf(BlockArgument tensor) {
   return context.parameters[argumentOf.lookup(tensor)];
 }
 
-SmallVector<Value> TileParameters::placeOf(Scalar &s, Parameter &parameter, ValueRange indices) {
+SmallVector<Value> TileParameters::placeOf(Scalar &s, Parameter &parameter, ValueRange indices,
+                                           const KnownIndices &known) {
   SmallVector<Value> place;
   for (auto [index, extent] : llvm::zip_equal(indices, parameter.extents())) {
-    if (extent == "r" || extent == "c")
+    if (extent == "r" && known.row && index == known.rowPosition)
+      place.push_back(known.row);
+    else if (extent == "c" && known.column && index == known.columnPosition)
+      place.push_back(known.column);
+    else if (extent == "r" || extent == "c")
       place.push_back(s.sub(index, s.size(extent == "r" ? "q_start" : "k_start")));
     else if (extent == "hkv")
       place.push_back(s.create<arith::DivUIOp>(index, s.size("ceildiv(hq,hkv)")));
@@ -78,7 +83,7 @@ Value TileParameters::read(OpBuilder &builder, Location loc, BlockArgument tenso
                            ValueRange indices) {
   Scalar s(loc, builder);
   Parameter &parameter = parameterOf(tensor);
-  SmallVector<Value> place = placeOf(s, parameter, indices);
+  SmallVector<Value> place = placeOf(s, parameter, indices, known);
   if (isInside)
     for (auto [index, at, extent] : llvm::zip_equal(indices, place, parameter.extents()))
       if (!isInside(index, extent)) {
@@ -88,7 +93,8 @@ Value TileParameters::read(OpBuilder &builder, Location loc, BlockArgument tenso
   Value stored = readElement(s, parameter.buffer, place, /*inbounds=*/isInside != nullptr);
   if (parameter.absent) {
     Parameter &source = context.parameters[parameter.absent];
-    Value other = readElement(s, source.buffer, placeOf(s, source, indices), /*inbounds=*/false);
+    Value other =
+        readElement(s, source.buffer, placeOf(s, source, indices, known), /*inbounds=*/false);
     stored = s.select(isGiven(s, parameter), stored, other);
   }
   if (compute && compute.isF64() && stored.getType().isF32())
@@ -119,11 +125,13 @@ void TileParameters::add(Scalar &s, Parameter &parameter, ValueRange indices, Va
   if (!batch || !partial.contains(parameter.buffer)) {
     if (!value.getType().isF64())
       value = s.create<arith::ExtFOp>(s.getF64Type(), value);
-    return accumulateElement(s, value, parameter.gradientSums, placeOf(s, parameter, indices));
+    return accumulateElement(s, value, parameter.gradientSums,
+                             placeOf(s, parameter, indices, known));
   }
+  const PartialSums &sums = partial.find(parameter.buffer)->second;
   SmallVector<Value> all = {batch, head};
-  llvm::append_range(all, placeOf(s, parameter, indices));
-  accumulateElement(s, value, partial.lookup(parameter.buffer), all);
+  sums.appendRest(all, placeOf(s, parameter, indices, known));
+  accumulateElement(s, value, sums.buffer, all, Reduction::Add, sums.ofPairs);
 }
 
 Value TileParameters::globalHead(OpBuilder &builder, Location loc, Value head) {

@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 namespace mlir::tile {
 
@@ -51,9 +52,30 @@ struct PlanContext {
   SmallVector<Value> sourcesOf(ValueRange captures);
 };
 
+/// The sums of one tensor's gradient inside a stream. The extents are b and hq, then the axes of
+/// the tensor except those in `shared`, at which every read has the pair's batch or head.
+///
+/// Example: bias[b, h, i, j] has sums [b, hq, r, c]; table[bucket, h] has sums [b, hq, 32].
+struct PartialSums {
+  Value buffer;
+  llvm::SmallBitVector shared; // by axis of the tensor
+  bool ofPairs = false;        // no element belongs to several pairs
+
+  /// Appends the elements of `of` at the other axes.
+  template <typename List, typename Range> void appendRest(List &list, Range &&of) const {
+    for (auto [axis, element] : llvm::enumerate(of))
+      if (axis >= shared.size() || !shared[axis])
+        list.push_back(element);
+  }
+};
+
+/// Positions of a query and a key whose indices in the call the code has; null if it has none.
+struct KnownIndices {
+  Value rowPosition, row, columnPosition, column;
+};
+
 /// Gives scalar code at the tile level access to the parameters of a bias region. Gradients are
-/// added in float64 to the parameter's sums, or in a stream to `partial` buffers with leading
-/// extents [b, hq].
+/// added in float64 to the parameter's sums, or in a stream to `partial` sums.
 class TileParameters : public pe::ParameterAccess {
 public:
   /// `captures` are the function arguments of the region's tensor arguments, in order.
@@ -72,7 +94,8 @@ public:
   Value isGiven(Scalar &s, const Parameter &parameter) const;
   /// Returns the indices of an element in this call. An axis over queries or keys is indexed by a
   /// global position, an axis over key heads by a query head.
-  static SmallVector<Value> placeOf(Scalar &s, Parameter &parameter, ValueRange indices);
+  static SmallVector<Value> placeOf(Scalar &s, Parameter &parameter, ValueRange indices,
+                                    const KnownIndices &known = {});
 
   /// The float type of the emitted code; stored values are converted to it.
   FloatType compute;
@@ -80,12 +103,13 @@ public:
   /// Set for gradients inside a stream: the batch and head of the pair and, if the bias may mask
   /// pairs, whether it masks this one; a masked pair adds nothing.
   Value batch, head, isMasked;
+  KnownIndices known;
   /// Suppresses all accumulation, when only the adjoint of an inner value is needed.
   bool addsNothing = false;
   /// Returns true if an index is known to be inside an axis of that extent. If unset, lowerings
   /// clamp every index.
   std::function<bool(Value index, StringRef extent)> isInside;
-  llvm::MapVector<Value, Value> partial; // by buffer of the parameter; if absent, its sums
+  llvm::MapVector<Value, PartialSums> partial; // by buffer of the parameter; if absent, its sums
   /// By buffer of the parameter: receives the additions to its gradient instead of all sums.
   using Sink = std::function<void(Scalar &, Value)>;
   llvm::MapVector<Value, Sink> sinks;

@@ -9,7 +9,7 @@ using namespace mlir::tile;
 ScoreFunction::ScoreFunction(PlanContext &context, pe::ScoreFnOp op, const std::string &name)
     : context(context), op(op), region(op.getBody().front()),
       reads(context, region, /*first=*/1, op.getCaptures(), name),
-      sums(context, reads.others(), name) {}
+      sums(context, reads.others(), name, &reads, op) {}
 
 LogicalResult ScoreFunction::prepare() {
   Value root = cast<pe::YieldOp>(region.getTerminator()).getValues()[0];
@@ -56,7 +56,7 @@ Value ScoreFunction::emitGradient(TileBuilder &t, const Score &score, Value cota
     llvm::append_range(inputs, ValueRange{score.product, cotangent, t.index("r"), t.index("c")});
     t.eachPair(inputs, [&](Scalar &s, ValueRange in) {
       TileParameters params = parameters();
-      sums.use(params, in[0], in[1]);
+      sums.use(params, in, in[6], in[7]);
       IRMapping mapping;
       mapPoint(mapping, in[4], in.take_front(4));
       for (Value value : reads.values()) // first, so that it counts as an input

@@ -104,7 +104,7 @@ void SegmentsTerm::emitPairGradient(TileBuilder &t, Value cotangent) {
       PairCode pair(*this, x, at, cast<FloatType>(x.getF32Type()));
       for (TileParameters *params :
            {&pair.factorParams, &pair.rowParams, &pair.pieceParams, &pair.scaleParams})
-        sums.use(*params, at[0], at[1]);
+        sums.use(*params, at);
       pair.emitAdjoint(x, at.back());
       return {};
     });

@@ -75,21 +75,23 @@ std::shared_ptr<TermLowering> SharedTerms::find(pe::TermOp term, int64_t smalles
 }
 
 AttentionTerms::AttentionTerms(PlanContext &context, ArrayRef<pe::TermOp> ops,
-                               const Attention &attention, int64_t smallest, SharedTerms &shared) {
+                               const Attention &attention, pe::DifferenceRange range,
+                               SharedTerms &shared) {
   for (pe::TermOp op : ops) {
-    if (std::shared_ptr<TermLowering> known = shared.find(op, smallest)) {
+    if (std::shared_ptr<TermLowering> known = shared.find(op, range.min)) {
       terms.push_back(std::move(known));
       continue;
     }
-    terms.push_back(create(context, op, attention, smallest));
+    terms.push_back(create(context, op, attention, range));
     owned.push_back(terms.back().get());
     if (terms.back()->isSharable())
-      shared.add(op, smallest, terms.back());
+      shared.add(op, range.min, terms.back());
   }
 }
 
 std::unique_ptr<TermLowering> AttentionTerms::create(PlanContext &context, pe::TermOp term,
-                                                     const Attention &attention, int64_t smallest) {
+                                                     const Attention &attention,
+                                                     pe::DifferenceRange range) {
   const std::string name = attention.name + "_term" + std::to_string(terms.size());
   switch (term.getTermClass()) {
   case pe::TermClass::Row:
@@ -102,10 +104,10 @@ std::unique_ptr<TermLowering> AttentionTerms::create(PlanContext &context, pe::T
   case pe::TermClass::Affine:
   case pe::TermClass::Distance:
     if (!term.dependsOnBatch())
-      return createDistanceTerm(context, term, name, smallest);
+      return createDistanceTerm(context, term, name, range.min);
     [[fallthrough]];
   case pe::TermClass::General:
-    return createGeneralTerm(context, term, name);
+    return createGeneralTerm(context, term, name, range);
   case pe::TermClass::Segments:
     return createSegmentsTerm(context, term, name);
   }

@@ -60,7 +60,8 @@ std::unique_ptr<TermLowering> createVectorTerm(PlanContext &, pe::TermOp, std::s
 /// Creates the lowering of a term that depends only on the query and changes no weight.
 std::unique_ptr<TermLowering> createRowShift(PlanContext &, pe::TermOp, std::string name,
                                              const Attention &attention);
-std::unique_ptr<TermLowering> createGeneralTerm(PlanContext &, pe::TermOp, std::string name);
+std::unique_ptr<TermLowering> createGeneralTerm(PlanContext &, pe::TermOp, std::string name,
+                                                pe::DifferenceRange range);
 
 /// The terms of all attentions of a function that depend only on positions and parameters.
 /// Attentions with equal terms share one set of tables, and the sums of its gradient are chained to
@@ -85,11 +86,11 @@ private:
 /// All terms of one attention.
 class AttentionTerms : public ScoreTerms {
 public:
-  /// `smallest` is the smallest i - j that the mask allows, or INT64_MIN. `attention` outlives the
-  /// terms. Earlier attentions prepare and finish the terms that this one shares with them, so they
-  /// must be finished after it.
+  /// `range` contains every i - j that the mask allows. `attention` outlives the terms. Earlier
+  /// attentions prepare and finish the terms that this one shares with them, so they must be
+  /// finished after it.
   AttentionTerms(PlanContext &context, ArrayRef<pe::TermOp> terms, const Attention &attention,
-                 int64_t smallest, SharedTerms &shared);
+                 pe::DifferenceRange range, SharedTerms &shared);
   /// Appends a term.
   void add(std::unique_ptr<TermLowering> term) {
     terms.push_back(std::move(term));
@@ -108,30 +109,45 @@ public:
 
 private:
   std::unique_ptr<TermLowering> create(PlanContext &context, pe::TermOp term,
-                                       const Attention &attention, int64_t smallest);
+                                       const Attention &attention, pe::DifferenceRange range);
   Value sum(TileBuilder &t, bool rowShifts, const SpaceSet &spaces);
 
   SmallVector<std::shared_ptr<TermLowering>> terms;
   SmallVector<TermLowering *> owned;
 };
 
-/// Sums of the gradients of captured tensors inside a stream, one per (batch, head).
+class TokenReads;
+
+/// Sums of the gradients of captured tensors inside a stream, one per (batch, head). If only these
+/// sums add to a gradient and none of its elements belongs to several of them, they are the
+/// gradient itself.
 class CaptureSums {
 public:
-  CaptureSums(PlanContext &context, ValueRange captures, std::string name)
-      : context(context), captures(captures), name(std::move(name)) {}
+  /// `reads`, if given, are those of the region of `op`, which adds to the sums at pairs with i - j
+  /// in `range`.
+  CaptureSums(PlanContext &context, ValueRange captures, std::string name,
+              const TokenReads *reads = nullptr, Operation *op = nullptr,
+              pe::DifferenceRange range = {})
+      : context(context), captures(captures), name(std::move(name)), reads(reads), op(op),
+        range(range) {}
   /// Adds the buffers. Called before the stages that add to them.
   void create();
-  /// Directs the gradients of `parameters` to these sums.
-  void use(TileParameters &parameters, Value batch, Value head) const;
+  /// Directs the gradients of `parameters` to these sums. `point` begins with b, h, i, j; `row` and
+  /// `column` are the indices of i and j in the call, or null.
+  void use(TileParameters &parameters, ValueRange point, Value row = {}, Value column = {}) const;
   /// Adds the stage that adds these sums to the sums of the parameters.
   void finish();
 
 private:
+  bool ownsGradient(Value capture, const PartialSums &sums) const;
+
   PlanContext &context;
   SmallVector<Value> captures;
   std::string name;
-  llvm::MapVector<Value, Value> partial;
+  const TokenReads *reads;
+  Operation *op;
+  pe::DifferenceRange range;
+  llvm::MapVector<Value, PartialSums> partial;
 };
 
 /// Returns true if the derivative of the scalar code may be infinite or NaN, like the derivative of

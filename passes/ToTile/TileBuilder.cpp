@@ -211,6 +211,6 @@ void mlir::tile::writeElement(Scalar &s, Value value, Value buffer, ValueRange i
   s.create<WriteOp>(value, buffer, indices);
 }
 void mlir::tile::accumulateElement(Scalar &s, Value value, Value buffer, ValueRange indices,
-                                   Reduction kind) {
-  s.create<AccumulateOp>(value, buffer, indices, kind);
+                                   Reduction kind, bool own) {
+  s.create<AccumulateOp>(value, buffer, indices, kind, own);
 }

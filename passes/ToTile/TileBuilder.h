@@ -102,7 +102,7 @@ public:
 Value readElement(Scalar &s, Value buffer, ValueRange indices, bool inbounds = true);
 void writeElement(Scalar &s, Value value, Value buffer, ValueRange indices);
 void accumulateElement(Scalar &s, Value value, Value buffer, ValueRange indices,
-                       Reduction kind = Reduction::Add);
+                       Reduction kind = Reduction::Add, bool own = false);
 
 } // namespace mlir::tile
 

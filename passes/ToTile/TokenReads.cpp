@@ -1,6 +1,7 @@
 //===- TokenReads.cpp - per-token tensors read by per-pair code -----------===//
 #include "passes/ToTile/TokenReads.h"
 
+#include "passes/Analysis/OwnElement.h"
 #include "passes/Analysis/Slice.h"
 #include "passes/ToTile/Terms.h"
 
@@ -50,6 +51,43 @@ std::optional<TokenReads::Read> TokenReads::classify(pe::ReadOp op) const {
   if ((usesQuery && usesKey) || (first > 0 && uses(0)))
     return std::nullopt;
   return Read{op, /*isRow=*/!usesKey, uses(first), uses(first + 1), {}};
+}
+
+/// Returns the uses of the captured tensor, also in the place of an omitted one.
+SmallVector<Operation *> TokenReads::usersOf(Value capture) const {
+  const unsigned firstCapture = region.getNumArguments() - captures.size();
+  SmallVector<Operation *> users;
+  for (auto [number, other] : llvm::enumerate(captures))
+    if (other == capture || context.parameters[other].absent == capture)
+      llvm::append_range(users, region.getArgument(firstCapture + number).getUsers());
+  return users;
+}
+
+llvm::SmallBitVector TokenReads::axesOfPair(Value capture) const {
+  const SmallVector<StringRef> extents = context.parameters[capture].extents();
+  llvm::SmallBitVector axes(extents.size());
+  for (StringRef extent : {"b", "hq"})
+    if (const auto *axis = llvm::find(extents, extent); axis != extents.end())
+      axes.set(axis - extents.begin());
+  for (Operation *user : usersOf(capture)) {
+    auto read = dyn_cast<pe::ReadOp>(user);
+    if (!read && !isa<pe::AxisSizeOp>(user))
+      axes.reset();
+    for (unsigned axis : axes.set_bits())
+      if (read && read.getIndices()[axis] != region.getArgument(first + (extents[axis] == "hq")))
+        axes.reset(axis);
+  }
+  return axes;
+}
+
+bool TokenReads::isOfPairs(Value capture, Operation *op, pe::DifferenceRange range) const {
+  const SmallVector<StringRef> extents = context.parameters[capture].extents();
+  SmallVector<Operation *> users = usersOf(capture);
+  llvm::erase_if(users, llvm::IsaPred<pe::AxisSizeOp>);
+  auto read = users.size() == 1 ? dyn_cast<pe::ReadOp>(users.front()) : pe::ReadOp();
+  return read && pe::readsOwnElement(read, op, range, [&](unsigned axis, bool isQuery) {
+           return extents[axis] == (isQuery ? "r" : "c");
+         });
 }
 
 void TokenReads::create() {

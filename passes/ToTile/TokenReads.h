@@ -31,6 +31,11 @@ public:
   ArrayRef<Value> values() const { return results; }
   /// Returns the captured float tensors that are also read in other ways.
   ArrayRef<Value> others() const { return otherCaptures; }
+  /// Returns the axes of a captured tensor at which every read has the batch or head of the pair.
+  llvm::SmallBitVector axesOfPair(Value capture) const;
+  /// Returns true if no two pairs of a head with i - j in `range` read the same element of a
+  /// captured tensor. `op` has the region.
+  bool isOfPairs(Value capture, Operation *op, pe::DifferenceRange range) const;
   /// Adds the buffers of the sums, which are zero before the stream.
   void create();
   /// Adds the adjoint of each value, inside a map over pairs. `row` and `column` are the pair's
@@ -41,6 +46,7 @@ public:
   void finish();
 
 private:
+  SmallVector<Operation *> usersOf(Value capture) const;
   struct Read {
     pe::ReadOp op;
     bool isRow, perBatch, perHead;

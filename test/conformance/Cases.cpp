@@ -76,6 +76,7 @@ static const EncodingFile kEncodings[] = {
     {"inkling2", "examples/encodings/inkling2.mlir"},
     {"contents", "test/conformance/encodings/contents.mlir"},
     {"content_queries", "test/conformance/encodings/content_queries.mlir"},
+    {"own_elements", "test/conformance/encodings/own_elements.mlir"},
     {.name = "panels", .path = "test/conformance/encodings/panels.mlir", .isEarlyOnly = true},
     {"value_contents", "test/conformance/encodings/value_contents.mlir"},
     {"axes", "test/conformance/encodings/axes.mlir"},

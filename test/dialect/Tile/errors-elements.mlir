@@ -175,3 +175,18 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
     }
   }
 }
+
+// -----
+
+tile.plan @p attributes {head_dim = 8 : i64, value_dim = 4 : i64} {
+  %X = tile.buffer "x" temporary {zero} : !tile.buffer<[b, hq, r], f32>
+  tile.stage @s forward over ["b", "hq"] {
+    tile.foreach over ["r"] {
+    ^bb0(%b: index, %h: index, %i: index):
+      %v = arith.constant 1.0 : f32
+      // expected-error @below {{expected `own` in a map over pairs (accumulate-C6)}}
+      tile.accumulate %v, %X[%b, %h, %i] own : f32 -> !tile.buffer<[b, hq, r], f32>
+      tile.yield
+    }
+  }
+}

@@ -44,8 +44,9 @@ tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   }
 }
 // PLACE: error: no GPU kernel can compute this: the gradient of a tensor is accumulated at indices that depend on both
-// PLACE-SAME: the query and the key, and the tensor is not known to have at most 1024 elements per head;
-// PLACE-SAME: --target=cpu has no such limit
+// PLACE-SAME: the query and the key, several pairs may share an element, and the tensor is not known to have at
+// PLACE-SAME: most 1024 elements per head; read it only where every pair has its own element, as in
+// PLACE-SAME: select(i - j < 64, x[b, h, i, min(i - j, 63)], 0), or use --target=cpu
 //--- place.mlir
 tile.plan @p attributes {head_dim = 8 : i64, value_dim = 8 : i64} {
   %T = tile.buffer "t" temporary {zero} : !tile.buffer<[b, hq, 2048], f32>

@@ -17,7 +17,7 @@
 // CHECK:       %[[DS:.*]] = tile.map(%{{.*}}, %{{.*}}) : (!tile.val<[r, c], f32>, !tile.val<[r, c], f32>)
 // CHECK:       tile.map(%[[DS]], %[[W]]#1)
 
-// GAIN:        %[[SUMS:[0-9]+]] = tile.buffer {{.*}} temporary {zero} : <[b, hq, hq], f32>
+// GAIN:        %[[SUMS:[0-9]+]] = tile.buffer {{.*}} temporary {zero} : <[b, hq], f32>
 // GAIN:        tile.stage @attention_backward
 // GAIN:        tile.accumulate {{.*}}, %[[SUMS]][
 // GAIN:        tile.stage {{.*}} finish

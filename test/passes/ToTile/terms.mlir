@@ -52,7 +52,7 @@
 // CUBICS:     tile.read %[[EACH]][
 
 // General: the region per score, reverse mode per score, sums per batch and head.
-// GENERAL:    %[[SUMS:[0-9]+]] = tile.buffer {{.*}} temporary {zero} : <[b, hq, hq], f32>
+// GENERAL:    %[[SUMS:[0-9]+]] = tile.buffer {{.*}} temporary {zero} : <[b, hq], f32>
 // GENERAL:    tile.stage @attention_forward
 // GENERAL:    %[[H:.*]] = tile.index "hq"  : <[], index>
 // GENERAL:    %[[I:.*]] = tile.position "r"  : <[r], index>
