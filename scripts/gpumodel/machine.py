@@ -2,25 +2,26 @@
 
 Each of four schedulers issues an instruction per cycle, of the warp that issued last if it can,
 else of the youngest. An instruction waits for its stall count, its scoreboards, and its pipe.
-Shared memory serves one wavefront per cycle, and the L2 cache `l2_bytes`. Instructions are always
-hits in their cache.
+Shared memory serves a wavefront per cycle, the L2 cache `l2_bytes`. Instructions are always cached.
 """
 
 import random
 import re
+import sys
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from statistics import fmean
 from typing import NamedTuple
 
-from gpumodel.chips import Chip, kind_of
-from gpumodel.sass import Instruction
-from gpumodel.walk import Trace
+from gpumodel.sass import Chip, Instruction, Kernel, ModelError
+from gpumodel.walk import STEPS, Trace
 
 BARRIER_LATENCY = 22
 FOREVER, ENDED = 1 << 60, 1 << 61  # cycles at which a warp continues that waits, and never
+RUNS = 6  # from random starts
 
 
 class Row(NamedTuple):
@@ -34,6 +35,12 @@ class Row(NamedTuple):
     warps: list[int]  # executions of each warp of a CTA
 
 
+class Result(NamedTuple):
+    cycles: float  # of a step
+    share: float  # of the matrix pipes
+    waited: Counter[int]  # cycles of all warps between instructions, by the line of the later one
+
+
 @dataclass(slots=True)
 class Cost:
     """An instruction as the model executes it."""
@@ -45,31 +52,30 @@ class Cost:
     stall: int
     wavefronts: float = 0.0  # of shared memory
     bytes: float = 0.0  # of the L2 cache
-    limit: int = 0  # of a wait: groups of copies
+
+
+@dataclass
+class Barrier:
+    arrived: int = 0
+    opens: int = FOREVER
 
 
 def cost_of(i: Instruction, chip: Chip, counted: Row | None) -> Cost:
     """Returns the cost of an instruction. That of an access of memory follows from its width unless
     it has been counted."""
-    kind = kind_of(i.name) or "integer"
+    kind, latencies = i.kind or "integer", chip.latency
     is_access = kind in ("shared", "load", "store", "local")
     if is_access and i.predicate == "!PT":
         return Cost(i, "integer", 2, 20, i.stall)
-    from_device = chip.acquire if "STRONG" in i.opcode else chip.l2_latency
-    busy, latency = {
-        "matrix": (chip.matrix, chip.matrix_latency), "float": (chip.f32, 4),
-        "special": (chip.special, chip.special_latency), "integer": (chip.integer, 4),
-        "uniform": (2, 4), "control": (0, 4), "load": (2, from_device), "store": (2, 20),
-    }.get(kind, (2, 24 if i.name == "SHFL" else chip.shared_latency))
-    cost = Cost(i, "memory" if is_access else kind, busy, latency, i.stall)
+    is_acquire = kind == "load" and "STRONG" in i.opcode
+    latency = latencies["acquire"] if is_acquire else latencies.get(i.name, latencies[kind])
+    cost = Cost(i, "memory" if is_access else kind, chip.busy[kind], latency, i.stall)
     if i.name in ("MEMBAR", "FENCE"):
-        cost.latency = chip.fence if re.search("GPU|SYS", i.opcode) else 20
+        cost.latency = latencies["fence"] if re.search("GPU|SYS", i.opcode) else 20
         cost.stall = max(i.stall, cost.latency)
-    elif i.name == "DEPBAR":
-        cost.limit = sum(int(x, 16) for x in re.findall(r"0x[0-9a-f]+", i.operands)[:1])
     elif is_access:
-        words = 4.0 if ".128" in i.opcode else 1.0
-        words = 2.0 if ".64" in i.opcode or i.name == "REDUX" else words
+        is_double = ".64" in i.opcode or i.name == "REDUX"
+        words = 2.0 if is_double else 4.0 if ".128" in i.opcode else 1.0
         matrices = re.search(r"^LDSM.*\.(\d)$", i.opcode)
         cost.wavefronts = float(matrices[1]) if matrices else words
         cost.bytes = 128 * words if kind in ("load", "store") else 0.0
@@ -78,19 +84,6 @@ def cost_of(i: Instruction, chip: Chip, counted: Row | None) -> Cost:
         if counted and counted.wavefronts and kind != "local":
             cost.wavefronts = counted.wavefronts / counted.executions
     return cost
-
-
-@dataclass
-class Result:
-    cycles: float  # of a step
-    share: float  # of the matrix pipes
-    waited: Counter[int]  # cycles of all warps between instructions, by the line of the later one
-
-
-@dataclass
-class Barrier:
-    arrived: int = 0
-    opens: int = FOREVER
 
 
 class Multiprocessor:
@@ -111,9 +104,8 @@ class Multiprocessor:
         if not cost.bytes:
             return self.shared + cost.latency - 7, self.shared
         self.l2 = max(self.l2, begin) + cost.bytes / self.chip.l2_bytes
-        done = (self.shared if kind_of(cost.i.name) == "store" else self.l2) + cost.latency
-        done += self.chance.random() * cost.latency / 3  # the load of the memory
-        return done, self.shared + 6
+        done = (self.shared if cost.i.kind == "store" else self.l2) + cost.latency
+        return done + self.chance.random() * cost.latency / 3, self.shared + 6  # the load varies
 
     def warp(self, cta: int, costs: list[Cost], start: int, free: dict[str, int],
              times: list[int]) -> Iterator[int]:
@@ -121,28 +113,30 @@ class Multiprocessor:
         as far as known now. `free` are the cycles from which the pipes of its scheduler are free.
         Adds the cycle of every instruction to `times`."""
         ready, barrier, ends = start, Barrier(opens=0), [0] * 8  # ends by scoreboard
-        copies, groups = list[float](), list[float]()  # the ends of copies without and in a group
+        copies, groups = [0.0], list[float]()  # the ends of copies without and in a group
         for cost in costs:
             i, issued = cost.i, times[-1] if times else 0
             ready = max([ready, *(ends[x] for x in i.waits)])
-            if i.name == "DEPBAR" and len(groups) > cost.limit:
-                ready = max(ready, int(sorted(groups)[len(groups) - cost.limit - 1]) + 1)
+            if i.name == "DEPBAR":  # waits until as many groups of copies are left as it names
+                left = sum(int(x, 16) for x in re.findall(r"0x[0-9a-f]+", i.operands)[:1])
+                if len(groups) > left:
+                    ready = max(ready, int(sorted(groups)[-left - 1]) + 1)
             while (begin := max(ready, barrier.opens, free[cost.pipe])) > self.time:
                 yield begin
             times.append(self.time)
             self.waited[i.line] += self.time - issued
             free[cost.pipe] = self.time + cost.busy
             done, read = self.access(cost)
-            for scoreboard, end in ((i.writes, done), (i.reads, read)):
-                ends[scoreboard] = max(ends[scoreboard], int(end))
+            ends[i.writes] = max(ends[i.writes], int(done))
+            ends[i.reads] = max(ends[i.reads], int(read))
             # Register banks collide now and then, so that CTAs do not stay in the phase they start
             # in.
             ready = self.time + max(1, cost.stall) + (self.chance.random() < 0.05)
             if i.name == "LDGSTS":
                 copies.append(done)
             elif i.name == "LDGDEPBAR":
-                groups.append(max(copies, default=0.0))
-                copies = []
+                groups.append(max(copies))
+                copies = [0.0]
             elif i.name == "BAR":
                 barrier = self.barriers[cta]
                 barrier.arrived += 1
@@ -172,35 +166,42 @@ class Multiprocessor:
             self.time = until
 
 
-def execute(traces: Sequence[Trace], ctas: int, chip: Chip, rows: Mapping[int, Row],
-            runs: int = 6) -> Result:
-    """Executes CTAs whose warps have the given traces, from `runs` random starts."""
-    code = {id(i): i for trace in traces for i in trace.code}
-    costs = {key: cost_of(i, chip, rows.get(i.line)) for key, i in code.items()}
+def execute(kernel: Kernel, traces: Sequence[Trace], ctas: int, chip: Chip,
+            rows: Mapping[int, Row]) -> Result:
+    """Executes CTAs of a kernel whose warps have the given traces."""
+    if kernel.chip not in (chip.name, chip.arch):
+        raise ModelError(f"{kernel.name}: expected code for {chip.arch}, found {kernel.chip}")
+    if len({tuple(sum(i.name == "BAR" for i in trace.code[begin:end])
+                  for begin, end in pairwise(trace.marks)) for trace in traces}) > 1:
+        print(f"gpu-model: {kernel.name}: expected warps with the same barriers in a step, found "
+              "others; the speed is a lower bound", file=sys.stderr)
+    costs = {i: cost_of(i, chip, rows.get(i.line)) for i in {*chain(*(x.code for x in traces))}}
     cycles, waited = [], Counter[int]()
-    for seed in range(runs):
+    for seed in range(RUNS):
         machine = Multiprocessor(chip, len(traces), seed)
         schedulers: list[list[Iterator[int]]] = [[] for _ in range(4)]
         pipes: list[dict[str, int]] = [defaultdict(int) for _ in schedulers]
-        warps: list[tuple[Trace, list[int]]] = []
+        warps: list[tuple[list[int], list[int]]] = []  # the marks and the times of each
         for cta in range(ctas):
             start = machine.chance.randrange(max(len(trace.code) // 4 for trace in traces))
-            for number, trace in enumerate(traces, cta * len(traces)):
+            for number, (code, marks) in enumerate(traces, cta * len(traces)):
                 times: list[int] = []
+                warps.append((marks, times))
                 schedulers[number % 4].insert(0, machine.warp(
-                    cta, [costs[id(i)] for i in trace.code], start, pipes[number % 4], times))
-                warps.append((trace, times))
+                    cta, [costs[i] for i in code], start, pipes[number % 4], times))
         machine.run(schedulers)
         # A warp that competes with fewer others is faster, so only the time of all warps counts:
         # the whole run if some end before others begin.
-        begin = max(times[trace.marks[1]] for trace, times in warps)
-        end = min(times[trace.marks[-1]] for trace, times in warps)
+        begin = max(times[marks[1]] for marks, times in warps)
+        end = min(times[marks[-1]] for marks, times in warps)
         if end <= begin:
-            begin, end = (f(times[mark] for trace, times in warps for mark in trace.marks)
+            begin, end = (f(times[mark] for marks, times in warps for mark in marks)
                           for f in (min, max))
-        steps = fmean((bisect_left(times, end) - bisect_left(times, begin))
-                      / len(trace.steps) * (len(trace.marks) - 1) for trace, times in warps)
+        steps = fmean((bisect_left(times, end) - bisect_left(times, begin)) / marks[-1] * STEPS
+                      for marks, times in warps)
         cycles.append((end - begin) / steps)
         waited += machine.waited
-    products = ctas * sum(trace.products for trace in traces)
-    return Result(fmean(cycles), fmean(products * chip.matrix / 4 / x for x in cycles), waited)
+    products = ctas * sum(sum(i.kind == "matrix" for i in code[:marks[-1]]) / STEPS
+                          for code, marks in traces)
+    return Result(fmean(cycles), fmean(products * chip.busy["matrix"] / 4 / x for x in cycles),
+                  waited)

@@ -15,15 +15,15 @@ from unittest import mock
 
 from support import ROOT, load_script
 
-import gpumodel.chips
+import gpumodel.sass
 from gpumodel import machine
-from gpumodel.chips import ModelError, chip
-from gpumodel.kernels import Case, counts_of, halves, predict
-from gpumodel.makespan import makespan
-from gpumodel.sass import parse, with_lines
-from gpumodel.walk import Graph, counted, walk
+from gpumodel.kernels import Case, by_last_line, counts_of, merged
+from gpumodel.sass import ModelError, chip, parse
+from gpumodel.walk import Graph, walk
 
+LIMIT = 953  # lines of the model
 A100 = chip("sm_80")
+MATRIX, SPECIAL = A100.busy["matrix"], A100.busy["special"]
 
 
 def sass(text, target="sm_80"):
@@ -51,6 +51,10 @@ def loop(body, **options):
     return parse(sass(f".L_x_0:\n{body}\n@P0 BRA `(.L_x_0)\nEXIT", **options))["kernel"]
 
 
+def steps_of(trace):
+    return trace.code[:trace.marks[-1]]
+
+
 class NoChance:
     """Random numbers without any effect: all warps start at once, and banks do not collide."""
 
@@ -68,9 +72,9 @@ class NoChance:
 class MachineTest(unittest.TestCase):
     def cycles(self, bodies, ctas=1, rows=None, on=A100):
         """Returns the cycles of a step of warps with these bodies of a loop."""
-        traces = [walk(loop(body)) for body in bodies]
+        kernels = [loop(body) for body in bodies]
         with mock.patch.object(machine.random, "Random", NoChance):
-            return machine.execute(traces, ctas, on, rows or {}).cycles
+            return machine.execute(kernels[0], [*map(walk, kernels)], ctas, on, rows or {}).cycles
 
     def test_stall_counts(self):
         body = "HMMA.16816.F32 R0, R4, R6, R0 | stall=9\nMOV R1, R2 | stall=5"
@@ -79,41 +83,43 @@ class MachineTest(unittest.TestCase):
     def test_scoreboard_of_a_result(self):
         body = ("HMMA.16816.F32 R0, R4, R6, R0 | stall=2\nLDS R8, [R9] | stall=1 writes=0\n"
                 "MOV R1, R8 | stall=3 waits=1")
-        self.assertEqual(self.cycles([body]), 2 + A100.shared_latency + 3 + 1)
+        self.assertEqual(self.cycles([body]), 2 + A100.latency["shared"] + 3 + 1)
 
     def test_scoreboard_of_matrix_instructions(self):
         body = ("HMMA.16816.F32 R0, R4, R6, R0 | stall=1 writes=2\n"
                 "MOV R1, R0 | stall=1 waits=4")
-        self.assertEqual(self.cycles([body]), A100.matrix_latency + 1 + 1)
+        self.assertEqual(self.cycles([body]), A100.latency["matrix"] + 1 + 1)
 
     def test_a_pipe_serves_the_warps_of_a_scheduler_in_turn(self):
         body = "\n".join(["HMMA.16816.F32 R0, R4, R6, R0"] * 16)
-        self.assertEqual(self.cycles([body] * 4), 16 * A100.matrix)
+        self.assertEqual(self.cycles([body] * 4), 16 * MATRIX)
         meet = machine.BARRIER_LATENCY + 1
         self.assertAlmostEqual(self.cycles([body + "\nBAR.SYNC 0x0"] * 8),
-                               31 * A100.matrix + 1 + meet, delta=1)
+                               31 * MATRIX + 1 + meet, delta=1)
 
     def test_no_pipe_is_busier_than_it_can_be(self):
         body = "\n".join(["HMMA.16816.F32 R0, R4, R6, R0"] * 16 + ["MUFU.EX2 R1, R1"] * 4)
-        traces = [walk(loop(body))] * 4
+        kernel = loop(body)
         for ctas in (1, 2, 4, 8):  # some of many warps end much earlier than others
-            self.assertLessEqual(machine.execute(traces, ctas, A100, {}).share, 1.01)
+            share = machine.execute(kernel, [walk(kernel)] * 4, ctas, A100, {}).share
+            self.assertLessEqual(share, 1.01)
 
     def test_special_functions(self):
         body = "HMMA.16816.F32 R0, R4, R6, R0\n" + "\n".join(["MUFU.EX2 R1, R1"] * 8)
-        self.assertAlmostEqual(self.cycles([body] * 4), 8 * A100.special, delta=1)
+        self.assertAlmostEqual(self.cycles([body] * 4), 8 * SPECIAL, delta=1)
 
     def test_two_pipes_overlap(self):
         matrix = "\n".join(["HMMA.16816.F32 R0, R4, R6, R0"] * 8)
         body = matrix + "\n" + "\n".join(["MUFU.EX2 R1, R1"] * 8)
         both = self.cycles([body] * 4, ctas=2)  # one warp has the one while the other has the other
-        self.assertLess(both, 2 * 8 * (A100.matrix + A100.special))
-        self.assertGreaterEqual(both, 2 * 8 * A100.matrix)
+        self.assertLess(both, 2 * 8 * (MATRIX + SPECIAL))
+        self.assertGreaterEqual(both, 2 * 8 * MATRIX)
 
     def test_wavefronts_of_shared_memory(self):
         body = "HMMA.16816.F32 R0, R4, R6, R0\n" + "\n".join(["LDS.128 R8, [R9] | writes=0"] * 8)
         body += "\nMOV R1, R8 | waits=1"
-        alone = 1 + 7 * 4 + A100.shared_latency + 3 + 2  # the last result, after 8 of 4 wavefronts
+        # The last result is there after 8 of 4 wavefronts.
+        alone = 1 + 7 * 4 + A100.latency["shared"] + 3 + 2
         self.assertAlmostEqual(self.cycles([body]), alone, delta=1)
         self.assertAlmostEqual(self.cycles([body] * 4, ctas=4), 16 * 8 * 4, delta=4)
 
@@ -126,7 +132,7 @@ class MachineTest(unittest.TestCase):
     def test_a_wait_for_copies(self):
         body = ("HMMA.16816.F32 R0, R4, R6, R0\nLDGSTS.E.128 [R1], [R2]\nLDGDEPBAR\n"
                 "DEPBAR.LE SB0, 0x0\nMOV R1, R8")
-        self.assertGreater(self.cycles([body]), A100.l2_latency)
+        self.assertGreater(self.cycles([body]), A100.latency["load"])
         ahead = body.replace("SB0, 0x0", "SB0, 0x1")  # the copy of this step may go on
         self.assertLess(self.cycles([ahead]), self.cycles([body]))
 
@@ -143,7 +149,7 @@ class MachineTest(unittest.TestCase):
 
     def test_the_share_is_one_when_matrix_instructions_fill_their_pipe(self):
         kernel = loop("\n".join(["HMMA.16816.F32 R0, R4, R6, R0"] * 256 + ["BAR.SYNC 0x0"]))
-        share = predict(kernel, [walk(kernel)] * 4, 1, A100, {}).share
+        share = machine.execute(kernel, [walk(kernel)] * 4, 1, A100, {}).share
         self.assertAlmostEqual(share, 1.0, delta=0.02)
         self.assertAlmostEqual(A100.speed(1.0), 312, delta=1)  # of the data sheet
 
@@ -159,22 +165,22 @@ class WalkTest(unittest.TestCase):
     def test_a_block_is_visited_as_often_as_counted(self):
         kernel = loop(self.SOMETIMES)
         counts = {1: 40, 2: 40, 3: 10, 4: 40}
-        steps = walk(kernel, counts).steps
+        steps = steps_of(walk(kernel, counts))
         self.assertEqual(sum(i.name == "HMMA" for i in steps), 20)
         self.assertEqual(sum(i.name == "MUFU" for i in steps), 5)
-        self.assertFalse(any(i.name == "MUFU" for i in walk(kernel, counts | {3: 0}).steps))
+        self.assertFalse(any(i.name == "MUFU" for i in steps_of(walk(kernel, counts | {3: 0}))))
 
     def test_lines_that_ptxas_has_moved_into_a_block_do_not_count(self):
         kernel = loop(self.SOMETIMES.replace("| line=3", "| line=3\nMOV R3, R4 | line=9"))
-        steps = walk(kernel, {1: 40, 2: 40, 3: 20, 4: 40, 9: 2}).steps
+        steps = steps_of(walk(kernel, {1: 40, 2: 40, 3: 20, 4: 40, 9: 2}))
         self.assertEqual(sum(i.name == "MUFU" for i in steps), 10)
 
     def test_a_block_without_executions_is_unknown_if_it_is_predicated(self):
         counts = {1: 40, 2: 40, 4: 40}
         for text, expected in ((self.SOMETIMES, 0.0),
                                (self.SOMETIMES.replace("MUFU", "@P1 MUFU"), None)):
-            graph = Graph(loop(text).code)
-            found = [counted(graph, counts)[b] for b, block in enumerate(graph.blocks)
+            graph = Graph(loop(text))
+            found = [graph.counted(counts).get(b) for b, block in enumerate(graph.blocks)
                      if any(i.name == "MUFU" for i in block)]
             self.assertEqual(found, [expected])
 
@@ -183,13 +189,13 @@ class WalkTest(unittest.TestCase):
         traces = [walk(kernel, {1: 40, 2: 40, 3: n, 4: 40}) for n in (10, 20)]
         for found, expected in ((traces[:1] * 2, "^$"), (traces, "^gpu-model: kernel: expected")):
             with contextlib.redirect_stderr(io.StringIO()) as printed:
-                predict(kernel, found, 1, A100, {})
+                machine.execute(kernel, found, 1, A100, {})
             self.assertRegex(printed.getvalue(), expected)
 
     def test_a_poll_succeeds_at_once(self):
         kernel = loop("HMMA.16816.F32 R0, R4, R6, R0 | line=1\n.L_x_1:\nLDG.E.STRONG.GPU R2, [R4] "
                       "| line=2\n@P1 BRA `(.L_x_1) | line=2\nMOV R1, R2 | line=3")
-        steps = walk(kernel, {1: 10, 2: 500, 3: 10}, polls={2}).steps
+        steps = steps_of(walk(kernel, {1: 10, 2: 500, 3: 10}, polls={2}))
         self.assertEqual(sum(i.name == "LDG" for i in steps), 20)
 
     def test_a_function_is_followed_and_left(self):
@@ -202,7 +208,7 @@ class WalkTest(unittest.TestCase):
             .L_x_2:
             POPC R1, R2 | line=5
             RET.REL.NODEC R4 `(kernel) | line=5"""
-        steps = walk(parse(sass(text))["kernel"], dict.fromkeys(range(1, 6), 30)).steps
+        steps = walk(parse(sass(text))["kernel"], dict.fromkeys(range(1, 6), 30)).code
         self.assertEqual(" ".join(i.name for i in steps[:6]), "HMMA CALL POPC RET MOV BRA")
 
     def test_warps_of_a_role_share_the_mean_of_the_rest(self):
@@ -210,41 +216,50 @@ class WalkTest(unittest.TestCase):
                 2: machine.Row(9, 0, 0, 0, "add.s32", [2, 4, 3])}
         self.assertEqual(counts_of(rows, 3), [{1: 10, 2: 3}, {1: 10, 2: 3}, {1: 0, 2: 3}])
 
+    def test_rows_of_an_instruction_on_several_lines(self):
+        text = ["\tmma.sync", "\t\t{%r1},", "\t\t{%r2};", "\tadd.s32 %r1, %r1, 1; // sum"]
+        mma, add = (machine.Row(1, 0, 0, 0, row, [1]) for row in ("mma.sync", text[3]))
+        self.assertEqual(by_last_line({1: mma, 4: add}, text), {3: mma, 4: add})
+        with self.assertRaisesRegex(ModelError, "expected the PTX that was counted"):
+            by_last_line({1: mma, 3: add}, text)
+
     def test_fields_of_an_instruction(self):
         first = loop("LDG.E.128 R4, [R2.64] | stall=4 writes=1 reads=3 waits=33").code[0]
         self.assertEqual((first.opcode, first.stall, first.writes, first.reads, first.waits),
                          ("LDG.E.128", 4, 1, 3, [0, 5]))
 
-    def test_lines_are_those_of_the_text(self):
-        ptx = ".address_size 64\n.loc 3 9 1\n\tadd.s32 %r1, %r1, 1;\n@%p1 bra $L1;\n$L1:\n"
-        expected = ('.address_size 64\n.file 1 "kernel.ptx"\n.loc 1 3 0\n\tadd.s32 %r1, %r1, 1;\n'
-                    '.loc 1 4 0\n@%p1 bra $L1;\n$L1:\n')
-        self.assertEqual(with_lines(ptx), expected)
-
 
 class MakespanTest(unittest.TestCase):
+    def expect(self, time, bound, heads, owners, inners, places, **options):
+        """Compares the printed time and bound of a grid whose blocks divide 12 keys."""
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            load_script("gpu-model").makespan(heads, 12, 12 // owners, 12 // inners, places=places,
+                                              **options)
+        self.assertEqual(re.findall(r"\d+\.\d\d", printed.getvalue()),
+                         [f"{time:.2f}", f"{bound:.2f}"])
+
     def test_one_place_never_waits(self):
-        self.assertEqual(makespan(2, 3, 3, 1), (1.0, 1.0))
+        self.expect(1.0, 1.0, 2, 3, 3, 1)
 
     def test_causal_blocks_end_unequally(self):
-        self.assertEqual(makespan(1, 2, 2, 2, hand_over=0.5), (2 / 1.5, 2 / 1.5))
+        self.expect(2 / 1.5, 2 / 1.5, 1, 2, 2, 2, hand_over=0.5)
 
     def test_a_turn_seen_late(self):
-        self.assertEqual(makespan(1, 2, 2, 2, hand_over=2.5), (3.5 / 1.5, 2 / 1.5))
+        self.expect(3.5 / 1.5, 2 / 1.5, 1, 2, 2, 2, hand_over=2.5)
 
     def test_without_a_mask_the_second_waits_at_its_start(self):
-        self.assertEqual(makespan(1, 2, 2, 2, hand_over=0.5, causal=False), (2.5 / 2, 1.0))
+        self.expect(2.5 / 2, 1.0, 1, 2, 2, 2, hand_over=0.5, mask="none")
 
     def test_a_place_too_few_doubles_the_time(self):
-        self.assertEqual(makespan(3, 1, 1, 2), (2 / 1.5, 2 / 1.5))
+        self.expect(2 / 1.5, 2 / 1.5, 3, 1, 1, 2)
 
     def test_long_blocks_of_all_heads_come_first(self):
-        self.assertEqual(makespan(3, 2, 2, 3), (1.0, 1.0))
-        self.assertEqual(makespan(3, 2, 2, 3, together=1), (4 / 3, 1.0))
+        self.expect(1.0, 1.0, 3, 2, 2, 3)
+        self.expect(4 / 3, 1.0, 3, 2, 2, 3, together=1)
 
     def test_blocks_of_different_sizes(self):
         # The last two of four owners visit both blocks, the first two one.
-        self.assertEqual(makespan(1, 4, 2, 4), (2 / 1.5, 2 / 1.5))
+        self.expect(2 / 1.5, 2 / 1.5, 1, 4, 2, 4)
 
 
 class ErrorTest(unittest.TestCase):
@@ -349,6 +364,12 @@ class ErrorTest(unittest.TestCase):
         self.assertGreater(len(walk(loop(body)).code), 4000)
 
 
+class SizeTest(unittest.TestCase):
+    def test_the_model_stays_small(self):
+        files = [ROOT / "scripts/gpu-model", *(ROOT / "scripts/gpumodel").glob("*.py")]
+        self.assertLessEqual(sum(len(file.read_text().splitlines()) for file in files), LIMIT)
+
+
 class CommandTest(unittest.TestCase):
     module = load_script("gpu-model")
     STORED = {"speed": 100.0, "extra": 0, "elsewhere": 1.0}
@@ -358,9 +379,9 @@ class CommandTest(unittest.TestCase):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.data = pathlib.Path(directory.name)
-        for file in gpumodel.chips.DATA.glob("*.json"):
+        for file in gpumodel.sass.DATA.glob("*.json"):
             shutil.copy(file, self.data)
-        replaced = mock.patch.object(gpumodel.chips, "DATA", self.data)
+        replaced = mock.patch.object(gpumodel.sass, "DATA", self.data)
         replaced.start()
         self.addCleanup(replaced.stop)
 
@@ -374,7 +395,7 @@ class CommandTest(unittest.TestCase):
         def predictions(case, why=""):
             del why
             columns = self.COLUMNS | {"spilled": spilled_of(case.schedule)}
-            return {"forward": (speed_of(case.schedule), columns)}
+            return {"forward": (1, speed_of(case.schedule), columns)}
 
         with (mock.patch.object(self.module, "predictions", predictions),
               contextlib.redirect_stdout(io.StringIO()) as printed):
@@ -382,17 +403,13 @@ class CommandTest(unittest.TestCase):
         return printed.getvalue()
 
     def test_kernels_of_a_half_are_merged(self):
-        found = halves({"forward": (100.0, self.COLUMNS),
-                        "backward_pairs": (100.0, self.COLUMNS | {"spilled": 0}),
-                        "backward_products": (200.0, self.COLUMNS | {"extra wavefronts": 3})},
-                       {"forward": 7, "backward_pairs": 4, "backward_products": 2})
-        speed, columns = found["forward"]
+        products, speed, columns = merged([(7, 100.0, self.COLUMNS)])
         self.assertAlmostEqual(speed, 100.0)
-        self.assertEqual(columns["spilled"], 8)
-        speed, columns = found["backward"]
+        self.assertEqual((products, columns["spilled"]), (7, 8))
+        products, speed, columns = merged([(4, 100.0, self.COLUMNS | {"spilled": 0}),
+                                           (2, 200.0, self.COLUMNS | {"extra wavefronts": 3})])
         self.assertAlmostEqual(speed, 120.0)  # 6 products in the time of 4 / 100 + 2 / 200
-        self.assertEqual((columns["spilled"], columns["extra wavefronts"]), (8, 3))
-        self.assertEqual(len(found), 2)
+        self.assertEqual((products, columns["spilled"], columns["extra wavefronts"]), (6, 8, 3))
 
     def test_stored_predictions_are_checked(self):
         text = self.run_with(lambda _: 203.2, self.module.kernels, store=True)
