@@ -332,14 +332,14 @@ class Cache:
     def _turned_encoding(self, module: Encoding, mask: Mask | None) -> Turned | None:
         """Returns `turned` of the encoding of the last call, or of another one."""
         structure = module.structure  # which follows changes of captured tensors
-        known = (module, structure, module.piece())
-        if not self._known or any(
-                [one is not other for one, other in zip(self._known[0], known, strict=True)]):
+        piece, known = module.piece(), self._known
+        if not known or (known[0] is not module or known[1] is not structure
+                         or known[2] is not piece):
             # A rotation without keys that can be kept turned is that of every call.
             result = turned(module, mask, self._rows.keys, self.value_dim, self.device.type) \
                 if rotates(module) else None
-            self._known = (known, result)
-        here: Turned | None = self._known[1]
+            known = self._known = (module, structure, piece, result)
+        here: Turned | None = known[3]
         return here
 
     def _turn_rows(self, here: Turned, parameters: dict[str, torch.Tensor]) -> None:

@@ -74,7 +74,7 @@ class Steps:
             if mask.structure != last.text:
                 return None
             given += mask.arguments()
-        if is_seen(given) or _layout_of(given) != last.layout:
+        if is_seen(given):
             return None
         keys, values, pages = rows.pools(length)
         tensors = [q, keys, values, *given[1:]]
@@ -86,7 +86,10 @@ class Steps:
         tables = last.step.tables
         if tables is not None and length > tables.capacity:
             return None
-        return last.step.repeat(tensors, length)
+        results = last.step.try_compiled(tensors, length)  # which compares layouts
+        if results is not None or _layout_of(given) != last.layout:
+            return results
+        return last.step.run(tensors, length)
 
     def attend(self, operands: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
                given: Encoding | Bound | None, encoding: Encoding | Bound | None,

@@ -118,15 +118,24 @@ class Growing:
 
     def repeat(self, tensors: list[torch.Tensor], keys: int) -> list[torch.Tensor] | None:
         """Returns the results of `run`, by the compiled operator if it can repeat the call."""
+        results = self.try_compiled(tensors, keys)
+        return self.run(tensors, keys) if results is None else results
+
+    def try_compiled(self, tensors: list[torch.Tensor], keys: int) -> list[torch.Tensor] | None:
+        """Returns the results of the compiled operator, or None if it cannot repeat the call, or if
+        tensors other than keys and values differ in their layouts."""
         if self.family is None:
             self.family = _repeats.family_of(self, tensors)
             weakref.finalize(self, _repeats.forget, self.family).atexit = False
         if self.family == 0:
-            return self.run(tensors, keys)
-        if self.tables is not None:
-            self.tables.follow(tensors)
-        results = _repeats.results_of(self.family, tensors, keys if self.has_keys else -1)
-        return self.run(tensors, keys) if results is None else results
+            return None
+        return _repeats.results_of(self.family, tensors, keys if self.has_keys else -1)
+
+    def compared(self, tensors: Sequence[torch.Tensor]) -> list[tuple[int, int, int]] | None:
+        """Returns the sources of the tables, or None if one of them is not contiguous: then only
+        `run` can compare it."""
+        sources = [] if self.tables is None else self.tables.sources()
+        return sources if all([tensors[index].is_contiguous() for index, *_ in sources]) else None
 
     def run(self, tensors: Sequence[torch.Tensor], keys: int) -> list[torch.Tensor] | None:
         """Returns the results for the first `keys` rows of keys and values, or, with pages, all

@@ -339,7 +339,7 @@ class Bound:
 
     def __init__(self, encoding: Encoding, data: Mapping[str, torch.Tensor]) -> None:
         expected = encoding._data
-        if set(expected) != set(data):
+        if tuple(data) != expected and set(data) != set(expected):
             raise InputError(f"{type(encoding).__name__}: expected the tensors "
                              f"{encoding.expected_data()}, found {', '.join(data) or 'none'}")
         for name, tensor in data.items():

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 _TORCH = Path(torch.__file__).resolve().parent / "lib" / "libtorch_cpu.so"
 
 
+class _TorchSource(ctypes.Structure):
+    """The struct pe_torch_source of runtime/torch/Repeat.h."""
+
+    _fields_ = [("argument", c_int64), ("data", c_void_p), ("bytes", c_int64)]
+
+
 class _TorchCall(ctypes.Structure):
     """The struct pe_torch_call of runtime/torch/Repeat.h."""
 
@@ -36,7 +42,8 @@ class _TorchCall(ctypes.Structure):
                 ("scalars", c_void_p), ("scalar_count", c_int32), ("arguments", c_int32),
                 ("results", c_int32), ("grows", c_int32), ("lengths", c_int32),
                 ("layouts", c_void_p), ("pool", c_void_p), ("key_block", c_int64),
-                ("most_workspace", c_int64)]
+                ("most_workspace", c_int64), ("sources", POINTER(_TorchSource)),
+                ("source_count", c_int32)]
 
 
 _MOST_FAMILIES = 256
@@ -119,6 +126,9 @@ def family_of(growing: Growing, tensors: list[torch.Tensor], family: int = 0) ->
     cannot repeat the call."""
     if failure() or _operator is None or growing.pages is not None or not tensors[0].is_cpu:
         return 0
+    sources = growing.compared(tensors)
+    if sources is None:
+        return 0
     assert _loaded is not None
     layouts = array("q")
     for shape, strides, dtype in (*_run.layout_of(tensors), *growing.outputs):
@@ -133,7 +143,9 @@ def family_of(growing: Growing, tensors: list[torch.Tensor], family: int = 0) ->
         results=len(growing.outputs), grows=int(bool(growing.varying)),
         lengths=-1 if growing.lengths is None else growing.lengths,
         layouts=layouts.buffer_info()[0], pool=_run.place_of(tensors[0]).pool or None,
-        key_block=growing.BLOCK, most_workspace=_workspaces.KEPT)
+        key_block=growing.BLOCK, most_workspace=_workspaces.KEPT,
+        sources=(_TorchSource * len(sources))(*[_TorchSource(*each) for each in sources]),
+        source_count=len(sources))
     return int(_loaded.pe_torch_add(family, ctypes.byref(call)))
 
 

@@ -41,6 +41,10 @@ class _Source:
         self.index, self.copy = index, tensor.detach().contiguous().clone()
         self.address, self.bytes = self.copy.data_ptr(), self.copy.nbytes
 
+    def update(self, other: _Source) -> None:
+        """Takes the bytes of another tensor with the same layout. The address stays."""
+        ctypes.memmove(self.address, other.address, self.bytes)
+
     def is_same(self, tensor: torch.Tensor) -> bool:
         if not tensor.is_contiguous():
             tensor = tensor.contiguous()
@@ -68,6 +72,7 @@ class Tables:
         names = {name for table in wanted for name in table.of}
         self._indices = [index for index, argument in enumerate(function.arguments)
                          if argument.name in names]
+        self._sources: list[_Source] = []
         self._fill(tensors)
 
     @staticmethod
@@ -93,6 +98,11 @@ class Tables:
                 self._fill([query, key, value, *rest])
                 return
 
+    def sources(self) -> list[tuple[int, int, int]]:
+        """Returns the argument, the address and the number of the bytes that the tables were
+        computed from, for each parameter that they depend on. The addresses stay."""
+        return [(source.index, source.address, source.bytes) for source in self._sources]
+
     def sizes(self, tensors: Sequence[torch.Tensor]) -> dict[str, Any]:
         """Returns the sizes of a call with these tables."""
         return self.function.sizes([tensor.shape for tensor in tensors],
@@ -117,4 +127,7 @@ class Tables:
         sources = [_Source(index, tensors[index]) for index in self._indices]
         views.run(key, describe, [*_run.addresses(names, given), 0], self.call.scalars(),
                   _run.place_of(tensors[0]))
-        self._sources = sources
+        if not self._sources:
+            self._sources = sources
+        for old, new in zip(self._sources, sources, strict=True):
+            old.update(new)

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace pe::torch {
@@ -76,7 +78,11 @@ public:
   explicit Call(const pe_torch_call &given)
       : call(given), views(given.views, given.views + given.count),
         layouts(given.layouts, given.layouts + given.arguments + given.results),
-        scalars(given.scalars, given.scalars + given.scalar_count) {
+        scalars(given.scalars, given.scalars + given.scalar_count),
+        sources(given.sources, given.sources + given.source_count) {
+    for (const pe_view &view : std::span(views).subspan(layouts.size()))
+      if (view.name == std::string_view("capacity"))
+        capacity = view.shape[0];
     for (const pe_view &layout : layouts) {
       const auto code = codeOf(layout.dtype);
       isSupported = isSupported && code;
@@ -109,7 +115,8 @@ public:
     return keys < 0 ? rows == tensors[2].sizes[2] : keys <= std::min(rows, tensors[2].sizes[2]);
   }
 
-  /// Returns the results, or none if a tensor is not aligned or the call fails.
+  /// Returns the results, or none if a tensor is not aligned, if the tables do not hold, or if the
+  /// call fails.
   std::vector<Owned> run(std::span<const Given> tensors, int64_t keys) {
     std::vector<Owned> results;
     std::vector<pe_view> given = views;
@@ -129,7 +136,8 @@ public:
     const auto isAligned = [](const pe_view &view) {
       return view.data && reinterpret_cast<uintptr_t>(view.data) % 16 == 0;
     };
-    if (!std::ranges::all_of(std::span(given).first(layouts.size()), isAligned) || !runOn(given))
+    if (!std::ranges::all_of(std::span(given).first(layouts.size()), isAligned) ||
+        !doTablesHold(tensors) || !runOn(given))
       results.clear();
     return results;
   }
@@ -151,6 +159,12 @@ private:
     return true;
   }
 
+  bool doTablesHold(std::span<const Given> tensors) const {
+    return std::ranges::all_of(sources, [&](const pe_torch_source &source) {
+      return !std::memcmp(tensors[size_t(source.argument)].data, source.data, size_t(source.bytes));
+    });
+  }
+
   static void setView(pe_view &view, const Given &tensor, bool withSizes) {
     view.data = tensor.data;
     if (!withSizes)
@@ -168,8 +182,8 @@ private:
                    call.scalar_count, &context) == 0;
   }
 
-  /// Returns the bytes of workspace for the number of keys of a call, rounded up, and for any
-  /// lengths, or -1.
+  /// Returns the bytes of workspace for the number of keys of a call, rounded up to a block or to
+  /// the capacity, and for any lengths, or -1.
   int64_t bytesFor(const std::vector<pe_view> &given) {
     const int64_t block =
         call.grows ? (given[1].shape[2] + call.key_block - 1) / call.key_block : 0;
@@ -186,15 +200,17 @@ private:
     const int64_t exact = query();
     if (!call.grows)
       return workspaces[block] = exact;
-    largest[1].shape[2] = largest[2].shape[2] = block * call.key_block;
-    const int64_t rounded = query(); // fails beyond the capacity of prepared tables
+    largest[1].shape[2] = largest[2].shape[2] = std::min(block * call.key_block, capacity);
+    const int64_t rounded = query();
     return exact < 0 || rounded < 0 ? exact : workspaces[block] = std::max(exact, rounded);
   }
 
   const pe_torch_call call;
   const std::vector<pe_view> views, layouts;
   const std::vector<pe_scalar> scalars;
-  std::vector<int32_t> codes; // PyTorch's types of the layouts
+  const std::vector<pe_torch_source> sources;
+  int64_t capacity = std::numeric_limits<int64_t>::max(); // the most keys of prepared tables
+  std::vector<int32_t> codes;                             // PyTorch's types of the layouts
   std::mutex mutex;
   std::map<int64_t, int64_t> workspaces; // bytes by blocks of keys
 };

@@ -4,14 +4,14 @@
 |*
 |*   pe::repeat(int family, Tensor[] tensors, int keys) -> Tensor[]
 |*
-|* runs a forward call whose tensors have the layouts of an earlier one, which Python checked and
-|* added to a family, and returns its results. A call that may have any number of keys reads the
-first
-|* `keys` of them, or all if it is -1. It returns an empty list for tensors of other
-layouts,
-|* tensors that are not aligned to 16 bytes, an unknown family, and for a call that fails; Python
-then
-|* runs the call and reports its errors.
+|* runs a forward call whose tensors have the layouts of an earlier one, which
+|* Python checked and added to a family, and returns its results. A call that may
+|* have any number of keys reads the first `keys` of them, or all if it is -1.
+|*
+|* It returns an empty list for tensors of other layouts, tensors that are not
+|* aligned to 16 bytes, tables that do not hold for the bytes of their arguments,
+|* an unknown family, and for a call that fails; Python then runs the call and
+|* reports its errors.
 |*
 \*===----------------------------------------------------------------------===*/
 
@@ -23,6 +23,14 @@ then
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* An argument that prepared tables depend on, and the memory of the bytes that it had then. Tables
+   that the call reads hold if the bytes are equal. */
+typedef struct pe_torch_source {
+  int64_t argument; /* contiguous */
+  const void *data; /* must stay valid; the bytes may change between calls */
+  int64_t bytes;
+} pe_torch_source;
 
 /* A call to repeat. Everything but the function and the pool is copied. */
 typedef struct pe_torch_call {
@@ -40,6 +48,8 @@ typedef struct pe_torch_call {
   const pe_pool *pool;    /* or NULL */
   int64_t key_block;      /* workspaces are queried for multiples of this number of keys */
   int64_t most_workspace; /* calls that need more bytes are left to Python */
+  const pe_torch_source *sources; /* calls with other bytes are left to Python */
+  int32_t source_count;
 } pe_torch_call;
 
 /* Registers the operator with the libtorch_cpu.so at `path`, which the process has loaded, and with

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -234,6 +236,77 @@ def test_tables_follow_their_parameters(change: str, computed: list[int]) -> Non
         check()
         check()
     assert computed == [16, 16]
+
+
+@torch.no_grad()
+def test_sources_that_are_not_contiguous_are_compared_by_value() -> None:
+    q, k, v = rows(16)
+    encoding = pe.nn.T5(HEADS)
+    memory = torch.randn(encoding.table.T.shape)
+    encoding.table = torch.nn.Parameter(memory.T)
+    cache = pe.Cache(1, KV_HEADS, DEPTH)
+    cache.append(k, v)
+    for _ in range(3):
+        o = cache.attend(q[:, :, -1:], encoding)
+        assert torch.equal(o, pe.attention(q[:, :, -1:], k, v, encoding, mask=pe.causal))
+        memory.copy_(memory.T.reshape(memory.shape))  # the bytes of its contiguous copy
+
+
+@torch.no_grad()
+def test_steps_without_a_change_run_in_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[int] = []
+    run = Growing.run
+
+    def noted(self: Growing, tensors: Any, keys: int) -> Any:
+        left.append(keys)
+        return run(self, tensors, keys)
+
+    monkeypatch.setattr(Growing, "run", noted)
+    q, k, v = rows(16)
+    r = torch.randn(2, 1, HEADS, 1, 16)
+    encoding = pe.nn.Inkling()
+    cache = pe.Cache(1, KV_HEADS, DEPTH)
+    cache.append(k, v)
+    for one in (*r, *r):
+        cache.attend(q[:, :, -1:], encoding(r=one))
+    assert not left
+    encoding.p.data.mul_(2.0)
+    expected = pe.attention(q[:, :, -1:], k, v, encoding(r=r[1]), mask=pe.causal)
+    assert torch.equal(cache.attend(q[:, :, -1:], encoding(r=r[1])), expected) and left == [16]
+    negative = torch.complex(torch.zeros_like(r[1]), -r[1]).conj().imag
+    assert negative.is_neg()
+    assert torch.equal(cache.attend(q[:, :, -1:], encoding(r=negative)), expected)
+    wide = r[1].expand(2, HEADS, 1, 16).transpose(0, 1).contiguous().transpose(0, 1)[:1]
+    assert torch.equal(cache.attend(q[:, :, -1:], encoding(r=wide)), expected)
+    with pytest.raises(pe.InputError):
+        cache.attend(q[:, :, -1:], encoding(r=r[1, ..., :8]))
+
+
+# Counts the queries of the operator, which takes the functions of the library once per process.
+QUERIES = '''
+import ctypes, torch, pe_attention as pe
+from pe_attention import _library
+library, found = _library.library(), []
+query = library.pe_workspace
+kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p,
+                        ctypes.c_int32, ctypes.c_void_p)
+original = ctypes.cast(query, kind)
+counted = kind(lambda *given: (found.append(1), original(*given))[1])
+library.pe_workspace = counted
+cache, encoding = pe.Cache(1, 2, 16, capacity=70), pe.nn.T5(2)
+with torch.no_grad():
+    for _ in range(70):
+        cache.append(*torch.randn(2, 1, 2, 1, 16))
+        cache.attend(torch.randn(1, 2, 1, 16), encoding)
+print(len(found))
+'''
+
+
+def test_workspaces_are_queried_once_per_capacity() -> None:
+    done = subprocess.run([sys.executable, "-c", QUERIES], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    assert 0 < int(done.stdout) <= 10  # those of two capacities, and of computing their tables
 
 
 def test_encodings_of_one_class_have_different_tables(computed: list[int]) -> None:
