@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from ._module import Bound, Encoding
 
 _TYPES = (torch.float32, torch.bfloat16, torch.float16)
+_is_grad_enabled = torch.is_grad_enabled
+_is_autocast_enabled = torch._C._is_any_autocast_enabled
+_nothing = nullcontext()
 _NAMES = {**HINTS, "key": "write k", "value": "write v", "query": "write q",
           "keys": "write k", "values": "write v",
           "kv_len": "omit it: a cache knows its lengths",
@@ -254,12 +257,21 @@ class Cache:
             q = torch.randn(1, 8, 1, 64)   # the query of the last of 5 tokens
             o = cache.attend(q, pe.nn.ALiBi(heads=8))
         """
-        self._check_query(q, encoding, mask)
+        options: dict[str, Any] = {
+            "scale": scale, "sink": sink, "head_start": head_start,
+            "heads_total": heads_total, "return_lse": return_lse, "target": target}
+        if self.page is None and self._rotation is None and self._padded is None and self._is_even:
+            keys, values, _ = self._rows.pools(self._longest)
+            results = self._steps.repeat_directly(q, keys, values, self._longest, encoding, mask,
+                                                  options)
+            if results is not None:
+                return (results[0], results[1]) if return_lse else results[0]
+        module = module_of(encoding)
+        if module is None:
+            check_encoding(encoding)
+        self._check_query(q, mask)
         with _inference():
-            used = self._turn(encoding, mask)
-            options: dict[str, Any] = {
-                "scale": scale, "sink": sink, "head_start": head_start,
-                "heads_total": heads_total, "return_lse": return_lse, "target": target}
+            used = self._turn(module, encoding, mask)
             if self._padded is not None and q.shape[2] == self._padded[0]:
                 return self._attend_padded(q, used, mask, options)
             # The table of pages gives the number of pages, not of rows.
@@ -297,9 +309,8 @@ class Cache:
                 lse[own, :, :count] = log
         return (o, lse) if options["return_lse"] else o
 
-    def _turn(self, encoding: Any, mask: Mask | None) -> Any:
+    def _turn(self, module: Encoding | None, encoding: Any, mask: Mask | None) -> Any:
         """Turns the keys that are not turned yet, and returns the encoding of the call."""
-        module = module_of(encoding)
         if module is None:
             self._known = ()
         here = None if module is None else self._turned_encoding(module, mask)
@@ -421,7 +432,7 @@ class Cache:
                                  f"found {count} at index {entry}")
         return counts if min(counts) < rows else None
 
-    def _check_query(self, q: Any, encoding: Any, mask: Any) -> None:
+    def _check_query(self, q: Any, mask: Any) -> None:
         self._check("q", q, None, self.head_dim)
         if q.shape[1] == 0 or q.shape[1] % self.kv_heads:
             raise InputError(f"q: expected a multiple of the {self.kv_heads} heads of keys, found "
@@ -434,7 +445,6 @@ class Cache:
             raise InputError(f"q: expected the queries of at most {self._longest} rows, the length "
                              f"of this cache, found {q.shape[2]}; append the keys and values of "
                              f"all these tokens first")
-        check_encoding(encoding)
         check_mask(mask)
 
 
@@ -470,6 +480,4 @@ class _Inference:
 
 def _inference() -> Any:
     """Returns the context of a call, which costs nothing under torch.inference_mode()."""
-    if torch.is_grad_enabled() or torch._C._is_any_autocast_enabled():
-        return _Inference()
-    return nullcontext()
+    return _Inference() if _is_grad_enabled() or _is_autocast_enabled() else _nothing

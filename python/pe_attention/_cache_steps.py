@@ -16,6 +16,7 @@ import torch
 from . import _run
 from ._cache_rows import Storage
 from ._growing import Growing, can_grow, family_of
+from ._module import Bound, direct_arguments, view_of
 from ._plain import Plain, plain_of
 from ._prepare import arguments_of, options_of, prepare, starts_of
 from ._run import Call
@@ -25,7 +26,7 @@ from ._tensors import is_seen
 if TYPE_CHECKING:
     from ._function import Function
     from ._masks import Mask
-    from ._module import Bound, Encoding
+    from ._module import Encoding
 
 # With more queries, a table is a small part of the work of a call.
 _MOST_QUERIES = 8
@@ -44,6 +45,14 @@ class _Last(NamedTuple):
     has_lengths: bool
     layout: list[Any]
     step: Growing
+    # The arguments of the encoding and the number of queries, for `repeat_directly`; None if it
+    # cannot have the results.
+    direct: tuple[tuple[str, str], ...] | None
+    queries: int
+
+
+_is_grad_enabled = torch.is_grad_enabled
+_is_autocast_enabled = torch._C._is_any_autocast_enabled
 
 
 class Steps:
@@ -54,9 +63,57 @@ class Steps:
         # None for calls that cannot be repeated with other numbers of keys.
         self._known: dict[tuple[Any, ...], Growing | None] = {}
         self._last: _Last | None = None
+        # Views of parameters by their names, with the parameters.
+        self._views: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:  # tables are computed again
         return Steps, (self.capacity,)
+
+    def repeat_directly(self, q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
+                        length: int, encoding: Encoding | Bound | None, mask: Mask | None,
+                        options: dict[str, Any]) -> Sequence[Any] | None:
+        """Returns the results of `repeat` without lengths and rotations if the compiled operator
+        has them, or None. The operator compares everything that a check of `attend` depends on.
+
+        This is one function because the code and the data of others are no longer in the
+        processor's caches after the keys and values of a step."""
+        last = self._last
+        if (last is None or last.direct is None or mask is not last.mask or last.has_lengths
+                or length < last.queries or options != last.options or _is_grad_enabled()
+                or _is_autocast_enabled()):
+            return None
+        tensors = [q, keys, values]
+        if last.known:
+            module, data = ((encoding.encoding, encoding.data) if type(encoding) is Bound
+                            else (encoding, {}))
+            known = last.known
+            if (module is not known[0] or module._structure is not known[1]
+                    or module._piece is not known[2]):
+                return None
+            parameters = module._parameters
+            for name, view in last.direct:
+                tensor = data[name] if name in data else parameters.get(name)
+                if tensor is None:
+                    return None
+                tensors.append(tensor if view == "same" else self._viewed(name, tensor, view))
+        elif encoding is not None:
+            return None
+        if mask is not None:
+            if mask.structure != last.text:
+                return None
+            tensors += mask.arguments()
+        tables = last.step.tables
+        if is_seen(tensors) or (tables is not None and length > tables.capacity):
+            return None
+        return last.step.try_compiled(tensors, length)
+
+    def _viewed(self, name: str, tensor: torch.Tensor, view: str) -> torch.Tensor:
+        """Returns `view_of` the tensor, or an earlier result that views the same memory."""
+        known = self._views.get(name)
+        if (known is None or known[0] is not tensor or known[1].data_ptr() != tensor.data_ptr()
+                or known[1].dtype is not tensor.dtype or known[1].numel() != tensor.numel()):
+            known = self._views[name] = (tensor, view_of(name, tensor, view))
+        return known[1]
 
     def repeat(self, q: torch.Tensor, rows: Storage, length: int, encoding: Encoding | Bound | None,
                known: tuple[Any, ...], mask: Mask | None, options: dict[str, Any],
@@ -121,8 +178,10 @@ class Steps:
         if known or given is None:
             end = len(plain.tensors) - (pages is not None) - (lengths is not None)
             layout = _layout_of([plain.tensors[0], *plain.tensors[3:end]])
+            module, *_, here = known or (None, None)
+            direct = () if module is None else None if here else direct_arguments(module)
             self._last = _Last(known, mask, "" if mask is None else mask.structure, options,
-                               lengths is not None, layout, step)
+                               lengths is not None, layout, step, direct, operands[0].shape[2])
         return step.repeat(plain.tensors, step.keys_of(plain.tensors))
 
     def _learn(self, key: tuple[Any, ...], plain: Plain, encoding: Encoding | Bound | None,

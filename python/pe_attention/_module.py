@@ -166,7 +166,8 @@ class Encoding(nn.Module):
 
     def mask_arguments(self, data: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """Returns the tensors that the masks of the encoding read."""
-        return tuple([value for mask in self.own_masks() for value in mask.arguments()])
+        masks = self.own_masks()
+        return tuple([value for mask in masks for value in mask.arguments()]) if masks else ()
 
     def program(self, mask: Mask | None = None, options: Options = Options()) -> Program:
         """Returns the program of an attention with this encoding."""
@@ -257,6 +258,21 @@ def _dense(encoding: Encoding, data: Mapping[str, torch.Tensor], q_len: int, k_l
     at = Positions.of(batch, heads, range(first, first + q_len), range(k_start, k_start + k_len),
                       dtype, known[0].device if known else None)
     return encoding.full_bias(at, data).to(dtype).expand(batch, heads, q_len, k_len)
+
+
+def direct_arguments(encoding: Encoding) -> tuple[tuple[str, str], ...] | None:
+    """Returns the names of the arguments of an encoding and how a program views them, if they are
+    views of tensors of the call and of parameters, and if its text does not change, else None."""
+    own = type(encoding)
+    are_base = all([getattr(own, name) is getattr(Encoding, name) for name in (
+        "structure", "follow", "piece", "arguments", "all_arguments", "own_arguments",
+        "mask_arguments", "parameter")])
+    if not are_base or encoding.own_masks():
+        return None
+    declared = [encoding.declarations.get(name) for name, _ in encoding._order]
+    if any(each and each.min is not None for each in declared):
+        return None
+    return None if any(view == "whole" for _, view in encoding._order) else encoding._order
 
 
 def kind_of(type_: str) -> str:

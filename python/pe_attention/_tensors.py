@@ -17,6 +17,13 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter)
 # Types whose values all fit in int32.
 _NARROW = (torch.bool, torch.int8, torch.uint8, torch.int16, torch.uint16)
 _TWO_64 = 1 << 64
+# Every decoding step calls these. After its keys and values, the dictionaries on the way from
+# `torch` to them are no longer in the processor's caches.
+_count_modes = torch._C._len_torch_dispatch_stack
+_find_transform = torch._C._functorch.peek_interpreter_stack
+_forward_ad = torch.autograd.forward_ad
+_is_compiling = torch.compiler.is_compiling
+_strided = torch.strided
 
 
 def is_dtensor(tensor: torch.Tensor) -> bool:
@@ -30,10 +37,12 @@ def is_dtensor(tensor: torch.Tensor) -> bool:
 def is_seen(tensors: Sequence[torch.Tensor]) -> bool:
     """Returns whether the call must go through the operator: for a mode, a subclass, a transform or
     a tangent."""
-    return (torch._C._len_torch_dispatch_stack() > 0
-            or torch._C._functorch.peek_interpreter_stack() is not None
-            or torch.autograd.forward_ad._current_level >= 0
-            or any([type(t) not in _PLAIN for t in tensors]))
+    if _count_modes() or _find_transform() is not None or _forward_ad._current_level >= 0:
+        return True
+    for tensor in tensors:
+        if type(tensor) not in _PLAIN:
+            return True
+    return False
 
 
 def check_tensor(name: str, tensor: object) -> None:
@@ -41,7 +50,7 @@ def check_tensor(name: str, tensor: object) -> None:
     if not isinstance(tensor, torch.Tensor):
         advice = f"; write torch.as_tensor({name})" if hasattr(tensor, "__array__") else ""
         raise InputError(f"{name}: expected a tensor, found {found(tensor)}{advice}")
-    if torch.compiler.is_compiling():
+    if _is_compiling():
         return
     if tensor.is_nested:
         raise InputError(f"{name}: expected a dense tensor, found a nested one; pad it and "
@@ -49,7 +58,7 @@ def check_tensor(name: str, tensor: object) -> None:
     if tensor.is_quantized:
         raise InputError(f"{name}: expected a floating type, found {tensor.dtype}; write "
                          f"{name}.dequantize()")
-    if tensor.layout is not torch.strided:
+    if tensor.layout is not _strided:
         raise InputError(f"{name}: expected a dense tensor, found one of layout {tensor.layout}; "
                          f"write {name}.to_dense()")
 

@@ -282,6 +282,81 @@ def test_steps_without_a_change_run_in_the_operator(monkeypatch: pytest.MonkeyPa
         cache.attend(q[:, :, -1:], encoding(r=r[1, ..., :8]))
 
 
+@torch.no_grad()
+def test_views_of_parameters_follow_them() -> None:
+    """Numbers are views of parameters, which steps keep."""
+    q, k, v = rows(16)
+    encoding = pe.nn.FIRE(HEADS)
+    number = next(name for name, view in encoding._order if view == "number")
+    cache = pe.Cache(1, KV_HEADS, DEPTH)
+    cache.append(k, v)
+
+    def check() -> torch.Tensor:
+        o: torch.Tensor = cache.attend(q[:, :, -1:], encoding)
+        assert torch.equal(o, pe.attention(q[:, :, -1:], k, v, encoding, mask=pe.causal))
+        return o
+
+    found = [check(), check()]
+    assert torch.equal(*found) and set(cache._steps._views) >= {number}
+    value = encoding.parameter(number)
+    value.mul_(2.0)
+    found.append(check())
+    value.data = value.data * 2.0
+    found.append(check())
+    setattr(encoding, number, torch.nn.Parameter(value * 2.0))
+    found.append(check())
+    assert len({o.sum().item() for o in found}) == 4
+    value = torch.nn.Parameter(torch.stack((value, value * 4.0), -1)[..., 1])  # a stride
+    setattr(encoding, number, value)
+    check()
+
+
+def test_steps_are_checked_after_an_equal_one() -> None:
+    q, k, v = rows(16)
+    r, encoding = torch.randn(1, HEADS, 3, 16), pe.nn.Inkling()
+    cache = pe.Cache(1, KV_HEADS, DEPTH)
+    cache.append(k, v)
+    q = q[:, :, -3:]
+
+    def attend(**given: Any) -> Any:
+        used = {"q": q, "encoding": encoding(r=r), **given}
+        return cache.attend(used.pop("q"), used.pop("encoding"), **used)
+
+    with torch.no_grad():
+        o = attend()
+        assert torch.equal(attend(), o)
+        assert attend(return_lse=True)[1].shape == (1, HEADS, 3)
+        for wrong in ({"encoding": encoding}, {"encoding": "inkling"}, {"q": q[:, :, :, :8]},
+                      {"q": q.double()}, {"q": "q"}, {"mask": "causal"}, {"q": q.tile(2, 1, 1, 1)}):
+            attend()
+            with pytest.raises(pe.InputError):
+                attend(**wrong)
+        attend()
+        cache.crop(2)
+        with pytest.raises(pe.InputError, match="at most 2 rows"):
+            attend()
+        cache.append(k[:, :, 2:], v[:, :, 2:])
+        assert torch.equal(attend(), o)
+    with pytest.raises(pe.InputError, match="without gradients"):
+        attend(q=q.clone().requires_grad_())
+    assert torch.equal(attend(), o)
+    with torch.autocast("cpu"), torch.no_grad():
+        assert torch.equal(attend(), o)
+
+
+@torch.no_grad()
+def test_steps_with_a_rotation_turn_the_keys_of_a_cache_that_was_reset() -> None:
+    q, k, v = rows(16)
+    rope = pe.nn.RoPE()
+    cache = pe.Cache(1, KV_HEADS, DEPTH)
+    for _ in range(2):
+        cache.append(k, v)
+        for _ in range(2):
+            o = cache.attend(q[:, :, -1:], rope)
+            assert torch.equal(o, pe.attention(q[:, :, -1:], k, v, rope, mask=pe.causal))
+        cache.reset()
+
+
 # Counts the queries of the operator, which takes the functions of the library once per process.
 QUERIES = '''
 import ctypes, torch, pe_attention as pe
@@ -379,14 +454,19 @@ def test_arguments_of_steps() -> None:
 def test_repeated_steps_follow_their_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step that equals the last one is not checked again; all others are."""
     repeated: list[bool] = []
-    repeat = _cache_steps.Steps.repeat
 
-    def noted(*arguments: Any) -> Any:
-        found = repeat(*arguments)
-        repeated.append(found is not None)
-        return found
+    def note(name: str) -> None:
+        repeat = getattr(_cache_steps.Steps, name)
 
-    monkeypatch.setattr(_cache_steps.Steps, "repeat", noted)
+        def noted(*arguments: Any) -> Any:
+            found = repeat(*arguments)
+            repeated.append(found is not None)
+            return found
+
+        monkeypatch.setattr(_cache_steps.Steps, name, noted)
+
+    note("repeat_directly")
+    note("repeat")
     _, k, v = rows(40)
     cache = create(1, KV_HEADS, DEPTH)
     cache.append(k, v)
@@ -397,7 +477,8 @@ def test_repeated_steps_follow_their_arguments(monkeypatch: pytest.MonkeyPatch) 
     def check(repeats: bool, query: torch.Tensor, encoding: Any, **options: Any) -> None:
         o = cache.attend(query, encoding, **options)
         expected = pe.attention(query, k, v, encoding, **{"mask": pe.causal, **options})
-        assert repeated.pop() is repeats and torch.equal(o, expected)
+        assert any(repeated) is repeats and torch.equal(o, expected)
+        repeated.clear()
 
     one, three = torch.randn(1, HEADS, 1, DEPTH), torch.randn(1, HEADS, 3, DEPTH)
     with torch.inference_mode():
