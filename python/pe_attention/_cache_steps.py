@@ -47,7 +47,7 @@ class _Last(NamedTuple):
     step: Growing
     # The arguments of the encoding and the number of queries, for `repeat_directly`; None if it
     # cannot have the results.
-    direct: tuple[tuple[str, str], ...] | None
+    direct: tuple[tuple[str, str, float | None], ...] | None
     queries: int
 
 
@@ -91,10 +91,13 @@ class Steps:
                     or module._piece is not known[2]):
                 return None
             parameters = module._parameters
-            for name, view in last.direct:
-                tensor = data[name] if name in data else parameters.get(name)
+            for name, view, least in last.direct:
+                is_given = name in data
+                tensor = data[name] if is_given else parameters.get(name)
                 if tensor is None:
                     return None
+                if least is not None and not is_given:
+                    tensor = tensor.clamp(min=least)
                 tensors.append(tensor if view == "same" else self._viewed(name, tensor, view))
         elif encoding is not None:
             return None

@@ -260,19 +260,20 @@ def _dense(encoding: Encoding, data: Mapping[str, torch.Tensor], q_len: int, k_l
     return encoding.full_bias(at, data).to(dtype).expand(batch, heads, q_len, k_len)
 
 
-def direct_arguments(encoding: Encoding) -> tuple[tuple[str, str], ...] | None:
-    """Returns the names of the arguments of an encoding and how a program views them, if they are
-    views of tensors of the call and of parameters, and if its text does not change, else None."""
+def direct_arguments(encoding: Encoding) -> tuple[tuple[str, str, float | None], ...] | None:
+    """Returns the names of the arguments of an encoding, how a program views them, and the lower
+    bounds of parameters, if the arguments are views of tensors of the call and of parameters, and
+    if the text of the encoding does not change, else None."""
     own = type(encoding)
     are_base = all([getattr(own, name) is getattr(Encoding, name) for name in (
         "structure", "follow", "piece", "arguments", "all_arguments", "own_arguments",
         "mask_arguments", "parameter")])
-    if not are_base or encoding.own_masks():
+    views = [view for _, view in encoding._order]
+    if not are_base or encoding.own_masks() or "whole" in views:
         return None
     declared = [encoding.declarations.get(name) for name, _ in encoding._order]
-    if any(each and each.min is not None for each in declared):
-        return None
-    return None if any(view == "whole" for _, view in encoding._order) else encoding._order
+    return tuple((name, view, each.min if each else None)
+                 for (name, view), each in zip(encoding._order, declared, strict=True))
 
 
 def kind_of(type_: str) -> str:

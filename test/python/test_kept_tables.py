@@ -311,6 +311,28 @@ def test_views_of_parameters_follow_them() -> None:
     check()
 
 
+@torch.no_grad()
+def test_repeated_steps_apply_the_lower_bounds_of_parameters(computed: list[int]) -> None:
+    q, k, v = rows(16)
+    encoding = pe.nn.KerpleLog(HEADS)
+    cache = pe.Cache(1, KV_HEADS, DEPTH)
+    cache.append(k, v)
+    direct: list[bool] = []
+    repeat = cache._steps.repeat_directly
+
+    def noted(*arguments: Any) -> Any:
+        results = repeat(*arguments)
+        direct.append(results is not None)
+        return results
+
+    cache._steps.repeat_directly = noted  # type: ignore[method-assign]
+    for value in (0.5, 0.5, 0.001, -1.0):  # the least is 0.01
+        encoding.r1.fill_(value)
+        o = cache.attend(q[:, :, -1:], encoding)
+        assert torch.equal(o, pe.attention(q[:, :, -1:], k, v, encoding, mask=pe.causal))
+    assert direct == [False, True, False, True] and computed == [16, 16]
+
+
 def test_steps_are_checked_after_an_equal_one() -> None:
     q, k, v = rows(16)
     r, encoding = torch.randn(1, HEADS, 3, 16), pe.nn.Inkling()
