@@ -103,7 +103,8 @@ static std::vector<plan::FrameWord> frameOf(const Program &program) {
       continue;
     for (const std::string &size : sizesOf(argument, *dims, "head")) {
       const auto isSame = [&](const plan::FrameWord &word) { return word.name == size; };
-      if (std::isalpha(static_cast<unsigned char>(size[0])) &&
+      const auto first = static_cast<unsigned char>(size[0]);
+      if ((std::isalpha(first) || first == '_') && // otherwise a number
           std::none_of(words.begin(), words.end(), isSame))
         words.push_back({plan::FrameWord::Kind::Size, size, "1"});
     }

@@ -34,7 +34,7 @@ Expected<plan::SizeValues> sizesOf(const jit::EntryInfo &entry, const Call &call
   if (required)
     for (const jit::ValueInfo &argument : entry.arguments)
       for (const std::string &size : argument.sizes)
-        if (std::isalpha(static_cast<unsigned char>(size.front())))
+        if (std::isalpha(static_cast<unsigned char>(size.front())) || size.front() == '_')
           required->try_emplace(size, 3); // a named axis
   return required;
 }

@@ -53,6 +53,15 @@ Tensor denseBias(const std::vector<std::string> &axes, const Tensor &data, Index
   return *dense;
 }
 
+TEST(Data, AnAxisMayBeginWithAnUnderscore) {
+  Tensor data = counted({kHeads, 5});
+  Tensor dense = denseBias({"head", "_n"}, data,
+                           [](const std::vector<int> &a) { return std::vector<int>{a[1], a[3]}; });
+  ASSERT_TRUE(dense.isDefined());
+  EXPECT_EQ(dense.data<double>()[dense.offsetOf({1, 3, 1, 2})],
+            data.data<double>()[data.offsetOf({3, 4})]); // the last entry, as keys begin at 4
+}
+
 TEST(Data, KeysAreReadAtTheirPositions) {
   Tensor data = counted({kBatch, kKeys});
   Tensor dense = denseBias({"batch", "key"}, data,
