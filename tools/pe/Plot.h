@@ -97,6 +97,10 @@ public:
   /// Returns true if queries attend to later keys.
   bool seesLaterKeys() const { return looksAhead; }
   BiasShape biasShape() const { return shape; }
+  /// Returns the number of axes of the positions that rotate, or 0 if a token has one position.
+  int64_t axisCount() const { return axisPositions.empty() ? 0 : axisPositions.begin()->second; }
+  /// Returns the smallest side of a grid with that many axes that has `length` tokens.
+  int64_t gridSide(int64_t length) const;
 
 private:
   Status readParameters();
@@ -111,6 +115,8 @@ private:
   Status removeConstant(const CompileOptions &options, TensorMap arguments, Tensor &found,
                         Tensor &expected) const;
   Status feedData(int64_t first, int64_t queries, int64_t keys, TensorMap &arguments) const;
+  void findAxisPositions(const reference::Program &parsed);
+  Tensor gridPositions(int64_t axes, int64_t first, int64_t count, int64_t length) const;
 
   PlotOptions settings;
   std::string title, parametersFrom;
@@ -118,6 +124,8 @@ private:
   std::shared_ptr<cpu::ThreadPool> pool;
   Sizes sizes;
   TensorMap given; // from --in
+  std::map<std::string, int64_t>
+      axisPositions; ///< the tensors of positions by axis, with their axes
   std::vector<int64_t> shown;
   bool looksAhead = false, embeds = false;
   BiasShape shape = BiasShape::None;

@@ -166,13 +166,22 @@ Pictures plotScore(const PlottedEncoding &encoding) {
   return std::vector<Picture>{{encoding.name() + "-score", toSvg(chart), csv.text()}};
 }
 
+/// Describes the positions of tokens with axes: "positions by axis: a grid of 8 × 8 tokens; ".
+static std::string positionsOf(const PlottedEncoding &encoding, int64_t length) {
+  std::string grid;
+  for (int64_t axis = 0; axis < encoding.axisCount(); ++axis)
+    grid += (axis ? " × " : "") + std::to_string(encoding.gridSide(length));
+  return grid.empty() ? "" : "positions by axis: a grid of " + grid + " tokens; ";
+}
+
 Pictures plotRotation(const PlottedEncoding &encoding) {
   if (encoding.isEmbedding())
     return encoding.lacks("a rotation");
   auto length = lengthOf(encoding, kDefaultRotation, kLongestRow, "rotation");
   if (!length)
     return length.takeError();
-  auto call = encoding.read(0, *length, 1);
+  const int64_t axes = encoding.axisCount(); // one tensor of positions may serve queries and keys
+  auto call = encoding.read(0, *length, axes ? *length : 1);
   if (!call)
     return call.takeError();
   if (!call->cosine.isDefined())
@@ -180,8 +189,9 @@ Pictures plotRotation(const PlottedEncoding &encoding) {
   const int64_t pairs = call->cosine.dim(1), step = (*length + 255) / 256;
   chart::Heatmap map{.title = encoding.name() + ": rotation of " + std::to_string(pairs) +
                               " pairs of " + std::to_string(encoding.headDim()) + " dimensions",
-                     .subtitle = subtitle(encoding, call->isCompiled),
-                     .xLabel = "position",
+                     .subtitle =
+                         positionsOf(encoding, *length) + subtitle(encoding, call->isCompiled),
+                     .xLabel = axes ? "token" : "position",
                      .yLabel = "pair of dimensions",
                      .valueLabel = "cosine and sine of the angle",
                      .xStep = static_cast<double>(step),

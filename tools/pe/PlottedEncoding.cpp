@@ -1,9 +1,7 @@
 //===- PlottedEncoding.cpp - An encoding with values for its parameters ---===//
 #include "runtime/api/Inputs.h"
-#include "runtime/core/Random.h"
 #include "runtime/core/Safetensors.h"
 #include "runtime/train/api/FedData.h"
-#include "runtime/train/model/ProjectedInputs.h"
 #include "runtime/train/trainer/Checkpoint.h"
 #include "tools/pe/Plot.h"
 
@@ -69,18 +67,6 @@ Tensor plainWeights(const Tensor &q, const Tensor &k, const Tensor &allowed) {
   return weights;
 }
 
-/// Draws the document of each of `count` tokens: a few documents of random lengths.
-std::vector<int32_t> drawDocuments(int64_t count, uint64_t seed) {
-  Random random(seed, "documents");
-  std::vector<int32_t> documents;
-  for (int32_t document = 0; static_cast<int64_t>(documents.size()) < count; ++document) {
-    const auto length = static_cast<int64_t>(random.uniform(0.1, 0.5) * static_cast<double>(count));
-    documents.resize(std::min(count, static_cast<int64_t>(documents.size()) + length + 1),
-                     document);
-  }
-  return documents;
-}
-
 } // namespace
 
 BiasShape biasShapeOf(const std::string &structure) {
@@ -108,8 +94,9 @@ Error PlottedEncoding::lacks(const std::string &what) const {
 /// Reads the tensors of --in that are arguments, by name or from one layer of a checkpoint.
 Status PlottedEncoding::readParameters() {
   const std::vector<ValueInfo> &arguments = program->description->entry.arguments;
-  if (std::any_of(arguments.begin(), arguments.end(), [](const ValueInfo &argument) {
-        return !isOperand(argument) && !isTokens(argument);
+  if (std::any_of(arguments.begin(), arguments.end(), [&](const ValueInfo &argument) {
+        return !isOperand(argument) && !isTokens(argument) &&
+               !axisPositions.contains(argument.name);
       }))
     parametersFrom = "parameters drawn with seed " + std::to_string(settings.seed) + "; ";
   if (settings.in.empty())
@@ -184,6 +171,10 @@ Expected<PlottedEncoding> PlottedEncoding::load(const PlotOptions &options) {
   if (!sizes)
     return sizes.takeError();
   result.sizes = *sizes;
+  auto parsed = reference::parseProgram(result.program->description->program);
+  if (!parsed)
+    return parsed.takeError();
+  result.findAxisPositions(*parsed);
   if (Status read = result.readParameters(); !read)
     return read.takeError();
   if (Status found = result.findHeads(); !found)
@@ -191,9 +182,6 @@ Expected<PlottedEncoding> PlottedEncoding::load(const PlotOptions &options) {
   cpu::ThreadPool::Options threads;
   threads.threads = options.threads;
   result.pool = std::make_shared<cpu::ThreadPool>(threads);
-  auto parsed = reference::parseProgram(result.program->description->program);
-  if (!parsed)
-    return parsed.takeError();
   result.embeds = std::any_of(parsed->operations.begin(), parsed->operations.end(),
                               [](const auto &operation) { return operation.name == "pe.embed"; });
   if (result.embeds) {
@@ -245,7 +233,7 @@ Expected<TensorMap> PlottedEncoding::argumentsFor(int64_t first, int64_t queries
     auto found = given.find(argument.name);
     if (found == given.end() || isOperand(argument)) {
       const auto fed = train::findFedData(argument);
-      if (!fed || *fed == train::FedData::Projected)
+      if ((!fed || *fed == train::FedData::Projected) && !axisPositions.contains(argument.name))
         drawn.arguments.push_back(argument);
       continue;
     }
@@ -265,44 +253,6 @@ Expected<TensorMap> PlottedEncoding::argumentsFor(int64_t first, int64_t queries
   if (Status fed = feedData(first, queries, keys, arguments); !fed)
     return fed.takeError();
   return argumentsOf(arguments, entry);
-}
-
-/// Adds the data that training recognizes by name, and applies the transformations of training to
-/// the values drawn for projections. Training has complete sequences; here the keys end in padding.
-Status PlottedEncoding::feedData(int64_t first, int64_t queries, int64_t keys,
-                                 TensorMap &arguments) const {
-  std::vector<int32_t> documents = drawDocuments(keys, settings.seed);
-  const auto prefix = static_cast<int32_t>(
-      Random(settings.seed, "choice.0").below(static_cast<uint64_t>(keys / 2 + 1)));
-  train::AttentionInputs in;
-  in.batch = 1;
-  in.headDim = headDim();
-  in.documents = documents.data();
-  in.prefixes = &prefix;
-  in.seed = settings.seed;
-  for (const ValueInfo &argument : program->description->entry.arguments) {
-    const auto kind = train::findFedData(argument);
-    if (!kind || given.count(argument.name) || argument.optional)
-      continue;
-    Tensor &tensor = arguments[argument.name];
-    if (*kind == train::FedData::Projected) {
-      const int64_t length = tensor.dim(tensor.rank() - 1);
-      for (int64_t line = 0; line < tensor.numel() / length; ++line)
-        train::applyForm(train::projectedInputOf(argument).form,
-                         {tensor.data<float>() + line * length, static_cast<size_t>(length)});
-      continue;
-    }
-    const bool isTable = *kind == train::FedData::Cosines || *kind == train::FedData::Sines;
-    in.length = isTable                            ? std::max(keys, first + queries)
-                : *kind == train::FedData::Lengths ? std::max<int64_t>(3 * keys / 4, 1)
-                                                   : keys;
-    tensor = train::makeFedData(*kind, in);
-    const bool isOfQueries = argument.sizes.size() == 2 && argument.sizes[1] == "r";
-    if (isOfQueries && first + queries > keys)
-      return makeError("tensor '", argument.name, "': expected queries at positions of keys");
-    tensor = isOfQueries ? tensor.slice(1, first, queries).clone() : tensor.clone();
-  }
-  return Status::success();
 }
 
 Expected<MaterializedCall> PlottedEncoding::read(int64_t first, int64_t queries,

@@ -78,6 +78,18 @@ def golden(name):
             angle = row["position"] * 10000.0 ** (-2 * row["pair"] / 16)
             close(row["cosine"], math.cos(angle), 1)
             close(row["sine"], math.sin(angle), 1)
+    if name == "rope_2d":  # pairs 0 to 3 turn by the row of a 3 x 3 grid, the others by the column
+        for row in rows("rope_2d-rotation"):
+            place = (row["position"] // 3, row["position"] % 3)[int(row["pair"] >= 4)]
+            close(row["cosine"], math.cos(place * 10000.0 ** (-4 * (row["pair"] % 4) / 16)), 1)
+            close(row["sine"], math.sin(place * 10000.0 ** (-4 * (row["pair"] % 4) / 16)), 1)
+    if name == "mrope":  # 3, 3 and 2 of 8 pairs: time, height and width of a 3 x 3 x 3 grid
+        for row in rows("mrope-rotation"):
+            token, axis = row["position"], int(row["pair"] // 3)
+            place = (token // 9, token // 3 % 3, token % 3)[axis]
+            angle = place * 10000.0 ** (-2 * row["pair"] / 16)
+            close(row["cosine"], math.cos(angle), 1)
+            close(row["sine"], math.sin(angle), 1)
     if name in ("rope", "alibi"):
         sums = {}
         for row in rows(name + "-weights"):
