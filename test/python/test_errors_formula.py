@@ -56,6 +56,53 @@ def test_and_between_conditions():
     refused(call, r"write .*&, \| and ~", "j <= i and")
 
 
+class Clipped(torch.autograd.Function):
+    """Clips a number, with the gradient of the identity."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return torch.clamp(x, 0, 4)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+class Reversed(torch.autograd.Function):
+    """Returns its input, and negates the gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return -gradient
+
+
+def test_function_with_its_own_gradient():
+    def clipped():
+        @pe.bias(amp=pe.per_head(1.0))
+        def wrong(b, h, i, j, amp):
+            return amp[h] * Clipped.apply(i - j)
+
+        wrong(heads=3)
+
+    def reversed_mask():
+        pe.mask(lambda b, h, i, j: Reversed.apply(i) >= j)
+
+    def of_a_tensor():
+        pe.bias(lambda b, h, i, j: Reversed.apply(SLOPES)[h] * (i - j))(heads=3)
+
+    text = r"cannot use {0}, a torch.autograd.Function.*{0}\.backward would be ignored"
+    refused(clipped, text.format("Clipped"), "Clipped.apply(i - j)")
+    refused(reversed_mask, text.format("Reversed"), "Reversed.apply(i)")
+    refused(of_a_tensor, text.format("Reversed"), "Reversed.apply(SLOPES)")
+    x = torch.ones(2, requires_grad=True)
+    Reversed.apply(x).sum().backward()  # unchanged outside of formulas
+    assert torch.equal(x.grad, -torch.ones(2))
+
+
 def test_math_function():
     def call():
         @pe.bias

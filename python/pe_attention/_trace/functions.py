@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from .._activations import ACTIVATIONS
 from . import values
+from .custom import refuse_custom_gradients
 from .forms import advice_on
 from .graph import REAL, TRUTH, WHOLE
 from .numbers import FUNCTIONS, Function
@@ -407,7 +408,7 @@ def watch(tracer: Tracer) -> Iterator[None]:
     _state.tracer = tracer
     values._dispatch[:] = [call]
     try:
-        with _Watch(tracer):
+        with refuse_custom_gradients(), _Watch(tracer):
             yield
     finally:
         _state.tracer = before
