@@ -15,6 +15,7 @@
 #include "passes/Transforms/Passes.h"
 
 #include "dialect/PE/PEAttention.h"
+#include "dialect/PE/PEContents.h"
 #include "dialect/PE/PEMasks.h"
 #include "dialect/PE/PEScalars.h"
 #include "dialect/PE/PEScores.h"
@@ -32,17 +33,29 @@ namespace mlir::pe {
 
 namespace {
 
-/// Writes positions into the score functions, factors and the sink of this attention.
+/// Replaces the function that `operand` names by a copy that reads the positions.
+LogicalResult placeFunction(OpBuilder &builder, OpOperand &operand, const Placement &placement) {
+  Operation *function = builder.clone(*operand.get().getDefiningOp());
+  operand.set(function->getResult(0));
+  return placeRegion(function, /*first=*/isa<ScoreFnOp>(function) ? 1 : 0, placement,
+                     /*hasColumn=*/!isa<SinkFnOp>(function));
+}
+
+/// Writes positions into the score functions, factors and the sink of this attention, and into the
+/// factors of its content terms. The vectors of these depend only on i - j, which does not change.
 LogicalResult placeFunctions(AttentionOp attention, const Placement &placement) {
-  OpBuilder builder(attention);
   for (OpOperand &operand : attention->getOpOperands()) {
     Operation *source = operand.get().getDefiningOp();
-    if (!isa_and_nonnull<ScoreFnOp, FactorFnOp, SinkFnOp>(source))
-      continue;
-    Operation *function = builder.clone(*source);
-    operand.set(function->getResult(0));
-    if (failed(placeRegion(function, /*first=*/isa<ScoreFnOp>(function) ? 1 : 0, placement,
-                           /*hasColumn=*/!isa<SinkFnOp>(function))))
+    OpBuilder builder(attention);
+    if (auto content = dyn_cast_or_null<ContentFnOp>(source); content && content.getFactor()) {
+      content = cast<ContentFnOp>(builder.clone(*content));
+      operand.set(content);
+      builder.setInsertionPoint(content);
+      if (failed(placeFunction(builder, content.getFactorMutable()[0], placement)))
+        return failure();
+    }
+    if (isa_and_nonnull<ScoreFnOp, FactorFnOp, SinkFnOp>(source) &&
+        failed(placeFunction(builder, operand, placement)))
       return failure();
   }
   return success();

@@ -68,6 +68,14 @@ constexpr Feature kFeatures[] = {
      "pe.init = \"normal(0.3)\"}",
      "  %vector_per_distance = pe.content_fn(%er : tensor<400x?xf32>)\n"
      "      expr \"er[clamp(i - j, -199, 199) + 200, d]\"\n"},
+    {"content, given queries", Slot::Content, "%profile",
+     ", %own: tensor<?x?x?x16xf32> {pe.name = \"own\", pe.axes = [\"batch\", \"head\", \"query\", "
+     "\"rank\"]}, %p: tensor<16x30xf32> {pe.name = \"p\", pe.axes = [\"rank\", \"offset\"], "
+     "pe.init = \"normal(0.3)\"}",
+     "  %profile_factor = pe.factor_fn expr \"1 + 0.1 * log(max(1, (i + 1) / 8))\"\n"
+     "  %profile = pe.content_fn(%p : tensor<16x30xf32>) times(%profile_factor) extent(30)\n"
+     "      expr \"p[d, abs(i - j)]\"\n",
+     "", "%own : tensor<?x?x?x16xf32>"},
     {"value content", Slot::ValueContent, "%moved",
      ", %rel_v: tensor<9x?xf32> {pe.name = \"rel_v\", pe.axes = [\"offset\", \"value_depth\"], "
      "pe.init = \"normal(0.3)\"}",
@@ -151,6 +159,17 @@ constexpr Refusal kRefusals[] = {
     {"positions", "content, panel", "positions-C3",
      "panels assume distances that follow from rows and columns, but explicit positions are "
      "arbitrary"},
+    {"positions", "content, given queries", "positions-C3",
+     "panels assume distances that follow from rows and columns, but explicit positions are "
+     "arbitrary"},
+    {"content, near", "content, given queries", "query-C1",
+     "the queries of all content terms are given, or of none"},
+    {"content, angles", "content, given queries", "query-C1",
+     "the queries of all content terms are given, or of none"},
+    {"content, panel", "content, given queries", "query-C1",
+     "the queries of all content terms are given, or of none"},
+    {"direction = both", "content, given queries", "stick_breaking-C5",
+     "a content term is precomputed before a single pass and accumulated after it"},
     {"direction = both", "content, panel", "stick_breaking-C5",
      "a content term is precomputed before a single pass and accumulated after it"},
     {"positions", "value content", "positions-C3",
@@ -241,6 +260,9 @@ std::string clausesOf(const Composition &chosen, const std::string &mask, bool w
   each("rotate", Slot::Rotation);
   each("rotate_values", Slot::ValueRotation);
   list("content", Slot::Content);
+  for (size_t n : chosen)
+    if (!kFeatures[n].query.empty())
+      text += " query(" + std::string(kFeatures[n].query) + ")";
   each("value_content", Slot::ValueContent);
   each("score", Slot::Score);
   if (withSink)

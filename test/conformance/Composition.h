@@ -43,6 +43,7 @@ struct Feature {
   std::string_view arguments = {};
   std::string_view code = {};
   std::string_view implied = {}; ///< another feature that this one requires
+  std::string_view query = {};   ///< the queries of a content term
 };
 
 /// Two features that a program cannot combine.

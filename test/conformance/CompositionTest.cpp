@@ -109,7 +109,7 @@ Status Case::draw() {
     return drawn.takeError();
   inputs = *std::move(drawn);
   for (auto &[name, tensor] : inputs)
-    if (tensor.rank() == 4) {
+    if (isActivation(entry, name)) {
       auto rounded = convert(tensor, storageOf(dtype));
       if (!rounded)
         return rounded.takeError();

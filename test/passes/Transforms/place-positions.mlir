@@ -114,3 +114,22 @@ func.func @unchanged(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qk
   %o = pe.attention %q, %k, %v bias(%b) mask(%m) : (!qkv, !qkv, !qkv) -> !qkv
   return %o : !qkv
 }
+
+// -----
+
+!qkv = tensor<?x?x?x?xf32>
+
+// The factor of a content term counts from the beginning of the document, too.
+// CHECK-LABEL: @factor_of_content
+// CHECK: %[[BEGIN:.*]], %{{.*}} = pe.document_bounds
+// CHECK: %[[FACTOR:.*]] = pe.factor_fn(%[[BEGIN]]
+// CHECK: arith.subi
+// CHECK: pe.content_fn times(%[[FACTOR]])
+func.func @factor_of_content(%q: !qkv {pe.name = "q"}, %k: !qkv {pe.name = "k"}, %v: !qkv {pe.name = "v"},
+                             %cu: tensor<?xi32> {pe.name = "cu", pe.axes = ["n"]}) -> (!qkv {pe.name = "o"}) {
+  %f = pe.factor_fn expr "1 + 0.1 * log(1 + i)"
+  %c = pe.content_fn times(%f) expr "cos((i - j) / (d + 1))"
+  %d = pe.documents %cu : tensor<?xi32> {restart = true}
+  %o = pe.attention %q, %k, %v content(%c) mask(%d) : (!qkv, !qkv, !qkv) -> !qkv
+  return %o : !qkv
+}
