@@ -357,7 +357,17 @@ Real BiasEvaluator::cosineSum(const Node &node, Real x) {
   return rounded(atHead(node.parameters[0], 1) * sum, true);
 }
 
+/// Evaluates an element of a vector, which is 0 from the extent on, times the factor of the query.
+Real BiasEvaluator::content(const Node &node) {
+  if (node.integers[0] && std::abs(pair.i - pair.j) >= node.integers[0])
+    return 0;
+  const Real element = scalar(node.children[0]).real;
+  return node.children.size() > 1 ? rounded(element * bias(node.children[1])) : element;
+}
+
 Real BiasEvaluator::bias(const Node &node) {
+  if (node.op == Op::ContentRegion || node.op == Op::ContentFormula)
+    return content(node);
   if (isRegion(node.op))
     return scalar(node.children[0]).real;
   switch (node.op) {

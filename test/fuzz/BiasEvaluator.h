@@ -55,6 +55,7 @@ private:
   Value convert(const Node &node, const Value &in);
   long double coordinate(const Node &node);
   long double bias(const Node &node);
+  long double content(const Node &node);
   long double mlp(const Node &node, long double x);
   long double cosineSum(const Node &node, long double x);
   long double bucket(const Node &node) const;

@@ -15,7 +15,9 @@ constexpr Real infinity = std::numeric_limits<Real>::infinity();
 
 DenseEntry::DenseEntry(const Program &program)
     : program(program), sizes(program.sizes),
-      scale(program.scale.value_or(1.0 / std::sqrt(double(sizes.headDim)))) {}
+      scale(program.scalesByDepth
+                ? 1 / Real(sizes.headDim)
+                : program.scale.value_or(1.0 / std::sqrt(double(sizes.headDim)))) {}
 
 ParameterValues DenseEntry::valuesOf(const Arrays &inputs) const {
   ParameterValues values;
@@ -197,6 +199,8 @@ std::vector<Real> DenseEntry::shifted(const std::vector<Real> &rows, const Node 
 
 std::vector<Real> DenseEntry::contentRows(const std::vector<Real> &queries, const Node &content,
                                           const ParameterValues &values) const {
+  if (content.parameters[2] != kNoParameter)
+    return values[content.parameters[2]];
   const int64_t dim = sizes.headDim;
   std::vector<Real> rows =
       content.parameters[0] == kNoParameter ? queries : shifted(queries, content, values);
@@ -325,10 +329,14 @@ Arrays DenseEntry::attend(const Arrays &inputs, const std::vector<Real> &bias) c
         pair.score += scale * q[row * dim + n] * k[(keyBlock + c) * dim + n];
       logits[c] = (program.score ? evaluator.evaluate(*program.score, pair) : pair.score) +
                   bias[row * keys + c];
-      for (size_t n = 0; n < program.contents.size(); ++n)
-        for (pair.dim = 0; pair.dim < dim; ++pair.dim)
-          *logits[c] += scale * contentQueries[n][row * dim + pair.dim] *
-                        evaluator.evaluate(program.contents[n], pair);
+      for (size_t n = 0; n < program.contents.size(); ++n) {
+        const Node &content = program.contents[n];
+        const int64_t depth = depthOf(program, content);
+        const Real factor = content.parameters[2] == kNoParameter ? scale : 1;
+        for (pair.dim = 0; pair.dim < depth; ++pair.dim)
+          *logits[c] += factor * contentQueries[n][row * depth + pair.dim] *
+                        evaluator.evaluate(content, pair);
+      }
     }
     std::optional<Real> sink;
     if (program.sink)

@@ -43,7 +43,7 @@ private:
                            int64_t depth, int direction = 1) const;
   std::pair<Real, Real> coefficients(const Node &rotation, const Pair &pair, bool isQuery,
                                      int64_t p, int64_t dims, const ParameterValues &values) const;
-  /// Returns the queries of a content term, shifted and projected.
+  /// Returns the queries of a content term: its own, or the attention's, shifted and projected.
   std::vector<Real> contentRows(const std::vector<Real> &queries, const Node &content,
                                 const ParameterValues &values) const;
   /// Computes the weights of a row and returns its second result.

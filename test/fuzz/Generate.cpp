@@ -94,6 +94,7 @@ Program Generator::generate() {
   drawPerHeadMask();
   drawFactorOfRows();
   drawRotations();
+  drawContentQueries();
   dropUnusedParameters(program);
   return std::move(program);
 }

@@ -72,8 +72,8 @@ static Node product(Node a, Node b) {
   return makeScalar("arith.mulf", Type::F32, {std::move(a), std::move(b)});
 }
 
-/// Generates a read of a table with a vector per clipped distance.
-Node Generator::nearTable() {
+/// Generates a read of a table with a vector of `depth` elements per clipped distance.
+Node Generator::nearTable(int64_t depth) {
   const int64_t low = -int64_t(below(9)), high = int64_t(below(24));
   Node index = makeScalar(
       "arith.maxsi", Type::Index,
@@ -84,13 +84,13 @@ Node Generator::nearTable() {
   Node head = makeNode(Op::Head, Type::Index);
   switch (below(3)) {
   case 0:
-    return makeRead(Type::F32, addParameter(program, {size, kDepth}, -0.7, 0.7),
+    return makeRead(Type::F32, addParameter(program, {size, depth}, -0.7, 0.7),
                     {index, dimIndex()});
   case 1:
-    return makeRead(Type::F32, addParameter(program, {kHeads, size, kDepth}, -0.7, 0.7),
+    return makeRead(Type::F32, addParameter(program, {kHeads, size, depth}, -0.7, 0.7),
                     {head, index, dimIndex()});
   default:
-    return makeRead(Type::F32, addParameter(program, {size, kHeads, kDepth}, -0.7, 0.7),
+    return makeRead(Type::F32, addParameter(program, {size, kHeads, depth}, -0.7, 0.7),
                     {index, head, dimIndex()});
   }
 }
@@ -129,19 +129,23 @@ Node Generator::nearFunction() {
   return product(std::move(distance), std::move(element));
 }
 
-Node Generator::content() {
+Node Generator::content(int64_t depth) {
   const bool isFormula = chance(0.5);
   const uint64_t form = below(5);
-  Node value = form < 2 ? nearTable() : form < 4 ? waves() : nearFunction();
+  Node value = form < 2 ? nearTable(depth) : form < 4 ? waves() : nearFunction();
   if ((form < 2 || form == 4) && chance(0.3)) // not for waves, which read no parameter
     value = product(std::move(value), makeRead(Type::F32, addParameter(program, {kHeads}, -1, 1),
                                                {makeNode(Op::Head, Type::Index)}));
   Node node =
       makeNode(isFormula ? Op::ContentFormula : Op::ContentRegion, Type::Bias, {std::move(value)});
   const double range = 0.7;
+  node.parameters.assign(3, kNoParameter);
+  if (depth != kDepth)
+    return node;
   node.parameters = {
       chance(0.5) ? addParameter(program, {kHeads, kDepth}, -range, range) : kNoParameter,
-      chance(0.3) ? addParameter(program, {kDepth, kDepth}, -0.3, 0.3) : kNoParameter};
+      chance(0.3) ? addParameter(program, {kDepth, kDepth}, -0.3, 0.3) : kNoParameter,
+      kNoParameter};
   return node;
 }
 
@@ -156,9 +160,92 @@ void Generator::drawContents() {
   if (program.hasBothSides || !chance(0.15))
     return;
   for (uint64_t n = pick({1, 1, 2}); n > 0; --n) {
-    Node node = content();
+    Node node = content(kDepth);
     if (conditionOf(program, node, drawParameters(program, program.seed), 300).isGood())
       program.contents.push_back(std::move(node));
+  }
+}
+
+/// Returns true if the conjunction `mask` keeps only i >= j.
+static bool isCausal(const Node &mask) {
+  if (mask.op == Op::MaskAnd)
+    return isCausal(mask.children[0]) || isCausal(mask.children[1]);
+  return mask.op == Op::Causal || mask.op == Op::StrictCausal;
+}
+
+/// Generates a read of a table with a vector per distance below the extent.
+Node Generator::tableWithin(int64_t rank, int64_t extent) {
+  const bool isOneSided = program.mask && isCausal(*program.mask) && chance(0.7);
+  const int64_t count = isOneSided ? extent : 2 * extent - 1;
+  Node index = isOneSided ? difference()
+                          : makeScalar("arith.addi", Type::Index,
+                                       {difference(), makeWhole(Type::Index, extent - 1)});
+  if (chance(0.6))
+    return makeRead(Type::F32, addParameter(program, {rank, count}, -0.7, 0.7),
+                    {dimIndex(), std::move(index)});
+  return makeRead(Type::F32, addParameter(program, {count, rank}, -0.7, 0.7),
+                  {std::move(index), dimIndex()});
+}
+
+/// Generates a content term with its own queries.
+Node Generator::contentOfQueries() {
+  const int64_t rank = pick<int64_t>({8, 16, 16, 24, 32, 64});
+  const int64_t extent = pick<int64_t>({1, 2, 5, 16, 17, 33, 64, 200});
+  Node node;
+  if (chance(0.6)) {
+    node = makeNode(chance(0.5) ? Op::ContentFormula : Op::ContentRegion, Type::Bias,
+                    {tableWithin(rank, extent)});
+    node.parameters.assign(3, kNoParameter);
+    node.integers[0] = extent;
+  } else {
+    node = content(rank);
+  }
+  node.parameters[2] = addParameter(program, {kBatch, kHeads, kQueries, rank}, -1.0, 1.0);
+  return node;
+}
+
+/// Generates a finite number per query: mostly a simple one, because the compiler refuses factors
+/// that it cannot prove finite.
+std::optional<Node> Generator::factorOfQueries() {
+  const Op op = chance(0.5) ? Op::FactorFormula : Op::FactorRegion;
+  Node position = product(realOf(makeNode(Op::Query, Type::Index)), makeReal(Type::F32, 0.01));
+  Node head = makeRead(Type::F32, addParameter(program, {kHeads}, -1, 1),
+                       {makeNode(Op::Head, Type::Index)});
+  Node value;
+  switch (below(3)) {
+  case 0:
+    value = product(makeScalar("math.tanh", Type::F32, {std::move(position)}), std::move(head));
+    break;
+  case 1:
+    value = makeRead(Type::F32, addParameter(program, {kBatch, kQueries}, -1, 1),
+                     {makeNode(Op::Batch, Type::Index), makeNode(Op::Query, Type::Index)});
+    break;
+  default:
+    value = std::move(head);
+  }
+  value = makeScalar("arith.addf", Type::F32, {std::move(value), makeReal(Type::F32, 1)});
+  Node factor = makeNode(op, Type::Bias, {std::move(value)});
+  return fits(factor) ? std::optional(factor) : std::nullopt;
+}
+
+/// Gives some programs content terms with their own queries, some terms an extent and a factor, and
+/// some attentions the scale 1 / D.
+void Generator::drawContentQueries() {
+  program.scalesByDepth = !program.scale && chance(0.1);
+  if (!program.given.empty() || program.hasBothSides)
+    return;
+  if (program.contents.empty() && chance(0.15))
+    for (uint64_t n = pick({1, 1, 2}); n > 0; --n) {
+      Node node = contentOfQueries();
+      if (conditionOf(program, node, drawParameters(program, program.seed), 300).isGood())
+        program.contents.push_back(std::move(node));
+    }
+  for (Node &node : program.contents) {
+    if (node.integers[0] == 0 && chance(0.3))
+      node.integers[0] = pick<int64_t>({1, 3, 16, 40, 100});
+    if (chance(0.4))
+      if (auto factor = factorOfQueries())
+        node.children.push_back(std::move(*factor));
   }
 }
 

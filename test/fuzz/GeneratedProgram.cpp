@@ -128,6 +128,11 @@ void dropUnusedParameters(Program &program) {
   });
 }
 
+int64_t depthOf(const Program &program, const Node &content) {
+  const int queries = content.parameters[2];
+  return queries == kNoParameter ? program.sizes.headDim : program.parameters[queries].dims.back();
+}
+
 Node makeNode(Op op, Type type, std::vector<Node> children) {
   Node node;
   node.op = op;

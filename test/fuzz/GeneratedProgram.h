@@ -93,8 +93,9 @@ enum class Op : uint8_t {
   /// integers: dims or 0, index into kFrequencies, trailing; reals: factor on cosine and sine;
   /// flag: interleaved; parameters: a base, per head or shared, and a factor per pair.
   RotationFn,
-  // Vectors; each yields one f32 element. The parameters of a content term are an optional shift
-  // and projection.
+  // Vectors; each yields one f32 element. The parameters of a content term are an optional shift,
+  // an optional projection and optional queries; integers: the extent or 0; the second child is an
+  // optional factor of the query.
   ContentRegion,
   ContentFormula,
   EmbeddingRegion,
@@ -207,6 +208,7 @@ struct Program {
   double dropout = 0;
   bool hasSeedPerBatch = false;
   std::optional<Node> rotation, valueRotation;
+  /// All or none have their own queries, as `query(...)` requires.
   std::vector<Node> contents;
   /// A Read of a parameter over heads and dims, which is added to the queries.
   std::optional<Node> queryShift;
@@ -219,6 +221,7 @@ struct Program {
        hasBothSides = false;
   std::optional<Node> embedding;
   std::optional<double> scale;
+  bool scalesByDepth = false;
   bool hasLse = false;
   Sizes sizes;
   Positions positions;
@@ -246,6 +249,9 @@ std::vector<int> parametersOf(const Node &node);
 
 /// Removes unread parameters and renumbers the others; their names do not change.
 void dropUnusedParameters(Program &program);
+
+/// Returns the number of elements of a content term's vectors.
+int64_t depthOf(const Program &program, const Node &content);
 
 /// Creates a node without parameters or numbers.
 Node makeNode(Op op, Type type, std::vector<Node> children = {});

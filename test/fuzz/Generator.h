@@ -55,11 +55,15 @@ private:
 
   // GenerateVectors.cpp: rotations and content terms.
   Node rotation();
-  Node nearTable();
+  Node nearTable(int64_t depth);
   Node waves();
   Node nearFunction();
-  Node content();
+  Node content(int64_t depth);
   void drawContents();
+  Node tableWithin(int64_t rank, int64_t extent);
+  Node contentOfQueries();
+  std::optional<Node> factorOfQueries();
+  void drawContentQueries();
 
   template <typename T> T pick(std::initializer_list<T> choices) {
     return choices.begin()[random.below(choices.size())];

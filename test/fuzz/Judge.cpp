@@ -2,6 +2,7 @@
 
 #include "fuzz/Judge.h"
 
+#include "conformance/RandomInputs.h"
 #include "fuzz/EvaluateProgram.h"
 #include "fuzz/Print.h"
 #include "fuzz/Triage.h"
@@ -48,6 +49,7 @@ struct Judge::Case {
   jit::Source source;
   TensorMap inputs;
   reference::Program parsed;
+  jit::EntryInfo entry;
   /// The inputs rounded to a type, and the reference's results for them.
   struct Expectation {
     TensorMap inputs;
@@ -78,6 +80,7 @@ Status Judge::Case::prepare(conformance::Subject &subject) {
   if (!read)
     return read.takeError();
   parsed = std::move(*read);
+  entry = description->entry;
   const Sizes &sizes = program.sizes;
   const plan::CallSizes call = {sizes.batch, sizes.queryHeads, sizes.keyHeads, sizes.queries,
                                 sizes.keys};
@@ -108,7 +111,7 @@ Expected<const Judge::Case::Expectation *> Judge::Case::expectation(DType dtype)
   progress("reference");
   Expectation expected;
   for (const auto &[name, tensor] : inputs) {
-    bool isActivation = tensor.rank() == (program.entry == Entry::Embed ? 3 : 4);
+    const bool isActivation = conformance::isActivation(entry, name);
     const DType whole = isFloating(tensor.dtype()) ? DType::F32 : tensor.dtype(); // seeds
     auto rounded = convert(tensor, isActivation ? storageOf(dtype) : whole);
     if (!rounded)

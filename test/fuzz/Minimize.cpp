@@ -93,6 +93,8 @@ void Steps::dropParts() {
     });
   if (!program.plainNormalizer.empty())
     add([](Program &changed) { changed.plainNormalizer.clear(); });
+  if (program.scalesByDepth)
+    add([](Program &changed) { changed.scalesByDepth = false; });
   if (program.scale)
     add([](Program &changed) { changed.scale.reset(); });
   if (program.hasLse)
@@ -241,8 +243,14 @@ template <typename At> void Steps::changeAttributes(const Node &node, const At &
     add([&](Program &changed) { at(changed).reals[0] = std::round(node.reals[0]); });
   bool canLack = node.op == Op::Progressive || node.op == Op::CosineSum ||
                  node.op == Op::ContentRegion || node.op == Op::ContentFormula;
+  const bool isContent = node.op == Op::ContentRegion || node.op == Op::ContentFormula;
+  if (isContent && node.integers[0])
+    add([&](Program &changed) { at(changed).integers[0] = 0; });
+  if (isContent && node.children.size() > 1)
+    add([&](Program &changed) { at(changed).children.pop_back(); });
   for (size_t n = 0; n < node.parameters.size(); ++n)
-    if (node.parameters[n] != kNoParameter && (canLack || (node.op == Op::Linear && n == 1)))
+    if (node.parameters[n] != kNoParameter && n < 2 &&
+        (canLack || (node.op == Op::Linear && n == 1)))
       add([&](Program &changed) { at(changed).parameters[n] = kNoParameter; });
   if (node.op == Op::CosineSum)
     for (int64_t terms : smallerThan(node.integers[0], 1))

@@ -20,9 +20,11 @@ std::string typeOf(const Parameter &parameter) {
 /// Returns ", pe.axes = [...]" for data, or "" for parameters.
 static std::string axesOf(const Parameter &parameter) {
   std::string words;
+  const bool areQueries = parameter.dims.size() == 4; // of a content term
   for (int64_t dim : parameter.dims)
-    words += (words.empty() ? "" : ", ") +
-             quote(dim < 0 ? kAxisWords[-dim - 1] : "other" + std::to_string(dim));
+    words += (words.empty() ? "" : ", ") + quote(dim < 0      ? kAxisWords[-dim - 1]
+                                                 : areQueries ? "rank"
+                                                              : "other" + std::to_string(dim));
   return isData(parameter) ? ", pe.axes = [" + words + "]" : "";
 }
 
@@ -106,6 +108,12 @@ std::string Printer::printAttention(const std::vector<std::string> &biases,
   if (!valueRotation.empty())
     text += " rotate_values(" + valueRotation + ")";
   clause("content", contents);
+  std::vector<int> queries;
+  for (const Node &content : program.contents)
+    if (content.parameters[2] != kNoParameter)
+      queries.push_back(content.parameters[2]);
+  if (!queries.empty())
+    text += " query(" + listTyped(queries) + ")";
   if (!score.empty())
     text += " score(" + score + ")";
   if (program.sink)
@@ -131,6 +139,7 @@ std::string Printer::printAttention(const std::vector<std::string> &biases,
   add(program.attendsCurrent, "attend_current");
   add(program.keepsRemainder, "remainder = #pe.remainder<value>");
   add(program.hasBothSides, "direction = #pe.direction<both>");
+  add(program.scalesByDepth, "scale_by_depth");
   add(program.scale.has_value(), "scale = " + printReal(program.scale.value_or(0)));
   if (!attributes.empty())
     text += " {" + attributes + "}";

@@ -76,6 +76,19 @@ static RegionForm formOf(Op op) {
   }
 }
 
+/// Prints the clauses of a content term, whose factor is another op.
+std::string Printer::printContentClauses(const Node &node) {
+  if (node.op != Op::ContentRegion && node.op != Op::ContentFormula)
+    return "";
+  std::string text =
+      printOperand("shift", node.parameters[0]) + printOperand("project", node.parameters[1]);
+  if (node.children.size() > 1)
+    text += " times(" + printNode(node.children[1]) + ")";
+  if (node.integers[0])
+    text += " extent(" + std::to_string(node.integers[0]) + ")";
+  return text;
+}
+
 std::string Printer::printRegion(const Node &node) {
   const RegionForm form = formOf(node.op);
   std::vector<int> captures = parametersOf(node.children[0]);
@@ -84,7 +97,7 @@ std::string Printer::printRegion(const Node &node) {
   for (int capture : captures)
     arguments +=
         ", %" + program.parameters[capture].name + "_: " + typeOf(program.parameters[capture]);
-  walk(node, [&](const Node &inner) {
+  walk(node.children[0], [&](const Node &inner) {
     if (inner.op != Op::Captured)
       return;
     const std::string name = printNode(inner.children[0]);
@@ -96,9 +109,7 @@ std::string Printer::printRegion(const Node &node) {
   std::string text = form.name;
   if (!names.empty())
     text += "(" + names + " : " + types + ")";
-  const char *words[] = {"shift", "project"};
-  for (size_t n = 0; n < node.parameters.size(); ++n)
-    text += printOperand(words[n], node.parameters[n]);
+  text += printContentClauses(node);
   if (form.isText)
     return define(text + " expr " + quote(printFormula(program, node.children[0], coordinates)));
   std::string name = "%x" + std::to_string(++count);

@@ -37,6 +37,7 @@ private:
   std::string printNode(const Node &node);
 
   // PrintCode.cpp: scalar code and its regions.
+  std::string printContentClauses(const Node &node);
   std::string printRegion(const Node &node);
   std::string printSum(const Node &node);
   std::map<std::string, std::string> inputsOf(const Node &sum) const;
