@@ -92,12 +92,15 @@ void mlir::pe::buildSchedulePipeline(OpPassManager &pm, const CompileOptions &op
     pm.addPass(
         tile::createPEScheduleCpuPass(scheduleOptions<tile::PEScheduleCpuPassOptions>(options)));
     break;
-  case Lowering::Gpu:
+  case Lowering::Gpu: {
     pm.addPass(tile::createPERescaleRarelyPass());
     pm.addPass(tile::createPESpillPairsPass(spillOptions(options)));
-    pm.addPass(
-        tile::createPEScheduleGpuPass(scheduleOptions<tile::PEScheduleGpuPassOptions>(options)));
+    auto schedule = scheduleOptions<tile::PEScheduleGpuPassOptions>(options);
+    schedule.smallerForward = options.smallerForward;
+    schedule.smallerBackward = options.smallerBackward;
+    pm.addPass(tile::createPEScheduleGpuPass(schedule));
     break;
+  }
   case Lowering::Loops:
     break;
   }

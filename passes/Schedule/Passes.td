@@ -36,6 +36,10 @@ def PEScheduleGpuPass : Pass<"pe-schedule-gpu", "::mlir::ModuleOp"> {
     shared memory than sm_80 gets smaller blocks of f32 owners. `set` sets fields of `#step.gpu`, for measurements and
     tests: `set=warps=8,forward.ahead=1`. passes/Schedule/StepPrograms.h derives the step program.
 
+    Shared memory is allocated when a kernel is lowered. If a kernel takes more than the machine has, the compiler lowers
+    the program again with `smaller-forward` or `smaller-backward` increased by 1, the number of steps by which the chosen
+    schedules shrink: one late slot, then smaller inner blocks, fewer owner tiles and fewer warps.
+
     ```mlir
     tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }
     ==>
@@ -45,7 +49,9 @@ def PEScheduleGpuPass : Pass<"pe-schedule-gpu", "::mlir::ModuleOp"> {
   }];
   let options = [
     ListOption<"set", "set", "std::string", "fields to set, NAME=VALUE">,
-    Option<"machine", "machine", "std::string", "\"sm_86\"", "a GPU of runtime/plan/Machine.h">
+    Option<"machine", "machine", "std::string", "\"sm_86\"", "a GPU of runtime/plan/Machine.h">,
+    Option<"smallerForward", "smaller-forward", "int64_t", "0", "steps by which forward stages shrink">,
+    Option<"smallerBackward", "smaller-backward", "int64_t", "0", "steps by which backward stages shrink">
   ];
   let dependentDialects = ["::mlir::step::StepDialect"];
 }

@@ -205,6 +205,19 @@ GpuSchedule mlir::tile::chooseGpuSchedule(StageOp stage, const Machine &machine)
   return schedule;
 }
 
+/// Reduces the shared memory of a stage by one step, unless it has the smallest blocks. Stages with
+/// snapshots share their key block.
+static void shrink(GpuSchedule &schedule, StageOp stage) {
+  if (schedule.lateSlots > 1)
+    schedule.lateSlots = 1;
+  else if (schedule.innerBlock > 16 && !tile::hasSnapshots(stage))
+    schedule.innerBlock = schedule.innerBlock == 48 ? 32 : schedule.innerBlock / 2;
+  else if (schedule.ownerTiles > 1)
+    schedule.ownerTiles = 1;
+  else if (schedule.warps > 1)
+    schedule.warps /= 2;
+}
+
 /// Returns true if a stream sums panels of its inner side, or vectors of the distance, which the
 /// warps of a CTA divide.
 static bool sumsInnerPanels(StreamOp stream, Owner owner) {
@@ -248,8 +261,11 @@ private:
     for (StageOp stage : plan.getOps<StageOp>()) {
       if (!stage.getStream())
         continue;
-      FailureOr<bool> isNew =
-          giveSchedule<step::GpuAttr>(stage, chooseGpuSchedule(stage, gpu), overrides);
+      GpuSchedule chosen = chooseGpuSchedule(stage, gpu);
+      const bool isBackward = stage.getPhase() == Phase::Backward;
+      for (int64_t step = isBackward ? smallerBackward : smallerForward; step > 0; --step)
+        shrink(chosen, stage);
+      FailureOr<bool> isNew = giveSchedule<step::GpuAttr>(stage, chosen, overrides);
       if (failed(isNew) || failed(checkFits(stage, *step::scheduleOf<step::GpuAttr>(stage))))
         return failure();
       if (*isNew)

@@ -3,15 +3,12 @@
 
 #include "dialect/PE/ExportProgram.h"
 #include "dialect/Tile/Tile.h"
-#include "passes/Analysis/Explain.h"
-#include "passes/Pipelines/PlanExport.h"
 #include "passes/Schedule/StepPrograms.h"
 #include "passes/Transforms/Passes.h"
 #include "passes/Transforms/Prepare.h"
-#include "runtime/jit/Compilation.h"
+#include "runtime/jit/LoweredProgram.h"
 #include "runtime/jit/MachineCode.h"
 #include "runtime/jit/Pieces.h"
-#include "runtime/jit/Ptx.h"
 #include "runtime/jit/Represent.h"
 
 #include "llvm/Config/llvm-config.h"
@@ -28,8 +25,7 @@ public:
   /// Parses, checks, inlines and describes a source.
   Status prepare(const Source &source);
   const Description &description() const override { return described; }
-  /// Returns a compilation that begins with a copy of the module.
-  Compilation begin() const { return compilation.copy(); }
+  const Compilation &prepared() const { return compilation; }
 
 private:
   Compilation compilation{getRegistry()};
@@ -52,18 +48,12 @@ public:
 
 private:
   /// Programs are created by `prepare` only.
-  static Compilation begin(const PreparedProgram &program) {
-    return static_cast<const PreparedModule &>(program).begin();
+  static const Compilation &prepared(const PreparedProgram &program) {
+    return static_cast<const PreparedModule &>(program).prepared();
   }
+  /// Returns a compilation that begins with a copy of the module.
+  static Compilation begin(const PreparedProgram &program) { return prepared(program).copy(); }
 };
-
-bool isForGpu(const CompileRequest &request) { return isGpu(request.target); }
-
-/// Returns the chip of a request for GPUs; the emulator's default is sm_80.
-Expected<Chip> chipOf(const CompileRequest &request) {
-  const bool isDefault = request.target == plan::Target::GpuEmulator && request.chip.empty();
-  return parseChip(isDefault ? "sm_80" : request.chip);
-}
 
 Status checkDepths(const CompileRequest &request) {
   for (auto [what, depth] :
@@ -145,126 +135,6 @@ Expected<std::unique_ptr<PreparedProgram>> MlirJit::prepare(const Source &source
   return program;
 }
 
-/// Returns the structure in one line, for example "softmax + segments; stick_breaking + affine".
-std::string summarize(const llvm::json::Value &explanation) {
-  std::string line;
-  const llvm::json::Array *attentions = explanation.getAsObject()->getArray("attentions");
-  for (const llvm::json::Value &value : *attentions) {
-    const llvm::json::Object &attention = *value.getAsObject();
-    line += (line.empty() ? "" : "; ") + attention.getString("normalizer").value_or("").str();
-    if (attention.getObject("score"))
-      line += " + score_fn";
-    for (const llvm::json::Value &term : *attention.getArray("terms"))
-      line += " + " + term.getAsObject()->getString("class").value_or("").str();
-  }
-  if (const llvm::json::Array *embeddings = explanation.getAsObject()->getArray("embeddings"))
-    for (const llvm::json::Value &embed : *embeddings)
-      line += (line.empty() ? "" : "; ") + embed.getAsObject()->getString("class")->str();
-  if (const llvm::json::Array *merges = explanation.getAsObject()->getArray("merges"))
-    for (const llvm::json::Value &merge : *merges)
-      line += (line.empty() ? "" : "; ") + merge.getAsObject()->getString("class")->str();
-  return line;
-}
-
-/// The explanation of a function as text, as JSON and in one line.
-struct Explanation {
-  std::string text, json, line;
-};
-
-Expected<Explanation> explain(Compilation &compilation, const mlir::pe::CompileOptions &options) {
-  const std::string &entry = options.entry;
-  const mlir::pe::HeadDims dims = {options.headDim, options.valueDim};
-  Explanation result;
-  for (auto function : compilation.getModule().getOps<mlir::func::FuncOp>()) {
-    if (!function.isPublic() || (!entry.empty() && function.getName() != entry))
-      continue;
-    auto text = mlir::pe::explainStructure(function, dims);
-    auto json = mlir::pe::explainStructureAsJson(function, dims);
-    if (mlir::failed(text) || mlir::failed(json))
-      return compilation.takeError("cannot explain the function");
-    result.text = *text;
-    llvm::raw_string_ostream(result.json) << *json;
-    result.line = summarize(*json);
-  }
-  return result;
-}
-
-/// Adds `value` to an explanation in JSON.
-void addToJson(std::string &json, llvm::StringRef key, llvm::json::Value value) {
-  auto parsed = llvm::json::parse(json);
-  if (!parsed || !parsed->getAsObject())
-    return llvm::consumeError(parsed.takeError());
-  llvm::json::Object &object = *parsed->getAsObject();
-  object[key] = std::move(value);
-  json.clear();
-  llvm::raw_string_ostream(json) << llvm::json::Value(std::move(object));
-}
-
-/// Adds the schedules of the stages with a stream to an explanation.
-void explainSchedules(mlir::ModuleOp module, Explanation &explanation) {
-  llvm::json::Array schedules;
-  std::string text;
-  module.walk([&](mlir::tile::StageOp stage) {
-    if (!stage.getScheduleAttr() || !stage.getStream())
-      return;
-    std::string schedule;
-    llvm::raw_string_ostream(schedule) << stage.getScheduleAttr();
-    text += "  " + stage.getSymName().str() + ": " + schedule;
-    llvm::json::Object entry{{"stage", stage.getSymName()}, {"schedule", schedule}};
-    if (std::optional<llvm::StringRef> when = stage.getWhen()) {
-      text += " if " + when->str() + " > 0";
-      entry["when"] = *when;
-    }
-    text += "\n";
-    schedules.push_back(std::move(entry));
-  });
-  if (schedules.empty())
-    return;
-  explanation.text += "schedules\n" + text;
-  addToJson(explanation.json, "schedules", std::move(schedules));
-}
-
-/// Runs the pipelines up to functions in the LLVM dialect. The plan is an attribute of the module.
-Expected<Explanation> lower(Compilation &compilation, const CompileRequest &request,
-                            const mlir::pe::CompileOptions &options) {
-  Status structured = compilation.run(
-      [&](mlir::OpPassManager &pm) { mlir::pe::buildStructurePipeline(pm, options); });
-  if (!structured)
-    return structured.error();
-  auto explanation = explain(compilation, options);
-  if (!explanation)
-    return explanation;
-  Status scheduled = compilation.run([&](mlir::OpPassManager &pm) {
-    mlir::pe::buildPEToTilePipeline(pm, options);
-    mlir::pe::buildSchedulePipeline(pm, options);
-  });
-  if (!scheduled)
-    return scheduled.error();
-  explainSchedules(compilation.getModule(), *explanation);
-  Status lowered = compilation.run(
-      [&](mlir::OpPassManager &pm) { mlir::pe::buildScheduledToFunctionsPipeline(pm, options); });
-  if (!lowered)
-    return lowered.error();
-  auto convert = [&](mlir::OpPassManager &pm) {
-    if (isForGpu(request))
-      mlir::pe::buildKernelsToLLVMPipeline(pm, options);
-    else
-      mlir::pe::buildFunctionsToLLVMPipeline(pm);
-  };
-  if (Status converted = compilation.run(convert, Compilation::Verify::Once); !converted)
-    return converted.error();
-  return explanation;
-}
-
-Expected<plan::Plan> takePlan(mlir::ModuleOp module) {
-  auto text = module->getAttrOfType<mlir::StringAttr>(mlir::pe::kPlanAttr);
-  if (!text)
-    return makeError("the pipelines produced no plan; this is a defect of pe");
-  auto plan = plan::parsePlan(text.strref());
-  module->removeAttr(mlir::pe::kPlanAttr);
-  return plan;
-}
-
 /// Translates, optimizes and emits a module in the LLVM dialect.
 Expected<std::string> emitMachineCode(mlir::ModuleOp module, const std::string &features) {
   auto machine = createTargetMachine(features);
@@ -277,7 +147,7 @@ Expected<std::string> emitMachineCode(mlir::ModuleOp module, const std::string &
   return emitObject(**translated, **machine);
 }
 
-/// Emits machine code, or PTX for GPUs after checking that the stages of the plan fit the chip.
+/// Emits machine code, or PTX for GPUs.
 Expected<std::string> emitCode(mlir::ModuleOp module, const CompileRequest &request,
                                plan::Plan &plan) {
   if (!isForGpu(request))
@@ -285,51 +155,8 @@ Expected<std::string> emitCode(mlir::ModuleOp module, const CompileRequest &requ
   auto chip = chipOf(request);
   if (!chip)
     return chip.error();
-  for (const plan::Stage &stage : plan.stages)
-    if (stage.launch && stage.launch->sharedBytes > chip->machine->sharedBytes)
-      return makeError(
-          "kernel '", stage.symbol, "' needs ", stage.launch->sharedBytes,
-          " bytes of shared memory, expected at most ", chip->machine->sharedBytes, " on ",
-          chip->machine->name,
-          "; choose a smaller head dim, a 16-bit dtype, or smaller blocks and fewer slots "
-          "in the schedule (step-C6)");
   plan.features = chip->machine->name;
   return emitPtx(module, *chip);
-}
-
-/// Adds the kernels that use shared memory to an explanation: CTAs, threads, bytes of shared
-/// memory, and how many CTAs of a multiprocessor their threads and shared memory allow. The JSON
-/// also lists all launches in order.
-void explainKernels(const plan::Plan &plan, const plan::Machine &chip, std::string &text,
-                    std::string &json) {
-  llvm::json::Array kernels, launches;
-  text += "kernels for " + std::string(chip.name) + "\n";
-  for (const plan::Stage &stage : plan.stages) {
-    if (!stage.launch)
-      continue;
-    launches.push_back(llvm::json::Object{{"name", stage.symbol},
-                                          {"phase", std::string(nameOf(stage.phase))},
-                                          {"ctas", stage.items},
-                                          {"threads", stage.launch->threads}});
-    if (stage.launch->sharedBytes == 0)
-      continue;
-    // Of the shared memory of a multiprocessor, each CTA takes 1 KiB more than it asks for.
-    constexpr int kReserved = 1024;
-    const int byMemory = (chip.sharedBytes + kReserved) / (stage.launch->sharedBytes + kReserved);
-    const int ctas = std::min(byMemory, chip.threads / stage.launch->threads);
-    text += "  " + stage.symbol + ": " + stage.items + " CTAs of " +
-            std::to_string(stage.launch->threads) + " threads and " +
-            std::to_string(stage.launch->sharedBytes) + " bytes of shared memory; at most " +
-            std::to_string(ctas) + " on a multiprocessor\n";
-    kernels.push_back(llvm::json::Object{{"name", stage.symbol},
-                                         {"ctas", stage.items},
-                                         {"threads", stage.launch->threads},
-                                         {"shared_bytes", stage.launch->sharedBytes},
-                                         {"ctas_per_multiprocessor", ctas}});
-  }
-  addToJson(json, "chip", std::string(chip.name));
-  addToJson(json, "kernels", std::move(kernels));
-  addToJson(json, "launches", std::move(launches));
 }
 
 Expected<CompiledCode> MlirJit::compile(const PreparedProgram &program,
@@ -337,22 +164,19 @@ Expected<CompiledCode> MlirJit::compile(const PreparedProgram &program,
   auto options = optionsOf(request);
   if (!options)
     return options.error();
-  Compilation compilation = begin(program);
-  auto explanation = lower(compilation, request, *options);
-  if (!explanation)
-    return explanation.error();
-  auto plan = takePlan(compilation.getModule());
-  if (!plan)
-    return plan.error();
+  auto lowered = lowerToFit(prepared(program), request, *options);
+  if (!lowered)
+    return lowered.error();
+  Compilation &compilation = (*lowered)->compilation;
   CompiledCode code;
-  code.explainText = std::move(explanation->text);
-  code.explainJson = std::move(explanation->json);
-  code.plan = std::move(*plan);
+  code.explainText = std::move((*lowered)->explanation.text);
+  code.explainJson = std::move((*lowered)->explanation.json);
+  code.plan = std::move((*lowered)->plan);
   code.plan.target = request.target;
   code.plan.features = options->machine;
   code.plan.dtype = request.dtype;
   code.plan.products = options->widens() ? DType::F32 : request.dtype;
-  code.plan.structure = std::move(explanation->line);
+  code.plan.structure = std::move((*lowered)->explanation.line);
   code.plan.diagnostics = compilation.getDiagnostics().getRemarks();
   for (const std::string &remark : code.plan.diagnostics)
     code.explainText += remark + "\n";
@@ -425,6 +249,9 @@ Expected<std::string> MlirJit::emit(const PreparedProgram &program, const Compil
   if (stage == EmitStage::Step && options->lowering == Lowering::Loops)
     return makeError("expected lowering cpu or a GPU for stage step, found loops, which has no "
                      "schedule");
+  if (isForGpu(request) && (stage == EmitStage::Step || stage == EmitStage::LLVM))
+    if (auto fitted = lowerToFit(prepared(program), request, *options))
+      options = (*fitted)->options; // otherwise prints what does not fit
   Compilation compilation = begin(program);
   if (Status done = runUpTo(stage, compilation, request, *options); !done)
     return done.error();

@@ -16,13 +16,7 @@ static constexpr std::string_view kSingle = "CPUs have no products of tf32";
 
 static constexpr Exemption kExemptions[] = {
     {"*", "cpu", DType::TF32, kType, kSingle},
-    {"panels single_query", "gpu", DType::F32, kMemory, kPanels},
-    {"panels more_keys", "gpu", DType::F32, kMemory, kPanels},
-    {"panels more_queries", "gpu", DType::F32, kMemory, kPanels},
-    {"panels square", "gpu", DType::F32, kMemory, kPanels},
-    {"panels hot", "gpu", DType::F32, kMemory, kPanels},
-    {"panels long", "gpu", DType::F32, kMemory, kPanels},
-    {"panels deep", "sm_80,sm_86,sm_89,sm_120,sm_121", DType::F32, kMemory, kPanels},
+    {"panels deep", "sm_86,sm_89,sm_120,sm_121", DType::F32, kMemory, kPanels},
     {"NotFinite: masked pairs of a NaN", "gpu", DType::F32, "",
      "in a partially masked block, zeros of masked pairs are multiplied by their operands "
      "(docs/numerics.md)"},

@@ -4,6 +4,10 @@
 // RUN:   --pe-schedule-gpu | FileCheck %s --check-prefix=SNAPSHOTS
 // RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" --pe-schedule-gpu \
 // RUN:   | FileCheck %s --check-prefix=WIDE
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" \
+// RUN:   --pe-schedule-gpu="smaller-backward=2" | FileCheck %s --check-prefix=BACK
+// RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="dtype=bf16" --pe-schedule-gpu="smaller-forward=4" \
+// RUN:   | FileCheck %s --check-prefix=FRONT
 // RUN: not pe-opt %s --pe-schedule-gpu=set=lanes=8 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not pe-opt %s --pe-schedule-gpu=set=inner_block=24 2>&1 | FileCheck %s --check-prefix=RANGE
 // RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="grad=true head-dim=128 value-dim=128" --pe-schedule-gpu \
@@ -33,6 +37,14 @@
 // WIDE-SAME: inner_block = 32
 // WIDE: tile.stage @attention_backward
 // WIDE-SAME: inner_block = 32
+
+// Fewer late slots, smaller inner blocks unless snapshots fix them, fewer owner tiles, then fewer warps.
+// BACK: tile.stage @attention_forward
+// BACK-SAME: warps = 2, owner_tiles = 1, inner_block = 32, ahead = 0, slots = 2, late_slots = 2
+// BACK: tile.stage @attention_backward
+// BACK-SAME: warps = 1, owner_tiles = 1, inner_block = 32, ahead = 0, slots = 2, late_slots = 1
+// FRONT: tile.stage @attention_forward
+// FRONT-SAME: warps = 2, owner_tiles = 1, inner_block = 16, ahead = 0, slots = 2, late_slots = 1
 
 // Only stages with a stream and without a schedule get one.
 // CHECK: tile.stage @sums
