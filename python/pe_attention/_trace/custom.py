@@ -19,10 +19,11 @@ _traces = 0  # of all threads; `apply` is replaced while there are any
 
 def _apply(cls: type, *args: Any, **kwargs: Any) -> Any:
     if getattr(_state, "is_tracing", False):
-        raise refuse(f"a formula cannot use {cls.__name__}, a torch.autograd.Function: the gradient "
-                     f"of a formula is derived from its operations, and {cls.__name__}.backward "
-                     f"would be ignored; write the operations of its forward, or apply it to a "
-                     f"tensor outside of the formula")
+        name = cls.__name__
+        raise refuse(f"a formula cannot use {name}, a torch.autograd.Function: the gradient of a "
+                     f"formula is derived from its operations, and {name}.backward would be "
+                     f"ignored; write the operations of its forward, or apply it to a tensor "
+                     f"outside of the formula")
     return _original.__get__(None, cls)(*args, **kwargs)
 
 
