@@ -187,10 +187,18 @@ Node Generator::tableWithin(int64_t rank, int64_t extent) {
                   {std::move(index), dimIndex()});
 }
 
+/// Draws an extent. Terms with more than 128 different vectors are of another class, so long calls
+/// get extents that exceed this and exclude pairs.
+int64_t Generator::drawExtent() {
+  if (program.sizes.keys > 150 && chance(0.7))
+    return 130 + int64_t(below(program.sizes.keys));
+  return pick<int64_t>({1, 2, 3, 5, 16, 17, 33, 40, 64, 100, 200});
+}
+
 /// Generates a content term with its own queries.
 Node Generator::contentOfQueries() {
   const int64_t rank = pick<int64_t>({8, 16, 16, 24, 32, 64});
-  const int64_t extent = pick<int64_t>({1, 2, 5, 16, 17, 33, 64, 200});
+  const int64_t extent = drawExtent();
   Node node;
   if (chance(0.6)) {
     node = makeNode(chance(0.5) ? Op::ContentFormula : Op::ContentRegion, Type::Bias,
@@ -234,7 +242,7 @@ void Generator::drawContentQueries() {
   program.scalesByDepth = !program.scale && chance(0.1);
   if (!program.given.empty() || program.hasBothSides)
     return;
-  if (program.contents.empty() && chance(0.15))
+  if (program.contents.empty() && chance(program.sizes.keys > 150 ? 0.4 : 0.15))
     for (uint64_t n = pick({1, 1, 2}); n > 0; --n) {
       Node node = contentOfQueries();
       if (conditionOf(program, node, drawParameters(program, program.seed), 300).isGood())
@@ -242,7 +250,7 @@ void Generator::drawContentQueries() {
     }
   for (Node &node : program.contents) {
     if (node.integers[0] == 0 && chance(0.3))
-      node.integers[0] = pick<int64_t>({1, 3, 16, 40, 100});
+      node.integers[0] = drawExtent();
     if (chance(0.4))
       if (auto factor = factorOfQueries())
         node.children.push_back(std::move(*factor));

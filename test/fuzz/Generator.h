@@ -61,6 +61,7 @@ private:
   Node content(int64_t depth);
   void drawContents();
   Node tableWithin(int64_t rank, int64_t extent);
+  int64_t drawExtent();
   Node contentOfQueries();
   std::optional<Node> factorOfQueries();
   void drawContentQueries();
