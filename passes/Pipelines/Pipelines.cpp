@@ -98,6 +98,7 @@ void mlir::pe::buildSchedulePipeline(OpPassManager &pm, const CompileOptions &op
     auto schedule = scheduleOptions<tile::PEScheduleGpuPassOptions>(options);
     schedule.smallerForward = options.smallerForward;
     schedule.smallerBackward = options.smallerBackward;
+    schedule.smallerKeyBlock = options.smallerKeyBlock;
     pm.addPass(tile::createPEScheduleGpuPass(schedule));
     break;
   }

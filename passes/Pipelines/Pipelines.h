@@ -39,7 +39,7 @@ struct CompileOptions : ::pe::plan::CodeOptions {
   std::string machine = "";
   /// The steps by which the schedules of each half for GPUs shrink, so that kernels fit the
   /// machine.
-  int64_t smallerForward = 0, smallerBackward = 0;
+  int64_t smallerForward = 0, smallerBackward = 0, smallerKeyBlock = 0;
 
   /// Returns true if bf16 and f16 tensors are only stored: kernels extend them to f32 where they
   /// load them, because the CPU has no products of them.

@@ -38,7 +38,8 @@ def PEScheduleGpuPass : Pass<"pe-schedule-gpu", "::mlir::ModuleOp"> {
 
     Shared memory is allocated when a kernel is lowered. If a kernel takes more than the machine has, the compiler lowers
     the program again with `smaller-forward` or `smaller-backward` increased by 1, the number of steps by which the chosen
-    schedules shrink: one late slot, then smaller inner blocks, fewer owner tiles and fewer warps.
+    schedules shrink: one late slot, then smaller inner blocks, fewer owner tiles and fewer warps. The key block, which stages
+    with snapshots share, is halved by `smaller-key-block`.
 
     ```mlir
     tile.stage @forward forward over ["b", "hq"] { ... tile.stream ... }
@@ -51,7 +52,8 @@ def PEScheduleGpuPass : Pass<"pe-schedule-gpu", "::mlir::ModuleOp"> {
     ListOption<"set", "set", "std::string", "fields to set, NAME=VALUE">,
     Option<"machine", "machine", "std::string", "\"sm_86\"", "a GPU of runtime/plan/Machine.h">,
     Option<"smallerForward", "smaller-forward", "int64_t", "0", "steps by which forward stages shrink">,
-    Option<"smallerBackward", "smaller-backward", "int64_t", "0", "steps by which backward stages shrink">
+    Option<"smallerBackward", "smaller-backward", "int64_t", "0", "steps by which backward stages shrink">,
+    Option<"smallerKeyBlock", "smaller-key-block", "int64_t", "0", "the number of times that the key block is halved">
   ];
   let dependentDialects = ["::mlir::step::StepDialect"];
 }

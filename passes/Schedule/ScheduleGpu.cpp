@@ -257,11 +257,16 @@ struct PEScheduleGpuPass : tile::impl::PEScheduleGpuPassBase<PEScheduleGpuPass> 
   }
 
 private:
+  int64_t halve(int64_t keyBlock) const {
+    return std::max<int64_t>(16, keyBlock >> std::min<int64_t>(smallerKeyBlock, 8));
+  }
   LogicalResult schedule(PlanOp plan, const Machine &gpu, Overrides<GpuSchedule> &overrides) {
     for (StageOp stage : plan.getOps<StageOp>()) {
       if (!stage.getStream())
         continue;
       GpuSchedule chosen = chooseGpuSchedule(stage, gpu);
+      if (tile::hasSnapshots(stage))
+        chosen.innerBlock = halve(chosen.innerBlock);
       const bool isBackward = stage.getPhase() == Phase::Backward;
       for (int64_t step = isBackward ? smallerBackward : smallerForward; step > 0; --step)
         shrink(chosen, stage);
@@ -273,7 +278,8 @@ private:
                << describeTraits(StageTraits(stage)) << " of depth " << largestDepthOf(plan)
                << (set.empty() ? "" : ", with fields of `set`");
     }
-    return writeKeyBlock(plan, chooseGpuKeyBlock(plan));
+    const int64_t keyBlock = chooseGpuKeyBlock(plan);
+    return writeKeyBlock(plan, plan.getKeyBlock() ? keyBlock : halve(keyBlock));
   }
 };
 

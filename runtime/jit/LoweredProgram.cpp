@@ -109,6 +109,8 @@ Expected<Explanation> lower(Compilation &compilation, const CompileRequest &requ
   if (!scheduled)
     return scheduled.error();
   explainSchedules(compilation.getModule(), *explanation);
+  for (auto plan : compilation.getModule().getOps<mlir::tile::PlanOp>())
+    explanation->hasKeyBlock |= plan.getKeyBlock().has_value();
   Status lowered = compilation.run(
       [&](mlir::OpPassManager &pm) { mlir::pe::buildScheduledToFunctionsPipeline(pm, options); });
   if (!lowered)
@@ -170,11 +172,12 @@ static Error describeExcess(const plan::Stage &stage, const plan::Machine &machi
 Expected<std::unique_ptr<LoweredProgram>> lowerToFit(const Compilation &prepared,
                                                      const CompileRequest &request,
                                                      mlir::pe::CompileOptions options) {
-  constexpr int kMostSteps = 12, kMostEqual = 2; // a step need not change the size
+  constexpr int kMostEqual = 2, kMostHalvings = 2; // a step need not change the size
   std::optional<Error> excess;
   auto phase = plan::Phase::Forward;
   int64_t bytes = 0;
-  for (int step = 0, equal = 0;; ++step) {
+  bool hasKeyBlock = false;
+  for (int equal = 0;;) {
     std::unique_ptr<LoweredProgram> result(new LoweredProgram{options, prepared.copy(), {}, {}});
     Status lowered = lower(*result, request);
     if (!lowered && !excess)
@@ -188,10 +191,18 @@ Expected<std::unique_ptr<LoweredProgram>> lowerToFit(const Compilation &prepared
         return result;
       equal = stage->phase == phase && stage->launch->sharedBytes == bytes ? equal + 1 : 0;
       phase = stage->phase, bytes = stage->launch->sharedBytes;
+      hasKeyBlock = result->explanation.hasKeyBlock;
       excess = describeExcess(*stage, machine, request);
     }
-    if (step == kMostSteps || equal == kMostEqual || !request.schedule.empty())
+    if (!request.schedule.empty())
       return *excess;
+    if (!lowered || equal == kMostEqual) { // these are the smallest blocks
+      if (!hasKeyBlock || options.smallerKeyBlock == kMostHalvings)
+        return *excess;
+      ++options.smallerKeyBlock;
+      options.smallerForward = options.smallerBackward = bytes = equal = 0;
+      continue;
+    }
     ++(phase == plan::Phase::Backward ? options.smallerBackward : options.smallerForward);
   }
 }

@@ -20,6 +20,7 @@ namespace pe::jit {
 /// The explanation of a function as text, as JSON and in one line.
 struct Explanation {
   std::string text, json, line;
+  bool hasKeyBlock = false; ///< stages with snapshots share a block of keys
 };
 
 /// A program that the pipelines have lowered to the LLVM dialect.

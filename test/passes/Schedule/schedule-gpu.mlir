@@ -6,6 +6,8 @@
 // RUN:   | FileCheck %s --check-prefix=WIDE
 // RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" \
 // RUN:   --pe-schedule-gpu="smaller-backward=2" | FileCheck %s --check-prefix=BACK
+// RUN: pe-opt %examples/stick_breaking.mlir --pe-to-tile-pipeline="grad=true" \
+// RUN:   --pe-schedule-gpu="smaller-key-block=1" | FileCheck %s --check-prefix=KEYS
 // RUN: pe-opt %examples/t5.mlir --pe-to-tile-pipeline="dtype=bf16" --pe-schedule-gpu="smaller-forward=4" \
 // RUN:   | FileCheck %s --check-prefix=FRONT
 // RUN: not pe-opt %s --pe-schedule-gpu=set=lanes=8 2>&1 | FileCheck %s --check-prefix=NAME
@@ -43,6 +45,11 @@
 // BACK-SAME: warps = 2, owner_tiles = 1, inner_block = 32, ahead = 0, slots = 2, late_slots = 2
 // BACK: tile.stage @attention_backward
 // BACK-SAME: warps = 1, owner_tiles = 1, inner_block = 32, ahead = 0, slots = 2, late_slots = 1
+// KEYS: key_block = 16
+// KEYS: tile.stage @attention_forward
+// KEYS-SAME: inner_block = 16
+// KEYS: tile.stage @attention_backward
+// KEYS-SAME: inner_block = 16
 // FRONT: tile.stage @attention_forward
 // FRONT-SAME: warps = 2, owner_tiles = 1, inner_block = 16, ahead = 0, slots = 2, late_slots = 1
 
