@@ -128,6 +128,19 @@ static Status bindTo(const plan::FrameLayout &layout, plan::ShapeBinder &binder,
   return binder.bind(tensor, expected, shape);
 }
 
+/// Returns true if tensors of these dimensions are positions by axis for the operation.
+static bool isOfAxes(const Operation &operation, const std::optional<Shape> &dims) {
+  return operation.name == "pe.rotary" && dims && dims->size() == 3;
+}
+
+int64_t axesOfPositions(const Program &program, const Argument &argument) {
+  const std::optional<Shape> dims = dimensionsOf(program.typeOf(argument.id));
+  const bool isUsed = std::ranges::any_of(program.operations, [&](const Operation &operation) {
+    return isOfAxes(operation, dims) && std::ranges::count(operation.operands, argument.id) > 0;
+  });
+  return isUsed ? dims->front() : 0;
+}
+
 std::optional<ValueId> pagesOf(const Operation &attention) {
   constexpr size_t kGroup = 15; // among the groups of operands (PEAttention.td)
   if (attention.name != "pe.attention" || !attention.find("operandSegmentSizes"))
@@ -193,8 +206,7 @@ Expected<plan::CallSizes> bindSizes(const Program &program, const Operation &ope
         program.operations.begin(), program.operations.end(), [&](const Operation &other) {
           auto last = other.operands.begin() + std::min<size_t>(3, other.operands.size());
           // The tensors of a rotation have other extents, which the rotation checks.
-          const bool hasOwnExtents = other.name == "pe.rotation_table" ||
-                                     (other.name == "pe.rotary" && dims && dims->size() == 3) ||
+          const bool hasOwnExtents = other.name == "pe.rotation_table" || isOfAxes(other, dims) ||
                                      (other.name == "pe.rotation_fn" && argument.axes.empty());
           if (hasOwnExtents)
             last = other.operands.end();

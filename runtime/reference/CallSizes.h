@@ -20,6 +20,10 @@ std::optional<Shape> dimensionsOf(std::string_view type);
 /// positions too, but its default q_start is at least 0.
 bool readsPositions(const Program &program);
 
+/// Returns the number of axes of an argument that is the positions of tokens by axis, [axes, batch,
+/// rows], for a rotation, or 0.
+int64_t axesOfPositions(const Program &program, const Argument &argument);
+
 /// Returns the table of pages of an attention, or nothing.
 std::optional<ValueId> pagesOf(const Operation &operation);
 /// Returns true if keys and values of an attention are in pages, so that no tensor determines their

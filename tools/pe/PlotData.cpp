@@ -21,15 +21,10 @@ static std::vector<int32_t> drawDocuments(int64_t count, uint64_t seed) {
   return documents;
 }
 
-/// Finds the arguments of pe.rotary with a position per axis.
 void PlottedEncoding::findAxisPositions(const reference::Program &parsed) {
-  for (const reference::Operation &operation : parsed.operations)
-    for (const reference::Argument &argument : parsed.arguments) {
-      const auto dims = reference::dimensionsOf(parsed.typeOf(argument.id));
-      if (operation.name == "pe.rotary" && dims && dims->size() == 3 &&
-          std::ranges::find(operation.operands, argument.id) != operation.operands.end())
-        axisPositions[argument.name] = dims->front();
-    }
+  for (const reference::Argument &argument : parsed.arguments)
+    if (const int64_t axes = reference::axesOfPositions(parsed, argument))
+      axisPositions[argument.name] = axes;
 }
 
 int64_t PlottedEncoding::gridSide(int64_t length) const {
