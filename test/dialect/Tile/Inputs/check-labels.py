@@ -20,7 +20,7 @@ def main(root):
     sources = [*(root / "dialect" / "Tile").glob("*Verifiers.cpp"),
                *(root / "dialect" / "Step").glob("*.[ch]*"),
                *(root / "passes" / "Schedule").glob("*.[ch]*"),
-               root / "runtime" / "jit" / "Jit.cpp"]
+               root / "runtime" / "jit" / "LoweredProgram.cpp"]
     code = "".join(path.read_text() for path in sorted(sources))
     labels = expand(code)
     # In rules that several ops share, the name and the number are separate.
