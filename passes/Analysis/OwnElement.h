@@ -18,10 +18,21 @@
 
 namespace mlir::pe {
 
-/// Returns true if no two pairs of one batch and head with i - j in `range` read the same element
-/// and depend on it. `op` has the region (see leadingVariablesOf), and `isWhole` returns true for
-/// an axis that has an element for every query, or key, of a call.
-bool readsOwnElement(ReadOp read, Operation *op, DifferenceRange range,
+/// A number of elements, as a size expression, that an axis must have so that no index of a call
+/// is clamped. It is also required that no position of a query, or a key, is negative, if the
+/// index is one.
+struct AxisLength {
+  enum Index { Distance, Query, Key } index;
+  unsigned axis;
+  std::string least;
+};
+
+/// Returns the lengths for which no two pairs of one batch and head with i - j in `range` read the
+/// same element and depend on it: none if that is so in every call, and std::nullopt if it is not
+/// known for any lengths. `op` has the region (see leadingVariablesOf), and `isWhole` returns true
+/// for an axis that has an element for every query, or key, of a call.
+std::optional<SmallVector<AxisLength>>
+lengthsOfOwnElements(ReadOp read, Operation *op, DifferenceRange range,
                      llvm::function_ref<bool(unsigned axis, bool isQuery)> isWhole);
 
 } // namespace mlir::pe

@@ -60,6 +60,7 @@ void mlir::pe::buildPEToTilePipeline(OpPassManager &pm, const CompileOptions &op
   if (options.lowering != Lowering::Gpu && !options.materialize)
     toTile.fewRows = tile::kFewRows;
   toTile.grad = options.grad;
+  toTile.ownElements = options.lowering == Lowering::Gpu;
   toTile.earlyExit = options.earlyExit;
   toTile.materialize = options.materialize;
   pm.addPass(createPEToTilePass(toTile));

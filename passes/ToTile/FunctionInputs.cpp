@@ -101,6 +101,7 @@ LogicalResult Inputs::createPlan(const PEToTilePassOptions &options) {
       PlanContext{.plan = t,
                   .grad = grad,
                   .earlyExit = options.earlyExit,
+                  .ownElements = options.ownElements,
                   .fewRows = attends ? options.fewRows : 0,
                   .headDim = options.headDim,
                   .valueDim = options.valueDim,

@@ -36,6 +36,32 @@ bool CaptureSums::ownsGradient(Value capture, const PartialSums &sums) const {
                        [&](auto &other) { return other.second.absent == capture; });
 }
 
+/// Returns true if no two pairs of a head add to the same element. If that depends on the lengths
+/// of axes, the plan requires them for GPUs; for others, it returns false.
+bool CaptureSums::isOfPairs(Value capture) {
+  const auto lengths = reads->lengthsOfPairs(capture, op, range);
+  if (!lengths || (!lengths->empty() && !context.ownElements))
+    return false;
+  const Parameter &parameter = context.parameters[capture];
+  TileBuilder &t = context.plan;
+  auto require = [&](StringRef size, StringRef least, const Twine &what) {
+    t.create<RequireOp>(t.getStringAttr(size), t.getStringAttr(least), t.getStringAttr(what));
+  };
+  const std::string why =
+      " tensor '" + parameter.name + "', whose gradient on GPUs has an element per pair";
+  for (const pe::AxisLength &length : *lengths) {
+    require(parameter.extents()[length.axis], length.least,
+            "elements along axis " + Twine(length.axis) + " of" + why);
+    if (length.index != pe::AxisLength::Distance) {
+      const bool isQuery = length.index == pe::AxisLength::Query;
+      require(isQuery ? "q_start" : "k_start", "0",
+              "position of the first " + Twine(isQuery ? "query" : "key") + ", an index into" +
+                  why);
+    }
+  }
+  return true;
+}
+
 void CaptureSums::create() {
   for (Value capture : context.sourcesOf(captures)) {
     Parameter &parameter = context.parameters[capture];
@@ -44,7 +70,7 @@ void CaptureSums::create() {
     PartialSums &sums = partial[parameter.buffer];
     if (reads) {
       sums.shared = reads->axesOfPair(capture);
-      sums.ofPairs = op && reads->isOfPairs(capture, op, range);
+      sums.ofPairs = op && isOfPairs(capture);
     }
     if (ownsGradient(capture, sums)) {
       parameter.gradientSums.getDefiningOp()->erase();

@@ -207,6 +207,7 @@ struct PEToTilePass : impl::PEToTilePassBase<PEToTilePass> {
                                 .widen = widen,
                                 .fewRows = fewRows,
                                 .grad = grad,
+                                .ownElements = ownElements,
                                 .earlyExit = earlyExit,
                                 .materialize = materialize};
     SmallVector<func::FuncOp> functions;

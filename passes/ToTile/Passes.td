@@ -37,6 +37,8 @@ def PEToTilePass : Pass<"pe-to-tile", "::mlir::ModuleOp"> {
            "Write a second form of forward stages, for calls with at most this number of rows, which divides "
            "the keys into splits; 0: none">,
     Option<"grad", "grad", "bool", "false", "Also compute the gradients of every floating argument">,
+    Option<"ownElements", "own-elements", "bool", "false",
+           "Require lengths of captured tensors for which no two pairs add to the same element of a gradient, as GPUs need">,
     Option<"earlyExit", "early-exit", "bool", "true",
            "Let stick-breaking stop at keys that cannot change the result">,
     Option<"materialize", "materialize", "bool", "false",

@@ -33,6 +33,7 @@ struct PlanContext {
   TileBuilder plan; // at the end of the plan's body
   bool grad = false;
   bool earlyExit = true;
+  bool ownElements = false;
   /// Forward halves have a second form for calls with at most this number of rows (0: none).
   int64_t fewRows = 0;
   int64_t headDim = 0, valueDim = 0;

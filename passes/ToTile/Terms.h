@@ -140,6 +140,7 @@ public:
 
 private:
   bool ownsGradient(Value capture, const PartialSums &sums) const;
+  bool isOfPairs(Value capture);
 
   PlanContext &context;
   SmallVector<Value> captures;

@@ -1,7 +1,6 @@
 //===- TokenReads.cpp - per-token tensors read by per-pair code -----------===//
 #include "passes/ToTile/TokenReads.h"
 
-#include "passes/Analysis/OwnElement.h"
 #include "passes/Analysis/Slice.h"
 #include "passes/ToTile/Terms.h"
 
@@ -80,14 +79,17 @@ llvm::SmallBitVector TokenReads::axesOfPair(Value capture) const {
   return axes;
 }
 
-bool TokenReads::isOfPairs(Value capture, Operation *op, pe::DifferenceRange range) const {
+std::optional<SmallVector<pe::AxisLength>>
+TokenReads::lengthsOfPairs(Value capture, Operation *op, pe::DifferenceRange range) const {
   const SmallVector<StringRef> extents = context.parameters[capture].extents();
   SmallVector<Operation *> users = usersOf(capture);
   llvm::erase_if(users, llvm::IsaPred<pe::AxisSizeOp>);
   auto read = users.size() == 1 ? dyn_cast<pe::ReadOp>(users.front()) : pe::ReadOp();
-  return read && pe::readsOwnElement(read, op, range, [&](unsigned axis, bool isQuery) {
-           return extents[axis] == (isQuery ? "r" : "c");
-         });
+  if (!read)
+    return std::nullopt;
+  return pe::lengthsOfOwnElements(read, op, range, [&](unsigned axis, bool isQuery) {
+    return extents[axis] == (isQuery ? "r" : "c");
+  });
 }
 
 void TokenReads::create() {

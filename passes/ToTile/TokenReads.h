@@ -14,6 +14,7 @@
 #ifndef PE_PASSES_TOTILE_TOKENREADS_H
 #define PE_PASSES_TOTILE_TOKENREADS_H
 
+#include "passes/Analysis/OwnElement.h"
 #include "passes/ToTile/PlanContext.h"
 #include "passes/Transforms/ScalarVjp.h"
 
@@ -33,9 +34,10 @@ public:
   ArrayRef<Value> others() const { return otherCaptures; }
   /// Returns the axes of a captured tensor at which every read has the batch or head of the pair.
   llvm::SmallBitVector axesOfPair(Value capture) const;
-  /// Returns true if no two pairs of a head with i - j in `range` read the same element of a
-  /// captured tensor. `op` has the region.
-  bool isOfPairs(Value capture, Operation *op, pe::DifferenceRange range) const;
+  /// Returns the lengths for which no two pairs of a head with i - j in `range` read the same
+  /// element of a captured tensor (pe::lengthsOfOwnElements). `op` has the region.
+  std::optional<SmallVector<pe::AxisLength>> lengthsOfPairs(Value capture, Operation *op,
+                                                            pe::DifferenceRange range) const;
   /// Adds the buffers of the sums, which are zero before the stream.
   void create();
   /// Adds the adjoint of each value, inside a map over pairs. `row` and `column` are the pair's
