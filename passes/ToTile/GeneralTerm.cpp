@@ -48,7 +48,7 @@ bool CaptureSums::isOfPairs(Value capture) {
     t.create<RequireOp>(t.getStringAttr(size), t.getStringAttr(least), t.getStringAttr(what));
   };
   const std::string why =
-      " tensor '" + parameter.name + "', whose gradient on GPUs has an element per pair";
+      " tensor '" + parameter.name + "', as its gradient per pair on GPUs requires";
   for (const pe::AxisLength &length : *lengths) {
     require(parameter.extents()[length.axis], length.least,
             "elements along axis " + Twine(length.axis) + " of" + why);
