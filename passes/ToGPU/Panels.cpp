@@ -194,11 +194,11 @@ static void transposeInQuad(FragmentKernel &k, MutableArrayRef<Value> words) {
   }
 }
 
-/// Stores the 16-bit elements of a row of a panel, from register `first` on. The lanes of a quad
-/// hold two depths of each tile of eight; they exchange four tiles so that each stores a tile in
-/// one access of 16 bytes.
-static void storeRow(FragmentKernel &k, ArrayRef<Value> values, int64_t first, int64_t tiles,
-                     Value row, Value exists) {
+/// Stores the 16-bit elements of a row of an owner panel, from register `first` on. The lanes of a
+/// quad hold two depths of each tile of eight; they exchange four tiles so that each stores a
+/// tile in one access of 16 bytes.
+static void storeOwner(FragmentKernel &k, ArrayRef<Value> values, int64_t first, int64_t tiles,
+                       Value row, Value exists) {
   KernelBuilder &b = k.b;
   const auto word = [&](int64_t tile) {
     return b.pack(values[first + tile * 4], values[first + tile * 4 + 1]);
@@ -213,25 +213,22 @@ static void storeRow(FragmentKernel &k, ArrayRef<Value> values, int64_t first, i
     b.ifThen(exists, [&] { b.store(word(tile), b.global(row, k.t * Num(4) + Num(tile * 16)), 4); });
 }
 
-/// Stores a panel.
+/// Stores a panel. Sums of the inner side, which the last of several CTAs stores, keep accesses of
+/// 4 bytes: they are few, and exchanges there cost nope 5 % in the model (scripts/gpu-model).
 static void storePanel(Scope &scope, StoreOp store, const SpaceSet &spaces) {
   FragmentKernel &k = scope.k;
   KernelBuilder &b = k.b;
   const Registers &values = scope.registers(store.getValue());
   Type element = cast<ValType>(store.getValue().getType()).getElementType();
-  const int64_t bytes = element.getIntOrFloatBitWidth() / 8, depth = k.depthOf(spaces);
+  const int64_t bytes = element.getIntOrFloatBitWidth() / 8;
   const bool folded = !k.isOwnerSide(spaces);
-  const int64_t parts = folded ? k.layout.foldParts() : 1;
-  if (bytes == 2 && depth / 8 % parts == 0) {
-    const int64_t rowTiles = folded ? k.layout.foldTiles() : k.schedule.ownerTiles;
-    for (int tile = 0; tile < rowTiles; ++tile)
+  if (!folded && bytes == 2) {
+    for (int tile = 0; tile < k.schedule.ownerTiles; ++tile)
       for (int half : {0, 1}) {
         const Element at{.ownerTile = tile, .ownerHalf = half};
         Target target = targetOf(scope, spaces, at);
-        Value row = k.fn.address(store.getBuffer(), target.place);
-        if (parts > 1)
-          row = b.global(row, k.foldedDepthTile(at, spaces) * Num(16));
-        storeRow(k, values, k.indexOf(spaces, at), depth / 8 / parts, row, target.exists);
+        storeOwner(k, values, k.indexOf(spaces, at), k.depthOf(spaces) / 8,
+                   k.fn.address(store.getBuffer(), target.place), target.exists);
       }
     return;
   }
@@ -239,12 +236,12 @@ static void storePanel(Scope &scope, StoreOp store, const SpaceSet &spaces) {
   for (int64_t i = 0, e = k.registersOf(spaces); i < e; i += 2) {
     Element at = k.elementAt(spaces, i);
     Target target = targetOf(scope, spaces, at);
-    Num first =
+    Num depth =
         (folded ? k.foldedDepthTile(at, spaces) : Num(at.depthTile)) * Num(8) + k.t * Num(2);
-    if (parts > 1)
-      target.exists = b.both(target.exists, b.less(first, Num(depth)));
+    if (folded && k.layout.foldParts() > 1)
+      target.exists = b.both(target.exists, b.less(depth, Num(k.depthOf(spaces))));
     b.ifThen(target.exists, [&] {
-      Value address = b.global(k.fn.address(store.getBuffer(), target.place), first * Num(bytes));
+      Value address = b.global(k.fn.address(store.getBuffer(), target.place), depth * Num(bytes));
       if (bytes == 2) {
         b.store(b.pack(values[i], values[i + 1]), address, 4);
         return;
