@@ -214,7 +214,7 @@ static void storeOwner(FragmentKernel &k, ArrayRef<Value> values, int64_t first,
 }
 
 /// Stores a panel. Sums of the inner side, which the last of several CTAs stores, keep accesses of
-/// 4 bytes: they are few, and exchanges there cost nope 5 % in the model (scripts/gpu-model).
+/// 4 bytes: they are few, and exchanges there cost softmax 5 % in the model (scripts/gpu-model).
 static void storePanel(Scope &scope, StoreOp store, const SpaceSet &spaces) {
   FragmentKernel &k = scope.k;
   KernelBuilder &b = k.b;
